@@ -1,0 +1,192 @@
+//! What came out of a run, real or modelled: the one shape that engine and simulator both fill.
+
+use serde::Serialize;
+
+/// Everything the load itself can tell about a run. Times in ns unless the name says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunFigures {
+    /// Time that counts: from the end of the ramp to the last counted completion, ns.
+    pub measured_ns: u64,
+    /// Time from the first request to the end of the last, ramp and end sync included, ns.
+    pub elapsed_ns: u64,
+    /// What ended the run.
+    pub ended_by: EndedBy,
+    /// The streams, in the order of the workload.
+    pub streams: Vec<StreamFigures>,
+    /// One entry an interval, in order of time; the last may be shorter.
+    pub series: Vec<Interval>,
+    /// Length of an interval, ns.
+    pub interval_ns: u64,
+    /// CPU time and context switches of the workers (0 for a modelled run).
+    pub cpu: CpuFigures,
+    /// How the load was made.
+    pub generator: GeneratorFigures,
+}
+
+/// What ended the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum EndedBy {
+    /// The asked time was over.
+    Time,
+    /// The asked bytes were moved.
+    Bytes,
+    /// The asked number of requests was completed.
+    Requests,
+    /// The figures were steady.
+    Steady,
+    /// Someone asked it to stop: figures are partial.
+    Stopped,
+    /// An I/O error: figures are partial.
+    Error {
+        /// errno.
+        errno: i32,
+        /// What was asked (`read`, `write`, `fsync` ...).
+        op: String,
+        /// Byte offset on the target.
+        offset: u64,
+        /// Length, bytes.
+        len: u64,
+    },
+}
+
+/// Figures of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamFigures {
+    /// Its name in the workload.
+    pub name: String,
+    /// Measured time of this stream, ns.
+    pub measured_ns: u64,
+    /// Bytes moved including the ramp (to be compared with the device's own counters).
+    pub total_bytes: u64,
+    /// Bytes read including the ramp.
+    pub total_read_bytes: u64,
+    /// Bytes written including the ramp.
+    pub total_write_bytes: u64,
+    /// Reads, if any were issued.
+    pub read: Option<OpFigures>,
+    /// Writes, if any were issued.
+    pub write: Option<OpFigures>,
+    /// Discards, if any were issued.
+    pub trim: Option<OpFigures>,
+    /// Write-zeroes, if any were issued.
+    pub zero: Option<OpFigures>,
+    /// fsync/fdatasync calls, if any were issued; `bytes` is 0.
+    pub fsync: Option<OpFigures>,
+    /// Mean number of outstanding requests over the measured time (time-weighted, independent of
+    /// the latency figures, so that Little's law can be checked).
+    pub mean_outstanding: f64,
+    /// Open loop: largest lag of an issue behind its intended start, ns.
+    pub max_lag_ns: u64,
+    /// Errors by kind.
+    pub errors: Vec<ErrorFigures>,
+}
+
+/// Figures of one operation of one stream.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OpFigures {
+    /// Completed requests in the measured time.
+    pub requests: u64,
+    /// Bytes moved in the measured time.
+    pub bytes: u64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Latency: issue (closed loop) or intended start (open loop) to completion.
+    pub latency: LatencyFigures,
+    /// Open loop: issue to completion.
+    pub service: Option<LatencyFigures>,
+}
+
+/// A latency distribution.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyFigures {
+    /// Smallest, ns.
+    pub min_ns: u64,
+    /// Exact mean, ns.
+    pub mean_ns: f64,
+    /// Largest, ns.
+    pub max_ns: u64,
+    /// Exact standard deviation, ns.
+    pub sdev_ns: f64,
+    /// (percentile, ns) for 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99.
+    pub percentiles: Vec<(f64, u64)>,
+    /// The whole histogram: HdrHistogram V2, deflated, base64 (`HISTF...`).
+    pub histogram: String,
+}
+
+/// Errors of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorFigures {
+    /// errno.
+    pub errno: i32,
+    /// What was asked.
+    pub op: String,
+    /// How often.
+    pub count: u64,
+    /// Byte offset of the first.
+    pub first_offset: u64,
+}
+
+/// One interval of the time series, all streams apart.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Interval {
+    /// Start, ns after the end of the ramp.
+    pub start_ns: u64,
+    /// Length, ns.
+    pub length_ns: u64,
+    /// In the order of the workload's streams.
+    pub streams: Vec<IntervalFigures>,
+}
+
+/// One interval of one stream.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct IntervalFigures {
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed (with trim and zero).
+    pub writes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Sum of read latencies, ns.
+    pub read_latency_ns: u64,
+    /// Sum of write latencies, ns.
+    pub write_latency_ns: u64,
+    /// Largest latency, ns.
+    pub max_latency_ns: u64,
+}
+
+/// CPU use of the load's own threads over the measured time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct CpuFigures {
+    /// User time, ns.
+    pub user_ns: u64,
+    /// System time, ns.
+    pub system_ns: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
+
+/// How the load was made, and what the generator could have made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct GeneratorFigures {
+    /// `io_uring`, `pread`, `null` or `simulator`.
+    pub engine: String,
+    /// Why it was chosen, for people.
+    pub reason: String,
+    /// Options in force (`defer_taskrun`, `registered_buffers`, `sqpoll`, `iopoll`, ...).
+    pub features: Vec<String>,
+    /// `request` (exact) or `batch`.
+    pub timestamps: String,
+    /// Highest request rate that the calibration saw this generator reach on this target, IOPS.
+    pub ceiling_iops: Option<f64>,
+    /// Rate of each back end in the calibration, IOPS.
+    pub calibration: Vec<(String, f64)>,
+    /// Largest share of the measured time that any worker's thread spent on a CPU, 0..=1.
+    pub busiest_worker: f64,
+}

@@ -1,0 +1,1 @@
+//! The Python module `spindle._core`.

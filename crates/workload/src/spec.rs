@@ -1,0 +1,298 @@
+//! The workload as data: every field resolved, every unit in its name or type.
+//!
+//! Times are nanoseconds, sizes are bytes, fractions are 0..=1.
+
+use serde::Serialize;
+
+/// What I/O is asked for: streams that run at the same time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Workload {
+    /// Name of the preset or file stem.
+    pub name: String,
+    /// One line for people.
+    pub about: String,
+    /// Table shape that people of this workload know (`randomio`, `seeker`, `throughput`, ...).
+    pub table: TableShape,
+    /// Seed of every request stream.
+    pub seed: u64,
+    /// Time at the start that is run but not counted, ns.
+    pub ramp_ns: u64,
+    /// When the whole run ends; a stream may end earlier by its own `end`.
+    pub end: End,
+    /// The streams, at least one, with distinct names.
+    pub streams: Vec<Stream>,
+}
+
+/// Shape of the terminal table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableShape {
+    /// One row a stream and direction: IOPS, MB/s, latencies.
+    Streams,
+    /// randomio's columns: total, read and write IOPS, latency min/avg/max/sdev in ms.
+    Randomio,
+    /// Mean access time with best and worst.
+    Seeker,
+    /// MB/s, elapsed, user and system time (dd, sdd, hdparm).
+    Throughput,
+    /// One row each second (hddtest).
+    PerSecond,
+}
+
+/// One kind of load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stream {
+    /// Name within the workload.
+    pub name: String,
+    /// Share of each operation.
+    pub mix: Mix,
+    /// Where the next request lies.
+    pub pattern: Pattern,
+    /// How large it is.
+    pub size: Size,
+    /// Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block.
+    pub align_bytes: u64,
+    /// Threads, each with its own request stream.
+    pub workers: u32,
+    /// Outstanding requests of each worker.
+    pub depth: u32,
+    /// Closed loop, or open loop at a given rate.
+    pub arrival: Arrival,
+    /// Upper bound of a closed loop, for the whole stream.
+    pub rate_limit: Option<RateLimit>,
+    /// Pause of a slot after each completion (closed loop).
+    pub think: Option<Think>,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// When data is forced to the medium.
+    pub sync: Sync,
+    /// I/O priority, if one is set.
+    pub priority: Option<Priority>,
+    /// Part of the target that is used.
+    pub region: Region,
+    /// What is written.
+    pub content: Content,
+    /// Time after the start of the run before the stream's first request, ns.
+    pub start_delay_ns: u64,
+    /// When this stream ends, besides the run's own end.
+    pub end: End,
+}
+
+/// Share of each operation; the rest are reads. Each in 0..=1, their sum at most 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mix {
+    /// Share of writes.
+    pub write: f64,
+    /// Share of discards.
+    pub trim: f64,
+    /// Share of write-zeroes.
+    pub zero: f64,
+}
+
+/// Where the next request lies within the region.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Pattern {
+    /// One after another; workers share the region in equal parts; wraps at the end of its part.
+    Sequential,
+    /// Uniform over all aligned places.
+    Uniform,
+    /// Zipf over places that are scattered over the region; 0 < theta < 1 or > 1.
+    Zipf {
+        /// Exponent.
+        theta: f64,
+    },
+    /// `access` of the requests go to the first `space` of the (scattered) places.
+    HotSet {
+        /// Share of the space that is hot.
+        space: f64,
+        /// Share of the requests that go there.
+        access: f64,
+    },
+    /// Each request `stride_bytes` after the start of the one before.
+    Strided {
+        /// Distance of starts, bytes.
+        stride_bytes: u64,
+    },
+    /// Sequential runs of geometrically distributed length, then a jump to a uniform place.
+    Runs {
+        /// Mean number of requests in a run, at least 1.
+        mean_requests: f64,
+    },
+}
+
+/// Request size distribution, bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Size {
+    /// Always the same.
+    Fixed {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Uniform over min, min + step ... max.
+    Range {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+        /// Granularity.
+        step: u32,
+    },
+    /// A list with weights.
+    Weighted {
+        /// (bytes, weight); weights are normalised to sum 1.
+        choices: Vec<(u32, f64)>,
+    },
+    /// Log-normal with a mean, cut to [min, max], rounded to step; the mean is that of the result.
+    LogNormal {
+        /// Mean of the sizes that are issued.
+        mean: f64,
+        /// Standard deviation of ln(size).
+        sigma: f64,
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+        /// Granularity.
+        step: u32,
+    },
+}
+
+/// When a request is issued.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Arrival {
+    /// As soon as a slot is free.
+    Closed,
+    /// At fixed or random times, whether or not earlier requests are done. Latency counts from the
+    /// intended start. `rate_iops` is for the whole stream.
+    Open {
+        /// Requests per second of the whole stream.
+        rate_iops: f64,
+        /// Spacing.
+        spacing: Spacing,
+    },
+}
+
+/// Spacing of open-loop arrivals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Equal distances.
+    Constant,
+    /// Exponential distances.
+    Poisson,
+}
+
+/// Upper bound of a closed loop, for the whole stream.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum RateLimit {
+    /// Requests per second.
+    Iops {
+        /// Requests per second.
+        iops: f64,
+    },
+    /// Bytes per second.
+    Bytes {
+        /// Bytes per second.
+        bytes_per_s: f64,
+    },
+}
+
+/// Pause after a completion.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Think {
+    /// Mean, ns.
+    pub mean_ns: u64,
+    /// Exponentially distributed instead of constant.
+    pub exponential: bool,
+}
+
+/// When data is forced to the medium.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Sync {
+    /// fsync after every k-th write of a worker; 0: never.
+    pub fsync_every: u32,
+    /// Share of writes that are followed by an fsync.
+    pub fsync_fraction: f64,
+    /// Open with O_DSYNC.
+    pub dsync: bool,
+    /// fdatasync at the end, inside the measured time.
+    pub end_fsync: bool,
+}
+
+/// I/O priority (`ioprio_set(2)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Priority {
+    /// Class.
+    pub class: PriorityClass,
+    /// 0 (highest) to 7; 0 for idle.
+    pub level: u8,
+}
+
+/// I/O priority class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorityClass {
+    /// Before everyone else.
+    Realtime,
+    /// The default.
+    BestEffort,
+    /// Only when no one else wants the disk.
+    Idle,
+}
+
+/// Part of the target, `offset..offset + length`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Region {
+    /// First byte.
+    pub offset: Place,
+    /// End (exclusive).
+    pub end: Place,
+}
+
+/// A place on the target.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Place {
+    /// Bytes from the start.
+    Bytes {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Share of the target's size, 0..=1.
+    Fraction {
+        /// Share.
+        fraction: f64,
+    },
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Content {
+    /// Incompressible.
+    Random,
+    /// Zero bytes.
+    Zero,
+    /// Compresses to about `ratio` of its size.
+    Compressible {
+        /// Compressed over plain size, 0..1.
+        ratio: f64,
+    },
+}
+
+/// When something ends: at the first that is reached. All `None`: only with the run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct End {
+    /// Measured time, ns (after the ramp).
+    pub time_ns: Option<u64>,
+    /// Bytes moved.
+    pub bytes: Option<u64>,
+    /// Requests completed.
+    pub requests: Option<u64>,
+    /// Steady by the rule of `measure::steady` on one-second windows.
+    pub steady: bool,
+}

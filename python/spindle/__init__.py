@@ -1,0 +1,1 @@
+"""Spindle: measures, explains, tunes and predicts the performance of storage on Linux."""

@@ -1,0 +1,78 @@
+"""The Rust core as Python sees it. Times are integer nanoseconds, sizes bytes."""
+
+from collections.abc import Sequence
+
+__version__: str
+
+class ConfigError(ValueError):
+    """A workload (or machine) file or an option is wrong; the text is one line: place, what, what is allowed."""
+
+class RunError(OSError):
+    """The load could not be started: one line."""
+
+def parse_size(text: str) -> int:
+    """'64KiB' -> bytes. Raises ConfigError."""
+
+def parse_duration(text: str) -> int:
+    """'2s', '150 us' -> nanoseconds. Raises ConfigError."""
+
+def preset_names() -> list[str]: ...
+def preset_text(name: str) -> str:
+    """TOML of a preset. Raises ConfigError naming the nearest preset."""
+
+def workload_keys() -> str:
+    """JSON list of {name, level ('workload' | 'stream'), kind, help, default, example}: every key of a workload file.
+    The command line's options are made from it."""
+
+class Workload:
+    """A resolved workload."""
+
+    @staticmethod
+    def parse(text: str, source: str, name: str, overrides: Sequence[tuple[str, str]] = ()) -> Workload:
+        """Resolve TOML text. An override is ('size', '64KiB') for every stream or ('STREAM.size', '64KiB') for one;
+        its value is text as on the command line. Raises ConfigError."""
+
+    def to_json(self) -> str:
+        """The `Workload` of crates/workload/src/spec.rs."""
+
+    def requests(self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int) -> list[
+        tuple[str, int, int, bool]
+    ]:
+        """The first requests of a worker: (op, offset, length, fsync after)."""
+
+class Run:
+    """A load in progress on its own threads. It starts when constructed."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        files: Sequence[tuple[int, int, int, int]],
+        *,
+        engine: str = "auto",
+        sqpoll: bool = False,
+        iopoll: bool = False,
+        timestamps: str = "request",
+        tolerate_errors: bool = False,
+        cpus: Sequence[int] | None = None,
+        interval_ns: int = 1_000_000_000,
+    ) -> None:
+        """`files`: for each stream (open descriptor, size in bytes, offset/length alignment, memory alignment).
+        The descriptor's flags (O_DIRECT, O_DSYNC, access mode) are used as they are; it stays the caller's and must
+        stay open until the run is over. engine: auto | io_uring | pread."""
+
+    @staticmethod
+    def null(workload: Workload, size_bytes: int) -> Run:
+        """The same on a target that completes everything at once: the generator's own cost."""
+
+    def progress(self) -> str:
+        """JSON: {phase: 'calibrate'|'ramp'|'measure'|'sync'|'done', elapsed_ns, measured_ns,
+        streams: [{name, reads, writes, read_bytes, write_bytes, errors}]} since the start, ramp included."""
+
+    def stop(self) -> None:
+        """Ask it to end; figures up to then are kept."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it is over; returns at once when it is."""
+
+    def figures(self) -> str:
+        """JSON of `RunFigures` (crates/measure/src/figures.rs); waits for the end."""
