@@ -76,3 +76,14 @@ class Run:
 
     def figures(self) -> str:
         """JSON of `RunFigures` (crates/measure/src/figures.rs); waits for the end."""
+
+def device_classes() -> str:
+    """TOML text of catalogue/classes.toml: what each class of device delivers, with sources."""
+
+def steady(series: Sequence[float]) -> str:
+    """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
+
+def histogram_percentiles(histogram: str, percentiles: Sequence[float]) -> list[int]:
+    """Nanoseconds at the percentiles of a `HISTF...` histogram."""
+
+def merge_histograms(histograms: Sequence[str]) -> str: ...

@@ -1,0 +1,74 @@
+# Everything a newcomer needs: `make quick` measures, `make test` checks. Both set up what is missing first.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/null) Cargo.toml Cargo.lock
+
+.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement setup clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
+
+quick: $(VENV)/built ## build what is missing, then measure a test file here (about a minute)
+	$(BIN)/spindle quick
+
+test: setup test-rust test-python ## all tests; as root they use loop devices and zram
+
+test-rust:
+	cargo test --workspace --quiet
+
+test-python: $(VENV)/built $(VENV)/test-tools
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/built $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest spindle._core --ignore-missing-stub
+
+format: $(VENV)/lint-tools ## put the code into shape
+	cargo fmt --all
+	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/ruff format python tests benches
+
+bench: bench-engine bench-agreement ## all benches (about half an hour; on a quiet machine)
+	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
+
+bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
+	cargo bench -p spindle-engine --bench engine -- $(ARGS)
+
+bench-agreement: setup $(VENV)/built ## Spindle and fio on a throttled device must tell the same (root): ARGS are passed on
+	$(BIN)/python benches/agreement.py $(ARGS)
+
+setup: $(VENV)/built $(VENV)/test-tools ## packages, virtual environment, build
+	@tools/system-packages test
+
+clean: ## remove what was built
+	rm -rf target $(VENV)
+
+$(VENV)/bin/python:
+	@tools/system-packages build
+	@echo "== private Python environment in $(VENV)"
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spindle: Python 3.11 or later is needed; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/built: pyproject.toml $(RUST) $(VENV)/bin/python
+	@echo "== building Spindle (about a minute)"
+	$(BIN)/pip install --quiet 'maturin>=1.9,<2'
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml","rb"))["project"]["optional-dependencies"]["test"])')
+	@touch $@
+
+$(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml","rb"))["project"]["optional-dependencies"]["lint"])')
+	@touch $@
