@@ -1,0 +1,83 @@
+//! Why a load could not be started or its figures are lost. Each is one line: what, where, what to do.
+
+use std::io;
+
+/// What went wrong outside the load's own requests (those are counted, not raised).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The workload has no streams, or files and streams do not match in number.
+    #[error("the workload has {streams} streams but {files} files were handed over")]
+    FileCount {
+        /// Streams of the workload.
+        streams: usize,
+        /// Files given.
+        files: usize,
+    },
+    /// The workload cannot run on this target.
+    #[error("stream {stream:?}: {why}")]
+    Workload {
+        /// Name of the stream.
+        stream: String,
+        /// What does not fit, and what to change.
+        why: String,
+    },
+    /// io_uring was asked for by name but the kernel does not give it.
+    #[error("io_uring cannot be used here ({why}); use `--engine pread` or `--engine auto`")]
+    NoIoUring {
+        /// The kernel's answer.
+        why: String,
+    },
+    /// The stream's I/O priority was refused.
+    #[error(
+        "stream {stream:?}: the kernel refuses I/O priority {class}/{level} ({why}); \
+         the realtime class needs root or CAP_SYS_NICE"
+    )]
+    Priority {
+        /// Name of the stream.
+        stream: String,
+        /// Class.
+        class: &'static str,
+        /// Level.
+        level: u8,
+        /// The kernel's answer.
+        why: String,
+    },
+    /// The asked CPU cannot be used.
+    #[error("cannot run on CPU {cpu} ({why}); see `taskset -p $$` for the CPUs allowed")]
+    Cpu {
+        /// Number of the CPU.
+        cpu: usize,
+        /// The kernel's answer.
+        why: String,
+    },
+    /// Something the machine refused: memory, threads.
+    #[error("{what}: {why}")]
+    System {
+        /// What was attempted.
+        what: String,
+        /// The kernel's answer.
+        why: String,
+    },
+    /// A worker thread broke down: a defect of the engine; its figures are lost.
+    #[error(
+        "worker {worker} of stream {stream:?} broke down: {why}; this is a defect of spindle, please report it"
+    )]
+    WorkerPanicked {
+        /// Name of the stream.
+        stream: String,
+        /// Number of the worker within the stream.
+        worker: u32,
+        /// Text of the panic.
+        why: String,
+    },
+}
+
+impl EngineError {
+    pub(crate) fn system(what: impl Into<String>, error: &io::Error) -> Self {
+        Self::System {
+            what: what.into(),
+            why: error.to_string(),
+        }
+    }
+}

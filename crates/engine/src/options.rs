@@ -1,0 +1,89 @@
+//! What the caller hands over besides the workload: open files and how the load is to be made.
+
+use std::os::fd::RawFd;
+
+/// The target of one stream. The engine never opens anything: the write guard does, and chooses the
+/// flags (O_DIRECT, O_DSYNC, access mode), which are used as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamFile {
+    /// Open descriptor; it stays the caller's and must stay open until the run is over.
+    pub fd: RawFd,
+    /// Size of the target, bytes.
+    pub size_bytes: u64,
+    /// Offsets and lengths are multiples of this, bytes (`statx` DIOALIGN, or the logical block).
+    pub block_bytes: u32,
+    /// Buffers are aligned to this, bytes; a power of two.
+    pub memory_align: u32,
+}
+
+/// The target that completes everything by itself, without a system call: for the generator's own cost
+/// and for tests of its timing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NullTarget {
+    /// Size, bytes.
+    pub size_bytes: u64,
+    /// Each request of a worker takes this long, one after another, ns. 0: done at once.
+    pub service_ns: u64,
+}
+
+/// Which back end makes the system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EngineChoice {
+    /// The one that a short calibration finds faster.
+    #[default]
+    Auto,
+    /// io_uring, or an error.
+    IoUring,
+    /// pread/pwrite, one thread for each outstanding request.
+    Pread,
+}
+
+/// How completions are stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Timestamps {
+    /// Each completion reads the clock.
+    #[default]
+    Request,
+    /// One reading for all completions found together.
+    Batch,
+}
+
+/// How the load is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Back end.
+    pub engine: EngineChoice,
+    /// A kernel thread takes the submissions (io_uring only).
+    pub sqpoll: bool,
+    /// Completions are polled for, not interrupted (io_uring and direct I/O only).
+    pub iopoll: bool,
+    /// Time stamps.
+    pub timestamps: Timestamps,
+    /// Count I/O errors and go on. A target that is gone ends the run all the same.
+    pub tolerate_errors: bool,
+    /// CPUs the workers are pinned to, one after another; empty: not pinned.
+    pub cpus: Vec<usize>,
+    /// Length of an interval of the series, ns.
+    pub interval_ns: u64,
+    /// After its end the run waits this long for outstanding requests before it reports them as stuck, ns.
+    pub grace_ns: u64,
+    /// The same after [`crate::Run::stop`], ns.
+    pub stop_grace_ns: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            engine: EngineChoice::Auto,
+            sqpoll: false,
+            iopoll: false,
+            timestamps: Timestamps::Request,
+            tolerate_errors: false,
+            cpus: Vec::new(),
+            interval_ns: 1_000_000_000,
+            // The kernel's own measure of a hung task (kernel/hung_task.c, 120 s).
+            grace_ns: 120_000_000_000,
+            stop_grace_ns: 5_000_000_000,
+        }
+    }
+}
