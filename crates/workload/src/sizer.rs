@@ -1,0 +1,202 @@
+//! How large the next request is.
+
+use crate::alias::AliasTable;
+use crate::log_normal;
+use crate::rng::Rng;
+use crate::spec::Size;
+use crate::stream::StreamError;
+
+/// Smallest granularity of a distribution of sizes whose step is not given, bytes.
+const SECTOR: u32 = 512;
+
+/// Draws request sizes.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizer {
+    kind: Kind,
+    max: u32,
+    granule: u32,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Fixed(u32),
+    Range {
+        min: u32,
+        step: u32,
+        count: u64,
+    },
+    List {
+        table: AliasTable,
+        sizes: Box<[u32]>,
+    },
+    /// Sizes `min + step * index`; indices are grouped where there are very many.
+    Grouped {
+        table: AliasTable,
+        groups: Box<[(u32, u32)]>,
+        min: u32,
+        step: u32,
+    },
+}
+
+impl Sizer {
+    /// `block` is what the target's request lengths must be a multiple of, bytes.
+    pub(crate) fn new(size: &Size, block: u32) -> Result<Sizer, StreamError> {
+        let multiple = |bytes: u32, granule: u32| {
+            if bytes == 0 || bytes % granule != 0 {
+                Err(StreamError::SizeNotBlocks {
+                    bytes,
+                    block: granule,
+                })
+            } else {
+                Ok(())
+            }
+        };
+        match *size {
+            Size::Fixed { bytes } => {
+                multiple(bytes, block)?;
+                Ok(Sizer {
+                    kind: Kind::Fixed(bytes),
+                    max: bytes,
+                    granule: bytes,
+                })
+            }
+            Size::Range { min, max, step } => {
+                let (min, max, step) = steps(min, max, step, block)?;
+                multiple(min, block)?;
+                let count = u64::from((max - min) / step) + 1;
+                let max = min + (count - 1) as u32 * step;
+                let granule = gcd(min, step);
+                Ok(Sizer {
+                    kind: Kind::Range { min, step, count },
+                    max,
+                    granule,
+                })
+            }
+            Size::Weighted { ref choices } => {
+                let weight: f64 = choices.iter().map(|choice| choice.1).sum();
+                if choices.iter().any(|choice| !(choice.1 >= 0.0))
+                    || !(weight > 0.0 && weight.is_finite())
+                {
+                    return Err(StreamError::Weights);
+                }
+                for &(bytes, _) in choices {
+                    multiple(bytes, block)?;
+                }
+                let weights: Vec<f64> = choices.iter().map(|choice| choice.1).collect();
+                let sizes: Box<[u32]> = choices.iter().map(|choice| choice.0).collect();
+                let max = sizes.iter().copied().max().unwrap_or(0);
+                let granule = sizes.iter().copied().fold(0, gcd);
+                Ok(Sizer {
+                    kind: Kind::List {
+                        table: AliasTable::new(&weights),
+                        sizes,
+                    },
+                    max,
+                    granule,
+                })
+            }
+            Size::LogNormal {
+                mean,
+                sigma,
+                min,
+                max,
+                step,
+            } => {
+                let (min, max, step) = steps(min, max, step, block)?;
+                let granule = gcd(min, step);
+                multiple(granule, block)?;
+                let shape = log_normal::Shape {
+                    mean,
+                    sigma,
+                    min,
+                    max,
+                    step,
+                };
+                let (groups, weights) =
+                    shape.groups().ok_or(StreamError::Mean { mean, min, max })?;
+                let table = AliasTable::new(&weights);
+                let max = min + (max - min) / step * step;
+                Ok(Sizer {
+                    kind: Kind::Grouped {
+                        table,
+                        groups,
+                        min,
+                        step,
+                    },
+                    max,
+                    granule,
+                })
+            }
+        }
+    }
+
+    /// Largest size that is ever drawn, bytes.
+    pub(crate) fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// A number that divides each size, bytes.
+    pub(crate) fn granule(&self) -> u32 {
+        self.granule
+    }
+
+    /// Whether all sizes are the same.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self.kind, Kind::Fixed(_))
+    }
+
+    /// The next size, bytes.
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes,
+            Kind::Range { min, step, count } => min + rng.below(*count) as u32 * step,
+            Kind::List { table, sizes } => sizes[table.draw(rng)],
+            Kind::Grouped {
+                table,
+                groups,
+                min,
+                step,
+            } => {
+                let (first, count) = groups[table.draw(rng)];
+                let index = if count == 1 {
+                    first
+                } else {
+                    first + rng.below(u64::from(count)) as u32
+                };
+                min + index * step
+            }
+        }
+    }
+}
+
+/// Bounds and step in force: a step of 0 is the target's block (at least a sector), to which the bounds
+/// are rounded inwards; a step that was asked for only rounds the smallest size up to itself for sizes
+/// that would otherwise not fall on blocks.
+fn steps(min: u32, max: u32, step: u32, block: u32) -> Result<(u32, u32, u32), StreamError> {
+    if step != 0 {
+        if step % block != 0 {
+            return Err(StreamError::SizeNotBlocks { bytes: step, block });
+        }
+        return if min <= max {
+            Ok((min, max, step))
+        } else {
+            Err(StreamError::NoSize { min, max, block })
+        };
+    }
+    let step = block.max(SECTOR).next_multiple_of(block);
+    let low = min.max(1).div_ceil(step).checked_mul(step);
+    let high = max / step * step;
+    match low {
+        Some(low) if low <= high => Ok((low, high, step)),
+        _ => Err(StreamError::NoSize {
+            min,
+            max,
+            block: step,
+        }),
+    }
+}
+
+pub(crate) fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

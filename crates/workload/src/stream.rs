@@ -1,0 +1,295 @@
+//! The seeded request stream: a pure function of specification and seed, with no allocation per request.
+
+use std::ops::Range;
+
+use crate::request::{Op, Request};
+use crate::rng::{Chance, Purpose, Rng, sub_seed};
+use crate::sizer::Sizer;
+use crate::spec::{Mix, Place, Region, Stream};
+use crate::walk::Walk;
+
+/// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// A request length that the target does not take.
+    #[error(
+        "a request size of {bytes} bytes is not a multiple of {block} bytes, as the target needs; set `size`"
+    )]
+    SizeNotBlocks {
+        /// The length, bytes.
+        bytes: u32,
+        /// What it must be a multiple of, bytes.
+        block: u32,
+    },
+    /// No size is left between the bounds.
+    #[error(
+        "no multiple of {block} bytes lies between the smallest size {min} and the largest {max}; set `size`"
+    )]
+    NoSize {
+        /// Smallest, bytes.
+        min: u32,
+        /// Largest, bytes.
+        max: u32,
+        /// Granularity, bytes.
+        block: u32,
+    },
+    /// Weights of sizes are negative or all 0.
+    #[error("the weights of the sizes must not be negative, and one must be positive; set `size`")]
+    Weights,
+    /// The mean size cannot be had between the bounds.
+    #[error(
+        "no log-normal distribution of this sigma has a mean of {mean} bytes between {min} and {max}; set `size`"
+    )]
+    Mean {
+        /// Asked mean, bytes.
+        mean: f64,
+        /// Smallest, bytes.
+        min: u32,
+        /// Largest, bytes.
+        max: u32,
+    },
+    /// Offsets the target does not take.
+    #[error(
+        "an alignment of {align} bytes is not a multiple of {block} bytes, as the target needs; set `align`"
+    )]
+    AlignNotBlocks {
+        /// Alignment, bytes.
+        align: u64,
+        /// What it must be a multiple of, bytes.
+        block: u32,
+    },
+    /// The region ends behind the target.
+    #[error("the region ends at byte {end}, the target at byte {size}; set `region`")]
+    RegionBeyond {
+        /// End of the region, bytes.
+        end: u64,
+        /// Size of the target, bytes.
+        size: u64,
+    },
+    /// The region cannot hold the requests.
+    #[error(
+        "{bytes} bytes of the target hold no request of {needed} bytes at a multiple of {align}; \
+         use a larger target, or set `region`, `size` or `workers`"
+    )]
+    RegionSmall {
+        /// What each worker has, bytes.
+        bytes: u64,
+        /// Largest request, bytes.
+        needed: u32,
+        /// Alignment, bytes.
+        align: u64,
+    },
+    /// A stride that breaks the alignment.
+    #[error(
+        "a stride of {stride} bytes is not a multiple of the alignment of {align} bytes; set `stride` or `align`"
+    )]
+    Stride {
+        /// Stride, bytes.
+        stride: u64,
+        /// Alignment, bytes.
+        align: u64,
+    },
+    /// A number that parsing would have refused.
+    #[error("{what} is out of range")]
+    OutOfRange {
+        /// Which one.
+        what: &'static str,
+    },
+}
+
+/// The requests of one worker of one stream, without end.
+///
+/// The same stream, index, worker, seed, target size and block give the same requests, on any machine.
+/// Offsets, sizes, operations and fsyncs are drawn from generators of their own: changing the share of
+/// writes leaves the offsets as they were.
+#[derive(Debug, Clone)]
+pub struct RequestStream {
+    walk: Walk,
+    sizer: Sizer,
+    size_rng: Rng,
+    mixer: Mixer,
+    syncer: Syncer,
+    region: Range<u64>,
+}
+
+impl RequestStream {
+    /// Requests of worker `worker` (from 0) of the stream with index `stream_index` in its workload, on a
+    /// target of `target_bytes` whose requests must begin and end at multiples of `block_bytes` (1 for
+    /// buffered I/O).
+    pub fn new(
+        stream: &Stream,
+        stream_index: usize,
+        worker: u32,
+        seed: u64,
+        target_bytes: u64,
+        block_bytes: u32,
+    ) -> Result<RequestStream, StreamError> {
+        if worker >= stream.workers {
+            return Err(StreamError::OutOfRange { what: "worker" });
+        }
+        let block = block_bytes.max(1);
+        let rng = |purpose| Rng::new(sub_seed(seed, stream_index, worker, purpose));
+        let sizer = Sizer::new(&stream.size, block)?;
+        let region = stream.region.resolve(target_bytes)?;
+        let walk = Walk::new(
+            stream,
+            worker,
+            &sizer,
+            region.clone(),
+            block,
+            rng(Purpose::Offset),
+            || sub_seed(seed, stream_index, crate::rng::SHARED, Purpose::Scatter),
+        )?;
+        Ok(RequestStream {
+            walk,
+            sizer,
+            size_rng: rng(Purpose::Size),
+            mixer: Mixer::new(stream.mix, rng(Purpose::Operation))?,
+            syncer: Syncer::new(stream, rng(Purpose::Fsync)),
+            region,
+        })
+    }
+
+    /// The next request.
+    #[inline]
+    pub fn next_request(&mut self) -> Request {
+        let len = self.sizer.draw(&mut self.size_rng);
+        let offset = self.walk.next_offset(len);
+        let op = self.mixer.draw();
+        let fsync_after = self.syncer.follows(op);
+        Request {
+            offset,
+            len,
+            op,
+            fsync_after,
+        }
+    }
+
+    /// Largest length that is ever asked, bytes: what a buffer must hold.
+    #[must_use]
+    pub fn max_len(&self) -> u32 {
+        self.sizer.max()
+    }
+
+    /// The part of the target that requests stay inside, bytes.
+    #[must_use]
+    pub fn region(&self) -> Range<u64> {
+        self.region.clone()
+    }
+}
+
+impl Region {
+    /// The region's bytes on a target of `target_bytes`.
+    pub fn resolve(&self, target_bytes: u64) -> Result<Range<u64>, StreamError> {
+        let start = self.offset.resolve(target_bytes);
+        let end = self.end.resolve(target_bytes);
+        if end > target_bytes {
+            return Err(StreamError::RegionBeyond {
+                end,
+                size: target_bytes,
+            });
+        }
+        Ok(start.min(end)..end)
+    }
+}
+
+impl Place {
+    /// Byte on a target of `target_bytes`; a fraction is rounded down.
+    #[must_use]
+    pub fn resolve(&self, target_bytes: u64) -> u64 {
+        match *self {
+            Place::Bytes { bytes } => bytes,
+            Place::Fraction { fraction } if fraction >= 1.0 => target_bytes,
+            // Exact enough: 53 bits of a size in bytes reach 9 PB.
+            Place::Fraction { fraction } => (target_bytes as f64 * fraction) as u64,
+        }
+    }
+}
+
+/// Draws the operation.
+#[derive(Debug, Clone)]
+enum Mixer {
+    Always(Op),
+    Mixed { below: [Chance; 3], rng: Rng },
+}
+
+impl Mixer {
+    fn new(mix: Mix, rng: Rng) -> Result<Mixer, StreamError> {
+        let Mix { write, trim, zero } = mix;
+        let valid = [write, trim, zero]
+            .iter()
+            .all(|share| (0.0..=1.0).contains(share));
+        if !valid || write + trim + zero > 1.0 + 1e-9 {
+            return Err(StreamError::OutOfRange {
+                what: "the share of writes, trims or zeroes",
+            });
+        }
+        Ok(if write >= 1.0 {
+            Mixer::Always(Op::Write)
+        } else if trim >= 1.0 {
+            Mixer::Always(Op::Trim)
+        } else if zero >= 1.0 {
+            Mixer::Always(Op::Zero)
+        } else if write + trim + zero <= 0.0 {
+            Mixer::Always(Op::Read)
+        } else {
+            let below = [write, write + trim, write + trim + zero].map(Chance::new);
+            Mixer::Mixed { below, rng }
+        })
+    }
+
+    #[inline]
+    fn draw(&mut self) -> Op {
+        match self {
+            Mixer::Always(op) => *op,
+            Mixer::Mixed { below, rng } => {
+                const BY_RANK: [Op; 4] = [Op::Write, Op::Trim, Op::Zero, Op::Read];
+                let bits = rng.bits53();
+                // A sum of comparisons instead of branches that no predictor could guess.
+                let rank: usize = below
+                    .iter()
+                    .map(|chance| usize::from(bits >= chance.bits()))
+                    .sum();
+                BY_RANK[rank]
+            }
+        }
+    }
+}
+
+/// Decides which writes an fsync follows.
+#[derive(Debug, Clone)]
+struct Syncer {
+    every: u32,
+    writes_left: u32,
+    chance: Chance,
+    rng: Rng,
+}
+
+impl Syncer {
+    fn new(stream: &Stream, rng: Rng) -> Syncer {
+        let every = stream.sync.fsync_every;
+        Syncer {
+            every,
+            writes_left: every,
+            chance: Chance::new(stream.sync.fsync_fraction),
+            rng,
+        }
+    }
+
+    #[inline]
+    fn follows(&mut self, op: Op) -> bool {
+        if op != Op::Write || (self.every == 0 && self.chance == Chance::new(0.0)) {
+            return false;
+        }
+        let mut due = self.rng.happens(self.chance);
+        if self.every != 0 {
+            self.writes_left -= 1;
+            if self.writes_left == 0 {
+                self.writes_left = self.every;
+                due = true;
+            }
+        }
+        due
+    }
+}
