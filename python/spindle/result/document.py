@@ -1,0 +1,44 @@
+"""Records as JSON documents: written, read back, and their JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from spindle.result.record import FORMAT, Record
+from spindle.result.workload import Workload
+
+
+class Unreadable(Exception):
+    """A file is not a record; the text is one line."""
+
+
+def encode(record: Record) -> bytes:
+    """One JSON document, indented, with a newline at its end."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def decode(data: bytes, source: str) -> Record:
+    """Read a record. Raises `Unreadable` naming `source` and the place."""
+    try:
+        record: Record = msgspec.json.decode(data, type=Record)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{source}: not a result of this version: {error}; see `spindle schema result`") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{source}: not JSON: {error}; give a file written by `spindle run --output`") from None
+    if record.format > FORMAT:
+        raise Unreadable(
+            f"{source}: format {record.format} is newer than this spindle reads ({FORMAT}); use a newer spindle"
+        )
+    return record
+
+
+def schema(of: str) -> dict[str, Any]:
+    """JSON Schema (2020-12) of `result` (what `--json` prints) or `workload` (a resolved workload)."""
+    kind: Any = {"result": Record, "workload": Workload}[of]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"spindle {of}",
+        **msgspec.json.schema(kind),
+    }

@@ -1,0 +1,244 @@
+"""What the load itself measured: the Rust core's `RunFigures`, field by field.
+
+The shape is defined once, in `crates/measure/src/figures.rs`; a test holds this mirror to it. Times are ns, sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+
+class Ended(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """What ended the run."""
+
+
+class EndedByTime(Ended, frozen=True, tag="time"):
+    """The asked time was over."""
+
+
+class EndedByBytes(Ended, frozen=True, tag="bytes"):
+    """The asked bytes were moved."""
+
+
+class EndedByRequests(Ended, frozen=True, tag="requests"):
+    """The asked number of requests was completed."""
+
+
+class EndedBySteady(Ended, frozen=True, tag="steady"):
+    """The figures were steady."""
+
+
+class Stopped(Ended, frozen=True, tag="stopped"):
+    """Someone asked it to stop: the figures are partial."""
+
+
+class EndedByError(Ended, frozen=True, kw_only=True, tag="error"):
+    """An I/O error: the figures are partial."""
+
+    errno: int
+    op: str
+    """What was asked (`read`, `write`, `fsync` ...)."""
+    offset: int
+    """Byte offset on the target."""
+    len: int
+    """Length, bytes."""
+
+
+EndedBy = EndedByTime | EndedByBytes | EndedByRequests | EndedBySteady | Stopped | EndedByError
+
+
+class Latency(Struct, frozen=True, kw_only=True):
+    """A latency distribution, ns."""
+
+    min_ns: int
+    mean_ns: float
+    max_ns: int
+    sdev_ns: float
+    percentiles: list[tuple[float, int]]
+    """(percentile, ns)."""
+    histogram: str
+    """The whole histogram: HdrHistogram V2, deflated, base64 (`HISTF...`)."""
+
+    def percentile(self, wanted: float) -> int | None:
+        """The latency of one of the recorded percentiles, ns."""
+        return next((ns for percent, ns in self.percentiles if percent == wanted), None)
+
+
+class Op(Struct, frozen=True, kw_only=True):
+    """Figures of one operation of one stream."""
+
+    requests: int
+    """Completed in the measured time."""
+    bytes: int
+    """Moved in the measured time."""
+    iops: float
+    bytes_per_s: float
+    latency: Latency
+    """Issue (closed loop) or intended start (open loop) to completion."""
+    service: Latency | None = None
+    """Open loop: issue to completion."""
+
+
+class Error(Struct, frozen=True, kw_only=True):
+    """Errors of one kind."""
+
+    errno: int
+    op: str
+    count: int
+    first_offset: int
+    """Byte offset of the first."""
+
+
+class Stream(Struct, frozen=True, kw_only=True):
+    """Figures of one stream."""
+
+    name: str
+    measured_ns: int
+    total_bytes: int
+    """Moved including the ramp: what the device's own counters are compared with."""
+    total_read_bytes: int
+    total_write_bytes: int
+    read: Op | None
+    write: Op | None
+    trim: Op | None
+    zero: Op | None
+    fsync: Op | None
+    mean_outstanding: float
+    """Time-weighted mean number of outstanding requests, counted independently of the latencies."""
+    max_lag_ns: int
+    """Open loop: largest lag of an issue behind its intended start."""
+    errors: list[Error]
+
+    def ops(self) -> Iterator[tuple[str, Op]]:
+        """The operations that move or free data, by name."""
+        for name, op in (("read", self.read), ("write", self.write), ("trim", self.trim), ("zero", self.zero)):
+            if op is not None:
+                yield name, op
+
+    @property
+    def requests(self) -> int:
+        """Completed in the measured time, fsyncs apart."""
+        return sum(op.requests for _, op in self.ops())
+
+    @property
+    def iops(self) -> float:
+        """All operations, fsyncs apart."""
+        return sum(op.iops for _, op in self.ops())
+
+    @property
+    def bytes_per_s(self) -> float:
+        """All operations."""
+        return sum(op.bytes_per_s for _, op in self.ops())
+
+
+class StreamInterval(Struct, frozen=True, kw_only=True):
+    """One interval of one stream."""
+
+    reads: int
+    writes: int
+    """With trims and zeroings."""
+    read_bytes: int
+    write_bytes: int
+    read_latency_ns: int
+    """Sum of the read latencies."""
+    write_latency_ns: int
+    """Sum of the write latencies."""
+    max_latency_ns: int
+
+
+class Interval(Struct, frozen=True, kw_only=True):
+    """One interval of the series."""
+
+    start_ns: int
+    """After the end of the ramp."""
+    length_ns: int
+    streams: list[StreamInterval]
+    """In the order of the workload."""
+
+
+class Cpu(Struct, frozen=True, kw_only=True):
+    """CPU use of the load's own threads over the measured time."""
+
+    user_ns: int
+    system_ns: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+class Generator(Struct, frozen=True, kw_only=True):
+    """How the load was made, and what the generator could have made."""
+
+    engine: str
+    """`io_uring`, `pread`, `null` or `simulator`."""
+    reason: str
+    """Why it was chosen."""
+    features: list[str]
+    timestamps: str
+    """`request` (exact) or `batch`."""
+    ceiling_iops: float | None
+    """Highest rate the calibration saw this generator reach on this target."""
+    calibration: list[tuple[str, float]]
+    """IOPS of each back end in the calibration."""
+    busiest_worker: Annotated[float, Meta(ge=0)]
+    """Largest share of the measured time any worker's thread spent on a CPU, 0 to 1."""
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """Everything the load itself can tell about a run."""
+
+    measured_ns: int
+    """From the end of the ramp to the last counted completion."""
+    elapsed_ns: int
+    """From the first request to the end of the last, ramp and end sync included."""
+    ended_by: EndedBy
+    streams: list[Stream]
+    series: list[Interval]
+    """In order of time; the last interval may be shorter."""
+    interval_ns: int
+    cpu: Cpu
+    generator: Generator
+
+    @property
+    def measured_s(self) -> float:
+        """Measured time, s."""
+        return self.measured_ns / 1e9
+
+    @property
+    def requests(self) -> int:
+        """All streams and operations, fsyncs apart."""
+        return sum(stream.requests for stream in self.streams)
+
+    @property
+    def iops(self) -> float:
+        """All streams and operations, fsyncs apart."""
+        return sum(stream.iops for stream in self.streams)
+
+    @property
+    def bytes_per_s(self) -> float:
+        """All streams and operations."""
+        return sum(stream.bytes_per_s for stream in self.streams)
+
+    @property
+    def total_read_bytes(self) -> int:
+        """Ramp included."""
+        return sum(stream.total_read_bytes for stream in self.streams)
+
+    @property
+    def total_write_bytes(self) -> int:
+        """Ramp included."""
+        return sum(stream.total_write_bytes for stream in self.streams)
+
+    def mean_latency_ns(self) -> float | None:
+        """Over all data operations of all streams, weighted by their number."""
+        pairs = [(op.requests, op.latency.mean_ns) for stream in self.streams for _, op in stream.ops()]
+        requests = sum(count for count, _ in pairs)
+        return sum(count * mean for count, mean in pairs) / requests if requests else None
+
+
+def figures_from_json(text: str | bytes) -> Figures:
+    """Read the core's figures."""
+    return msgspec.json.decode(text, type=Figures)

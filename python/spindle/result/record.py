@@ -1,0 +1,262 @@
+"""The record of a run: everything needed to read its figures years later, in one JSON document.
+
+Three kinds share one schema, told apart by `kind`: a single run, a sweep for the knee and a quick look; the latter two
+are made of single runs. Times are ns, sizes bytes unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from spindle.result.figures import Figures
+from spindle.result.workload import Workload
+
+FORMAT = 1
+"""Version of this shape; it grows when a reader of the older one would misread the newer."""
+
+
+class Level(StrEnum):
+    """How far a figure can be believed."""
+
+    OK = "ok"
+    WARN = "warn"
+    INVALID = "invalid"
+
+    @property
+    def rank(self) -> int:
+        """0 for ok; the worse, the higher."""
+        return list(Level).index(self)
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """One check of a run, with the evidence in numbers and what to do about it."""
+
+    check: str
+    """Which check: `cache-share`, `steady`, `settings` ..."""
+    level: Level
+    evidence: str
+    """What was seen, one sentence with its numbers."""
+    advice: str = ""
+    """What to do; empty when all is well."""
+    numbers: dict[str, float] = {}
+    """The numbers of the evidence, for programs."""
+
+
+def worst(verdicts: list[Verdict]) -> Level:
+    """The worst level among them."""
+    return max((verdict.level for verdict in verdicts), key=lambda level: level.rank, default=Level.OK)
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """What made the record."""
+
+    version: str
+    name: str = "spindle"
+
+
+class DeviceCounters(Struct, frozen=True, kw_only=True):
+    """What one block device did during the load, from /proc/diskstats."""
+
+    name: str
+    role: str
+    """`target`: the device under test, or the one under the file; `below`: something underneath it."""
+    seconds: float
+    """Length of the observation: from the first request, ramp included, to the end of the load."""
+    delta: dict[str, float]
+    """Differences of the counters: requests, bytes, milliseconds."""
+    iostat: dict[str, float]
+    """The columns of `iostat -x`, named as there."""
+
+    def bytes_of(self, direction: str) -> float | None:
+        """Bytes moved: `read` or `write`."""
+        return self.delta.get(f"{direction}_bytes")
+
+    def requests_of(self, direction: str) -> float | None:
+        """Requests completed: `read` or `write`."""
+        return self.delta.get(f"{direction}s")
+
+
+class SettingChange(Struct, frozen=True, kw_only=True):
+    """A setting that was another one after the run."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """Every knob of the block stack and of the VM that was read."""
+
+    before: dict[str, str]
+    after: dict[str, str]
+    changed: list[SettingChange]
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Where the load ran."""
+
+    asked: str
+    """As given on the command line."""
+    kind: str
+    """`device`, `file`, or `null` (no I/O at all)."""
+    size_bytes: int
+    created: bool = False
+    """Whether the file was made for this run."""
+    has_device: bool = True
+    """Whether a block device with counters is known under it."""
+    detail: dict[str, Any] = {}
+    """What the machine says about it: device, identity, layers below."""
+
+
+RunId = Annotated[str, Meta(pattern="^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}$", description="time of the start and six random digits")]
+
+
+class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
+    """One run of one workload on one target."""
+
+    id: RunId
+    started: str
+    """UTC, ISO 8601."""
+    tool: Tool
+    workload: Workload
+    target: Target
+    seed: int
+    figures: Figures
+    devices: list[DeviceCounters]
+    settings: Settings
+    environment: dict[str, Any]
+    idle: dict[str, Any]
+    """The check before the run: what else used the device and the machine."""
+    verdicts: list[Verdict]
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict."""
+        return worst(self.verdicts)
+
+
+class KneePoint(Struct, frozen=True, kw_only=True):
+    """One step of a sweep."""
+
+    outstanding: int
+    """Requests kept under way (workers x depth, all streams)."""
+    iops: float
+    bytes_per_s: float
+    mean_latency_ns: float
+    p99_latency_ns: int | None
+    """Worst of the streams and directions."""
+    run: RunId
+
+
+class Knee(Struct, frozen=True, kw_only=True):
+    """Where more concurrency stops to pay."""
+
+    points: list[KneePoint]
+    knee: int | None
+    """Least number of outstanding requests that reaches 95 % of the highest throughput; None: nothing was measured."""
+    levelled_off: bool
+    """Whether throughput stopped growing within the sweep; if not, the true knee lies beyond it."""
+
+
+class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"):
+    """A sweep of concurrency: the same workload at 1, 2, 4 ... outstanding requests."""
+
+    id: RunId
+    started: str
+    tool: Tool
+    sweep: Knee
+    runs: list[RunRecord]
+    verdicts: list[Verdict]
+    """About the sweep as a whole; each run has its own as well."""
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the sweep and of its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One line of an assessment."""
+
+    topic: str
+    text: str
+    level: Level = Level.OK
+
+
+class ClassFigure(Struct, frozen=True, kw_only=True):
+    """One figure of the device beside what its class delivers."""
+
+    name: str
+    measured: float
+    low: float
+    high: float
+    unit: str
+    source: str
+    text: str
+
+
+class Assessment(Struct, frozen=True, kw_only=True):
+    """A quick look in words."""
+
+    device_class: str | None
+    """Key in catalogue/classes.toml; None: no class with sourced figures."""
+    limit: str
+    """What limits: `device`, `queue`, `cache`, `cpu`, `generator` or `unknown`."""
+    findings: list[Finding]
+    comparison: list[ClassFigure]
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One measurement of a quick look."""
+
+    name: str
+    """`sequential-read`, `random-read`, `random-read-rising`, `mix`, `first-part`, `last-part`."""
+    about: str
+    runs: list[RunId]
+
+
+class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quick"):
+    """A quick look at a device."""
+
+    id: RunId
+    started: str
+    tool: Tool
+    target: Target
+    idle: dict[str, Any]
+    steps: list[Step]
+    runs: list[RunRecord]
+    sweep: Knee | None
+    assessment: Assessment
+    verdicts: list[Verdict]
+    """About the look as a whole; each run has its own as well."""
+    skipped: list[str] = field(default_factory=list)
+    """Steps that were left out, each with its reason."""
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the look and of its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+
+
+Record = RunRecord | KneeRecord | QuickRecord
+"""Whatever `--json` prints and `spindle show` reads."""
+
+
+def new_id(at: float | None = None) -> str:
+    """An identity that sorts by time; `at` in seconds since the epoch."""
+    moment = datetime.fromtimestamp(time.time() if at is None else at, UTC)
+    return f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def utc_now() -> str:
+    """Now, UTC, ISO 8601 with seconds."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,48 @@
+"""The verdicts: each rule looks at a finished record and says whether a figure can be believed, with its evidence.
+
+A rule is a function from the record to verdicts. None is loosened by a flag; docs/verdicts.md names every limit and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.rules import cache, completeness, conditions, consistency, load, steadiness, traffic
+
+Rule = Callable[[RunRecord], list[Verdict]]
+
+RULES: tuple[Rule, ...] = (
+    completeness.interrupted,
+    completeness.errors,
+    completeness.long_enough,
+    cache.cache_share,
+    cache.working_set,
+    consistency.littles_law,
+    steadiness.steady,
+    load.generator_bound,
+    load.saturated,
+    load.achieved_depth,
+    load.on_time,
+    traffic.other_io,
+    conditions.settings_changed,
+    conditions.before_the_run,
+)
+"""In the order in which a person should read them."""
+
+
+def judge(record: RunRecord) -> list[Verdict]:
+    """Every verdict on this run."""
+    if record.target.kind == "null":
+        return completeness.null_target(record)
+    return [verdict for rule in RULES for verdict in rule(record)]
+
+
+def judged(record: RunRecord) -> RunRecord:
+    """The same record with its verdicts."""
+    return replace(record, verdicts=judge(record))
+
+
+__all__ = ["RULES", "Level", "judge", "judged"]

@@ -1,0 +1,116 @@
+"""Did the device do the work, or a cache? The bytes the application moved against the bytes the device moved."""
+
+from __future__ import annotations
+
+from spindle.result import units
+from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
+
+WARN_SHARE = 0.05
+"""From this share on, a device-limited rate is overstated by more than 5 % (1 / (1 - share))."""
+INVALID_SHARE = 0.20
+"""From this share on, by more than a quarter: the figure is not the device's."""
+TOO_LITTLE_BYTES = 1 << 20
+"""Below this, a single read-ahead or metadata block would decide."""
+
+
+def cache_share(record: RunRecord) -> list[Verdict]:
+    """Share of the application's bytes that no device moved, for each direction."""
+    target = next((device for device in record.devices if device.role == "target"), None)
+    if target is None or not record.target.has_device:
+        where = record.target.detail.get("file_system") or "this target"
+        return [
+            Verdict(
+                check="cache-share",
+                level=Level.WARN,
+                evidence=f"unknown: no block device with counters lies under {where}, so a cache cannot be told apart",
+                advice="measure on a block device or on a file system that lies on one",
+            )
+        ]
+    verdicts = [
+        verdict
+        for direction in ("read", "write")
+        if (verdict := _of_direction(record, target, direction)) is not None
+    ]
+    verdicts.extend(_below_loops(record))
+    return verdicts or [
+        Verdict(
+            check="cache-share",
+            level=Level.OK,
+            evidence=f"less than {units.size(TOO_LITTLE_BYTES)} moved: nothing to compare",
+        )
+    ]
+
+
+def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> Verdict | None:
+    figures = record.figures
+    asked = figures.total_read_bytes if direction == "read" else figures.total_write_bytes
+    moved = target.bytes_of(direction)
+    if asked < TOO_LITTLE_BYTES or moved is None:
+        return None
+    if direction == "write" and any(stream.mix.trim + stream.mix.zero > 0 for stream in record.workload.streams):
+        return None  # discards and zeroings are not counted as bytes written by every driver
+    share = max(0.0, 1 - moved / asked)
+    level = Level.INVALID if share >= INVALID_SHARE else Level.WARN if share >= WARN_SHARE else Level.OK
+    seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)}"
+    if level is Level.OK:
+        evidence, advice = f"{seen}: {units.percent(share)} from a cache", ""
+    elif direction == "read":
+        evidence = f"{seen}: {units.percent(share)} came from a cache"
+        advice = "use --direct, or a file larger than every cache"
+        if rule := record.target.detail.get("cache_rule_bytes"):
+            advice += f" (here at least {units.size(rule)})"
+    else:
+        evidence = f"{seen}: {units.percent(share)} was still in a cache when the run ended"
+        advice = "use --direct, or count the flush with --end-fsync"
+    return Verdict(
+        check="cache-share",
+        level=level,
+        evidence=evidence,
+        advice=advice,
+        numbers={"share": share, "application_bytes": float(asked), "device_bytes": float(moved)},
+    )
+
+
+def _below_loops(record: RunRecord) -> list[Verdict]:
+    """A loop device sees every request, but its backing file may sit in the page cache."""
+    verdicts = []
+    for upper, lower in zip(record.devices, record.devices[1:], strict=False):
+        if not upper.name.startswith("loop"):
+            continue
+        for direction in ("read", "write"):
+            asked, moved = upper.bytes_of(direction), lower.bytes_of(direction)
+            if asked is None or moved is None or asked < TOO_LITTLE_BYTES:
+                continue
+            share = max(0.0, 1 - moved / asked)
+            if share >= WARN_SHARE:
+                verdicts.append(
+                    Verdict(
+                        check="cache-below",
+                        level=Level.WARN,
+                        evidence=(
+                            f"{direction}s: {upper.name} moved {units.size(asked)}, {lower.name} under its backing file "
+                            f"{units.size(moved)}: {units.percent(share)} stayed in the page cache between them"
+                        ),
+                        advice=f"these are figures of {upper.name}, not of {lower.name}; "
+                        "set the loop device up with losetup --direct-io=on to reach the drive",
+                        numbers={"share": share, "upper_bytes": asked, "lower_bytes": moved},
+                    )
+                )
+    return verdicts
+
+
+def working_set(record: RunRecord) -> list[Verdict]:
+    """Counters cannot see a cache inside the drive or the controller; the size of the data set can."""
+    known = record.target.detail.get("drive_cache_bytes")
+    used = record.target.detail.get("region_bytes")
+    if not known or used is None or used >= 2 * known:
+        return []
+    return [
+        Verdict(
+            check="working-set",
+            level=Level.WARN,
+            evidence=f"{units.size(used)} are used, the drives' own caches hold {units.size(known)}",
+            advice=f"use at least {units.size(2 * known)}, so that the drives' caches cannot hold it",
+            numbers={"used_bytes": float(used), "drive_cache_bytes": float(known)},
+        )
+    ]

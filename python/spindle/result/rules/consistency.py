@@ -1,0 +1,51 @@
+"""Do the figures agree with each other?"""
+
+from __future__ import annotations
+
+from spindle.result import units
+from spindle.result.figures import Stream
+from spindle.result.record import Level, RunRecord, Verdict
+
+TOLERANCE = 0.05
+"""Largest difference that rounding and the run's edges explain."""
+
+
+def littles_law(record: RunRecord) -> list[Verdict]:
+    """Little 1961: outstanding = rate x time in the system. The two sides are counted independently of each other."""
+    figures = record.figures
+    if figures.generator.timestamps != "request" or figures.requests == 0:
+        return []
+    counted = sum(stream.mean_outstanding for stream in figures.streams)
+    implied = sum(_implied_outstanding(stream) for stream in figures.streams)
+    if counted <= 0:
+        return []
+    difference = implied / counted - 1
+    # Requests that are under way at the ends of the measured time count on one side only.
+    edges = 2 * record.workload.outstanding / figures.requests
+    numbers = {"counted": counted, "implied": implied, "difference": difference}
+    seen = f"IOPS x mean latency gives {units.significant(implied)}, counted were {units.significant(counted)}"
+    if abs(difference) > TOLERANCE + edges:
+        return [
+            Verdict(
+                check="littles-law",
+                level=Level.INVALID,
+                evidence=f"{seen} outstanding requests: {abs(difference) * 100:.1f} % apart",
+                advice="rates and latencies contradict each other: the clock or the load was disturbed; run it again",
+                numbers=numbers,
+            )
+        ]
+    return [
+        Verdict(
+            check="littles-law",
+            level=Level.OK,
+            evidence=f"{seen} outstanding requests",
+            numbers=numbers,
+        )
+    ]
+
+
+def _implied_outstanding(stream: Stream) -> float:
+    ops = [op for _, op in stream.ops()]
+    if stream.fsync is not None:
+        ops.append(stream.fsync)
+    return sum(op.iops * (op.service or op.latency).mean_ns / 1e9 for op in ops)

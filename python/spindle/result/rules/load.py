@@ -1,0 +1,182 @@
+"""Was the load what was asked, and was the target its limit?"""
+
+from __future__ import annotations
+
+from spindle.result import units
+from spindle.result.record import Level, RunRecord, Verdict
+
+BUSY = 0.90
+"""A worker that is on a CPU for this share of the time has no room to wait for the target."""
+NEAR_CEILING = 0.90
+"""Share of the calibrated ceiling from which on the generator itself may be the limit."""
+IDLE_DEVICE = 0.90
+"""Below this utilisation the device had time to spare."""
+REACHED = 0.90
+"""Share of the asked outstanding requests that counts as reached."""
+POLLING = {"sqpoll", "iopoll"}
+LARGE_REQUEST = 256 * 1024
+"""From here on one request keeps a device busy by itself: the kernel splits it or its transfer dominates."""
+
+
+def generator_bound(record: RunRecord) -> list[Verdict]:
+    """The target cannot show more than the generator asks for."""
+    figures, generator = record.figures, record.figures.generator
+    ceiling = generator.ceiling_iops
+    near = figures.iops / ceiling if ceiling else 0.0
+    numbers = {"busiest_worker": generator.busiest_worker, "iops": figures.iops}
+    if ceiling:
+        numbers["ceiling_iops"] = ceiling
+    polls = POLLING & set(generator.features)
+    busy = f"the busiest worker was on a CPU {units.percent(generator.busiest_worker)} of the time"
+    if generator.busiest_worker >= BUSY and not polls and not record.workload.paced:
+        reached = f", {units.percent(near)} of the {units.count(ceiling)} IOPS its calibration reached" if ceiling else ""
+        return [
+            Verdict(
+                check="generator-bound",
+                level=Level.WARN,
+                evidence=f"{busy}{reached}: the CPU is the limit",
+                advice="spread the load over more --workers (on other CPUs), or read this as the cost of the path, "
+                "not as the device's limit",
+                numbers=numbers,
+            )
+        ]
+    note = f" (it polls: {', '.join(sorted(polls))})" if polls else ""
+    return [Verdict(check="generator-bound", level=Level.OK, evidence=busy + note, numbers=numbers)]
+
+
+def saturated(record: RunRecord) -> list[Verdict]:
+    """A closed loop with few requests under way measures latency; the device may deliver more."""
+    workload = record.workload
+    if workload.paced:
+        return []
+    target = next((device for device in record.devices if device.role == "target"), None)
+    busy = target.iostat.get("%util") if target is not None else None
+    queue = record.target.detail.get("queue_depth")
+    outstanding = workload.outstanding
+    numbers = {"outstanding": float(outstanding)}
+    if busy is not None:
+        numbers["util_percent"] = busy
+    if isinstance(queue, int):
+        numbers["queue_depth"] = float(queue)
+    advice = "find how far it rises with --find-knee, or raise --workers or --depth"
+    generator_full = record.figures.generator.busiest_worker >= BUSY
+    if busy is not None and busy < IDLE_DEVICE * 100 and not generator_full:
+        return [
+            Verdict(
+                check="saturated",
+                level=Level.WARN,
+                evidence=f"{target.name if target else 'the device'} was busy {busy:.0f} % of the time: it had time to spare",
+                advice=advice,
+                numbers=numbers,
+            )
+        ]
+    small = record.figures.requests > 0 and (
+        sum(op.bytes for stream in record.figures.streams for _, op in stream.ops()) / record.figures.requests
+        < LARGE_REQUEST
+    )
+    if outstanding == 1 and small and (queue is None or queue > 1):
+        takes = f"a device that takes {queue} at once" if queue else "a device whose queue is not known"
+        return [
+            Verdict(
+                check="saturated",
+                level=Level.WARN,
+                evidence=f"one outstanding request on {takes}: this is its latency, not what it can deliver",
+                advice=advice,
+                numbers=numbers,
+            )
+        ]
+    seen = f"{outstanding} outstanding requests"
+    return [
+        Verdict(
+            check="saturated",
+            level=Level.OK,
+            evidence=f"{seen}, {target.name} busy {busy:.0f} % of the time" if target and busy is not None else seen,
+            numbers=numbers,
+        )
+    ]
+
+
+def achieved_depth(record: RunRecord) -> list[Verdict]:
+    """Asked depth, depth kept by the load, and depth that reached the device are three figures."""
+    workload, figures = record.workload, record.figures
+    unpaced = [
+        (asked.outstanding, got.mean_outstanding)
+        for asked, got in zip(workload.streams, figures.streams, strict=True)
+        if not asked.paced
+    ]
+    if not unpaced or figures.requests == 0:
+        return []
+    asked = sum(pair[0] for pair in unpaced)
+    kept = sum(pair[1] for pair in unpaced)
+    numbers = {"asked": float(asked), "kept": kept}
+    if kept < REACHED * asked:
+        return [
+            Verdict(
+                check="achieved-depth",
+                level=Level.WARN,
+                evidence=f"{asked} requests were to be under way, {units.significant(kept)} were on average",
+                advice="the workers could not keep up (CPU) or a stream ended early; use more --workers with less --depth",
+                numbers=numbers,
+            )
+        ]
+    target = next((device for device in record.devices if device.role == "target"), None)
+    direct = all(stream.direct for stream in workload.streams)
+    in_device = target.iostat.get("aqu-sz") if target is not None and direct else None
+    if in_device is not None:
+        numbers["in_device"] = in_device
+        if asked > 1 and in_device < asked / 2:
+            return [
+                Verdict(
+                    check="achieved-depth",
+                    level=Level.WARN,
+                    evidence=(
+                        f"{units.significant(kept)} requests were under way, {units.significant(in_device)} of them in "
+                        f"{target.name if target else 'the device'}: the others waited above it"
+                    ),
+                    advice="a lock of the file system (writes to one file), a throttle or the scheduler holds them back",
+                    numbers=numbers,
+                )
+            ]
+    return [
+        Verdict(
+            check="achieved-depth",
+            level=Level.OK,
+            evidence=f"{units.significant(kept)} of {asked} requests under way on average",
+            numbers=numbers,
+        )
+    ]
+
+
+def on_time(record: RunRecord) -> list[Verdict]:
+    """Open loop: a load that starts its requests late is not the load that was asked for."""
+    late = max((stream.max_lag_ns for stream in record.figures.streams), default=0)
+    rates = [
+        (stream.arrival.rate_iops, got.iops)
+        for stream, got in zip(record.workload.streams, record.figures.streams, strict=True)
+        if hasattr(stream.arrival, "rate_iops")
+    ]
+    if not rates:
+        return []
+    asked, got = sum(pair[0] for pair in rates), sum(pair[1] for pair in rates)
+    numbers = {"asked_iops": asked, "iops": got, "max_lag_ns": float(late)}
+    if got < 0.95 * asked:
+        return [
+            Verdict(
+                check="on-time",
+                level=Level.WARN,
+                evidence=(
+                    f"{units.count(asked)} requests a second were to arrive, {units.count(got)} were served, "
+                    f"up to {units.duration(late)} late: the target does not keep up"
+                ),
+                advice="the queue grows without end: latencies depend on the length of the run; lower the rate",
+                numbers=numbers,
+            )
+        ]
+    return [
+        Verdict(
+            check="on-time",
+            level=Level.OK,
+            evidence=f"{units.count(got)} of {units.count(asked)} requests a second, at most {units.duration(late)} late",
+            numbers=numbers,
+        )
+    ]

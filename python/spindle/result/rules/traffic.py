@@ -1,0 +1,93 @@
+"""Did anything else use the device while it was measured?"""
+
+from __future__ import annotations
+
+from spindle.result import units
+from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
+
+OTHER_SHARE = 0.05
+"""Traffic beyond this share of the load's own has cost the load about as much."""
+SLACK_BYTES = 1 << 20
+"""Metadata and one read-ahead window are not other traffic."""
+JOURNAL_FACTOR = 1.0
+"""A file system that syncs writes its journal as well: up to as much again is its own doing."""
+
+
+def other_io(record: RunRecord) -> list[Verdict]:
+    """What the device moved beyond what the load asked for.
+
+    A warning at most: the figure is what the load got, beside that traffic.
+    """
+    target = next((device for device in record.devices if device.role == "target"), None)
+    if target is None:
+        return []
+    seen = [_reads(record, target), _writes(record, target)]
+    own = record.figures.total_read_bytes + record.figures.total_write_bytes
+    numbers = {"own_bytes": float(own)}
+    texts = []
+    for direction, excess_bytes, excess_requests, is_much in (item for item in seen if item is not None):
+        numbers[f"other_{direction}_bytes"] = excess_bytes
+        if is_much:
+            requests = f" in {units.count(excess_requests)} requests" if excess_requests is not None else ""
+            texts.append(
+                f"{target.name} {direction} {units.size(excess_bytes)}{requests} beyond the load's own "
+                f"({units.rate(excess_bytes / target.seconds)})"
+            )
+    if texts:
+        return [
+            Verdict(
+                check="other-io",
+                level=Level.WARN,
+                evidence="; ".join(texts),
+                advice="find who it is (iotop, pidstat -d) and run again without it",
+                numbers=numbers,
+            )
+        ]
+    return [
+        Verdict(
+            check="other-io",
+            level=Level.OK,
+            evidence=f"no other traffic to speak of on {target.name}",
+            numbers=numbers,
+        )
+    ]
+
+
+_Excess = tuple[str, float, float | None, bool]
+
+
+def _reads(record: RunRecord, target: DeviceCounters) -> _Excess | None:
+    own = record.figures.total_read_bytes
+    moved, requests = target.bytes_of("read"), target.requests_of("read")
+    if moved is None or requests is None:
+        return None
+    if own > 0 and any(stream.reads and not stream.direct for stream in record.workload.streams):
+        return None  # read-ahead fetches more than is asked for
+    return _excess("read", own, moved, requests, record, OTHER_SHARE)
+
+
+def _writes(record: RunRecord, target: DeviceCounters) -> _Excess | None:
+    own = record.figures.total_write_bytes
+    moved, requests = target.bytes_of("write"), target.requests_of("write")
+    if moved is None or requests is None:
+        return None
+    on_file = record.target.kind == "file"
+    return _excess("wrote", own, moved, requests, record, JOURNAL_FACTOR if own > 0 and on_file else OTHER_SHARE)
+
+
+def _excess(
+    verb: str, own: int, moved: float, requests: float, record: RunRecord, allowed_share: float
+) -> _Excess:
+    excess = max(0.0, moved - own)
+    load_bytes = record.figures.total_read_bytes + record.figures.total_write_bytes
+    many_bytes = excess > max(SLACK_BYTES, allowed_share * (own or load_bytes))
+    if own > 0:
+        return verb, excess, None, many_bytes
+    # The load never went this way: each request is someone else's, and small ones cost as much as the load's.
+    many_requests = requests > OTHER_SHARE * max(1, record.figures.requests) and requests / record_seconds(record) > 1
+    return verb, excess, requests, many_bytes or many_requests
+
+
+def record_seconds(record: RunRecord) -> float:
+    """Length of the load, s; never 0."""
+    return max(record.figures.elapsed_ns / 1e9, 1e-9)

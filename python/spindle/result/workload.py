@@ -1,0 +1,264 @@
+"""The resolved workload as the record keeps it: the Rust core's `Workload`, field by field.
+
+The shape and its defaults are defined once, in `crates/workload/src/spec.rs`; a test holds this mirror to it.
+Times are ns, sizes bytes, fractions 0 to 1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second"]
+
+
+class End(Struct, frozen=True, kw_only=True):
+    """When something ends: at the first that is reached."""
+
+    time_ns: int | None
+    bytes: int | None
+    requests: int | None
+    steady: bool
+
+
+class Mix(Struct, frozen=True, kw_only=True):
+    """Share of each operation; the rest are reads."""
+
+    write: float
+    trim: float
+    zero: float
+
+
+class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """One of several forms, told apart by `kind`."""
+
+
+class Sequential(Kind, frozen=True, tag="sequential"):
+    """One after another."""
+
+
+class Uniform(Kind, frozen=True, tag="uniform"):
+    """Uniform over all aligned places."""
+
+
+class Zipf(Kind, frozen=True, kw_only=True, tag="zipf"):
+    """Zipf over scattered places."""
+
+    theta: float
+
+
+class HotSet(Kind, frozen=True, kw_only=True, tag="hot-set"):
+    """`access` of the requests go to `space` of the places."""
+
+    space: float
+    access: float
+
+
+class Strided(Kind, frozen=True, kw_only=True, tag="strided"):
+    """Each a fixed distance after the one before."""
+
+    stride_bytes: int
+
+
+class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
+    """Sequential runs, then a jump."""
+
+    mean_requests: float
+
+
+Pattern = Sequential | Uniform | Zipf | HotSet | Strided | Runs
+
+
+class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
+    """Always the same."""
+
+    bytes: int
+
+
+class RangeSize(Kind, frozen=True, kw_only=True, tag="range"):
+    """Uniform over min, min + step ... max."""
+
+    min: int
+    max: int
+    step: int
+
+
+class WeightedSize(Kind, frozen=True, kw_only=True, tag="weighted"):
+    """A list of (bytes, weight)."""
+
+    choices: list[tuple[int, float]]
+
+
+class LogNormalSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
+    """Log-normal with a mean, cut to [min, max]."""
+
+    mean: float
+    sigma: float
+    min: int
+    max: int
+    step: int
+
+
+Size = FixedSize | RangeSize | WeightedSize | LogNormalSize
+
+
+class Closed(Kind, frozen=True, tag="closed"):
+    """As soon as a slot is free."""
+
+
+class Open(Kind, frozen=True, kw_only=True, tag="open"):
+    """At given times, whether or not earlier requests are done."""
+
+    rate_iops: float
+    spacing: Literal["constant", "poisson"]
+
+
+class IopsLimit(Kind, frozen=True, kw_only=True, tag="iops"):
+    """Requests per second."""
+
+    iops: float
+
+
+class BytesLimit(Kind, frozen=True, kw_only=True, tag="bytes"):
+    """Bytes per second."""
+
+    bytes_per_s: float
+
+
+class Think(Struct, frozen=True, kw_only=True):
+    """Pause after a completion."""
+
+    mean_ns: int
+    exponential: bool
+
+
+class Sync(Struct, frozen=True, kw_only=True):
+    """When data is forced to the medium."""
+
+    fsync_every: int
+    fsync_fraction: float
+    dsync: bool
+    end_fsync: bool
+
+
+class Priority(Struct, frozen=True, kw_only=True):
+    """I/O priority."""
+
+    level: int
+    class_: Literal["realtime", "best-effort", "idle"] = msgspec.field(name="class")
+
+
+class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
+    """Bytes from the start."""
+
+    bytes: int
+
+
+class FractionPlace(Kind, frozen=True, kw_only=True, tag="fraction"):
+    """Share of the target's size."""
+
+    fraction: float
+
+
+Place = BytesPlace | FractionPlace
+
+
+class Region(Struct, frozen=True, kw_only=True):
+    """Part of the target that is used."""
+
+    offset: Place
+    end: Place
+
+
+class RandomContent(Kind, frozen=True, tag="random"):
+    """Incompressible."""
+
+
+class ZeroContent(Kind, frozen=True, tag="zero"):
+    """Zero bytes."""
+
+
+class CompressibleContent(Kind, frozen=True, kw_only=True, tag="compressible"):
+    """Compresses to about `ratio` of its size."""
+
+    ratio: float
+
+
+Content = RandomContent | ZeroContent | CompressibleContent
+
+
+class WorkloadStream(Struct, frozen=True, kw_only=True):
+    """One kind of load."""
+
+    name: str
+    mix: Mix
+    pattern: Pattern
+    size: Size
+    align_bytes: int
+    workers: int
+    depth: int
+    """Outstanding requests of each worker."""
+    arrival: Closed | Open
+    rate_limit: IopsLimit | BytesLimit | None
+    think: Think | None
+    direct: bool
+    sync: Sync
+    priority: Priority | None
+    region: Region
+    content: Content
+    start_delay_ns: int
+    end: End
+
+    @property
+    def outstanding(self) -> int:
+        """Requests that are meant to be under way at once (closed loop)."""
+        return self.workers * self.depth
+
+    @property
+    def paced(self) -> bool:
+        """Whether something other than the target bounds its rate by intent."""
+        return isinstance(self.arrival, Open) or self.rate_limit is not None or self.think is not None
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes data on the target."""
+        return self.mix.write + self.mix.trim + self.mix.zero > 0
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads at all."""
+        return self.mix.write + self.mix.trim + self.mix.zero < 1
+
+
+class Workload(Struct, frozen=True, kw_only=True):
+    """What I/O was asked for."""
+
+    name: str
+    about: str
+    table: TableShape
+    seed: int
+    ramp_ns: int
+    end: End
+    streams: list[WorkloadStream]
+
+    @property
+    def writes(self) -> bool:
+        """Whether any stream changes data on the target."""
+        return any(stream.writes for stream in self.streams)
+
+    @property
+    def outstanding(self) -> int:
+        """Requests that are meant to be under way at once (closed loops)."""
+        return sum(stream.outstanding for stream in self.streams)
+
+    @property
+    def paced(self) -> bool:
+        """Whether every stream's rate is bounded by intent."""
+        return all(stream.paced for stream in self.streams)
+
+
+def workload_from_json(text: str | bytes) -> Workload:
+    """Read the core's resolved workload."""
+    return msgspec.json.decode(text, type=Workload)
