@@ -35,9 +35,12 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
 
     def open_target(path: str | os.PathLike[str] | TestFile, streams: Sequence[StreamAccess], *,
                     erase: str | None = None, erase_signature: str | None = None, erase_stacked: bool = False,
+                    erase_shared: bool = False,
                     confirm: Callable[[str], bool] | None = None, machine: Machine = Machine()) -> OpenTarget
         # Raises Refused or TargetError. `confirm` gets one line naming the device (size, model, serial) while the
         # device is already claimed; False refuses. None: the user has confirmed already (--yes).
+        # erase_stacked: the target may be built of others (md, dm, loop over a device). erase_shared: the target may be
+        # a partition while another partition of the same disk is in use.
         # A TestFile is the only regular file that may be written.
 
     def describe_for_confirmation(device: Device, ...) -> str
@@ -61,6 +64,8 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
     # devices.py
     class Machine: sys: Path; proc: Path; dev: Path                  # roots; tests point them at captured trees
     class Device: name: str; dev: DevNumber; kind: str; size_bytes: int; model: str | None; serial: str | None; ...
+
+    # stack.py
     def device_of(path, machine=...) -> Device | None                # the block device itself or the one under a file
     def below(device, machine=...) -> list[Device]                   # everything underneath, nearest first
     def above(device, machine=...) -> list[Device]                   # everything on top

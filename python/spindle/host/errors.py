@@ -1,0 +1,21 @@
+"""What can be wrong with a target. Each text is one line: what, where, what to do."""
+
+from __future__ import annotations
+
+
+class TargetError(Exception):
+    """The target cannot be used: missing, of the wrong kind, full, no right, gone."""
+
+    exit_code = 1
+
+
+class Refused(TargetError):
+    """Refused for safety: going on could destroy data."""
+
+    exit_code = 3
+
+
+def reason(error: OSError) -> str:
+    """The system's words for an error, in lower case and without the number."""
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]

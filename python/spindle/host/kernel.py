@@ -1,0 +1,119 @@
+"""The few kernel interfaces that Python has no function for: statx and block device ioctls. Read-only, all of them."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import struct
+from dataclasses import dataclass
+
+# include/uapi/linux/fs.h
+BLKROGET = 0x125E
+BLKSSZGET = 0x1268
+BLKGETSIZE64 = 0x80081272
+# include/uapi/linux/loop.h
+LOOP_GET_STATUS64 = 0x4C05
+# include/uapi/linux/hdreg.h
+HDIO_GET_IDENTITY = 0x030D
+
+# include/uapi/linux/stat.h
+_AT_EMPTY_PATH = 0x1000
+_STATX_BTIME = 0x800
+_STATX_DIOALIGN = 0x2000
+_STATX_BYTES = 256
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What O_DIRECT asks of a request: offset and length, and the buffer's address, are multiples of these (bytes).
+    0: direct I/O is not possible on this file."""
+
+    offset: int
+    memory: int
+
+
+def _statx(fd: int, mask: int) -> bytes | None:
+    call = getattr(_libc, "statx", None)  # musl before 1.2.? and glibc before 2.28 have none
+    if call is None:
+        return None
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    if call(fd, b"", _AT_EMPTY_PATH, mask, buffer) != 0:
+        return None
+    granted = struct.unpack_from("=I", buffer, 0)[0]
+    return buffer.raw if granted & mask == mask else None
+
+
+def direct_alignment(fd: int) -> Alignment | None:
+    """`stx_dio_offset_align` and `stx_dio_mem_align` (Linux 6.1); None where the kernel or file system does not say."""
+    found = _statx(fd, _STATX_DIOALIGN)
+    if found is None:
+        return None
+    memory, offset = struct.unpack_from("=II", found, 152)
+    return Alignment(offset=offset, memory=memory)
+
+
+def birth_time_ns(fd: int) -> int | None:
+    """When the file was made, ns since 1970; None where the file system does not keep it."""
+    found = _statx(fd, _STATX_BTIME)
+    if found is None:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", found, 80)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds)
+
+
+def _ioctl_int(fd: int, request: int) -> int:
+    return int(struct.unpack("i", fcntl.ioctl(fd, request, b"\0" * 4))[0])
+
+
+def is_read_only(fd: int) -> bool:
+    """Whether a block device refuses writes."""
+    return _ioctl_int(fd, BLKROGET) != 0
+
+
+def logical_block_bytes(fd: int) -> int:
+    """Smallest unit a block device addresses."""
+    return _ioctl_int(fd, BLKSSZGET)
+
+
+def device_bytes(fd: int) -> int:
+    """Size of a block device."""
+    return int(struct.unpack("Q", fcntl.ioctl(fd, BLKGETSIZE64, b"\0" * 8))[0])
+
+
+@dataclass(frozen=True)
+class LoopStatus:
+    """What a loop device says of the file behind it: that file's file system, inode, and, when it is a block device,
+    its number; and where in the file the loop device begins."""
+
+    file_device: tuple[int, int]
+    file_inode: int
+    block_device: tuple[int, int] | None
+    offset: int
+
+
+def loop_status(fd: int) -> LoopStatus | None:
+    """None when the device is not set up or not a loop device."""
+    try:
+        data = fcntl.ioctl(fd, LOOP_GET_STATUS64, b"\0" * 232)
+    except OSError:
+        return None
+    file_device, inode, rdevice, offset = struct.unpack_from("=QQQQ", data)
+    # Older kernels report the file system's number in lo_rdevice when a regular file is behind the loop device.
+    block = None if rdevice in (0, file_device) else _decode(rdevice)
+    return LoopStatus(_decode(file_device), inode, block, offset)
+
+
+def _decode(number: int) -> tuple[int, int]:
+    return os.major(number), os.minor(number)
+
+
+def ata_buffer_bytes(fd: int) -> int | None:
+    """Size of the buffer an ATA drive reports (word 21 of IDENTIFY DEVICE, in sectors); None for all others."""
+    try:
+        data = fcntl.ioctl(fd, HDIO_GET_IDENTITY, b"\0" * 512)
+    except OSError:
+        return None
+    sectors = int(struct.unpack_from("<H", data, 42)[0])
+    return sectors * 512 or None
