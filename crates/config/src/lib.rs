@@ -1,1 +1,31 @@
-//! stub
+//! From TOML written by people to typed values: one cursor that knows lines and names, one place for units.
+//!
+//! A reader takes the keys it knows from a [`Table`], each with its type, and ends with
+//! [`Table::finish`], which refuses whatever was not taken. So the keys that are known are the keys that
+//! were asked for, and every error is one line: place, what, what is allowed.
+//!
+//! ```
+//! use spindle_config::Document;
+//!
+//! let mut table = Document::parse("capacity = '750 GB'\nrpn = 7200", "drive.toml").unwrap();
+//! let capacity = table.take_size("capacity").unwrap();
+//! let rpm = table.take_integer("rpm", 1..=100_000).unwrap();
+//! assert_eq!((capacity, rpm), (Some(750_000_000_000), None));
+//! assert_eq!(
+//!     table.finish().unwrap_err().to_string(),
+//!     "drive.toml:2: unknown key `rpn`; did you mean `rpm`?"
+//! );
+//! ```
+
+mod document;
+mod error;
+mod nearest;
+mod table;
+pub mod units;
+mod value;
+
+pub use document::{Document, MAX_BYTES};
+pub use error::{ConfigError, Place, Problem, clean};
+pub use nearest::nearest;
+pub use table::Table;
+pub use value::Value;

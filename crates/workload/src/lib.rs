@@ -1,13 +1,32 @@
 //! What I/O is asked for: workload specification, presets, and the seeded request stream.
+//!
+//! [`Workload::parse`] turns a TOML file (or one of the [presets](preset_text)) and options into a resolved
+//! specification; [`RequestStream`] turns that, a seed and the size of a target into requests.
+//!
+//! ```
+//! use spindle_workload::{RequestStream, Workload, preset_text};
+//!
+//! let text = preset_text("randomio").unwrap();
+//! let options = [("size".to_owned(), "64KiB".to_owned())];
+//! let workload = Workload::parse(text, "randomio", "randomio", &options).unwrap();
+//! let mut requests = RequestStream::new(&workload.streams[0], 0, 0, workload.seed, 1 << 30, 512).unwrap();
+//! let request = requests.next_request();
+//! assert_eq!((request.len, request.offset % 65_536), (65_536, 0));
+//! ```
 
 mod alias;
 mod arrivals;
 mod content;
+mod keys;
 mod log_normal;
+mod parse;
+mod presets;
 mod request;
 mod rng;
 mod scatter;
+mod settings;
 mod sizer;
+mod sizes;
 mod spec;
 mod stream;
 mod walk;
@@ -15,6 +34,14 @@ mod zipf;
 
 pub use arrivals::{Arrivals, Thinker};
 pub use content::ContentFiller;
+pub use keys::{KEYS, Key, Kind, Level};
+pub use presets::{preset_names, preset_text};
 pub use request::{Op, Request};
 pub use spec::*;
+pub use spindle_config::ConfigError;
 pub use stream::{RequestStream, StreamError};
+
+/// Every key of a workload file as JSON: a list of [`Key`].
+pub fn workload_keys() -> Result<String, serde_json::Error> {
+    serde_json::to_string(KEYS)
+}

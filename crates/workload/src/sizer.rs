@@ -42,7 +42,7 @@ impl Sizer {
     /// `block` is what the target's request lengths must be a multiple of, bytes.
     pub(crate) fn new(size: &Size, block: u32) -> Result<Sizer, StreamError> {
         let multiple = |bytes: u32, granule: u32| {
-            if bytes == 0 || bytes % granule != 0 {
+            if bytes == 0 || !bytes.is_multiple_of(granule) {
                 Err(StreamError::SizeNotBlocks {
                     bytes,
                     block: granule,
@@ -73,16 +73,14 @@ impl Sizer {
                 })
             }
             Size::Weighted { ref choices } => {
-                let weight: f64 = choices.iter().map(|choice| choice.1).sum();
-                if choices.iter().any(|choice| !(choice.1 >= 0.0))
-                    || !(weight > 0.0 && weight.is_finite())
-                {
+                let weights: Vec<f64> = choices.iter().map(|choice| choice.1).collect();
+                let sum: f64 = weights.iter().sum();
+                if weights.iter().any(|weight| *weight < 0.0) || !sum.is_finite() || sum <= 0.0 {
                     return Err(StreamError::Weights);
                 }
                 for &(bytes, _) in choices {
                     multiple(bytes, block)?;
                 }
-                let weights: Vec<f64> = choices.iter().map(|choice| choice.1).collect();
                 let sizes: Box<[u32]> = choices.iter().map(|choice| choice.0).collect();
                 let max = sizes.iter().copied().max().unwrap_or(0);
                 let granule = sizes.iter().copied().fold(0, gcd);
@@ -175,7 +173,7 @@ impl Sizer {
 /// that would otherwise not fall on blocks.
 fn steps(min: u32, max: u32, step: u32, block: u32) -> Result<(u32, u32, u32), StreamError> {
     if step != 0 {
-        if step % block != 0 {
+        if !step.is_multiple_of(block) {
             return Err(StreamError::SizeNotBlocks { bytes: step, block });
         }
         return if min <= max {

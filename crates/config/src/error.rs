@@ -1,0 +1,199 @@
+//! One line for people: place, what, what is allowed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::units::UnitError;
+
+/// Longest piece of the user's own text that a message repeats, characters.
+const MAX_QUOTED: usize = 60;
+
+/// Something in a file or option is wrong. Displays as one line.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct ConfigError {
+    /// Where.
+    pub place: Place,
+    /// What, and what is allowed.
+    pub problem: Box<Problem>,
+}
+
+impl ConfigError {
+    /// An error at a place.
+    #[must_use]
+    pub fn new(place: Place, problem: Problem) -> ConfigError {
+        ConfigError {
+            place,
+            problem: Box::new(problem),
+        }
+    }
+}
+
+/// Where something was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a file, counted from 1.
+    Line {
+        /// File, as the user named it.
+        source: Arc<str>,
+        /// Line.
+        line: u32,
+    },
+    /// An option of the command line.
+    Option {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// A name given directly, such as that of a preset.
+    Argument,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line { source, line } => write!(f, "{}:{line}", clean(source)),
+            Place::Option { name } => write!(f, "option {}", clean(name)),
+            Place::Argument => f.write_str("argument"),
+        }
+    }
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// Not TOML.
+    #[error("not valid TOML: {}", clean(message))]
+    Syntax {
+        /// The parser's words.
+        message: String,
+    },
+    /// Longer than any such file is.
+    #[error("the text is {bytes} bytes long; at most {limit} are read")]
+    TooLong {
+        /// Length, bytes.
+        bytes: usize,
+        /// Limit, bytes.
+        limit: usize,
+    },
+    /// A name that is not known here.
+    #[error("unknown {kind} `{}`{}{}", clean(name), within(scope), meant(nearest.as_deref(), allowed))]
+    Unknown {
+        /// What kind of name (`key`, `stream`, `preset`).
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// Table it stands in; empty at the top.
+        scope: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// All that is known, told if nothing is near.
+        allowed: Vec<String>,
+    },
+    /// A key that must be there is not.
+    #[error("missing key `{key}`{}{}", within(scope), in_place(instead.as_deref()))]
+    Missing {
+        /// The key.
+        key: String,
+        /// Table that lacks it; empty at the top.
+        scope: String,
+        /// An unknown key that may have been meant to be it.
+        instead: Option<String>,
+    },
+    /// A value of another type.
+    #[error("{}{}: expected {expected}, found {found}", clean(key), within(scope))]
+    Type {
+        /// The key.
+        key: String,
+        /// Table it stands in; empty at the top.
+        scope: String,
+        /// What is allowed.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// A quantity that cannot be read.
+    #[error("{}{}: {error}", clean(key), within(scope))]
+    Quantity {
+        /// The key.
+        key: String,
+        /// Table it stands in; empty at the top.
+        scope: String,
+        /// Why.
+        error: UnitError,
+    },
+    /// A value that makes no sense, in the reader's words.
+    #[error("{}{}: {}", clean(key), within(scope), shorten(what, 400))]
+    Value {
+        /// The key.
+        key: String,
+        /// Table it stands in; empty at the top.
+        scope: String,
+        /// What is wrong and what is allowed.
+        what: String,
+    },
+    /// Anything else, in the reader's words.
+    #[error("{}", shorten(what, 400))]
+    Other {
+        /// What is wrong and what is allowed.
+        what: String,
+    },
+}
+
+fn within(scope: &str) -> String {
+    if scope.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", shorten(scope, 100))
+    }
+}
+
+fn in_place(key: Option<&str>) -> String {
+    key.map_or_else(String::new, |key| {
+        format!("; is `{}` meant to be it?", clean(key))
+    })
+}
+
+fn meant(nearest: Option<&str>, allowed: &[String]) -> String {
+    match nearest {
+        Some(name) => format!("; did you mean `{}`?", clean(name)),
+        None if allowed.is_empty() => String::new(),
+        None => format!("; known: {}", allowed.join(", ")),
+    }
+}
+
+/// The user's text made safe to repeat in a message: one line, no control or direction characters, not
+/// longer than a message can bear.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    shorten(text, MAX_QUOTED)
+}
+
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    let mut out: String = text
+        .chars()
+        .take(limit)
+        .map(|c| if hidden(c) { '?' } else { c })
+        .collect();
+    if text.chars().nth(limit).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Characters that would break a line, move the cursor, or turn the reading direction.
+fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_wrote_cannot_break_the_line_or_move_the_cursor() {
+        assert_eq!(clean("a\nb\x1b[2Jc\u{202e}d"), "a?b?[2Jc?d");
+        assert_eq!(clean(&"x".repeat(1000)).chars().count(), MAX_QUOTED + 1);
+    }
+}

@@ -1,0 +1,265 @@
+//! Every key of a workload file: the one table behind parsing, suggestions, the command line's options and
+//! the documentation.
+
+use serde::Serialize;
+
+use crate::spec::{PriorityClass, Spacing, TableShape};
+
+/// One key.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Key {
+    /// Name in a file, with underscores.
+    pub name: &'static str,
+    /// Where it may stand.
+    pub level: Level,
+    /// What its value is.
+    pub kind: Kind,
+    /// One line for people.
+    pub help: &'static str,
+    /// What holds if it is absent, as it would be written.
+    pub default: &'static str,
+    /// A value one might write.
+    pub example: &'static str,
+    /// Names allowed, if `kind` is a choice.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub choices: &'static [&'static str],
+    /// Name of the option that says false, for a flag that has a word for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opposite: Option<&'static str>,
+    /// Whether it can be given on the command line.
+    pub option: bool,
+}
+
+/// Where a key may stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Once, before the first `[[stream]]`.
+    Workload,
+    /// In a `[[stream]]`, or before the first one for all streams.
+    Stream,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// One of the key's choices.
+    Choice,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// `20%` or 0.2.
+    Fraction,
+    /// `64KiB`.
+    Size,
+    /// A distribution of sizes.
+    Sizes,
+    /// `2s`.
+    Duration,
+    /// A number of seconds, or a duration.
+    Seconds,
+    /// `500 IOPS`.
+    Iops,
+    /// `10 MB/s` or `500 IOPS`.
+    Rate,
+    /// `0%-10%`.
+    Region,
+    /// `best-effort:4`.
+    Priority,
+    /// `random`, `zero` or `compressible:50%`.
+    Content,
+}
+
+/// Takes an optional key out of force.
+pub(crate) const NONE: &str = "none";
+
+/// Kinds of pattern; their parameters are keys of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PatternKind {
+    Sequential,
+    Uniform,
+    Zipf,
+    HotSet,
+    Strided,
+    Runs,
+}
+
+/// Names with what they stand for, and the names alone for the table of keys.
+macro_rules! choices {
+    ($names:ident, $values:ident: $type:ty = { $($name:literal => $value:expr),+ $(,)? }) => {
+        const $names: &[&str] = &[$($name),+];
+        pub(crate) const $values: &[(&str, $type)] = &[$(($name, $value)),+];
+    };
+}
+
+choices!(PATTERN_NAMES, PATTERNS: PatternKind = {
+    "sequential" => PatternKind::Sequential,
+    "uniform" => PatternKind::Uniform,
+    "zipf" => PatternKind::Zipf,
+    "hot-set" => PatternKind::HotSet,
+    "strided" => PatternKind::Strided,
+    "runs" => PatternKind::Runs,
+});
+choices!(TABLE_NAMES, TABLES: TableShape = {
+    "streams" => TableShape::Streams,
+    "randomio" => TableShape::Randomio,
+    "seeker" => TableShape::Seeker,
+    "throughput" => TableShape::Throughput,
+    "per-second" => TableShape::PerSecond,
+});
+choices!(SPACING_NAMES, SPACINGS: Spacing = {
+    "constant" => Spacing::Constant,
+    "poisson" => Spacing::Poisson,
+});
+choices!(THINK_NAMES, THINKS: bool = {
+    "constant" => false,
+    "exponential" => true,
+});
+choices!(PRIORITY_NAMES, PRIORITIES: PriorityClass = {
+    "realtime" => PriorityClass::Realtime,
+    "best-effort" => PriorityClass::BestEffort,
+    "idle" => PriorityClass::Idle,
+});
+
+/// Names of priority classes, for messages.
+pub(crate) fn priority_names() -> String {
+    PRIORITY_NAMES.join(", ")
+}
+
+/// Defines one constant a key, so that code asks for keys by name and a misspelt one does not compile, and
+/// the list of all.
+macro_rules! keys {
+    ($($(#[$extra:ident = $value:expr])* $constant:ident $name:literal $level:ident $kind:ident,
+        $default:literal, $example:literal, $help:literal;)+) => {
+        $(pub(crate) const $constant: Key = Key {
+            $($extra: $value,)*
+            ..Key::plain($name, Level::$level, Kind::$kind, $help, $default, $example)
+        };)+
+
+        /// Every key of a workload file, in the order of the documentation.
+        pub const KEYS: &[Key] = &[$($constant),+];
+    };
+}
+
+impl Key {
+    const fn plain(
+        name: &'static str,
+        level: Level,
+        kind: Kind,
+        help: &'static str,
+        default: &'static str,
+        example: &'static str,
+    ) -> Key {
+        Key {
+            name,
+            level,
+            kind,
+            help,
+            default,
+            example,
+            choices: &[],
+            opposite: None,
+            option: true,
+        }
+    }
+}
+
+keys! {
+    #[option = false]
+    ABOUT "about" Workload Text, "", "nightly backup beside the shop's database",
+        "one line that says what the workload stands for";
+    #[choices = TABLE_NAMES] #[option = false]
+    TABLE "table" Workload Choice, "streams", "randomio",
+        "shape of the table shown in the terminal";
+    SECONDS "seconds" Workload Seconds, "60", "2m",
+        "measured time after which the run ends; none: no limit";
+    BYTES "bytes" Workload Size, "none", "10GiB",
+        "bytes moved after which the run ends";
+    REQUESTS "requests" Workload Integer, "none", "100000",
+        "completed requests after which the run ends";
+    UNTIL_STEADY "until_steady" Workload Flag, "false", "true",
+        "end the run once its figures are steady";
+    RAMP "ramp" Workload Duration, "0s", "5s",
+        "time at the start that is run but not counted";
+    SEED "seed" Workload Integer, "1", "7",
+        "seed of everything random; the same seed gives the same requests";
+
+    #[option = false]
+    NAME "name" Stream Text, "main", "log",
+        "name of the stream; needed if there are several";
+    #[choices = PATTERN_NAMES]
+    PATTERN "pattern" Stream Choice, "uniform", "sequential",
+        "where the next request lies";
+    ZIPF_THETA "zipf_theta" Stream Number, "0.99", "1.2",
+        "exponent of the zipf pattern: the n-th most popular place is asked for n^-theta as often";
+    HOT_SPACE "hot_space" Stream Fraction, "20%", "5%",
+        "share of the places that are hot in the hot-set pattern";
+    HOT_ACCESS "hot_access" Stream Fraction, "80%", "95%",
+        "share of the requests that go to hot places in the hot-set pattern";
+    STRIDE "stride" Stream Size, "1MiB", "256KiB",
+        "distance between the starts of requests in the strided pattern";
+    RUN_LENGTH "run_length" Stream Number, "16", "100",
+        "mean number of requests between jumps in the runs pattern";
+    SIZE "size" Stream Sizes, "4KiB", "64KiB",
+        "request size: 64KiB, 4KiB-64KiB, 4KiB:70,64KiB:30 or log-normal:mean=26KiB,max=512KiB";
+    ALIGN "align" Stream Size, "none", "4KiB",
+        "offsets are multiples of this; none: the size, or the target's block if sizes vary";
+    REGION "region" Stream Region, "0%-100%", "0%-10%",
+        "part of the target that is used";
+    WRITE_FRACTION "write_fraction" Stream Fraction, "0%", "20%",
+        "share of the requests that write";
+    TRIM_FRACTION "trim_fraction" Stream Fraction, "0%", "10%",
+        "share of the requests that discard";
+    ZERO_FRACTION "zero_fraction" Stream Fraction, "0%", "10%",
+        "share of the requests that write zeroes without sending data";
+    CONTENT "content" Stream Content, "random", "compressible:50%",
+        "what is written: random, zero or compressible:R with R the compressed share";
+    #[opposite = Some("buffered")]
+    DIRECT "direct" Stream Flag, "true", "false",
+        "bypass the page cache (O_DIRECT)";
+    FSYNC_FRACTION "fsync_fraction" Stream Fraction, "0%", "10%",
+        "share of the writes that an fsync follows";
+    FSYNC_EVERY "fsync_every" Stream Integer, "0", "32",
+        "an fsync follows each n-th write of a worker; 0: none";
+    DSYNC "dsync" Stream Flag, "false", "true",
+        "each write reaches the medium before it completes (O_DSYNC)";
+    END_FSYNC "end_fsync" Stream Flag, "false", "true",
+        "fdatasync at the end, inside the measured time";
+    WORKERS "workers" Stream Integer, "1", "16",
+        "threads, each with requests of its own";
+    DEPTH "depth" Stream Integer, "1", "32",
+        "outstanding requests of each worker";
+    RATE "rate" Stream Iops, "none", "500 IOPS",
+        "open loop: requests start at this rate whether or not earlier ones are done; latency counts from the intended start";
+    #[choices = SPACING_NAMES]
+    SPACING "spacing" Stream Choice, "constant", "poisson",
+        "spacing of the open loop's requests";
+    RATE_LIMIT "rate_limit" Stream Rate, "none", "10 MB/s",
+        "upper bound of the closed loop, for the whole stream";
+    THINK "think" Stream Duration, "none", "10ms",
+        "pause before each next request in the closed loop";
+    #[choices = THINK_NAMES]
+    THINK_SPREAD "think_spread" Stream Choice, "constant", "exponential",
+        "distribution of the pauses; `think` is their mean";
+    PRIORITY "priority" Stream Priority, "none", "best-effort:7",
+        "I/O priority: realtime:L, best-effort:L (L from 0, highest, to 7) or idle";
+    START_DELAY "start_delay" Stream Duration, "0s", "10s",
+        "time after the start of the run before the stream's first request";
+    STOP_AFTER "stop_after" Stream Seconds, "none", "30",
+        "measured time after which this stream ends, before the run does";
+    STOP_BYTES "stop_bytes" Stream Size, "none", "1GiB",
+        "bytes moved after which this stream ends";
+    STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
+        "completed requests after which this stream ends";
+}
+
+/// The key of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}

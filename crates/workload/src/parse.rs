@@ -1,0 +1,556 @@
+//! From TOML and options to a resolved workload.
+
+use spindle_config::units::{self, Rate, UnitError};
+use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean, nearest};
+
+use crate::keys::{self, KEYS, Key, Level, PatternKind};
+use crate::settings::{Layer, Settings};
+use crate::sizes::sizes;
+use crate::spec;
+use crate::spec::{
+    Arrival, Content, End, Mix, Pattern, Priority, PriorityClass, RateLimit, Region, Size, Stream,
+    Sync, Think, Workload,
+};
+
+/// Most streams of a workload.
+const MAX_STREAMS: usize = 64;
+/// Most workers, and most outstanding requests, of a workload.
+const MAX_OUTSTANDING: u64 = 65_536;
+/// Time limit of a run until steady, if none is given, ns. SNIA's PTS allows 25 rounds of a minute; rounds
+/// here are a second.
+const STEADY_LIMIT_NS: u64 = 600_000_000_000;
+
+impl Workload {
+    /// Resolves a workload file.
+    ///
+    /// `source` is the file as messages should name it, `name` the workload's name (a preset's, or the
+    /// file's stem). `overrides` are options of the command line, applied in order: (`size`, `64KiB`) for
+    /// all streams, (`log.size`, `64KiB`) for the stream `log`, (`seconds`, `10`) for the workload.
+    pub fn parse(
+        text: &str,
+        source: &str,
+        name: &str,
+        overrides: &[(String, String)],
+    ) -> Result<Workload, ConfigError> {
+        let mut file = File::read(text, source)?;
+        for (key, value) in overrides {
+            file.apply(key, value)?;
+        }
+        file.resolve(name)
+    }
+}
+
+/// A file as settings by layer.
+struct File {
+    workload: Settings,
+    streams: Vec<(String, Settings)>,
+}
+
+impl File {
+    fn read(text: &str, source: &str) -> Result<File, ConfigError> {
+        let mut head = Document::parse(text, source)?;
+        let place = head.place().clone();
+        let tables = head.take("stream");
+        let tables_place = tables
+            .as_ref()
+            .map_or_else(|| place.clone(), |tables| tables.place().clone());
+        let mut tables = tables.map_or(Ok(Vec::new()), Value::into_tables)?;
+        let mut workload = Settings::new(place.clone());
+        workload.take(&mut head, Level::Workload, Layer::Head);
+        let mut common = Settings::new(place);
+        common.take(&mut head, Level::Stream, Layer::Head);
+        head.finish()?;
+        if tables.len() > MAX_STREAMS {
+            let what = format!(
+                "{} streams are too many; at most {MAX_STREAMS} can run",
+                tables.len()
+            );
+            return Err(ConfigError::new(tables_place, Problem::Other { what }));
+        }
+
+        let only = tables.len() <= 1;
+        if !only && common.layer(&keys::NAME) != Layer::Default {
+            return Err(common
+                .value(&keys::NAME)
+                .error("each of several streams needs a name of its own"));
+        }
+        let mut streams: Vec<(String, Settings)> = Vec::new();
+        for table in &mut tables {
+            let mut settings = common.clone();
+            let name = stream_name(table, &mut settings, only)?;
+            if streams.iter().any(|(other, _)| *other == name) {
+                return Err(settings
+                    .value(&keys::NAME)
+                    .error(format!("there are two streams `{name}`")));
+            }
+            settings.take(table, Level::Stream, Layer::Stream);
+            refuse_workload_keys(table)?;
+            streams.push((name, settings));
+        }
+        for table in tables {
+            table.finish()?;
+        }
+        if streams.is_empty() {
+            let name = valid_name(&common.value(&keys::NAME))?;
+            streams.push((name, common));
+        }
+        Ok(File { workload, streams })
+    }
+
+    /// Applies an option.
+    fn apply(&mut self, option: &str, text: &str) -> Result<(), ConfigError> {
+        let place = Place::Option {
+            name: option.into(),
+        };
+        let (stream, name) = match option.split_once('.') {
+            Some((stream, name)) => (Some(stream), name),
+            None => (None, option),
+        };
+        let key =
+            keys::find(&name.replace('-', "_")).ok_or_else(|| unknown_option(&place, name))?;
+        let value = Value::typed(key.name, text, place.clone());
+        if !key.option {
+            return Err(value.error("can only be set in a file"));
+        }
+        match (key.level, stream) {
+            (Level::Workload, None) => self.workload.set(key, Layer::Option, value),
+            (Level::Workload, Some(_)) => {
+                return Err(
+                    value.error(format!("belongs to the whole workload; write {}", key.name))
+                );
+            }
+            (Level::Stream, None) => {
+                for (_, settings) in &mut self.streams {
+                    settings.set(key, Layer::Option, value.clone());
+                }
+            }
+            (Level::Stream, Some(stream)) => {
+                let found = self.streams.iter_mut().find(|(name, _)| name == stream);
+                let Some((_, settings)) = found else {
+                    let names = self.streams.iter().map(|(name, _)| name.as_str());
+                    return Err(unknown(place, "stream", stream, names));
+                };
+                settings.set(key, Layer::StreamOption, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, name: &str) -> Result<Workload, ConfigError> {
+        let workload = &self.workload;
+        let about = workload.value(&keys::ABOUT);
+        if about.text()?.chars().count() > 200 {
+            return Err(about.error("is longer than 200 characters"));
+        }
+        let mut streams = Vec::with_capacity(self.streams.len());
+        let mut outstanding = 0;
+        for (name, settings) in &self.streams {
+            let stream = stream(name, settings)?;
+            outstanding += u64::from(stream.workers) * u64::from(stream.depth);
+            if outstanding > MAX_OUTSTANDING {
+                return Err(settings.last_set(&[&keys::WORKERS, &keys::DEPTH]).error(format!(
+                    "workers x depth of all streams come to {outstanding}; at most {MAX_OUTSTANDING} requests \
+                     can be outstanding"
+                )));
+            }
+            streams.push(stream);
+        }
+        Ok(Workload {
+            name: name.to_owned(),
+            about: about.text()?.chars().filter(|c| !c.is_control()).collect(),
+            table: workload.value(&keys::TABLE).choice(keys::TABLES)?,
+            seed: workload.value(&keys::SEED).integer(0..=u64::MAX)?,
+            ramp_ns: workload.value(&keys::RAMP).duration()?,
+            end: run_end(workload)?,
+            streams,
+        })
+    }
+}
+
+fn stream_name(
+    table: &mut Table,
+    settings: &mut Settings,
+    only: bool,
+) -> Result<String, ConfigError> {
+    match table.take(keys::NAME.name) {
+        Some(value) => {
+            let name = valid_name(&value)?;
+            settings.set(&keys::NAME, Layer::Stream, value);
+            table.describe(format!("[stream \"{name}\"]"));
+            Ok(name)
+        }
+        None if only => valid_name(&settings.value(&keys::NAME)),
+        None => Err(table.missing(keys::NAME.name)),
+    }
+}
+
+/// Names appear in options (`log.size`), tables and file names.
+fn valid_name(value: &Value) -> Result<String, ConfigError> {
+    let name = value.text()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
+        let shown = clean(name);
+        return Err(value.error(format!("`{shown}` is not 1 to 32 letters, digits, - or _")));
+    }
+    Ok(name.to_owned())
+}
+
+/// A workload's key in a stream is a likelier mistake than a misspelling.
+fn refuse_workload_keys(table: &mut Table) -> Result<(), ConfigError> {
+    let misplaced = KEYS
+        .iter()
+        .filter(|key| key.level == Level::Workload)
+        .find(|key| table.keys().any(|left| left == key.name));
+    match misplaced.and_then(|key| table.take(key.name)) {
+        Some(value) => {
+            Err(value.error("belongs to the whole workload; write it before the first [[stream]]"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn unknown_option(place: &Place, name: &str) -> ConfigError {
+    let options = KEYS.iter().filter(|key| key.option).map(|key| key.name);
+    unknown(place.clone(), "key", name, options)
+}
+
+fn unknown<'a>(
+    place: Place,
+    kind: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> ConfigError {
+    let problem = Problem::Unknown {
+        kind,
+        name: name.to_owned(),
+        scope: String::new(),
+        nearest: nearest(name, known.clone()).map(str::to_owned),
+        allowed: known.map(str::to_owned).collect(),
+    };
+    ConfigError::new(place, problem)
+}
+
+fn run_end(workload: &Settings) -> Result<End, ConfigError> {
+    let time_ns = positive(workload, &keys::SECONDS, Value::seconds)?;
+    let bytes = positive(workload, &keys::BYTES, Value::size)?;
+    let requests = positive(workload, &keys::REQUESTS, |value| {
+        value.integer(1..=u64::MAX)
+    })?;
+    let steady = workload.value(&keys::UNTIL_STEADY).flag()?;
+    let time_ns = match workload.layer(&keys::SECONDS) {
+        // The default is for runs that nothing else ends.
+        Layer::Default if bytes.is_some() || requests.is_some() => None,
+        Layer::Default if steady => Some(STEADY_LIMIT_NS),
+        _ => time_ns,
+    };
+    if time_ns.is_none() && bytes.is_none() && requests.is_none() && !steady {
+        let what = "nothing ends the run; set seconds, bytes, requests or until_steady";
+        return Err(workload.value(&keys::SECONDS).error(what));
+    }
+    Ok(End {
+        time_ns,
+        bytes,
+        requests,
+        steady,
+    })
+}
+
+fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
+    let count = |key: &Key| -> Result<u32, ConfigError> {
+        Ok(settings.value(key).integer(1..=MAX_OUTSTANDING)? as u32)
+    };
+    let size = sizes(&settings.value(&keys::SIZE))?;
+    let align_bytes = align(settings, &size)?;
+    Ok(Stream {
+        name: name.to_owned(),
+        mix: mix(settings)?,
+        pattern: pattern(settings, &size, align_bytes)?,
+        size,
+        align_bytes,
+        workers: count(&keys::WORKERS)?,
+        depth: count(&keys::DEPTH)?,
+        arrival: arrival(settings)?,
+        rate_limit: rate_limit(settings)?,
+        think: think(settings)?,
+        direct: settings.value(&keys::DIRECT).flag()?,
+        sync: sync(settings)?,
+        priority: settings
+            .optional(&keys::PRIORITY)
+            .map(|value| priority(&value))
+            .transpose()?,
+        region: region(settings)?,
+        content: content(&settings.value(&keys::CONTENT))?,
+        start_delay_ns: settings.value(&keys::START_DELAY).duration()?,
+        end: End {
+            time_ns: positive(settings, &keys::STOP_AFTER, Value::seconds)?,
+            bytes: positive(settings, &keys::STOP_BYTES, Value::size)?,
+            requests: positive(settings, &keys::STOP_REQUESTS, |value| {
+                value.integer(1..=u64::MAX)
+            })?,
+            steady: false,
+        },
+    })
+}
+
+/// An optional number that must not be 0.
+fn positive(
+    settings: &Settings,
+    key: &Key,
+    read: impl Fn(&Value) -> Result<u64, ConfigError>,
+) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = settings.optional(key) else {
+        return Ok(None);
+    };
+    match read(&value)? {
+        0 => Err(value.error("must be above 0, or none")),
+        number => Ok(Some(number)),
+    }
+}
+
+fn mix(settings: &Settings) -> Result<Mix, ConfigError> {
+    let shares = [
+        &keys::WRITE_FRACTION,
+        &keys::TRIM_FRACTION,
+        &keys::ZERO_FRACTION,
+    ];
+    let mix = Mix {
+        write: settings.value(shares[0]).fraction()?,
+        trim: settings.value(shares[1]).fraction()?,
+        zero: settings.value(shares[2]).fraction()?,
+    };
+    let sum = mix.write + mix.trim + mix.zero;
+    // Shares such as 0.7 + 0.2 + 0.1 may come out a rounding error above 1.
+    if sum > 1.0 + 1e-9 {
+        let sum = units::format_fraction(sum);
+        return Err(settings.last_set(&shares).error(format!(
+            "writes, trims and zeroes come to {sum}, above 100%"
+        )));
+    }
+    Ok(mix)
+}
+
+fn align(settings: &Settings, size: &Size) -> Result<u64, ConfigError> {
+    let Some(align) = positive(settings, &keys::ALIGN, Value::size)? else {
+        return Ok(0);
+    };
+    if let Size::Fixed { bytes } = *size {
+        let bytes = u64::from(bytes);
+        if !bytes.is_multiple_of(align) && !align.is_multiple_of(bytes) {
+            let (align, size) = (units::format_size(align), units::format_size(bytes));
+            return Err(settings
+                .last_set(&[&keys::SIZE, &keys::ALIGN])
+                .error(format!(
+                    "neither of size {size} and align {align} is a multiple of the other"
+                )));
+        }
+    }
+    if align > 1 << 40 {
+        return Err(settings.value(&keys::ALIGN).error("must be at most 1TiB"));
+    }
+    Ok(align)
+}
+
+fn pattern(settings: &Settings, size: &Size, align: u64) -> Result<Pattern, ConfigError> {
+    let kind = settings.value(&keys::PATTERN).choice(keys::PATTERNS)?;
+    for (key, owner) in [
+        (&keys::ZIPF_THETA, PatternKind::Zipf),
+        (&keys::HOT_SPACE, PatternKind::HotSet),
+        (&keys::HOT_ACCESS, PatternKind::HotSet),
+        (&keys::STRIDE, PatternKind::Strided),
+        (&keys::RUN_LENGTH, PatternKind::Runs),
+    ] {
+        let name = keys::PATTERNS
+            .iter()
+            .find(|(_, kind)| *kind == owner)
+            .map_or("", |(name, _)| name);
+        settings.only_with(
+            key,
+            &keys::PATTERN,
+            kind == owner,
+            &format!("pattern = \"{name}\""),
+        )?;
+    }
+    Ok(match kind {
+        PatternKind::Sequential => Pattern::Sequential,
+        PatternKind::Uniform => Pattern::Uniform,
+        PatternKind::Zipf => Pattern::Zipf {
+            theta: settings.value(&keys::ZIPF_THETA).number(0.01..=10.0)?,
+        },
+        PatternKind::HotSet => {
+            let share = |key: &Key| -> Result<f64, ConfigError> {
+                let value = settings.value(key);
+                match value.fraction()? {
+                    fraction if fraction > 0.0 && fraction < 1.0 => Ok(fraction),
+                    _ => Err(value.error("must be above 0% and below 100%")),
+                }
+            };
+            Pattern::HotSet {
+                space: share(&keys::HOT_SPACE)?,
+                access: share(&keys::HOT_ACCESS)?,
+            }
+        }
+        PatternKind::Strided => {
+            let value = settings.value(&keys::STRIDE);
+            let stride_bytes = value.size()?;
+            let align = match *size {
+                Size::Fixed { bytes } if align == 0 => u64::from(bytes),
+                _ => align.max(1),
+            };
+            if stride_bytes == 0 || !stride_bytes.is_multiple_of(align) {
+                let align = units::format_size(align);
+                return Err(value.error(format!(
+                    "must be a positive multiple of the alignment, {align}"
+                )));
+            }
+            Pattern::Strided { stride_bytes }
+        }
+        PatternKind::Runs => Pattern::Runs {
+            mean_requests: settings.value(&keys::RUN_LENGTH).number(1.0..=1e9)?,
+        },
+    })
+}
+
+fn arrival(settings: &Settings) -> Result<Arrival, ConfigError> {
+    let rate = settings.optional(&keys::RATE);
+    settings.only_with(&keys::SPACING, &keys::RATE, rate.is_some(), "`rate`")?;
+    let Some(rate) = rate else {
+        return Ok(Arrival::Closed);
+    };
+    for key in [&keys::RATE_LIMIT, &keys::THINK] {
+        if settings.optional(key).is_some() {
+            return Err(settings.last_set(&[&keys::RATE, key]).error(format!(
+                "`rate` (open loop) and `{}` (closed loop) exclude each other; leave one out or set it to none",
+                key.name
+            )));
+        }
+    }
+    let Rate::Iops(rate_iops) = iops(&rate)? else {
+        return Err(rate.error("must be in requests per second, such as 500 IOPS"));
+    };
+    Ok(Arrival::Open {
+        rate_iops,
+        spacing: settings.value(&keys::SPACING).choice(keys::SPACINGS)?,
+    })
+}
+
+/// A rate; a bare number is requests per second.
+fn iops(value: &Value) -> Result<Rate, ConfigError> {
+    value.quantity("a rate such as \"500 IOPS\"", |text| {
+        let bare = !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        if bare {
+            units::parse_rate(&format!("{text} IOPS"))
+        } else {
+            units::parse_rate(text)
+        }
+    })
+}
+
+fn rate_limit(settings: &Settings) -> Result<Option<RateLimit>, ConfigError> {
+    let Some(value) = settings.optional(&keys::RATE_LIMIT) else {
+        return Ok(None);
+    };
+    Ok(Some(match value.rate()? {
+        Rate::Iops(iops) => RateLimit::Iops { iops },
+        Rate::Bytes(bytes_per_s) => RateLimit::Bytes { bytes_per_s },
+    }))
+}
+
+fn think(settings: &Settings) -> Result<Option<Think>, ConfigError> {
+    let mean_ns = positive(settings, &keys::THINK, Value::duration)?;
+    settings.only_with(
+        &keys::THINK_SPREAD,
+        &keys::THINK,
+        mean_ns.is_some(),
+        "`think`",
+    )?;
+    let exponential = settings.value(&keys::THINK_SPREAD).choice(keys::THINKS)?;
+    Ok(mean_ns.map(|mean_ns| Think {
+        mean_ns,
+        exponential,
+    }))
+}
+
+fn sync(settings: &Settings) -> Result<Sync, ConfigError> {
+    let sync = Sync {
+        fsync_every: settings
+            .value(&keys::FSYNC_EVERY)
+            .integer(0..=u64::from(u32::MAX))? as u32,
+        fsync_fraction: settings.value(&keys::FSYNC_FRACTION).fraction()?,
+        dsync: settings.value(&keys::DSYNC).flag()?,
+        end_fsync: settings.value(&keys::END_FSYNC).flag()?,
+    };
+    if sync.fsync_every > 0 && sync.fsync_fraction > 0.0 {
+        return Err(settings
+            .last_set(&[&keys::FSYNC_FRACTION, &keys::FSYNC_EVERY])
+            .error("`fsync_every` and `fsync_fraction` exclude each other; set one of them to 0"));
+    }
+    Ok(sync)
+}
+
+fn priority(value: &Value) -> Result<Priority, ConfigError> {
+    let text = value.text()?;
+    let (class, level) = match text.split_once(':') {
+        Some((class, level)) => (class, Some(level)),
+        None => (text, None),
+    };
+    let found = keys::PRIORITIES.iter().find(|(name, _)| *name == class);
+    let Some((_, class)) = found else {
+        let names = keys::priority_names();
+        return Err(value.error(format!("`{}` is none of {names}", clean(class))));
+    };
+    let level = match (class, level) {
+        (PriorityClass::Idle, None) => 0,
+        (PriorityClass::Idle, Some(_)) => return Err(value.error("idle has no levels")),
+        // The kernel's own middle (IOPRIO_NORM in include/linux/ioprio.h).
+        (_, None) => 4,
+        (_, Some(level)) => level
+            .parse()
+            .ok()
+            .filter(|level| *level <= 7)
+            .ok_or_else(|| {
+                value.error(format!(
+                    "the level `{}` is not 0 (highest) to 7",
+                    clean(level)
+                ))
+            })?,
+    };
+    Ok(Priority {
+        class: *class,
+        level,
+    })
+}
+
+fn region(settings: &Settings) -> Result<Region, ConfigError> {
+    let (offset, end) = settings.value(&keys::REGION).range()?;
+    let place = |place| match place {
+        units::Place::Bytes(bytes) => spec::Place::Bytes { bytes },
+        units::Place::Fraction(fraction) => spec::Place::Fraction { fraction },
+    };
+    Ok(Region {
+        offset: place(offset),
+        end: place(end),
+    })
+}
+
+fn content(value: &Value) -> Result<Content, ConfigError> {
+    let text = value.text()?;
+    match (text, text.strip_prefix("compressible:")) {
+        ("random", _) => Ok(Content::Random),
+        ("zero", _) => Ok(Content::Zero),
+        (_, Some(ratio)) => {
+            let parsed = value.quantity("", |_| -> Result<f64, UnitError> {
+                units::parse_fraction(ratio)
+            })?;
+            Ok(Content::Compressible { ratio: parsed })
+        }
+        _ => {
+            let text = clean(text);
+            Err(value.error(format!(
+                "`{text}` is none of random, zero, compressible:50%"
+            )))
+        }
+    }
+}
