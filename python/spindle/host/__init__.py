@@ -25,11 +25,12 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
         kind: str                      # 'device' | 'file'
         size_bytes: int
         files: tuple[StreamFile, ...]  # one per stream, in order
-        device: Device | None          # the block device, or the one under the file's file system (None: tmpfs, NFS ...)
+        device: Device | None          # the block device, or the one under the file (None: tmpfs, NFS ...)
         writes: bool
         def engine_files(self) -> list[tuple[int, int, int, int]]
         def counted_devices(self) -> list[Device]     # the device and everything below it, for diskstats
-        def drop_cache(self) -> None                  # this target's clean pages out of the page cache
+        def drop_cache(self) -> None                  # this target's pages written out and out of the page cache
+        def trouble(self) -> str | None               # one line when the target has disappeared or changed its size
         def to_dict(self) -> dict[str, object]        # what the result record says about the target
         def close(self) -> None
 
@@ -59,7 +60,7 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
     # signals.py
     class Stopped(KeyboardInterrupt): signum: int
     @contextmanager
-    def unwinding(): ...               # SIGINT, SIGTERM, SIGHUP raise Stopped in the main thread, so `with` blocks clean up
+    def unwinding(): ...               # SIGINT, SIGTERM, SIGHUP raise Stopped: `with` blocks clean up
 
     # devices.py
     class Machine: sys: Path; proc: Path; dev: Path                  # roots; tests point them at captured trees
@@ -81,14 +82,16 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
         # .to_dict(); .findings: list[Finding(check, level 'ok'|'warn'|'invalid', text, evidence: dict[str, float])]
 
     # settings.py
-    def settings_of(devices: Sequence[Device], machine=...) -> dict[str, str]   # 'sda.scheduler': 'none', 'vm.dirty_ratio': '20'
-    def diff(before, after) -> list[Change]                                    # Change(name, before, after)
+    def settings_of(devices: Sequence[Device], machine=...) -> dict[str, str]
+        # 'sda.scheduler': 'none', 'vm.dirty_ratio': '20'
+    def diff(before, after) -> list[Change]                          # Change(name, before, after)
 
     # environment.py
     def environment(path: str | None = None, machine=...) -> dict[str, object]  # JSON-ready
 
     # caches.py
-    def known_caches(devices, machine=...) -> Caches     # ram_bytes, page_cache_bytes, drives {name: bytes | None}, rule_bytes
+    def known_caches(devices, machine=...) -> Caches
+        # ram_bytes, page_cache_bytes, drives {name: bytes | None}, data_set_bytes (2 x the sum)
     def drop_file_cache(fd: int) -> None
     def sync_file_system(fd: int) -> None
 """

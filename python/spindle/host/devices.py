@@ -98,6 +98,10 @@ class Device:
         """The node udev and devtmpfs make."""
         return "/dev/" + self.name.replace("!", "/")
 
+    def node(self, machine: Machine) -> Path:
+        """Its node under that machine's /dev."""
+        return machine.dev / self.name.replace("!", "/")
+
     @property
     def stacked(self) -> bool:
         """Whether it is built of other block devices (md, dm)."""
@@ -287,7 +291,7 @@ def backing(device: Device, machine: Machine = HERE) -> Backing | None:
 def _ask_loop(device: Device, machine: Machine) -> kernel.LoopStatus | None:
     """The kernel's own answer, true whatever the path means by now; needs the right to read the device."""
     try:
-        fd = os.open(machine.dev / device.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = os.open(device.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:

@@ -1,0 +1,547 @@
+"""The write guard: decides whether a target may be opened, and opens it. Nothing else opens a device for writing.
+
+A path is looked up once (O_PATH); all that follows - checks, exclusive claim, the descriptors of the streams - goes
+through that descriptor, so renaming or exchanging a link in between changes nothing. A device to be written is claimed
+exclusively (O_EXCL) before it is checked, and the claim is kept until the target is closed: what was true at the check
+stays true during the run.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NoReturn
+
+from . import kernel
+from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
+from .errors import Refused, TargetError, reason
+from .paths import is_under_dev
+from .signatures import Signature, Unknown, signatures_of
+from .stack import below, devices_under
+from .testfile import TestFile
+from .usage import Usage, openers
+from .words import listed, size
+
+LOCK_PATIENCE_S = 2.0  # udev holds its lock on a device for the moment it looks at it
+_HEAD_BYTES = 1 << 20
+_FALLBACK_MEMORY_ALIGN = 4096  # a page: enough for every driver (block/blk-settings.c: dma_alignment is below it)
+_BUFFERED_MEMORY_ALIGN = 512
+
+
+@dataclass(frozen=True)
+class StreamAccess:
+    """What one stream of a workload wants of the target."""
+
+    write: bool = False
+    """It writes, trims or zeroes."""
+    direct: bool = True
+    """O_DIRECT."""
+    dsync: bool = False
+    """O_DSYNC."""
+
+    @property
+    def flags(self) -> int:
+        """For open(2)."""
+        flags = os.O_RDWR if self.write else os.O_RDONLY
+        return flags | (os.O_DIRECT if self.direct else 0) | (os.O_DSYNC if self.dsync else 0) | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class StreamFile:
+    """What the engine gets for one stream."""
+
+    fd: int
+    size_bytes: int
+    block_bytes: int
+    """Offsets and lengths are multiples of this."""
+    memory_align: int
+    """Buffers begin at multiples of this."""
+
+    def as_tuple(self) -> tuple[int, int, int, int]:
+        """In the order of `spindle._core.Run`."""
+        return self.fd, self.size_bytes, self.block_bytes, self.memory_align
+
+
+class OpenTarget:
+    """A target that may be used as asked, until it is closed."""
+
+    def __init__(
+        self,
+        path: str,
+        kind: str,
+        size_bytes: int,
+        files: tuple[StreamFile, ...],
+        devices: list[Device],
+        writes: bool,
+        machine: Machine,
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.size_bytes = size_bytes
+        self.files = files
+        self.devices = devices
+        self.writes = writes
+        self._machine = machine
+        self._opened = ExitStack()
+
+    def take_over(self, opened: ExitStack) -> None:
+        """Nothing can fail any more: the descriptors become the target's own."""
+        self._opened = opened.pop_all()
+
+    @property
+    def device(self) -> Device | None:
+        """The block device, or the one under the file's file system; None where there is none (tmpfs, NFS ...)."""
+        return self.devices[0] if self.devices else None
+
+    def engine_files(self) -> list[tuple[int, int, int, int]]:
+        """What `spindle._core.Run` takes: one entry a stream."""
+        return [file.as_tuple() for file in self.files]
+
+    def counted_devices(self) -> list[Device]:
+        """The device (all of them, for a file system with several) and everything below, for diskstats."""
+        found = {device.name: device for device in self.devices}
+        for device in self.devices:
+            for under in below(device, self._machine):
+                found.setdefault(under.name, under)
+        return list(found.values())
+
+    def drop_cache(self) -> None:
+        """Write out and forget what the page cache holds of this target."""
+        for file in self.files[:1]:
+            with suppress(OSError):  # a cache that cannot be dropped shows in the cache verdict
+                os.fdatasync(file.fd)
+                os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def trouble(self) -> str | None:
+        """One line when the target is no longer what was opened: gone, or of another size."""
+        for device in self.devices:
+            now = by_number(device.dev, self._machine)
+            if now is None or now.name != device.name or now.size_bytes == 0:
+                return f"{device.path} has disappeared"
+            if self.kind == "device" and now.size_bytes != device.size_bytes:
+                return f"{device.path} changed its size from {size(device.size_bytes)} to {size(now.size_bytes)}"
+        if self.kind == "file" and self.files:
+            length = os.fstat(self.files[0].fd).st_size
+            if length != self.size_bytes:
+                return f"{self.path} changed its size from {size(self.size_bytes)} to {size(length)}"
+        return None
+
+    def to_dict(self) -> dict[str, object]:
+        """For the result record."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "size_bytes": self.size_bytes,
+            "writes": self.writes,
+            "devices": [device.to_dict() for device in self.devices],
+        }
+
+    def close(self) -> None:
+        """Close the descriptors and give up the claim."""
+        self._opened.close()
+
+    def __enter__(self) -> OpenTarget:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_target(
+    path: str | os.PathLike[str] | TestFile,
+    streams: Sequence[StreamAccess],
+    *,
+    erase: str | None = None,
+    erase_signature: str | None = None,
+    erase_stacked: bool = False,
+    erase_shared: bool = False,
+    confirm: Callable[[str], bool] | None = None,
+    machine: Machine = HERE,
+) -> OpenTarget:
+    """Open a target for the streams of a workload. Raises Refused or TargetError, one line each.
+
+    Writing (and trimming, and zeroing) needs a file that Spindle made (`TestFile`), or a block device that `erase`
+    names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
+    `erase_stacked`: it may be built of other devices. `erase_shared`: it may be a partition while another partition of
+    the same disk is in use. `confirm` gets one line that names the device, while the device is already claimed;
+    when it returns False, the target is refused.
+    """
+    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, confirm)
+    with ExitStack() as opened:
+        if isinstance(path, TestFile):
+            target = _open_test_file(path, streams, opened, machine)
+        else:
+            target = _open_path(os.fspath(path), streams, consent, opened, machine)
+        target.take_over(opened)
+        return target
+
+
+@dataclass(frozen=True)
+class _Consent:
+    """What the user agreed to lose."""
+
+    erase: str | None
+    signature: str | None
+    stacked: bool
+    shared: bool
+    confirm: Callable[[str], bool] | None
+
+
+def _open_path(
+    path: str, streams: Sequence[StreamAccess], consent: _Consent, opened: ExitStack, machine: Machine
+) -> OpenTarget:
+    writes = any(stream.write for stream in streams)
+    found = _look_up(path, writes, opened)
+    mode = os.fstat(found).st_mode
+    if stat.S_ISBLK(mode):
+        return _open_device(path, found, streams, consent, opened, machine)
+    if not stat.S_ISREG(mode):
+        _fail(writes, f"{path}: is {_kind_of(mode)}; a target is a block device or a file")
+    if writes:
+        _refuse_file(path, found, machine)
+    return _open_regular(path, found, streams, opened, machine)
+
+
+def _kind_of(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFCHR: "a character device", stat.S_IFIFO: "a pipe"}
+    return kinds.get(stat.S_IFMT(mode), "neither a file nor a block device")
+
+
+def _fail(writes: bool, text: str) -> NoReturn:
+    raise Refused(text) if writes else TargetError(text)
+
+
+def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
+    """The one look at the path. O_PATH neither waits for a pipe's other end nor wakes a device's driver."""
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        if is_under_dev(path):
+            _fail(writes, f"{path}: no such device; no file is ever made under /dev (lsblk lists the devices)")
+        raise TargetError(f"{path}: does not exist; --create SIZE makes a test file of that name") from None
+    except (OSError, ValueError) as error:
+        raise TargetError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
+    opened.callback(os.close, fd)
+    return fd
+
+
+# --- regular files ---------------------------------------------------------------------------------------------------
+
+
+def _refuse_file(path: str, found: int, machine: Machine) -> NoReturn:
+    status = os.fstat(found)
+    use = next(Usage.now(machine).of_file((DevNumber.of(status.st_dev), status.st_ino)), None)
+    if use:
+        raise Refused(f"{path}: {use}; nothing is written to it")
+    raise Refused(
+        f"{path}: is a file Spindle did not make, so it is not written; give a new name and --create SIZE, or only read"
+    )
+
+
+def _open_test_file(file: TestFile, streams: Sequence[StreamAccess], opened: ExitStack, machine: Machine) -> OpenTarget:
+    return _open_regular(str(file.path), file.fileno(), streams, opened, machine)
+
+
+def _open_regular(
+    path: str, found: int, streams: Sequence[StreamAccess], opened: ExitStack, machine: Machine
+) -> OpenTarget:
+    length = os.fstat(found).st_size
+    if length == 0:
+        raise TargetError(f"{path}: is empty; there is nothing to read")
+    files = tuple(_stream_file(path, found, stream, length, 1, opened) for stream in streams)
+    writes = any(stream.write for stream in streams)
+    devices = devices_under(found, machine)
+    return OpenTarget(path, "file", length, files, devices, writes, machine)
+
+
+def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block: int, opened: ExitStack) -> StreamFile:
+    """A descriptor of its own for each stream, of the very file that was looked up."""
+    try:
+        fd = os.open(f"/proc/self/fd/{found}", stream.flags)
+    except OSError as error:
+        if error.errno == errno.EINVAL and stream.direct:
+            raise TargetError(f"{path}: its file system has no direct I/O; use --buffered") from None
+        raise TargetError(f"{path}: {_open_error(error, stream.write)}") from None
+    opened.callback(os.close, fd)
+    if not stream.direct:
+        return StreamFile(fd, length, block, _BUFFERED_MEMORY_ALIGN)
+    alignment = kernel.direct_alignment(fd)
+    if alignment is None:
+        alignment = kernel.Alignment(offset=_block_below(fd), memory=_FALLBACK_MEMORY_ALIGN)
+    if alignment.offset == 0:
+        raise TargetError(f"{path}: direct I/O is not possible on this file; use --buffered")
+    return StreamFile(fd, length, max(alignment.offset, block), max(alignment.memory, 1))
+
+
+def _block_below(fd: int) -> int:
+    """The logical block of the device itself, or the file system's block: what direct I/O needs at most."""
+    if stat.S_ISBLK(os.fstat(fd).st_mode):
+        return kernel.logical_block_bytes(fd)
+    return os.fstatvfs(fd).f_bsize
+
+
+def _open_error(error: OSError, writes: bool) -> str:
+    if error.errno in (errno.EACCES, errno.EPERM):
+        verb = "write" if writes else "read"
+        if os.geteuid() == 0:
+            return f"the system lets not even root {verb} it (a container's device rules, or a security module)"
+        return f"no right to {verb} it; run as its owner or as root"
+    if error.errno == errno.EROFS:
+        return "is read-only"
+    if error.errno == errno.ENOMEDIUM:
+        return "has no medium in it"
+    if error.errno in (errno.ENXIO, errno.ENODEV):
+        return "the device is not there (any more)"
+    return reason(error)
+
+
+# --- block devices ---------------------------------------------------------------------------------------------------
+
+
+def _open_device(
+    path: str,
+    found: int,
+    streams: Sequence[StreamAccess],
+    consent: _Consent,
+    opened: ExitStack,
+    machine: Machine,
+) -> OpenTarget:
+    writes = any(stream.write for stream in streams)
+    device = by_number(DevNumber.of(os.fstat(found).st_rdev), machine)
+    if device is None:
+        _fail(writes, f"{path}: the kernel knows no such device (any more)")
+    called = path if os.path.abspath(path) == device.path else f"{path} ({device.path})"
+    source = _claim(called, path, found, device, consent, opened, machine) if writes else found
+    files = tuple(
+        _stream_file(called, source, stream, device.size_bytes, device.logical_block_bytes, opened)
+        for stream in streams
+    )
+    length = _device_bytes(called, files, device)
+    files = tuple(StreamFile(file.fd, length, file.block_bytes, file.memory_align) for file in files)
+    return OpenTarget(path, "device", length, files, [device], writes, machine)
+
+
+def _device_bytes(called: str, files: tuple[StreamFile, ...], device: Device) -> int:
+    length = kernel.device_bytes(files[0].fd) if files else device.size_bytes
+    if length == 0:
+        raise TargetError(f"{called}: {_NO_SIZE}")
+    return length
+
+
+_NO_SIZE = "has no size: nothing is behind it, or it has no medium"
+
+
+def _claim(
+    called: str,
+    path: str,
+    found: int,
+    device: Device,
+    consent: _Consent,
+    opened: ExitStack,
+    machine: Machine,
+) -> int:
+    """Claim a device that may be erased; Refused when it may not. The descriptor keeps the claim."""
+    _check_named(called, path, device, consent.erase)
+    if device.size_bytes == 0:
+        raise TargetError(f"{called}: {_NO_SIZE}")
+    if device.read_only:
+        raise TargetError(f"{called}: is read-only")
+    disk_busy = device.partition is not None and _is_claimed(whole(device), machine)
+
+    claim = _open_exclusively(called, found, device, machine, opened)
+    under = _claim_below_loop(called, device, machine, opened)
+    usage = Usage.now(machine)
+    for use in _uses(usage, device, under):
+        raise Refused(f"{called}: {use}; nothing is written to it")
+    _check_writers(called, [device, *under], machine)
+    _lock(called, claim)
+
+    if not consent.stacked and (device.stacked or under):
+        parts = listed([part.name for part in below(device, machine)][:4])
+        raise Refused(f"{called}: is built of {parts}; --erase-stacked agrees to overwrite what is on them")
+    if device.partition is not None and not consent.shared:
+        sibling = next(usage.of_siblings(device), "another partition of the same disk is in use" if disk_busy else None)
+        if sibling:
+            raise Refused(f"{called}: {sibling}; --erase-shared agrees to write to this partition alone")
+    shown = _check_signatures(called, claim, device, consent.signature, machine)
+    if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, _is_blank(claim), machine)):
+        raise Refused(f"{called}: not confirmed; nothing was written")
+    return claim
+
+
+def _check_named(called: str, path: str, device: Device, erase: str | None) -> None:
+    if erase is None:
+        raise Refused(f"{called}: writing destroys what is on it; --erase {path} agrees to that")
+    try:
+        named = os.stat(erase)
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else error
+        raise Refused(f"{called}: --erase names {erase}, which cannot be looked at: {why}") from None
+    if not stat.S_ISBLK(named.st_mode) or DevNumber.of(named.st_rdev) != device.dev:
+        raise Refused(f"{called}: --erase names {erase}, which is another device; name the target itself")
+
+
+def _is_claimed(device: Device, machine: Machine) -> bool:
+    """Whether someone holds the device or a partition of it: the kernel refuses a second claim."""
+    try:
+        os.close(os.open(device.node(machine), os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        return error.errno == errno.EBUSY
+    return False
+
+
+def _open_exclusively(called: str, found: int, device: Device, machine: Machine, opened: ExitStack) -> int:
+    """The claim is taken read-only: to write is asked for when every check is passed."""
+    try:
+        claim = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        use = _who_holds(device, error.errno == errno.EBUSY, machine)
+        if use:
+            raise Refused(f"{called}: {use}; nothing is written to it") from None
+        raise TargetError(f"{called}: {_open_error(error, writes=True)}") from None
+    opened.callback(os.close, claim)
+    if DevNumber.of(os.fstat(claim).st_rdev) != device.dev:
+        raise Refused(f"{called}: became another device while it was opened")
+    return claim
+
+
+def _who_holds(device: Device, claimed: bool, machine: Machine) -> str | None:
+    """Why a device cannot be claimed."""
+    use = next(_uses(Usage.now(machine), device, []), None)
+    if use or not claimed:
+        return use
+    others = openers({device.dev, *(part.dev for part in partitions(device))}, machine)
+    return "is held exclusively by another program" + (f", maybe {others[0]}" if others else "")
+
+
+def _claim_below_loop(called: str, device: Device, machine: Machine, opened: ExitStack) -> list[Device]:
+    """Block devices under loop devices. A loop device takes no claim on what is under it, so the guard does."""
+    under: list[Device] = []
+    behind = backing(device, machine)
+    while behind is not None and behind.block is not None:
+        lower = by_number(behind.block, machine)
+        if lower is None:
+            raise Refused(f"{called}: what is behind it ({behind.path}) cannot be found")
+        try:
+            lower_path = os.open(lower.node(machine), os.O_PATH | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused(f"{called}: {lower.path}, which is behind it, cannot be checked: {reason(error)}") from None
+        opened.callback(os.close, lower_path)
+        _open_exclusively(f"{called}: {lower.path} behind it", lower_path, lower, machine, opened)
+        under.append(lower)
+        behind = backing(lower, machine)
+    return under
+
+
+def _uses(usage: Usage, device: Device, under: list[Device]) -> Iterator[str]:
+    """All that forbids writing, in words."""
+    yield from usage.of(device)
+    if device.partition is not None:
+        yield from usage.of_disk(device)
+    yield from usage.of_layers_below(device)
+    above = device
+    for lower in under:
+        for use in [*usage.of(lower), *usage.of_disk(lower)] if lower.partition is not None else usage.of(lower):
+            if use.partition(",")[0] != f"is behind {above.path}":
+                yield f"{lower.name}, which is behind it, {use}"
+        yield from (f"{lower.name}, which is behind it, {use}" for use in usage.of_layers_below(lower))
+        above = lower
+
+
+def _check_writers(called: str, devices: list[Device], machine: Machine) -> None:
+    """Programs that write without a claim: a virtual machine, dd, an iSCSI target in user space."""
+    numbers = set()
+    for device in devices:
+        numbers |= {device.dev, whole(device).dev, *(part.dev for part in partitions(device))}
+    writer = next((opener for opener in openers(numbers, machine) if opener.writing), None)
+    if writer:
+        raise Refused(f"{called}: {writer} has it open for writing; nothing is written to it")
+
+
+def _lock(called: str, claim: int) -> None:
+    """The lock that udev and partitioning tools respect (systemd: Locking Block Device Access)."""
+    until = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Refused(f"{called}: another program has locked it (flock); nothing is written to it") from None
+            time.sleep(0.05)
+
+
+# --- what is on it ---------------------------------------------------------------------------------------------------
+
+
+def _check_signatures(
+    called: str, claim: int, device: Device, repeated: str | None, machine: Machine
+) -> list[Signature]:
+    shown = _all_signatures(called, claim, device, machine)
+    types = list(dict.fromkeys(signature.type for signature in shown))
+    given = [part for part in re.split(r"[,\s]+", repeated or "") if part]
+    if set(given) == set(types):
+        return shown
+    if not types:
+        raise Refused(f"{called}: carries no signature, yet --erase-signature says {repeated}; is it the device meant?")
+    what = listed([str(signature) for signature in shown])
+    raise Refused(f"{called}: carries a signature: {what}; --erase-signature {','.join(types)} agrees to lose it")
+
+
+def _all_signatures(called: str, claim: int, device: Device, machine: Machine) -> list[Signature]:
+    """Of the device and of every partition on it."""
+    try:
+        found = signatures_of(claim)
+        for part in partitions(device):
+            fd = os.open(part.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                if DevNumber.of(os.fstat(fd).st_rdev) != part.dev:
+                    raise Unknown(f"{part.path} is not the device the kernel calls {part.name}")
+                found += [entry for entry in signatures_of(fd) if entry not in found]
+            finally:
+                os.close(fd)
+    except Unknown as error:
+        raise Refused(f"{called}: cannot tell what it holds ({error}); nothing is written to it") from None
+    except OSError as error:
+        raise Refused(f"{called}: cannot tell what its partitions hold: {reason(error)}") from None
+    return found
+
+
+def _is_blank(claim: int) -> bool:
+    try:
+        return not any(os.pread(claim, _HEAD_BYTES, 0))
+    except OSError:
+        return False
+
+
+def describe_for_confirmation(
+    device: Device, signatures: Sequence[Signature] = (), blank: bool = False, machine: Machine = HERE
+) -> str:
+    """One line that tells a person which device will lose its contents: size, model, serial, what is on it."""
+    facts = [size(device.size_bytes)]
+    named = whole(device)
+    if device.partition is not None:
+        facts.append(f"partition {device.partition} of {named.path}")
+    if device.label:
+        facts.append(device.label)
+    facts.append(named.model or {"disk": "unknown model"}.get(named.kind, named.kind))
+    if named.serial:
+        facts.append(f"serial {named.serial}")
+    behind = backing(named, machine)
+    if behind is not None:
+        facts.append(f"on {behind.path}")
+    if signatures:
+        facts.append("carries " + listed([str(signature) for signature in signatures]))
+    else:
+        facts.append("empty at its start" if blank else "no known signature, but not empty")
+    return f"All data on {device.path} will be lost ({', '.join(facts)})."

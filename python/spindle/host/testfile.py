@@ -1,0 +1,357 @@
+"""Test files: the only regular files that are ever written, made here, marked, and removed when done.
+
+A file is made without a name (O_TMPFILE), marked, registered with its identity, and only then linked to its name with a
+call that fails when the name is taken. So there is no moment at which a name stands for a file the register does not
+know, and no way to open somebody's file by mistake. Removal looks at the identity again: a file that has taken the name
+in the meantime is left alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar
+
+from . import register
+from .errors import Refused, TargetError, reason
+from .mounts import mount_of
+from .paths import is_under_dev
+from .register import Entry, Identity, Record
+from .signals import held_back
+from .words import size
+
+KEEP_FREE = 0.05
+"""Share of a file system that is never taken; what is reserved for root does not count as free."""
+_BLOCK = 8 << 20
+_POOL_TURNS = 64
+_PAGE = 4096
+_WRITE_BEHIND = 64 << 20
+_NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)
+
+Progress = Callable[[int, int], None]
+"""Told (bytes written, bytes in all)."""
+
+
+class TestFile:
+    """A regular file of Spindle's own, filled with incompressible data. Removed when closed."""
+
+    __test__: ClassVar[bool] = False  # the name is not a test for pytest
+
+    def __init__(self, path: Path, size_bytes: int, fd: int, folder: int, record: Record) -> None:
+        self.path = path
+        self.size_bytes = size_bytes
+        self._fd = fd
+        self._folder = folder
+        self._record: Record | None = record
+        self._maker = os.getpid()
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], size_bytes: int, *, on_progress: Progress | None = None) -> TestFile:
+        """Make and fill it. `path` is a name that is free, or a folder. Raises Refused or TargetError."""
+        if size_bytes <= 0:
+            raise TargetError(f"{path}: a test file of {size_bytes} bytes is of no use; --create takes a size")
+        token = secrets.token_hex(8)
+        place = _place(path, token)
+        file = None
+        try:
+            # Between two steps of the making nobody could undo the first one: signals wait until the file has an owner.
+            with held_back():
+                file = cls._make(place, size_bytes, token)
+            _fill(file, on_progress)
+        except BaseException as error:
+            if file is not None:
+                file.remove()
+            if isinstance(error, OSError):
+                raise TargetError(f"{place}: {_fill_error(error, size_bytes)}; the part written is removed") from None
+            raise
+        return file
+
+    @classmethod
+    def _make(cls, place: Path, size_bytes: int, token: str) -> TestFile:
+        with ExitStack() as undo:
+            folder = _open_folder(place)
+            undo.callback(os.close, folder)
+            _check_place(place, folder)
+            _check_space(place, folder, size_bytes)
+            entry = Entry.intent(token, str(place), size_bytes)
+            try:
+                fd, record = _make_unnamed(place, folder, entry)
+            except OSError as error:
+                if error.errno not in _NO_UNNAMED:
+                    raise _make_error(place, error) from None
+                fd, record = _make_named(place, folder, entry)
+            undo.pop_all()
+            return cls(place, size_bytes, fd, folder, record)
+
+    def fileno(self) -> int:
+        """The open file; the guard makes the streams' descriptors from it."""
+        if self._record is None:
+            raise TargetError(f"{self.path}: the test file is removed already")
+        return self._fd
+
+    def remove(self) -> str | None:
+        """Remove the file and its entry. Returns one line when the name was left alone, and why. Idempotent."""
+        if self._record is None or os.getpid() != self._maker:
+            return None
+        with held_back():
+            record, self._record = self._record, None
+            try:
+                kept = self._unlink()
+                record.discard()
+            except OSError as error:
+                record.keep()
+                return f"{self.path}: the test file could not be removed: {reason(error)}"
+            finally:
+                os.close(self._fd)
+                os.close(self._folder)
+        return kept
+
+    def _unlink(self) -> str | None:
+        own = os.fstat(self._fd)
+        try:
+            there = os.stat(self.path.name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return f"{self.path}: the test file has been moved or removed by someone else" if own.st_nlink else None
+        if not os.path.samestat(own, there):
+            return f"{self.path}: is another file by now and was left alone"
+        os.unlink(self.path.name, dir_fd=self._folder)
+        return None
+
+    def __enter__(self) -> TestFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __del__(self) -> None:
+        # An exception may strike after the file is made and before `with` has it.
+        if hasattr(self, "_maker"):
+            self.remove()
+
+
+# --- making ----------------------------------------------------------------------------------------------------------
+
+
+def _place(path: str | os.PathLike[str], token: str) -> Path:
+    text = os.fspath(path)
+    if os.path.isdir(text):
+        return Path(os.path.abspath(text)) / f"spindle-test-{token}.bin"
+    if text.endswith("/") or not text:
+        raise TargetError(f"{text or 'the empty path'}: no such folder")
+    return Path(os.path.abspath(text))
+
+
+def _open_folder(place: Path) -> int:
+    """The folder is looked up once; all that follows goes through its descriptor."""
+    try:
+        return os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise TargetError(f"{place.parent}: no test file can be made there: {reason(error)}") from None
+
+
+def _check_place(place: Path, folder: int) -> None:
+    mount = mount_of(folder)
+    if is_under_dev(place) or (mount is not None and mount.fs_type == "devtmpfs"):
+        raise Refused(f"{place}: no file is ever made under /dev; name a device as it is called there (lsblk)")
+    if os.path.lexists(f"/proc/self/fd/{folder}/{place.name}"):
+        raise _taken(place)
+
+
+def _taken(place: Path) -> Refused:
+    return Refused(f"{place}: exists already, and only files that Spindle makes are written; choose another name")
+
+
+def _check_space(place: Path, folder: int, size_bytes: int) -> None:
+    space = os.statvfs(f"/proc/self/fd/{folder}")
+    total, available = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+    if total == 0:
+        raise Refused(f"{place}: its file system does not say how much space it has; choose another place")
+    takable = available - int(total * KEEP_FREE)
+    if size_bytes > takable:
+        raise Refused(
+            f"{place}: {size(size_bytes)} would take the last {KEEP_FREE:.0%} of the file system "
+            f"({size(total)}, {size(available)} free); at most {size(max(takable, 0))} can be had"
+        )
+
+
+def _make_unnamed(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
+    """Mark and register the file while it has no name: killed before the last step, it is gone by itself."""
+    with ExitStack() as undo:
+        fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        undo.callback(os.close, fd)
+        entry = replace(entry, identity=_mark(fd, entry.token))
+        record = Record.create(entry)
+        undo.callback(record.discard)
+        try:
+            os.link(f"/proc/self/fd/{fd}", place.name, dst_dir_fd=folder, follow_symlinks=True)
+        except FileExistsError:
+            raise _taken(place) from None
+        undo.pop_all()
+        return fd, record
+
+
+def _make_named(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
+    """Where a file cannot be made without a name: register the intent, make it, mark it, register its identity."""
+    with ExitStack() as undo:
+        record = Record.create(entry)
+        undo.callback(record.discard)
+        try:
+            flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
+            fd = os.open(place.name, flags, 0o600, dir_fd=folder)
+        except FileExistsError:
+            raise _taken(place) from None
+        except OSError as error:
+            raise _make_error(place, error) from None
+        undo.callback(os.close, fd)
+        undo.callback(os.unlink, place.name, dir_fd=folder)
+        entry = replace(entry, identity=_mark(fd, entry.token))
+        record.write(entry)
+        undo.pop_all()
+        return fd, record
+
+
+def _mark(fd: int, token: str) -> Identity:
+    with suppress(OSError):  # no locks or attributes on this file system: the register's lock and the identity remain
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(OSError):
+        os.setxattr(fd, register.MARKER, token.encode())
+    return Identity.of(fd, token)
+
+
+def _make_error(place: Path, error: OSError) -> TargetError:
+    hint = "; choose a folder you may write to" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
+    return TargetError(f"{place}: no test file can be made there: {reason(error)}{hint}")
+
+
+# --- filling ---------------------------------------------------------------------------------------------------------
+
+
+def _fill(file: TestFile, on_progress: Progress | None) -> None:
+    """Write data that neither compresses nor repeats in any aligned block of 4 KiB, and see that it is on the medium.
+
+    Blocks are pieces of a random pool, each at another distance from a multiple of 4 KiB; the pool is made anew before
+    the distances repeat. About the speed of a copy: the random numbers for all of it would cost ten times as much.
+    """
+    fd, total = file.fileno(), file.size_bytes
+    block = min(_BLOCK, total)
+    done = behind = 0
+    pool = memoryview(b"")
+    for turn in itertools.count():
+        if turn % _POOL_TURNS == 0:
+            pool = memoryview(os.urandom(2 * block))
+        start = secrets.randbelow(max(1, block // _PAGE)) * _PAGE + 2 * (turn % _POOL_TURNS) + 1
+        done += os.pwrite(fd, pool[start : start + min(block, total - done)], done)
+        if done - behind >= 2 * _WRITE_BEHIND:
+            # Starts the writing of what is dirty and forgets what is written: memory stays free, the end is no flood.
+            os.posix_fadvise(fd, behind, _WRITE_BEHIND, os.POSIX_FADV_DONTNEED)
+            behind += _WRITE_BEHIND
+        if on_progress:
+            on_progress(done, total)
+        if done >= total:
+            break
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _fill_error(error: OSError, size_bytes: int) -> str:
+    if error.errno == errno.ENOSPC:
+        return f"the file system is full before {size(size_bytes)} are written"
+    if error.errno == errno.EDQUOT:
+        return f"the disk quota ends before {size(size_bytes)} are written"
+    if error.errno == errno.EFBIG:
+        return f"{size(size_bytes)} is more than a file may have here"
+    return f"the test file cannot be written: {reason(error)}"
+
+
+# --- what a killed process left --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A test file of a process that was killed."""
+
+    path: str
+    size_bytes: int
+    removed: bool
+    line: str
+    """One line to show."""
+
+
+def sweep_leftovers() -> list[Sweep]:
+    """Remove what killed processes left. Only a file whose identity the register knows is touched."""
+    swept = []
+    with register.orphans() as found:
+        for record, entry in found:
+            with held_back():
+                result = _sweep(entry)
+                if result is not None:
+                    record.discard()
+            if result is not None and result.line:
+                swept.append(result)
+    return swept
+
+
+def _sweep(entry: Entry) -> Sweep | None:
+    """What became of an entry; None to look again next time."""
+    place = Path(entry.path)
+    with ExitStack() as opened:
+        try:
+            folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            opened.callback(os.close, folder)
+            # O_PATH: what has the name now may be a pipe or a device, which an ordinary open would wait for or wake.
+            there = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            opened.callback(os.close, there)
+            if not stat.S_ISREG(os.fstat(there).st_mode):
+                return _left_alone(entry)
+            fd = os.open(f"/proc/self/fd/{there}", os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, fd)
+        except FileNotFoundError:
+            return None if _may_come_back(entry, place) else Sweep(entry.path, entry.size_bytes, False, "")
+        except OSError:
+            return None
+        if not entry.matches(fd):
+            return _left_alone(entry)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None  # a descriptor of the dead process lives on in a child
+        except OSError:
+            pass
+        try:
+            now = os.stat(place.name, dir_fd=folder, follow_symlinks=False)
+            if not os.path.samestat(now, os.fstat(fd)):
+                return _left_alone(entry)
+            os.unlink(place.name, dir_fd=folder)
+        except OSError:
+            return None
+    line = f"removed {entry.path} ({size(entry.size_bytes)}), a test file that an interrupted run left behind"
+    return Sweep(entry.path, entry.size_bytes, True, line)
+
+
+def _left_alone(entry: Entry) -> Sweep:
+    line = f"left {entry.path} alone: it is not the test file that an interrupted run made there"
+    return Sweep(entry.path, entry.size_bytes, False, line)
+
+
+def _may_come_back(entry: Entry, place: Path) -> bool:
+    """Whether the file may only be out of sight: its file system is not mounted now."""
+    if time.time_ns() - entry.created_ns > register.FORGET_AFTER_S * 1_000_000_000:
+        return False
+    if entry.identity is None:
+        return False
+    try:
+        return os.stat(place.parent).st_dev != entry.identity.device
+    except OSError:
+        return True
