@@ -35,7 +35,7 @@ class Alignment:
 
 
 def _statx(fd: int, mask: int) -> bytes | None:
-    call = getattr(_libc, "statx", None)  # musl before 1.2.? and glibc before 2.28 have none
+    call = getattr(_libc, "statx", None)  # musl and glibc before 2.28 have none
     if call is None:
         return None
     buffer = ctypes.create_string_buffer(_STATX_BYTES)
@@ -117,3 +117,10 @@ def ata_buffer_bytes(fd: int) -> int | None:
         return None
     sectors = int(struct.unpack_from("<H", data, 42)[0])
     return sectors * 512 or None
+
+
+def sync_file_system(fd: int) -> None:
+    """syncfs(2)."""
+    if _libc.syncfs(fd) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,152 @@
+"""Device counters from /proc/diskstats and what iostat derives from them.
+
+Fields: Documentation/admin-guide/iostats.rst of the kernel. Read here rather than by iostat, which loses fields in JSON
+and takes a second to say anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+
+from .devices import HERE, SECTOR, Device, Machine, text_of
+
+_MS_WRAP = 1 << 32  # times are printed as 32-bit milliseconds (block/genhd.c: jiffies_to_msecs)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """One device since boot; `in_flight` is of the moment. Times in ms, as the kernel gives them."""
+
+    reads: int = 0
+    read_merges: int = 0
+    read_sectors: int = 0
+    read_ms: int = 0
+    writes: int = 0
+    write_merges: int = 0
+    write_sectors: int = 0
+    write_ms: int = 0
+    in_flight: int = 0
+    busy_ms: int = 0
+    weighted_ms: int = 0
+    discards: int = 0
+    discard_merges: int = 0
+    discard_sectors: int = 0
+    discard_ms: int = 0
+    flushes: int = 0
+    flush_ms: int = 0
+
+
+_NAMES = [field.name for field in fields(Counters)]
+_TIMES = {name for name in _NAMES if name.endswith("_ms")}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Counters of several devices at one moment of the monotonic clock."""
+
+    at_ns: int
+    counters: dict[str, Counters]
+
+
+@dataclass(frozen=True)
+class DiskDelta:
+    """What one device did between two snapshots."""
+
+    seconds: float
+    reads: int
+    read_merges: int
+    read_bytes: int
+    read_ms: int
+    writes: int
+    write_merges: int
+    write_bytes: int
+    write_ms: int
+    in_flight: int
+    """At the end."""
+    busy_ms: int
+    weighted_ms: int
+    discards: int
+    discard_merges: int
+    discard_bytes: int
+    discard_ms: int
+    flushes: int
+    flush_ms: int
+
+    def iostat(self) -> dict[str, float]:
+        """The columns of `iostat -mx`, with its units: MB/s are 2^20 bytes/s there, sizes KiB, times ms."""
+        columns: dict[str, float] = {}
+        for letter, count, merges, size_bytes, spent in (
+            ("r", self.reads, self.read_merges, self.read_bytes, self.read_ms),
+            ("w", self.writes, self.write_merges, self.write_bytes, self.write_ms),
+            ("d", self.discards, self.discard_merges, self.discard_bytes, self.discard_ms),
+        ):
+            columns[f"{letter}/s"] = _per(count, self.seconds)
+            columns[f"{letter}MB/s"] = _per(size_bytes / (1 << 20), self.seconds)
+            columns[f"{letter}rqm/s"] = _per(merges, self.seconds)
+            columns[f"%{letter}rqm"] = 100 * _per(merges, count + merges)
+            columns[f"{letter}_await"] = _per(spent, count)
+            columns[f"{letter}areq-sz"] = _per(size_bytes / 1024, count)
+        columns["f/s"] = _per(self.flushes, self.seconds)
+        columns["f_await"] = _per(self.flush_ms, self.flushes)
+        columns["aqu-sz"] = _per(self.weighted_ms / 1000, self.seconds)
+        # busy_ms is counted in ticks of the scheduler's clock, so a short interval can come out a little above.
+        columns["%util"] = min(100.0, 100 * _per(self.busy_ms / 1000, self.seconds))
+        return columns
+
+    def to_dict(self) -> dict[str, object]:
+        """Differences and derived columns, for the result record."""
+        return {**asdict(self), "iostat": self.iostat()}
+
+
+def _per(amount: float, divisor: float) -> float:
+    return amount / divisor if divisor > 0 else 0.0
+
+
+def parse(text: str) -> dict[str, Counters]:
+    """/proc/diskstats by device name. Kernels before 4.18 have no discards, before 5.5 no flushes: 0."""
+    found = {}
+    for line in text.splitlines():
+        parts = line.split()
+        if len(parts) >= 14:
+            found[parts[2]] = Counters(**dict(zip(_NAMES, map(int, parts[3:]), strict=False)))
+    return found
+
+
+def snapshot(devices: Iterable[Device] | None = None, machine: Machine = HERE) -> Snapshot:
+    """Counters now, of these devices (those that have any: hidden NVMe paths may not) or of all."""
+    text = text_of(machine.proc / "diskstats") or ""
+    at_ns = time.monotonic_ns()
+    counters = parse(text)
+    if devices is not None:
+        names = [device.name.replace("!", "/") for device in devices]
+        counters = {name: counters[name] for name in names if name in counters}
+    return Snapshot(at_ns, counters)
+
+
+def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:
+    """What each device did in between. A device that is gone, or that was made anew, is left out."""
+    seconds = (after.at_ns - before.at_ns) / 1e9
+    found = {}
+    for name, new in after.counters.items():
+        old = before.counters.get(name)
+        if old is not None and (difference := _difference(old, new, seconds)) is not None:
+            found[name] = difference
+    return found
+
+
+def _difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None:
+    values: dict[str, int] = {}
+    for name in _NAMES:
+        change = getattr(new, name) - getattr(old, name)
+        if name in _TIMES:
+            change %= _MS_WRAP
+        elif name == "in_flight":
+            change = new.in_flight
+        elif change < 0:
+            return None
+        if name.endswith("_sectors"):
+            name, change = name.replace("_sectors", "_bytes"), change * SECTOR
+        values[name] = change
+    return DiskDelta(seconds=seconds, **values)

@@ -1,0 +1,167 @@
+"""The settings in force: of a device and everything below it, of virtual memory, of the CPUs. Only read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .devices import HERE, Device, Machine, text_of, whole
+
+QUEUE = (
+    "scheduler",
+    "nr_requests",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "max_hw_sectors_kb",
+    "rotational",
+    "write_cache",
+    "fua",
+    "wbt_lat_usec",
+    "nomerges",
+    "rq_affinity",
+    "add_random",
+    "iostats",
+    "io_poll",
+    "io_poll_delay",
+    "io_timeout",
+    "zoned",
+    "logical_block_size",
+    "physical_block_size",
+    "minimum_io_size",
+    "optimal_io_size",
+    "discard_granularity",
+    "discard_max_bytes",
+    "write_zeroes_max_bytes",
+    "stable_writes",
+)
+"""Files of `queue/` (Documentation/ABI/stable/sysfs-block)."""
+
+DEVICE = ("queue_depth", "queue_type", "ncq_prio_enable", "cache_type")
+"""Files of `device/` (SCSI)."""
+
+MD = (
+    "level",
+    "layout",
+    "chunk_size",
+    "raid_disks",
+    "degraded",
+    "stripe_cache_size",
+    "group_thread_cnt",
+    "preread_bypass_threshold",
+    "skip_copy",
+    "consistency_policy",
+    "sync_speed_min",
+    "sync_speed_max",
+    "bitmap/location",
+    "bitmap/chunksize",
+    "safe_mode_delay",
+)
+"""Files of `md/` (md(4)). `sync_action` is a condition, not a setting."""
+
+OTHER = (
+    "cache_type",  # virtio
+    "loop/dio",
+    "loop/offset",
+    "loop/sizelimit",
+    "comp_algorithm",  # zram
+    "disksize",
+    "mem_limit",
+    "dm/uuid",
+    "alignment_offset",
+    "ro",
+)
+
+VM = (
+    "dirty_ratio",
+    "dirty_bytes",
+    "dirty_background_ratio",
+    "dirty_background_bytes",
+    "dirty_expire_centisecs",
+    "dirty_writeback_centisecs",
+    "swappiness",
+    "page-cluster",
+    "min_free_kbytes",
+    "vfs_cache_pressure",
+    "laptop_mode",
+)
+"""Files of /proc/sys/vm (Documentation/admin-guide/sysctl/vm.rst)."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that is not what it was; None when it was not or is no longer there."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.before or '-'} -> {self.after or '-'}"
+
+    def to_dict(self) -> dict[str, object]:
+        """For the result record."""
+        return asdict(self)
+
+
+def settings_of(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, str]:
+    """What is in force now: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor'."""
+    found: dict[str, str] = {}
+    for device in devices:
+        found.update(_of_device(whole(device)))
+        found.update(_of_partition(device))
+    for name in VM:
+        if (value := text_of(machine.proc / "sys/vm" / name)) is not None:
+            found[f"vm.{name}"] = value.strip()
+    for name in ("speed_limit_min", "speed_limit_max"):
+        if (value := text_of(machine.proc / "sys/dev/raid" / name)) is not None:
+            found[f"raid.{name}"] = value.strip()
+    found.update(governors(machine))
+    return found
+
+
+def _of_device(device: Device) -> Iterator[tuple[str, str]]:
+    for folder, names, prefix in (("queue", QUEUE, ""), ("device", DEVICE, ""), ("md", MD, "md."), ("", OTHER, "")):
+        for name in names:
+            value = text_of(device.sysfs / folder / name)
+            if value is not None and value.strip():
+                yield f"{device.name}.{prefix}{name.replace('/', '.')}", chosen(value.strip())
+    for parameter in _files(device.sysfs / "queue/iosched"):
+        if (value := text_of(parameter)) is not None:
+            yield f"{device.name}.iosched.{parameter.name}", value.strip()
+
+
+def _of_partition(device: Device) -> Iterator[tuple[str, str]]:
+    if device.partition is not None:
+        for name in ("start", "alignment_offset", "ro"):
+            if (value := text_of(device.sysfs / name)) is not None:
+                yield f"{device.name}.{name}", value.strip()
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError:
+        return []
+
+
+def chosen(value: str) -> str:
+    """The choice in force, of a list such as 'none [mq-deadline] kyber'."""
+    found = re.search(r"(?:^|\s)\[([^\]]+)\](?:\s|$)", value)
+    return found[1] if found else value
+
+
+def governors(machine: Machine = HERE) -> dict[str, str]:
+    """Frequency governor of each CPU that has one."""
+    found = {}
+    for path in sorted((machine.sys / "devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")):
+        if (value := text_of(path)) is not None:
+            found[f"{path.parent.parent.name}.governor"] = value.strip()
+    return found
+
+
+def diff(before: dict[str, str], after: dict[str, str]) -> list[Change]:
+    """Settings that differ."""
+    names = sorted(before.keys() | after.keys())
+    return [Change(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
