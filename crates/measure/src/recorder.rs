@@ -1,0 +1,372 @@
+//! The recorder of one worker: what the engine calls on every completion.
+//!
+//! The hot path is a histogram and one compare. All that changes once an interval - the series, the ramp - is made
+//! from differences of the running totals when a completion crosses the next boundary.
+
+use crate::errors::ErrorLog;
+use crate::figures::IntervalFigures;
+use crate::histogram::Histogram;
+use crate::kind::OpKind;
+use crate::record::{KindRecord, StreamRecord};
+use crate::series::Series;
+
+/// Times beyond this (146 years) are taken as this, so that sums of a few of them stay in range, ns.
+const LATEST_NS: u64 = 1 << 62;
+
+/// What a recorder must be ready for. Times in ns on the run's clock, whose zero is the start of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan<'a> {
+    /// Kinds of operation that will be recorded; others are accepted, but the first of each allocates.
+    pub kinds: &'a [OpKind],
+    /// Whether service times are recorded beside latencies (open loop).
+    pub service: bool,
+    /// End of the ramp.
+    pub ramp_ns: u64,
+    /// When the stream starts; if later than the ramp's end, its measured time starts here.
+    pub start_ns: u64,
+    /// Length of an interval of the series; at least 1.
+    pub interval_ns: u64,
+    /// Measured time that is asked for, if known: the series is allocated for it.
+    pub expected_ns: Option<u64>,
+    /// Number of intervals beyond which neighbours are merged and `interval_ns` doubles.
+    pub max_intervals: usize,
+}
+
+impl Plan<'_> {
+    /// 4.5 hours at one second, 0.9 MB.
+    pub const DEFAULT_MAX_INTERVALS: usize = 16_384;
+}
+
+/// Counters of the whole time, ramp included, for progress: cheap to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Completed requests by `OpKind as usize`.
+    pub requests: [u64; OpKind::ALL.len()],
+    /// Bytes moved by `OpKind as usize`.
+    pub bytes: [u64; OpKind::ALL.len()],
+    /// Errors.
+    pub errors: u64,
+}
+
+/// Records one stream's requests in one worker. Neither shared nor locked: each worker has its own, and what they
+/// [`finish`](Self::finish) with is merged.
+///
+/// Completions must come in the order of their times (as a worker sees them); a request is counted if it completes at or after
+/// the end of the ramp.
+#[derive(Debug)]
+pub struct StreamRecorder {
+    next_boundary_ns: u64,
+    last_completed_ns: u64,
+    max_lag_ns: u64,
+    outstanding: Outstanding,
+    tallies: [Option<Box<Tally>>; OpKind::ALL.len()],
+    in_ramp: bool,
+    ramp_ns: u64,
+    start_ns: u64,
+    service: bool,
+    series: Series,
+    errors: ErrorLog,
+}
+
+impl StreamRecorder {
+    /// Allocates all that recording will need.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let ramp_ns = plan.ramp_ns.min(LATEST_NS);
+        let start_ns = plan.start_ns.clamp(ramp_ns, LATEST_NS);
+        let series = Series::new(
+            ramp_ns,
+            plan.interval_ns.clamp(1, LATEST_NS),
+            plan.expected_ns,
+            plan.max_intervals,
+        );
+        let mut recorder = StreamRecorder {
+            next_boundary_ns: if ramp_ns > 0 {
+                ramp_ns
+            } else {
+                series.next_boundary_ns()
+            },
+            last_completed_ns: 0,
+            max_lag_ns: 0,
+            outstanding: Outstanding::counted_from(start_ns),
+            tallies: [const { None }; OpKind::ALL.len()],
+            in_ramp: ramp_ns > 0,
+            ramp_ns,
+            start_ns,
+            service: plan.service,
+            series,
+            errors: ErrorLog::default(),
+        };
+        for &kind in plan.kinds {
+            recorder.tallies[kind as usize] = Some(Tally::new(plan.service));
+        }
+        recorder
+    }
+
+    /// A completed request (closed loop): its latency is that from issue to completion.
+    #[inline]
+    pub fn record(&mut self, kind: OpKind, completed_ns: u64, latency_ns: u64, bytes: u64) {
+        self.reach(completed_ns);
+        self.tally(kind).record(latency_ns, bytes);
+    }
+
+    /// A completed request of an open loop: its latency counts from the intended start, `service_ns` from the issue.
+    #[inline]
+    pub fn record_open(
+        &mut self,
+        kind: OpKind,
+        completed_ns: u64,
+        latency_ns: u64,
+        service_ns: u64,
+        bytes: u64,
+    ) {
+        self.reach(completed_ns);
+        self.max_lag_ns = self.max_lag_ns.max(latency_ns.saturating_sub(service_ns));
+        let tally = self.tally(kind);
+        tally.record(latency_ns, bytes);
+        if let Some(service) = &mut tally.service {
+            service.record(service_ns);
+        }
+    }
+
+    /// From `now_ns` on, `count` requests are outstanding. To be called whenever that changes (once a batch is enough),
+    /// with the worker's own count: it is the independent side of Little's law.
+    #[inline]
+    pub fn set_outstanding(&mut self, now_ns: u64, count: u64) {
+        self.outstanding.set(now_ns, count);
+    }
+
+    /// A failed request; counted whether or not the ramp is over. `offset` is that of the request, bytes.
+    #[cold]
+    pub fn error(&mut self, kind: OpKind, errno: i32, offset: u64) {
+        self.errors.add(kind, errno, offset, 1);
+    }
+
+    /// What was done since the start, ramp included.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            errors: self.errors.count(),
+            ..Totals::default()
+        };
+        for (index, tally) in self.tallies.iter().enumerate() {
+            if let Some(tally) = tally {
+                totals.requests[index] = tally.ramp_requests + tally.latency.count();
+                totals.bytes[index] = tally.ramp_bytes + tally.bytes;
+            }
+        }
+        totals
+    }
+
+    /// Ends the recording. `end_ns` is the end of the worker's measured time: that of its last completion, of its end
+    /// sync, or of its asked time; completions after it are kept and move it.
+    #[must_use]
+    pub fn finish(mut self, end_ns: u64) -> StreamRecord {
+        let end_ns = end_ns.max(self.last_completed_ns).min(LATEST_NS);
+        if self.in_ramp {
+            self.end_ramp();
+        }
+        self.outstanding.set(end_ns, 0);
+        while end_ns > self.series.next_boundary_ns() {
+            self.close_interval();
+        }
+        let last = self.take_interval();
+        self.series.push_last(last, end_ns);
+        let kinds = self.tallies.map(|tally| {
+            tally.map(|tally| KindRecord {
+                latency: tally.latency,
+                service: tally.service,
+                bytes: tally.bytes,
+                ramp_requests: tally.ramp_requests,
+                ramp_bytes: tally.ramp_bytes,
+            })
+        });
+        StreamRecord {
+            ramp_ns: self.ramp_ns,
+            start_ns: self.start_ns,
+            end_ns: end_ns.max(self.start_ns),
+            kinds,
+            series: self.series,
+            outstanding_area: self.outstanding.area,
+            max_lag_ns: self.max_lag_ns,
+            errors: self.errors,
+        }
+    }
+
+    /// The only thing that is asked of time on every request: whether a boundary was crossed.
+    #[inline]
+    fn reach(&mut self, now_ns: u64) {
+        if now_ns >= self.next_boundary_ns {
+            self.cross(now_ns);
+        }
+        self.last_completed_ns = now_ns;
+    }
+
+    #[inline]
+    fn tally(&mut self, kind: OpKind) -> &mut Tally {
+        let service = self.service;
+        self.tallies[kind as usize].get_or_insert_with(
+            #[cold]
+            || Tally::new(service),
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn cross(&mut self, now_ns: u64) {
+        if self.in_ramp {
+            self.end_ramp();
+        }
+        let now_ns = now_ns.min(LATEST_NS);
+        while now_ns >= self.series.next_boundary_ns() {
+            self.close_interval();
+        }
+        self.next_boundary_ns = self.series.next_boundary_ns();
+    }
+
+    /// What was recorded so far becomes the ramp's totals and is forgotten otherwise.
+    fn end_ramp(&mut self) {
+        self.in_ramp = false;
+        self.max_lag_ns = 0;
+        for tally in self.tallies.iter_mut().flatten() {
+            tally.end_ramp();
+        }
+    }
+
+    fn close_interval(&mut self) {
+        let interval = self.take_interval();
+        self.series.push(interval);
+    }
+
+    /// What happened since the last call (or the end of the ramp).
+    fn take_interval(&mut self) -> IntervalFigures {
+        let mut interval = IntervalFigures::default();
+        for (kind, tally) in OpKind::ALL.into_iter().zip(&mut self.tallies) {
+            let Some(tally) = tally else { continue };
+            let part = tally.take_interval();
+            match kind {
+                OpKind::Read => {
+                    interval.reads += part.requests;
+                    interval.read_bytes += part.bytes;
+                    interval.read_latency_ns =
+                        interval.read_latency_ns.saturating_add(part.latency_ns);
+                }
+                OpKind::Write | OpKind::Trim | OpKind::Zero => {
+                    interval.writes += part.requests;
+                    interval.write_bytes += part.bytes;
+                    interval.write_latency_ns =
+                        interval.write_latency_ns.saturating_add(part.latency_ns);
+                }
+                OpKind::Fsync => continue,
+            }
+            interval.max_latency_ns = interval.max_latency_ns.max(part.max_ns);
+        }
+        interval
+    }
+}
+
+/// Running totals of one kind of operation.
+#[derive(Debug)]
+struct Tally {
+    bytes: u64,
+    interval_max_ns: u64,
+    latency: Histogram,
+    service: Option<Histogram>,
+    /// Totals at the start of the interval.
+    base: Base,
+    ramp_requests: u64,
+    ramp_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Base {
+    requests: u64,
+    bytes: u64,
+    latency_ns: u128,
+}
+
+/// One kind's share of an interval.
+struct Part {
+    requests: u64,
+    bytes: u64,
+    latency_ns: u64,
+    max_ns: u64,
+}
+
+impl Tally {
+    fn new(service: bool) -> Box<Self> {
+        Box::new(Tally {
+            bytes: 0,
+            interval_max_ns: 0,
+            latency: Histogram::new(),
+            service: service.then(Histogram::new),
+            base: Base::default(),
+            ramp_requests: 0,
+            ramp_bytes: 0,
+        })
+    }
+
+    #[inline]
+    fn record(&mut self, latency_ns: u64, bytes: u64) {
+        self.bytes = self.bytes.wrapping_add(bytes);
+        self.interval_max_ns = self.interval_max_ns.max(latency_ns);
+        self.latency.record(latency_ns);
+    }
+
+    fn end_ramp(&mut self) {
+        self.ramp_requests = self.latency.count();
+        self.ramp_bytes = self.bytes;
+        self.bytes = 0;
+        self.interval_max_ns = 0;
+        self.base = Base::default();
+        self.latency.clear();
+        if let Some(service) = &mut self.service {
+            service.clear();
+        }
+    }
+
+    fn take_interval(&mut self) -> Part {
+        let now = Base {
+            requests: self.latency.count(),
+            bytes: self.bytes,
+            latency_ns: self.latency.sum_ns(),
+        };
+        let part = Part {
+            requests: now.requests - self.base.requests,
+            bytes: now.bytes.wrapping_sub(self.base.bytes),
+            latency_ns: u64::try_from(now.latency_ns.saturating_sub(self.base.latency_ns))
+                .unwrap_or(u64::MAX),
+            max_ns: std::mem::take(&mut self.interval_max_ns),
+        };
+        self.base = now;
+        part
+    }
+}
+
+/// Integral of the number of outstanding requests over time.
+#[derive(Debug)]
+struct Outstanding {
+    count: u64,
+    /// Time of the last change; not before the measured time, so that what lies before adds nothing.
+    since_ns: u64,
+    /// Request-nanoseconds.
+    area: u128,
+}
+
+impl Outstanding {
+    fn counted_from(start_ns: u64) -> Self {
+        Outstanding {
+            count: 0,
+            since_ns: start_ns,
+            area: 0,
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, now_ns: u64, count: u64) {
+        let now_ns = now_ns.max(self.since_ns);
+        self.area += u128::from(self.count) * u128::from(now_ns - self.since_ns);
+        self.since_ns = now_ns;
+        self.count = count;
+    }
+}
