@@ -1,0 +1,564 @@
+//! The request stream's promises, for specifications drawn at random.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use spindle_workload::{
+    Arrival, Arrivals, Content, ContentFiller, Op, Request, RequestStream, Spacing, Stream,
+    StreamError, Thinker, Workload,
+};
+
+fn stream(options: &str) -> Stream {
+    let workload = Workload::parse(options, "test.toml", "test", &[]);
+    workload
+        .unwrap_or_else(|error| panic!("{error}"))
+        .streams
+        .remove(0)
+}
+
+fn open(stream: &Stream, worker: u32, seed: u64, bytes: u64, block: u32) -> RequestStream {
+    RequestStream::new(stream, 0, worker, seed, bytes, block)
+        .unwrap_or_else(|error| panic!("{error}: {stream:?}"))
+}
+
+fn draw(stream: &Stream, count: usize, bytes: u64) -> Vec<Request> {
+    let mut requests = open(stream, 0, 7, bytes, 512);
+    (0..count).map(|_| requests.next_request()).collect()
+}
+
+const PATTERNS: [&str; 8] = [
+    "pattern = 'sequential'",
+    "pattern = 'uniform'",
+    "pattern = 'zipf'",
+    "pattern = 'zipf'\nzipf_theta = 1.5",
+    "pattern = 'hot-set'",
+    "pattern = 'strided'\nstride = '1MiB'",
+    "pattern = 'runs'\nrun_length = 5",
+    "pattern = 'runs'\nrun_length = 1",
+];
+
+const SIZES: [&str; 8] = [
+    "size = '4KiB'",
+    "size = '64KiB'\nalign = '4KiB'",
+    "size = '4KiB'\nalign = '64KiB'",
+    "size = '4KiB-64KiB'",
+    "size = '8KiB-64KiB:step=8KiB'\nalign = '8KiB'",
+    "size = '4KiB:70,64KiB:30'",
+    "size = 'log-normal:mean=26KiB,min=1KiB,max=512KiB'",
+    "size = 'log-normal:mean=26KiB,sigma=0.5,min=4KiB,max=256KiB,step=4KiB'\nalign = '16KiB'",
+];
+
+/// A valid stream, with the alignment it was given in bytes if any.
+fn any_stream() -> impl Strategy<Value = (Stream, Option<u64>)> {
+    (0..PATTERNS.len(), 0..SIZES.len(), 0..3_u32, 1..9_u32, 0.0..0.5_f64).prop_map(
+        |(pattern, size, region, workers, share)| {
+            let region = ["0%-100%", "13%-87.5%", "100MiB-700MiB"][region as usize];
+            let text = format!(
+                "{}\n{}\nregion = '{region}'\nworkers = {workers}\nwrite_fraction = {share}\ntrim_fraction = {share}\n\
+                 fsync_fraction = {share}",
+                PATTERNS[pattern], SIZES[size]
+            );
+            let stream = stream(&text);
+            let align = (stream.align_bytes > 0).then_some(stream.align_bytes);
+            (stream, align)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn requests_are_aligned_and_inside_the_region(
+        (stream, align) in any_stream(),
+        seed: u64,
+        worker in 0..9_u32,
+        bytes in (1_u64 << 30)..(1 << 42),
+        block in prop_oneof![Just(1_u32), Just(512), Just(4096)],
+    ) {
+        let worker = worker % stream.workers;
+        let region = stream.region.resolve(bytes).unwrap();
+        let mut requests = open(&stream, worker, seed, bytes, block);
+        let align = align.unwrap_or(u64::from(block));
+        for _ in 0..2000 {
+            let request = requests.next_request();
+            prop_assert!(request.len > 0 && request.len <= requests.max_len());
+            prop_assert_eq!(request.len % block, 0);
+            prop_assert_eq!(request.offset % align, 0);
+            prop_assert_eq!(request.offset % u64::from(block), 0);
+            prop_assert!(request.offset >= region.start, "{:?} {:?}", request, region);
+            prop_assert!(request.offset + u64::from(request.len) <= region.end, "{:?} {:?}", request, region);
+            prop_assert!(!request.fsync_after || request.op == Op::Write);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_requests((stream, _) in any_stream(), seed: u64, bytes in (1_u64 << 30)..(1 << 42)) {
+        let mut one = open(&stream, 0, seed, bytes, 512);
+        let mut other = open(&stream, 0, seed, bytes, 512);
+        for _ in 0..500 {
+            prop_assert_eq!(one.next_request(), other.next_request());
+        }
+    }
+
+    /// Targets too small for the requests are refused, never overrun.
+    #[test]
+    fn small_targets_are_refused_or_respected((stream, _) in any_stream(), seed: u64, bytes in 0_u64..2_000_000) {
+        let mut whole = stream;
+        whole.region = stream_region();
+        for worker in 0..whole.workers {
+            if let Ok(mut requests) = RequestStream::new(&whole, 0, worker, seed, bytes, 512) {
+                for _ in 0..200 {
+                    let request = requests.next_request();
+                    prop_assert!(request.offset + u64::from(request.len) <= bytes);
+                }
+            }
+        }
+    }
+}
+
+fn stream_region() -> spindle_workload::Region {
+    stream("").region
+}
+
+#[test]
+fn workers_and_streams_and_seeds_draw_different_requests() {
+    let stream = stream("workers = 4");
+    let first = |index, worker, seed| {
+        let mut requests = RequestStream::new(&stream, index, worker, seed, 1 << 40, 512).unwrap();
+        (0..8)
+            .map(|_| requests.next_request().offset)
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        first(0, 0, 1),
+        first(0, 1, 1),
+        first(1, 0, 1),
+        first(0, 0, 2),
+    ];
+    let distinct: HashSet<_> = all.iter().flatten().collect();
+    assert_eq!(distinct.len(), 32, "no offset in common: {all:?}");
+}
+
+#[test]
+fn the_share_of_writes_does_not_move_the_offsets() {
+    let reads = draw(&stream(""), 1000, 1 << 40);
+    let mixed = draw(
+        &stream("write_fraction = 0.5\nfsync_fraction = 0.5"),
+        1000,
+        1 << 40,
+    );
+    assert!(reads.iter().zip(&mixed).all(|(a, b)| a.offset == b.offset));
+    assert!(mixed.iter().any(|request| request.op == Op::Write));
+}
+
+#[test]
+fn sequential_workers_cover_the_region_once_before_they_wrap() {
+    let stream = stream("pattern = 'sequential'\nworkers = 3\nregion = '1MiB-17MiB'");
+    let mut seen = HashSet::new();
+    for worker in 0..3 {
+        let mut requests = open(&stream, worker, 1, 1 << 30, 512);
+        let first = requests.next_request().offset;
+        assert!(seen.insert(first));
+        let mut last = first;
+        loop {
+            let offset = requests.next_request().offset;
+            if offset == first {
+                break;
+            }
+            assert_eq!(offset, last + 4096);
+            assert!(seen.insert(offset));
+            last = offset;
+        }
+    }
+    assert_eq!(seen.len(), 16 << 20 >> 12);
+}
+
+#[test]
+fn strides_are_as_asked_and_wrap() {
+    let offsets: Vec<u64> = draw(&stream("pattern = 'strided'\nstride = '1MiB'"), 9, 4 << 20)
+        .iter()
+        .map(|request| request.offset >> 20)
+        .collect();
+    assert_eq!(offsets, [0, 1, 2, 3, 0, 1, 2, 3, 0]);
+}
+
+#[test]
+fn runs_have_the_mean_length_asked_for() {
+    let requests = draw(
+        &stream("pattern = 'runs'\nrun_length = 20"),
+        400_000,
+        1 << 42,
+    );
+    let jumps = requests
+        .windows(2)
+        .filter(|pair| pair[1].offset != pair[0].offset + 4096)
+        .count();
+    let mean = requests.len() as f64 / jumps as f64;
+    // About 20 000 runs whose lengths have a standard deviation of 20: 0.7 % error at one sigma.
+    assert!((mean / 20.0 - 1.0).abs() < 0.03, "mean {mean}");
+}
+
+#[test]
+fn the_mix_and_the_fsyncs_are_as_asked() {
+    let options =
+        "write_fraction = 0.3\ntrim_fraction = 0.1\nzero_fraction = 0.05\nfsync_fraction = 0.1";
+    let requests = draw(&stream(options), 1_000_000, 1 << 40);
+    let count = |op| requests.iter().filter(|request| request.op == op).count() as f64;
+    for (op, share) in [
+        (Op::Read, 0.55),
+        (Op::Write, 0.3),
+        (Op::Trim, 0.1),
+        (Op::Zero, 0.05),
+    ] {
+        assert!(
+            (count(op) / 1e6 - share).abs() < 0.003,
+            "{op:?}: {}",
+            count(op)
+        );
+    }
+    let fsyncs = requests
+        .iter()
+        .filter(|request| request.fsync_after)
+        .count() as f64;
+    assert!((fsyncs / count(Op::Write) - 0.1).abs() < 0.003, "{fsyncs}");
+}
+
+#[test]
+fn every_kth_write_is_followed_by_fsync() {
+    let requests = draw(
+        &stream("write_fraction = 0.5\nfsync_every = 3"),
+        10_000,
+        1 << 40,
+    );
+    let writes: Vec<bool> = requests
+        .iter()
+        .filter(|request| request.op == Op::Write)
+        .map(|request| request.fsync_after)
+        .collect();
+    assert!(
+        writes
+            .iter()
+            .enumerate()
+            .all(|(index, &fsync)| fsync == (index % 3 == 2))
+    );
+    assert!(
+        requests
+            .iter()
+            .all(|request| request.op == Op::Write || !request.fsync_after)
+    );
+}
+
+/// Chi-square of counts against equal expectations.
+fn chi_square(counts: &[u32]) -> f64 {
+    let expected = counts.iter().map(|&n| f64::from(n)).sum::<f64>() / counts.len() as f64;
+    counts
+        .iter()
+        .map(|&n| (f64::from(n) - expected).powi(2) / expected)
+        .sum()
+}
+
+#[test]
+fn uniform_offsets_are_uniform() {
+    // A count of places that is no power of two, and 1000 cells.
+    let places = 1_000_000_u64;
+    for seed in 0..5 {
+        let mut requests = open(&stream(""), 0, seed, places * 4096, 512);
+        let mut cells = vec![0_u32; 1000];
+        let mut low = vec![0_u32; 64];
+        for _ in 0..1_000_000 {
+            let place = requests.next_request().offset / 4096;
+            cells[(place * 1000 / places) as usize] += 1;
+            low[(place % 64) as usize] += 1;
+        }
+        // 999 degrees of freedom: mean 999, standard deviation 44.7; five sigma.
+        let chi2 = chi_square(&cells);
+        assert!((775.0..1223.0).contains(&chi2), "seed {seed}: {chi2}");
+        let chi2 = chi_square(&low);
+        assert!(
+            (20.0..130.0).contains(&chi2),
+            "seed {seed}, low bits: {chi2}"
+        );
+    }
+}
+
+#[test]
+fn every_place_can_be_drawn() {
+    for pattern in ["uniform", "zipf", "hot-set"] {
+        let stream = stream(&format!("pattern = '{pattern}'"));
+        let mut requests = open(&stream, 0, 1, 64 * 4096 + 100, 1);
+        let seen: HashSet<u64> = (0..20_000)
+            .map(|_| requests.next_request().offset)
+            .collect();
+        assert_eq!(seen.len(), 64, "{pattern}");
+    }
+}
+
+#[test]
+fn zipf_places_are_as_popular_as_theory_says_and_the_same_for_all_workers() {
+    let stream = stream("pattern = 'zipf'\nzipf_theta = 0.99\nworkers = 2");
+    let places = 100_000_u64;
+    let mut counts = std::collections::HashMap::<u64, [u32; 2]>::new();
+    for worker in 0..2 {
+        let mut requests = open(&stream, worker, 3, places * 4096, 512);
+        for _ in 0..1_000_000 {
+            counts.entry(requests.next_request().offset).or_default()[worker as usize] += 1;
+        }
+    }
+    let mut ranked: Vec<(u64, [u32; 2])> = counts.into_iter().collect();
+    ranked.sort_by_key(|(_, counts)| std::cmp::Reverse(counts[0] + counts[1]));
+    let norm: f64 = (1..=places).map(|k| (k as f64).powf(-0.99)).sum();
+    for (index, (_, counts)) in ranked.iter().take(20).enumerate() {
+        let expected = ((index + 1) as f64).powf(-0.99) / norm * 1e6;
+        for &count in counts {
+            let error = (f64::from(count) - expected).abs();
+            assert!(
+                error < 5.0 * expected.sqrt(),
+                "rank {index}: {count} for {expected}"
+            );
+        }
+    }
+    let near = ranked
+        .windows(2)
+        .take(1000)
+        .filter(|pair| pair[0].0.abs_diff(pair[1].0) == 4096)
+        .count();
+    assert!(
+        near < 10,
+        "popular places are scattered, {near} are neighbours"
+    );
+}
+
+#[test]
+fn the_hot_set_has_its_share_of_places_and_requests() {
+    let stream = stream("pattern = 'hot-set'\nhot_space = '10%'\nhot_access = '90%'");
+    let places = 10_000_u64;
+    let mut requests = open(&stream, 0, 1, places * 4096, 512);
+    let mut counts = vec![0_u32; places as usize];
+    for _ in 0..2_000_000 {
+        counts[(requests.next_request().offset / 4096) as usize] += 1;
+    }
+    // Hot places are drawn 1800 times each, the others 22 times: 300 tells them apart.
+    let hot: Vec<u32> = counts
+        .iter()
+        .copied()
+        .filter(|&count| count > 300)
+        .collect();
+    assert_eq!(hot.len(), 1000);
+    let share = f64::from(hot.iter().sum::<u32>()) / 2e6;
+    assert!((share - 0.9).abs() < 0.002, "{share}");
+    let thirds = counts
+        .chunks(3334)
+        .map(|part| part.iter().filter(|&&count| count > 300).count());
+    assert!(
+        thirds.clone().all(|hot| (250..420).contains(&hot)),
+        "{:?}",
+        thirds.collect::<Vec<_>>()
+    );
+}
+
+fn mean_size(stream: &Stream, block: u32) -> f64 {
+    let mut requests = open(stream, 0, 5, 1 << 40, block);
+    (0..2_000_000)
+        .map(|_| f64::from(requests.next_request().len))
+        .sum::<f64>()
+        / 2e6
+}
+
+#[test]
+fn log_normal_sizes_have_the_mean_asked_for_whatever_the_target_s_block() {
+    for block in [1, 512, 4096] {
+        let oltp = stream("size = 'log-normal:mean=26KiB,sigma=1,min=1KiB,max=512KiB'");
+        let mean = mean_size(&oltp, block);
+        assert!(
+            (mean / 26_624.0 - 1.0).abs() < 0.005,
+            "block {block}: {mean}"
+        );
+    }
+    let wide = stream("size = 'log-normal:mean=300KiB,sigma=2'");
+    let mean = mean_size(&wide, 512);
+    assert!((mean / 307_200.0 - 1.0).abs() < 0.01, "{mean}");
+}
+
+#[test]
+fn log_normal_sizes_have_the_spread_asked_for() {
+    let stream = stream("size = 'log-normal:mean=1MiB,sigma=0.5,min=512,max=1GiB'");
+    let mut requests = open(&stream, 0, 5, 1 << 40, 512);
+    let logs: Vec<f64> = (0..200_000)
+        .map(|_| f64::from(requests.next_request().len).ln())
+        .collect();
+    let mean = logs.iter().sum::<f64>() / 2e5;
+    let sigma = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 2e5).sqrt();
+    assert!((sigma - 0.5).abs() < 0.005, "{sigma}");
+    assert!(
+        (mean - ((1_048_576.0_f64).ln() - 0.125)).abs() < 0.01,
+        "{mean}"
+    );
+}
+
+#[test]
+fn ranges_and_lists_have_their_means() {
+    assert!(
+        (mean_size(&stream("size = '4KiB-64KiB:step=4KiB'"), 512) / 34_816.0 - 1.0).abs() < 0.003
+    );
+    let expected = 4096.0 * 0.7 + 65_536.0 * 0.3;
+    assert!((mean_size(&stream("size = '4KiB:7,64KiB:3'"), 512) / expected - 1.0).abs() < 0.005);
+}
+
+#[test]
+fn streams_that_a_target_cannot_take_are_refused_with_a_reason() {
+    let refused = |options: &str, bytes, block| {
+        RequestStream::new(&stream(options), 0, 0, 1, bytes, block).unwrap_err()
+    };
+    assert_eq!(
+        refused("size = 512", 1 << 30, 4096),
+        StreamError::SizeNotBlocks {
+            bytes: 512,
+            block: 4096
+        }
+    );
+    assert_eq!(
+        refused("size = '8KiB'\nalign = 512", 1 << 30, 4096),
+        StreamError::AlignNotBlocks {
+            align: 512,
+            block: 4096
+        }
+    );
+    assert_eq!(
+        refused("region = '1GiB-2GiB'", 3 << 29, 512),
+        StreamError::RegionBeyond {
+            end: 2 << 30,
+            size: 3 << 29
+        }
+    );
+    assert!(matches!(
+        refused("size = '64KiB'", 65_535, 1),
+        StreamError::RegionSmall { .. }
+    ));
+    assert!(matches!(
+        refused("pattern = 'sequential'\nworkers = 5", 4 * 4096, 512),
+        StreamError::RegionSmall { .. }
+    ));
+    assert!(matches!(
+        refused("size = '600-1000'", 1 << 30, 512),
+        StreamError::NoSize { .. }
+    ));
+    for error in [refused("", 0, 512), refused("size = 512", 1 << 30, 4096)] {
+        assert!(!error.to_string().contains('\n'));
+    }
+}
+
+#[test]
+fn constant_arrivals_of_all_workers_are_evenly_spaced() {
+    let stream = stream("rate = '1000 IOPS'\nworkers = 4");
+    let mut all: Vec<u64> = (0..4)
+        .flat_map(|worker| {
+            let mut arrivals = Arrivals::new(&stream, 0, worker, 1).unwrap();
+            (0..1000).map(move |_| arrivals.next_ns())
+        })
+        .collect();
+    all.sort_unstable();
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(index, &at)| at == index as u64 * 1_000_000)
+    );
+}
+
+#[test]
+fn constant_arrivals_do_not_drift_in_a_day() {
+    let stream = stream("rate = '3000 IOPS'");
+    let mut arrivals = Arrivals::new(&stream, 0, 0, 1).unwrap();
+    let last = (0..30_000_001_u64)
+        .map(|_| arrivals.next_ns())
+        .last()
+        .unwrap();
+    assert!(last.abs_diff(10_000_000_000_000) <= 1, "{last}");
+}
+
+#[test]
+fn poisson_arrivals_have_the_rate_and_the_spread_of_theory() {
+    let stream = stream("rate = '500 IOPS'\nspacing = 'poisson'\nworkers = 2");
+    let mut all: Vec<u64> = (0..2)
+        .flat_map(|worker| {
+            let mut arrivals = Arrivals::new(&stream, 0, worker, 9).unwrap();
+            (0..200_000).map(move |_| arrivals.next_ns())
+        })
+        .collect();
+    all.sort_unstable();
+    // Both workers together, as long as both go on.
+    let gaps: Vec<f64> = all[..390_000]
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as f64)
+        .collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let sdev =
+        (gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64).sqrt();
+    assert!((mean / 2e6 - 1.0).abs() < 0.01, "mean {mean}");
+    assert!(
+        (sdev / mean - 1.0).abs() < 0.02,
+        "coefficient of variation {}",
+        sdev / mean
+    );
+}
+
+#[test]
+fn closed_loops_have_no_arrivals_and_open_loops_no_pauses() {
+    let closed = stream("think = '10ms'");
+    assert_eq!(closed.arrival, Arrival::Closed);
+    assert!(Arrivals::new(&closed, 0, 0, 1).is_none());
+    assert_eq!(
+        Thinker::new(&closed, 0, 0, 1).unwrap().pause_ns(),
+        10_000_000
+    );
+    let open = stream("rate = '10 IOPS'");
+    assert_eq!(
+        open.arrival,
+        Arrival::Open {
+            rate_iops: 10.0,
+            spacing: Spacing::Constant
+        }
+    );
+    assert!(Thinker::new(&open, 0, 0, 1).is_none());
+}
+
+#[test]
+fn exponential_pauses_have_their_mean() {
+    let stream = stream("think = '10ms'\nthink_spread = 'exponential'");
+    let mut thinker = Thinker::new(&stream, 0, 0, 1).unwrap();
+    let mean = (0..200_000).map(|_| thinker.pause_ns() as f64).sum::<f64>() / 2e5;
+    assert!((mean / 1e7 - 1.0).abs() < 0.01, "{mean}");
+}
+
+#[test]
+fn content_is_as_random_as_asked_and_never_repeats() {
+    for (content, random) in [
+        (Content::Random, 4096),
+        (Content::Zero, 0),
+        (Content::Compressible { ratio: 0.25 }, 1024),
+        (Content::Compressible { ratio: 1.0 }, 4096),
+    ] {
+        let mut filler = ContentFiller::new(content, 0, 0, 1);
+        let mut buffer = vec![0xaa_u8; 65_536 + 13];
+        filler.fill(&mut buffer);
+        let mut heads = HashSet::new();
+        for unit in buffer.chunks_exact(4096) {
+            assert!(unit[random..].iter().all(|&byte| byte == 0));
+            let mut counts = vec![0_u32; 256];
+            unit[..random]
+                .iter()
+                .for_each(|&byte| counts[byte as usize] += 1);
+            if random > 0 {
+                assert!(heads.insert(unit[..16].to_vec()));
+                // 255 degrees of freedom; the smallest units have 4 bytes a cell.
+                assert!(chi_square(&counts) < 400.0);
+            }
+        }
+        let before = buffer.clone();
+        filler.fill(&mut buffer);
+        assert_eq!(before == buffer, random == 0);
+        let mut again = ContentFiller::new(content, 0, 0, 1);
+        again.fill(&mut buffer);
+        assert_eq!(before, buffer, "the same seed gives the same data");
+    }
+}
