@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +34,22 @@ def decode(data: bytes, source: str) -> Record:
             f"{source}: format {record.format} is newer than this spindle reads ({FORMAT}); use a newer spindle"
         )
     return record
+
+
+def read(file: Path) -> Record:
+    """Read a record from a file; `-` is stdin."""
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else _bytes_of(file)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Unreadable(f"{file}: cannot be read ({reason}); give a file written by `spindle run --output`") from None
+    return decode(data, str(file))
+
+
+def _bytes_of(file: Path) -> bytes:
+    if file.exists() and not file.is_file():
+        raise ValueError("not a regular file")
+    return file.read_bytes()
 
 
 def schema(of: str) -> dict[str, Any]:

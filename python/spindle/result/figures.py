@@ -1,6 +1,7 @@
 """What the load itself measured: the Rust core's `RunFigures`, field by field.
 
-The shape is defined once, in `crates/measure/src/figures.rs`; a test holds this mirror to it. Times are ns, sizes bytes.
+The shape is defined once, in `crates/measure/src/figures.rs`; a test holds this mirror to it. Times are ns, sizes are
+bytes.
 """
 
 from __future__ import annotations

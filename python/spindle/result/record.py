@@ -98,6 +98,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     changed: list[SettingChange]
 
 
+class During(Struct, frozen=True, kw_only=True):
+    """What the machine did while the load ran. CPU times are shares of all CPUs' time."""
+
+    cpu_others: float = 0.0
+    """Used by others than the load's own threads."""
+    cpu_iowait: float = 0.0
+    cpu_steal: float = 0.0
+    """Taken by the hypervisor."""
+    throttle_events: int | None = None
+    """How often CPUs were slowed down for heat; None where the hardware does not say."""
+    findings: list[dict[str, Any]] = []
+    """Arrays that are resyncing or degraded at the end."""
+
+
 class Target(Struct, frozen=True, kw_only=True):
     """Where the load ran."""
 
@@ -114,7 +128,9 @@ class Target(Struct, frozen=True, kw_only=True):
     """What the machine says about it: device, identity, layers below."""
 
 
-RunId = Annotated[str, Meta(pattern="^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}$", description="time of the start and six random digits")]
+RunId = Annotated[
+    str, Meta(pattern="^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}$", description="time of the start and six random digits")
+]
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
@@ -133,6 +149,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     environment: dict[str, Any]
     idle: dict[str, Any]
     """The check before the run: what else used the device and the machine."""
+    during: During
     verdicts: list[Verdict]
     format: int = FORMAT
 
@@ -140,6 +157,24 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     def level(self) -> Level:
         """The worst verdict."""
         return worst(self.verdicts)
+
+    @property
+    def counters(self) -> DeviceCounters | None:
+        """Of the device under test; of all together where a file system lies on several. None: there are none."""
+        under_test = [device for device in self.devices if device.role == "target"]
+        if len(under_test) <= 1:
+            return under_test[0] if under_test else None
+        names = sorted({name for device in under_test for name in device.delta})
+        return DeviceCounters(
+            name="+".join(device.name for device in under_test),
+            role="target",
+            seconds=under_test[0].seconds,
+            delta={name: sum(device.delta.get(name, 0.0) for device in under_test) for name in names},
+            iostat={
+                "aqu-sz": sum(device.iostat.get("aqu-sz", 0.0) for device in under_test),
+                "%util": max(device.iostat.get("%util", 0.0) for device in under_test),
+            },
+        )
 
 
 class KneePoint(Struct, frozen=True, kw_only=True):

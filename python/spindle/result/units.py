@@ -17,8 +17,7 @@ def significant(value: float, digits: int = 3) -> str:
         while scaled < 0.1 and decimals < 9:
             scaled *= 10
             decimals += 1
-    text = f"{value:.{decimals}f}"
-    return text
+    return f"{value:.{decimals}f}"
 
 
 def size(value: float) -> str:

@@ -1,6 +1,7 @@
 """The verdicts: each rule looks at a finished record and says whether a figure can be believed, with its evidence.
 
-A rule is a function from the record to verdicts. None is loosened by a flag; docs/verdicts.md names every limit and why.
+A rule is a function from the record to verdicts. None is loosened by a flag; docs/verdicts.md names every limit and
+why.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ Rule = Callable[[RunRecord], list[Verdict]]
 RULES: tuple[Rule, ...] = (
     completeness.interrupted,
     completeness.errors,
+    conditions.target_changed,
     completeness.long_enough,
     cache.cache_share,
     cache.working_set,
@@ -29,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     traffic.other_io,
     conditions.settings_changed,
     conditions.before_the_run,
+    conditions.during_the_run,
 )
 """In the order in which a person should read them."""
 

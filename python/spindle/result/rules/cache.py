@@ -15,7 +15,7 @@ TOO_LITTLE_BYTES = 1 << 20
 
 def cache_share(record: RunRecord) -> list[Verdict]:
     """Share of the application's bytes that no device moved, for each direction."""
-    target = next((device for device in record.devices if device.role == "target"), None)
+    target = record.counters
     if target is None or not record.target.has_device:
         where = record.target.detail.get("file_system") or "this target"
         return [
@@ -27,9 +27,7 @@ def cache_share(record: RunRecord) -> list[Verdict]:
             )
         ]
     verdicts = [
-        verdict
-        for direction in ("read", "write")
-        if (verdict := _of_direction(record, target, direction)) is not None
+        verdict for direction in ("read", "write") if (verdict := _of_direction(record, target, direction)) is not None
     ]
     verdicts.extend(_below_loops(record))
     return verdicts or [
@@ -88,8 +86,8 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
                         check="cache-below",
                         level=Level.WARN,
                         evidence=(
-                            f"{direction}s: {upper.name} moved {units.size(asked)}, {lower.name} under its backing file "
-                            f"{units.size(moved)}: {units.percent(share)} stayed in the page cache between them"
+                            f"{direction}s: {upper.name} moved {units.size(asked)}, {lower.name} under its backing "
+                            f"file {units.size(moved)}: {units.percent(share)} stayed in the page cache between them"
                         ),
                         advice=f"these are figures of {upper.name}, not of {lower.name}; "
                         "set the loop device up with losetup --direct-io=on to reach the drive",

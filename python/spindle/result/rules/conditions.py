@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from spindle.result import units
 from spindle.result.record import Level, RunRecord, Verdict
 
+STEAL = 0.02
+"""Share of CPU time taken by the hypervisor that shows in latencies."""
+OTHERS = 0.20
+"""Share of all CPU time used by others that shows in the load."""
 SHOWN = 4
 """Changes that are named; the rest are in the record."""
 
@@ -37,15 +42,67 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
     ]
 
 
+def during_the_run(record: RunRecord) -> list[Verdict]:
+    """What the machine did beside the load while it ran."""
+    during = record.during
+    found = [verdict_of(finding, "during-") for finding in during.findings if finding["level"] != "ok"]
+    if during.throttle_events:
+        found.append(
+            Verdict(
+                check="during-throttling",
+                level=Level.WARN,
+                evidence=f"CPUs were slowed down for heat {during.throttle_events} times during the run",
+                advice="cool the machine, or lower the load, and run again",
+                numbers={"events": float(during.throttle_events)},
+            )
+        )
+    if during.cpu_steal > STEAL:
+        found.append(
+            Verdict(
+                check="during-steal",
+                level=Level.WARN,
+                evidence=f"the hypervisor took {units.percent(during.cpu_steal)} of the CPU time during the run",
+                advice="the host is crowded: run again at another time and compare",
+                numbers={"steal": during.cpu_steal},
+            )
+        )
+    if during.cpu_others > OTHERS:
+        found.append(
+            Verdict(
+                check="during-cpu",
+                level=Level.WARN,
+                evidence=f"others used {units.percent(during.cpu_others)} of all CPU time during the run",
+                advice="find who it is (top) and run again without it",
+                numbers={"others": during.cpu_others},
+            )
+        )
+    return found
+
+
+def target_changed(record: RunRecord) -> list[Verdict]:
+    """A target that vanished or changed its size was not measured to the end."""
+    trouble = record.target.detail.get("trouble")
+    if not trouble:
+        return []
+    return [
+        Verdict(
+            check="target",
+            level=Level.INVALID,
+            evidence=str(trouble),
+            advice="see what the kernel log (dmesg) says about it",
+        )
+    ]
+
+
 def before_the_run(record: RunRecord) -> list[Verdict]:
     """What the idle check found, as it stated it."""
     return [verdict_of(finding) for finding in record.idle.get("findings", [])]
 
 
-def verdict_of(finding: dict[str, Any]) -> Verdict:
-    """A finding of the idle check as a verdict."""
+def verdict_of(finding: dict[str, Any], when: str = "before-") -> Verdict:
+    """A finding of the machine's checks as a verdict."""
     return Verdict(
-        check=finding["check"],
+        check=when + finding["check"].replace("_", "-"),
         level=Level(finding["level"]),
         evidence=finding["text"],
         advice=finding.get("advice", ""),

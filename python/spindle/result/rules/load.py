@@ -29,7 +29,9 @@ def generator_bound(record: RunRecord) -> list[Verdict]:
     polls = POLLING & set(generator.features)
     busy = f"the busiest worker was on a CPU {units.percent(generator.busiest_worker)} of the time"
     if generator.busiest_worker >= BUSY and not polls and not record.workload.paced:
-        reached = f", {units.percent(near)} of the {units.count(ceiling)} IOPS its calibration reached" if ceiling else ""
+        reached = (
+            f", {units.percent(near)} of the {units.count(ceiling)} IOPS its calibration reached" if ceiling else ""
+        )
         return [
             Verdict(
                 check="generator-bound",
@@ -49,8 +51,9 @@ def saturated(record: RunRecord) -> list[Verdict]:
     workload = record.workload
     if workload.paced:
         return []
-    target = next((device for device in record.devices if device.role == "target"), None)
+    target = record.counters
     busy = target.iostat.get("%util") if target is not None else None
+    name = target.name if target is not None else "the device"
     queue = record.target.detail.get("queue_depth")
     outstanding = workload.outstanding
     numbers = {"outstanding": float(outstanding)}
@@ -65,7 +68,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="saturated",
                 level=Level.WARN,
-                evidence=f"{target.name if target else 'the device'} was busy {busy:.0f} % of the time: it had time to spare",
+                evidence=f"{name} was busy {busy:.0f} % of the time: it had time to spare",
                 advice=advice,
                 numbers=numbers,
             )
@@ -90,7 +93,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
         Verdict(
             check="saturated",
             level=Level.OK,
-            evidence=f"{seen}, {target.name} busy {busy:.0f} % of the time" if target and busy is not None else seen,
+            evidence=seen if busy is None else f"{seen}, {name} busy {busy:.0f} % of the time",
             numbers=numbers,
         )
     ]
@@ -115,11 +118,11 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
                 check="achieved-depth",
                 level=Level.WARN,
                 evidence=f"{asked} requests were to be under way, {units.significant(kept)} were on average",
-                advice="the workers could not keep up (CPU) or a stream ended early; use more --workers with less --depth",
+                advice="the workers could not keep up (CPU), or a stream ended early; try more --workers, less --depth",
                 numbers=numbers,
             )
         ]
-    target = next((device for device in record.devices if device.role == "target"), None)
+    target = record.counters
     direct = all(stream.direct for stream in workload.streams)
     in_device = target.iostat.get("aqu-sz") if target is not None and direct else None
     if in_device is not None:
@@ -133,7 +136,7 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
                         f"{units.significant(kept)} requests were under way, {units.significant(in_device)} of them in "
                         f"{target.name if target else 'the device'}: the others waited above it"
                     ),
-                    advice="a lock of the file system (writes to one file), a throttle or the scheduler holds them back",
+                    advice="a lock of the file system (writes to one file), a throttle or the scheduler holds them",
                     numbers=numbers,
                 )
             ]
@@ -176,7 +179,7 @@ def on_time(record: RunRecord) -> list[Verdict]:
         Verdict(
             check="on-time",
             level=Level.OK,
-            evidence=f"{units.count(got)} of {units.count(asked)} requests a second, at most {units.duration(late)} late",
+            evidence=f"{units.count(got)} of {units.count(asked)} IOPS, at most {units.duration(late)} late",
             numbers=numbers,
         )
     ]

@@ -18,7 +18,7 @@ def other_io(record: RunRecord) -> list[Verdict]:
 
     A warning at most: the figure is what the load got, beside that traffic.
     """
-    target = next((device for device in record.devices if device.role == "target"), None)
+    target = record.counters
     if target is None:
         return []
     seen = [_reads(record, target), _writes(record, target)]
@@ -75,9 +75,7 @@ def _writes(record: RunRecord, target: DeviceCounters) -> _Excess | None:
     return _excess("wrote", own, moved, requests, record, JOURNAL_FACTOR if own > 0 and on_file else OTHER_SHARE)
 
 
-def _excess(
-    verb: str, own: int, moved: float, requests: float, record: RunRecord, allowed_share: float
-) -> _Excess:
+def _excess(verb: str, own: int, moved: float, requests: float, record: RunRecord, allowed_share: float) -> _Excess:
     excess = max(0.0, moved - own)
     load_bytes = record.figures.total_read_bytes + record.figures.total_write_bytes
     many_bytes = excess > max(SLACK_BYTES, allowed_share * (own or load_bytes))

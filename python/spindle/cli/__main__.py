@@ -1,0 +1,5 @@
+"""`python -m spindle.cli`."""
+
+from spindle.cli.main import main
+
+main()

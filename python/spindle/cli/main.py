@@ -1,0 +1,104 @@
+"""The group of verbs, each imported only when it is used, and the one place where errors become lines."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from spindle.cli.exits import Exit
+
+VERBS = {
+    "run": "Run a workload on a file or a block device.",
+    "quick": "Tell in about a minute what a device delivers.",
+    "show": "Show a result that was saved.",
+    "presets": "List the presets, or print one.",
+    "schema": "Print the JSON Schema of results or workloads.",
+}
+"""Verb -> one line; the module of the same name has it as `command`."""
+
+
+class Verbs(click.Group):
+    """Lists the verbs without importing them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"spindle.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in VERBS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, VERBS, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"the verbs are {', '.join(VERBS)}"
+            context.fail(f"no verb `{name}`; {hint}")
+        return super().resolve_command(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        from spindle import _core
+
+        print(f"spindle {_core.__version__}")
+        context.exit()
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 fine, 1 the run failed or a verdict is invalid, 2 usage, 3 refused for safety.",
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def spindle() -> None:
+    """Measure disks, arrays and file systems: true figures, and whether they can be believed."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program: exits with the status, never with a traceback."""
+    status = invoke(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_stdout()
+    sys.exit(int(status))
+
+
+def invoke(arguments: Sequence[str] | None = None) -> Exit:
+    """Run a verb. Every error becomes one line on stderr."""
+    from spindle.cli.failure import explain
+
+    try:
+        status = spindle.main(arguments, prog_name="spindle", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return Exit(end.exit_code)
+    except BrokenPipeError:
+        _forget_stdout()
+        return Exit.FAILED
+    except (Exception, KeyboardInterrupt) as error:
+        if os.environ.get("SPINDLE_TRACEBACK") == "1":
+            raise
+        line, failed = explain(error)
+        print(line, file=sys.stderr)
+        return failed
+    return status if isinstance(status, Exit) else Exit(status or 0)
+
+
+def _forget_stdout() -> None:
+    """Whoever read our output is gone; without this the interpreter complains at its end."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,0 +1,74 @@
+"""Options for how the load is made, shared by the verbs that make one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from spindle.run.bench import Making
+
+
+MOST_CPUS = 1 << 13
+"""More than any kernel is built for (NR_CPUS)."""
+
+
+def _cpus(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """`0,2-5` -> (0, 2, 3, 4, 5)."""
+    if value is None:
+        return None
+    found: list[int] = []
+    for part in value.split(","):
+        match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part.strip())
+        if match is None:
+            raise click.BadParameter(f"{value!r} is not a list of CPUs; write for example 0,2-5")
+        begin, end = int(match[1]), int(match[2] or match[1])
+        if end < begin or end >= MOST_CPUS:
+            raise click.BadParameter(f"{part!r} is not a range of CPUs; write for example 2-5")
+        found.extend(range(begin, end + 1))
+    return tuple(dict.fromkeys(found))
+
+
+_OPTIONS = (
+    click.option(
+        "--engine",
+        type=click.Choice(["auto", "io_uring", "pread"]),
+        default="auto",
+        show_default=True,
+        help="Back end; auto calibrates and takes the faster.",
+    ),
+    click.option("--sqpoll", is_flag=True, help="A kernel thread takes the submissions (io_uring)."),
+    click.option("--iopoll", is_flag=True, help="Poll for completions (io_uring, direct I/O)."),
+    click.option(
+        "--timestamps",
+        type=click.Choice(["request", "batch"]),
+        default="request",
+        show_default=True,
+        help="Read the clock for each completion, or once for all found together.",
+    ),
+    click.option("--tolerate-errors", is_flag=True, help="Count I/O errors and go on."),
+    click.option("--cpus", callback=_cpus, metavar="LIST", help="Pin the workers to these CPUs in turn: 0,2-5."),
+)
+
+
+def making_options(command: click.decorators.FC) -> click.decorators.FC:
+    """Adds them all."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def making_of(values: dict[str, Any]) -> Making:
+    """Takes them out of a verb's values."""
+    from spindle.run.bench import Making
+
+    return Making(
+        engine=values.pop("engine"),
+        sqpoll=values.pop("sqpoll"),
+        iopoll=values.pop("iopoll"),
+        timestamps=values.pop("timestamps"),
+        tolerate_errors=values.pop("tolerate_errors"),
+        cpus=values.pop("cpus"),
+    )

@@ -1,0 +1,107 @@
+"""A record to where it was asked for: the terminal, a pipe, a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.report.page import page
+from spindle.report.style import style_of
+from spindle.result.document import encode
+from spindle.result.figures import EndedByError
+from spindle.result.record import Level, Record, RunRecord
+from spindle.run.errors import Usage
+
+
+def emit(record: Record, json: bool, output: Path | None, strict: bool = False) -> Exit:
+    """Print (and save) the record; the exit status follows from its verdicts."""
+    if output is not None:
+        save(record, output)
+    if json:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encode(record))
+        sys.stdout.buffer.flush()
+    else:
+        for line in page(record, style_of(sys.stdout)):
+            print(line)
+    complain(record)
+    return status_of(record, strict)
+
+
+def status_of(record: Record, strict: bool) -> Exit:
+    """Failed if a verdict is invalid; with `strict`, if one is not ok."""
+    bad = record.level is Level.INVALID or (strict and record.level is not Level.OK)
+    return Exit.FAILED if bad else Exit.FINE
+
+
+def complain(record: Record) -> None:
+    """A run that an error ended says so on stderr, whatever became of stdout."""
+    for run in [record] if isinstance(record, RunRecord) else record.runs:
+        if isinstance(run.figures.ended_by, EndedByError):
+            verdict = next(verdict for verdict in run.verdicts if verdict.check == "interrupted")
+            print(f"spindle: {run.target.asked}: {verdict.evidence}; {verdict.advice}", file=sys.stderr)
+            return
+
+
+def check_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Before a minute of work: can the result be saved there? Nothing but a regular file is ever replaced."""
+    if path is None:
+        return None
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        there = None
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}") from None
+    if there is not None and not stat.S_ISREG(there.st_mode):
+        raise click.BadParameter(f"{path} is not a regular file; a result is saved to a file of its own")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"{folder}: no such folder")
+    if folder.as_posix().startswith("/dev") or not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"{folder}: no file can be made there")
+    return path
+
+
+def save(record: Record, path: Path) -> None:
+    """All of it or nothing: a new file takes the name when it is complete."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.write(encode(record))
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise Usage(f"--output {path}: {error.strerror}; the result is lost, save it elsewhere") from None
+
+
+def json_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--json`."""
+    return click.option("--json", is_flag=True, help="Print the result as JSON instead of tables.")(command)
+
+
+def output_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--output FILE`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        callback=check_output,
+        metavar="FILE",
+        help="Save the result (JSON) to a file as well; `spindle show FILE` shows it again.",
+    )(command)
+
+
+def strict_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--strict`."""
+    return click.option("--strict", is_flag=True, help="Exit with 1 on a warning as well.")(command)

@@ -1,0 +1,31 @@
+"""`spindle quick`: a device in about a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.making import making_of, making_options
+from spindle.cli.output import emit, json_option, output_option, strict_option
+
+
+@click.command("quick")
+@click.argument("target", required=False)
+@making_options
+@json_option
+@output_option
+@strict_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(target: str | None, json: bool, output: Path | None, strict: bool, quiet: bool, **values: Any) -> Exit:
+    """Tell in about a minute what TARGET delivers: a block device or a file (both only read), or a directory, in which
+    a test file is made and removed. Without TARGET: the current directory.
+    """
+    from spindle.cli.session import session
+    from spindle.run.quick import quick
+
+    with session(quiet) as watch:
+        record = quick(target, watch, making_of(values))
+    return emit(record, json, output, strict)

@@ -1,0 +1,84 @@
+"""`spindle run`: a workload on a target."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.keys import key_options, overrides_of, set_option
+from spindle.cli.making import making_of, making_options
+from spindle.cli.output import emit, json_option, output_option, strict_option
+
+
+@click.command("run")
+@click.argument("workload")
+@click.argument("target")
+@click.option("--create", metavar="SIZE", help="Make TARGET, a test file of this size; it is removed at the end.")
+@click.option("--keep", is_flag=True, help="Leave the test file in place.")
+@click.option("--find-knee", is_flag=True, help="Double the concurrency until throughput stops growing, and plot it.")
+@set_option
+@key_options
+@making_options
+@click.option("--erase", metavar="DEVICE", help="Write to this block device; TARGET must be the same device.")
+@click.option(
+    "--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4 or gpt,ext4."
+)
+@click.option("--erase-stacked", is_flag=True, help="Write to a device that is built of other devices (md, dm, loop).")
+@click.option("--erase-shared", is_flag=True, help="Write to a partition while others of its disk are in use.")
+@click.option("--yes", is_flag=True, help="Do not ask before a device is overwritten.")
+@json_option
+@output_option
+@strict_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    workload: str,
+    target: str,
+    create: str | None,
+    keep: bool,
+    find_knee: bool,
+    assignments: tuple[tuple[str, str], ...],
+    erase: str | None,
+    erase_signature: str | None,
+    erase_stacked: bool,
+    erase_shared: bool,
+    yes: bool,
+    json: bool,
+    output: Path | None,
+    strict: bool,
+    quiet: bool,
+    **values: Any,
+) -> Exit:
+    """Run WORKLOAD (a preset, see `spindle presets`, or a TOML file) on TARGET: a file, a block device, or null:SIZE,
+    which measures the load generator itself.
+
+    Reading is the default. A block device is written to only with --erase naming it, a file only if --create made it.
+    """
+    from spindle.cli.session import session
+    from spindle.run.bench import Consent
+    from spindle.run.order import Order, carry_out
+
+    order = Order(
+        workload=workload,
+        target=target,
+        overrides=(*overrides_of(values), *assignments),
+        create=create,
+        keep=keep,
+        find_knee=find_knee,
+        consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
+        making=making_of(values),
+    )
+    with session(quiet) as watch:
+        record = carry_out(order, watch)
+    return emit(record, json, output, strict)
+
+
+def ask(line: str) -> bool:
+    """Whether a person agrees; nobody there to answer is a no."""
+    if not sys.stdin.isatty():
+        print(f"spindle: {line} Nobody is there to confirm it; --yes confirms beforehand.", file=sys.stderr)
+        return False
+    return click.confirm(f"{line} Go on?", default=False, err=True)

@@ -1,0 +1,20 @@
+"""What surrounds every verb that measures: leftovers, signals, the live line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spindle.host.signals import unwinding
+from spindle.host.testfile import sweep_leftovers
+from spindle.report.progress import watching
+from spindle.run.watch import Watch
+
+
+@contextmanager
+def session(quiet: bool) -> Iterator[Watch]:
+    """Removes what a killed run left, then watches; Ctrl-C and SIGTERM unwind instead of killing."""
+    with unwinding(), watching(quiet=quiet) as watch:
+        for leftover in sweep_leftovers():
+            watch.say(f"spindle: {leftover.line}")
+        yield watch

@@ -1,0 +1,46 @@
+"""What was run on what, in a line or two."""
+
+from __future__ import annotations
+
+from spindle.report.style import Style
+from spindle.result import units
+from spindle.result.record import RunRecord, Target
+from spindle.result.workload import WorkloadStream
+
+
+def target_words(target: Target) -> str:
+    """`t.bin (file of 4 GiB on vda, ext4)`."""
+    devices = target.detail.get("devices") or []
+    parts = [f"{target.kind} of {units.size(target.size_bytes)}"]
+    if target.kind == "null":
+        return f"null target of {units.size(target.size_bytes)}"
+    if target.kind == "file" and devices:
+        parts[0] += " on " + ", ".join(str(device["name"]) for device in devices)
+    parts.extend(str(device["model"]) for device in devices if device.get("model"))
+    if fs := target.detail.get("file_system"):
+        parts.append(str(fs))
+    return f"{target.asked} ({', '.join(parts)})"
+
+
+def page(record: RunRecord, style: Style) -> list[str]:
+    """Workload, target, load and generator."""
+    generator = record.figures.generator
+    load = "; ".join(_stream_words(stream, len(record.workload.streams) > 1) for stream in record.workload.streams)
+    time_stamps = "" if generator.timestamps == "request" else f", time stamps by {generator.timestamps}"
+    return [
+        *style.wrap(f"{style.bold(record.workload.name)} on {target_words(record.target)}"),
+        *style.wrap(
+            f"{load}; {units.seconds(record.figures.measured_s)} measured; {generator.engine}{time_stamps}; "
+            f"seed {record.seed}; {record.id}"
+        ),
+    ]
+
+
+def _stream_words(stream: WorkloadStream, named: bool) -> str:
+    name = f"{stream.name}: " if named else ""
+    io = "direct" if stream.direct else "buffered"
+    rate = getattr(stream.arrival, "rate_iops", None)
+    if rate is not None:
+        return f"{name}{units.count(rate)} requests a second, {io}"
+    workers = f"{stream.workers} worker{'s' if stream.workers != 1 else ''}"
+    return f"{name}{workers} x depth {stream.depth}, {io}"

@@ -1,0 +1,91 @@
+"""A record as a page of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spindle.report import heading, per_second, randomio, seeker, streams, sweep, throughput, verdicts
+from spindle.report.style import Style
+from spindle.result.record import KneeRecord, Level, QuickRecord, Record, RunRecord, Verdict
+
+SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
+    "streams": streams.page,
+    "randomio": randomio.page,
+    "seeker": seeker.page,
+    "throughput": throughput.page,
+    "per-second": per_second.page,
+}
+"""The table of each workload's field."""
+
+
+def page(record: Record, style: Style) -> list[str]:
+    """Any record."""
+    match record:
+        case RunRecord():
+            return run_page(record, style)
+        case KneeRecord():
+            return knee_page(record, style)
+        case QuickRecord():
+            return quick_page(record, style)
+
+
+def run_page(record: RunRecord, style: Style) -> list[str]:
+    """One run: what is invalid first, so that no figure is read without it."""
+    invalid = verdicts.lines(record.verdicts, style, [Level.INVALID])
+    warnings = verdicts.lines(record.verdicts, style, [Level.WARN])
+    return [
+        *heading.page(record, style),
+        *invalid,
+        "",
+        *SHAPES[record.workload.table](record, style),
+        "",
+        *warnings,
+        *verdicts.passed(record.verdicts, style),
+    ]
+
+
+def knee_page(record: KneeRecord, style: Style) -> list[str]:
+    """A sweep."""
+    everything = [*record.verdicts, *merged([verdict for run in record.runs for verdict in run.verdicts])]
+    head = heading.page(record.runs[0], style)[:1] if record.runs else []
+    return [
+        *head,
+        *verdicts.lines(everything, style, [Level.INVALID]),
+        "",
+        *sweep.page(record.sweep, style),
+        "",
+        *verdicts.lines(everything, style, [Level.WARN]),
+    ]
+
+
+def quick_page(record: QuickRecord, style: Style) -> list[str]:
+    """A quick look: the assessment, most important first."""
+    lines = [*style.wrap(f"{style.bold('Quick look')} at {heading.target_words(record.target)}")]
+    lines += verdicts.lines(record.verdicts, style, [Level.INVALID])
+    found = record.assessment.findings
+    width = max((len(finding.topic) for finding in found), default=0)
+    lines.append("")
+    for finding in found:
+        mark = "" if finding.level is Level.OK else f"{finding.level}: "
+        wrapped = style.wrap(mark + finding.text, first=f"  {finding.topic:<{width}}  ")
+        lines += verdicts.coloured(style, finding.level, wrapped) if mark else wrapped
+    lines.append("")
+    lines += verdicts.lines(record.verdicts, style, [Level.WARN])
+    lines += style.wrap(
+        f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with --seconds 60 tells more "
+        f"({record.id})."
+    )
+    return lines
+
+
+def merged(found: list[Verdict]) -> list[Verdict]:
+    """Each check once, the worst of it; those that every step of a sweep earns by design are left to its runs."""
+    by_design = {"saturated", "too-short"}
+    worst: dict[str, Verdict] = {}
+    for verdict in found:
+        if verdict.check in by_design and verdict.level is not Level.INVALID:
+            continue
+        seen = worst.get(verdict.check)
+        if seen is None or verdict.level.rank > seen.level.rank:
+            worst[verdict.check] = verdict
+    return list(worst.values())

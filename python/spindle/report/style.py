@@ -1,0 +1,55 @@
+"""Where text goes: how wide it is and whether it has colour."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import textwrap
+from dataclasses import dataclass
+from typing import TextIO
+
+from spindle.result.record import Level
+
+_CODES = {Level.OK: "32", Level.WARN: "33", Level.INVALID: "31;1"}
+
+
+@dataclass(frozen=True)
+class Style:
+    """Of a pipe: no colour, no limit to the width."""
+
+    width: int | None = None
+    colour: bool = False
+
+    def level(self, level: Level, text: str | None = None) -> str:
+        """The level's name (or a text) in its colour."""
+        word = text if text is not None else str(level)
+        return f"\x1b[{_CODES[level]}m{word}\x1b[0m" if self.colour else word
+
+    def bold(self, text: str) -> str:
+        """Stands out where it can."""
+        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+
+    def wrap(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
+        """Lines no wider than the place; `first` starts the first line, `rest` the others."""
+        if self.width is None:
+            return [first + text]
+        rest = " " * len(first) if rest is None else rest
+        if self.width - len(rest) < 20:  # too narrow to indent
+            first_words, rest = first.strip(), "  "
+            first = f"{first_words} " if first_words else ""
+        return textwrap.wrap(
+            text,
+            width=max(self.width, 20),
+            initial_indent=first,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [first.rstrip()]
+
+
+def style_of(stream: TextIO) -> Style:
+    """A terminal has a width and, unless NO_COLOR is set or it is dumb, colour; anything else has neither."""
+    if not stream.isatty():
+        return Style()
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(width=shutil.get_terminal_size().columns, colour=colour)

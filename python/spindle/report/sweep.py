@@ -1,0 +1,43 @@
+"""A sweep for the knee: its steps, the plot, and where it pays to stop."""
+
+from __future__ import annotations
+
+from spindle.report import plot
+from spindle.report.number import plain
+from spindle.report.style import Style
+from spindle.report.table import Column, table
+from spindle.result import units
+from spindle.result.record import Knee
+
+
+def page(sweep: Knee, style: Style) -> list[str]:
+    """Table, plot and a sentence."""
+    columns = [Column(head) for head in ("outstanding", "IOPS", "MB/s", "mean ms", "p99 ms")] + [Column("", words=True)]
+    rows = [
+        [
+            str(point.outstanding),
+            plain(point.iops),
+            plain(point.bytes_per_s / 1e6),
+            plain(point.mean_latency_ns / 1e6),
+            "" if point.p99_latency_ns is None else plain(point.p99_latency_ns / 1e6),
+            "<- knee" if point.outstanding == sweep.knee else "",
+        ]
+        for point in sweep.points
+    ]
+    drawn = plot.page(sweep, style)
+    return [*table(columns, rows, style), *([""] if drawn else []), *drawn, "", *style.wrap(sentence(sweep))]
+
+
+def sentence(sweep: Knee) -> str:
+    """Where it pays to stop."""
+    at = next((point for point in sweep.points if point.outstanding == sweep.knee), None)
+    if at is None:
+        return "No knee: nothing was measured."
+    most = max(point.bytes_per_s for point in sweep.points)
+    reached = f"{units.count(at.iops)} IOPS at {units.duration(at.mean_latency_ns)}"
+    if not sweep.levelled_off:
+        return f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond."
+    return (
+        f"The knee is at {at.outstanding} outstanding: {reached}, "
+        f"{units.percent(at.bytes_per_s / most)} of the highest throughput; more only adds latency."
+    )

@@ -1,0 +1,46 @@
+"""Columns that line up; where they do not fit, one block a row instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spindle.report.style import Style
+
+GAP = "  "
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading; numbers stand to the right, words to the left."""
+
+    head: str
+    words: bool = False
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
+    """A table, or blocks where the place is too narrow for it."""
+    widths = [max([len(column.head), *(len(row[at]) for row in rows)]) for at, column in enumerate(columns)]
+    if style.width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > style.width:
+        return _blocks(columns, rows)
+
+    def line(cells: Sequence[str]) -> str:
+        return GAP.join(
+            cell.ljust(width) if column.words else cell.rjust(width)
+            for cell, width, column in zip(cells, widths, columns, strict=True)
+        ).rstrip()
+
+    return [line([column.head for column in columns]), *(line(row) for row in rows)]
+
+
+def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Words make the heading of a block, numbers its lines."""
+    numbers = [column.head for column in columns if not column.words]
+    width = max((len(head) for head in numbers), default=0)
+    lines: list[str] = []
+    for row in rows:
+        cells = list(zip(columns, row, strict=True))
+        title = " ".join(cell for column, cell in cells if column.words and cell)
+        lines.append(f"{title}:" if title else "-")
+        lines.extend(f"  {column.head.ljust(width)} {cell}" for column, cell in cells if not column.words and cell)
+    return lines

@@ -1,0 +1,31 @@
+"""Verdicts for people: what is invalid stands above the figures, the rest below them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spindle.report.style import Style
+from spindle.result.record import Level, Verdict
+
+
+def lines(verdicts: Sequence[Verdict], style: Style, levels: Sequence[Level]) -> list[str]:
+    """One entry for each verdict of these levels."""
+    shown = [verdict for verdict in verdicts if verdict.level in levels]
+    found = []
+    for verdict in sorted(shown, key=lambda verdict: -verdict.level.rank):
+        text = f"{verdict.check}: {verdict.evidence}" + (f" -> {verdict.advice}" if verdict.advice else "")
+        found.extend(coloured(style, verdict.level, style.wrap(text, first=f"{verdict.level:<7} ")))
+    return found
+
+
+def coloured(style: Style, level: Level, wrapped: list[str]) -> list[str]:
+    """Colour the level's name at the start of the first line."""
+    if not style.colour:
+        return wrapped
+    return [wrapped[0].replace(str(level), style.level(level), 1), *wrapped[1:]]
+
+
+def passed(verdicts: Sequence[Verdict], style: Style) -> list[str]:
+    """The checks that found nothing, by name."""
+    names = [verdict.check for verdict in verdicts if verdict.level is Level.OK]
+    return coloured(style, Level.OK, style.wrap(", ".join(names), first=f"{'ok':<7} ")) if names else []

@@ -1,0 +1,315 @@
+"""An open target on which loads are run, each giving a record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from spindle import _core
+from spindle.host import caches, conditions, diskstats, stack
+from spindle.host import environment as machine_environment
+from spindle.host import settings as machine_settings
+from spindle.host.devices import Device
+from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.testfile import TestFile
+from spindle.result.figures import Figures, figures_from_json
+from spindle.result.record import (
+    DeviceCounters,
+    During,
+    RunRecord,
+    SettingChange,
+    Settings,
+    Target,
+    Tool,
+    new_id,
+    utc_now,
+)
+from spindle.result.rules import judged
+from spindle.result.workload import Place, Workload, WorkloadStream
+from spindle.run import classes
+from spindle.run.errors import Usage
+from spindle.run.load import RunningLoad, carry_out
+from spindle.run.resolve import Resolved
+from spindle.run.watch import Watch
+
+NULL = "null:"
+"""`null:SIZE` is a target that completes everything at once: the generator's own cost."""
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What a person allowed to be destroyed."""
+
+    erase: str | None = None
+    """The device they named, again."""
+    erase_signature: str | None = None
+    """The signature they saw, again."""
+    erase_stacked: bool = False
+    """It may be built of other devices."""
+    erase_shared: bool = False
+    """It may be a partition of a disk whose other partitions are in use."""
+    confirm: Callable[[str], bool] | None = None
+    """Asks them; None: they said yes beforehand."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How the load is made."""
+
+    engine: str = "auto"
+    sqpoll: bool = False
+    iopoll: bool = False
+    timestamps: str = "request"
+    tolerate_errors: bool = False
+    cpus: tuple[int, ...] | None = None
+    interval_ns: int = 1_000_000_000
+    """Length of an interval of the series."""
+
+
+NO_CONSENT = Consent()
+AS_USUAL = Making()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came out of one load."""
+
+    record: RunRecord
+    stopped: bool
+    """Someone asked it to stop."""
+
+
+@dataclass
+class Bench:
+    """An open target. Its loads share the claim on it, so nobody gets in between."""
+
+    asked: str
+    making: Making
+    watch: Watch
+    _target: OpenTarget | None
+    """None: the null target."""
+    _size_bytes: int
+    _created: bool
+    _devices: list[Device] = field(default_factory=list)
+    _idle: dict[str, Any] | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the target."""
+        return self._size_bytes
+
+    @property
+    def device(self) -> Device | None:
+        """The device under test, or the one under the file."""
+        return self._target.device if self._target is not None else None
+
+    def idle(self) -> dict[str, Any]:
+        """What else uses device and machine; looked at once."""
+        if self._idle is None:
+            if self._target is None:
+                self._idle = {}
+            else:
+                self.watch.step("syncing")
+                os.sync()  # what is dirty from before would be written during the check, and the run
+                self.watch.step("is the device idle?")
+                self._idle = conditions.idle_check(self._devices).to_dict()
+        return self._idle
+
+    def target(self, spec: Workload | None = None, trouble: str | None = None) -> Target:
+        """What the record says about it."""
+        if self._target is None:
+            return Target(asked=self.asked, kind="null", size_bytes=self._size_bytes, has_device=False)
+        detail = dict(self._target.to_dict())
+        layers = stack.stack_of(self._target.files[0].fd)
+        detail["stack"] = [layer.to_dict() for layer in layers]
+        detail["file_system"] = next((layer.name for layer in layers if layer.kind == "file system"), None)
+        known = caches.known_caches(self._devices)
+        drives = [held for held in known.drives.values() if held]
+        detail["cache_rule_bytes"] = known.data_set_bytes
+        detail["drive_cache_bytes"] = sum(drives) if drives else None
+        detail["queue_depth"] = classes.queue_depth(self.device) if self.device is not None else None
+        detail["class"] = classes.class_of(self.device)
+        if spec is not None:
+            detail["region_bytes"] = max(_region_bytes(stream, self._size_bytes) for stream in spec.streams)
+        if trouble is not None:
+            detail["trouble"] = trouble
+        return Target(
+            asked=self.asked,
+            kind=self._target.kind,
+            size_bytes=self._size_bytes,
+            created=self._created,
+            has_device=self.device is not None,
+            detail=detail,
+        )
+
+    def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+        """Run one load. Its streams must want the access the target was opened for."""
+        spec = resolved.spec
+        idle = self.idle()
+        started, run_id = utc_now(), new_id()
+        if self._target is not None:
+            self.watch.step("syncing")
+            os.sync()
+            self._target.drop_cache()
+        before = machine_settings.settings_of(self._devices) if self._target is not None else {}
+        machine = _MachineState.now()
+        finished = carry_out(self._start(resolved), self._snapshot, spec, label or spec.name, self.watch)
+        after = machine_settings.settings_of(self._devices) if self._target is not None else {}
+        trouble = self._target.trouble() if self._target is not None else None
+        figures = figures_from_json(finished.figures_json)
+        record = RunRecord(
+            id=run_id,
+            started=started,
+            tool=Tool(version=_core.__version__),
+            workload=spec,
+            target=self.target(spec, trouble),
+            seed=spec.seed,
+            figures=figures,
+            devices=self._counters(finished.before, finished.after),
+            settings=Settings(before=before, after=after, changed=_changes(before, after)),
+            environment=machine_environment.environment(None if self._target is None else self._target.path),
+            idle=idle,
+            during=machine.until_now(figures, self._devices),
+            verdicts=[],
+        )
+        return Measured(judged(record), finished.stopped)
+
+    def _start(self, resolved: Resolved) -> Callable[[], RunningLoad]:
+        target = self._target
+        if target is None:
+            return lambda: _core.Run.null(resolved.core, self._size_bytes)
+        making = self.making
+        return lambda: _core.Run(
+            resolved.core,
+            target.engine_files(),
+            engine=making.engine,
+            sqpoll=making.sqpoll,
+            iopoll=making.iopoll,
+            timestamps=making.timestamps,
+            tolerate_errors=making.tolerate_errors,
+            cpus=list(making.cpus) if making.cpus else None,
+            interval_ns=making.interval_ns,
+        )
+
+    def _snapshot(self) -> diskstats.Snapshot | None:
+        return diskstats.snapshot(self._devices) if self._devices else None
+
+    def _counters(self, before: diskstats.Snapshot | None, after: diskstats.Snapshot | None) -> list[DeviceCounters]:
+        if before is None or after is None:
+            return []
+        deltas = diskstats.delta(before, after)
+        under_test = {device.name for device in self._target.devices} if self._target is not None else set()
+        seconds = (after.at_ns - before.at_ns) / 1e9
+        return [
+            DeviceCounters(
+                name=device.name,
+                role="target" if device.name in under_test else "below",
+                seconds=seconds,
+                delta=_numbers(deltas[_counted_name(device)].to_dict()),
+                iostat=deltas[_counted_name(device)].iostat(),
+            )
+            for device in self._devices
+            if _counted_name(device) in deltas
+        ]
+
+
+@contextmanager
+def bench(
+    asked: str,
+    spec: Workload,
+    watch: Watch,
+    *,
+    consent: Consent = NO_CONSENT,
+    making: Making = AS_USUAL,
+    file: TestFile | None = None,
+) -> Iterator[Bench]:
+    """Open a target for the streams of a workload; everything is closed again at the end.
+
+    `file` is a test file made for this run: the only file that may be written. Raises `host.errors.TargetError`.
+    """
+    if asked.startswith(NULL):
+        yield Bench(asked, making, watch, None, _null_size(asked), False)
+        return
+    with open_target(
+        file if file is not None else asked,
+        [_access(stream) for stream in spec.streams],
+        erase=consent.erase,
+        erase_signature=consent.erase_signature,
+        erase_stacked=consent.erase_stacked,
+        erase_shared=consent.erase_shared,
+        confirm=consent.confirm,
+    ) as target:
+        yield Bench(
+            asked, making, watch, target, target.size_bytes, file is not None, _devices=list(target.counted_devices())
+        )
+
+
+@dataclass(frozen=True)
+class _MachineState:
+    """CPU times and heat at one moment."""
+
+    cpu: conditions.CpuTimes
+    throttle_events: int | None
+
+    @classmethod
+    def now(cls) -> _MachineState:
+        return cls(conditions.cpu_times(), conditions.throttle_events())
+
+    def until_now(self, figures: Figures, devices: list[Device]) -> During:
+        """What changed since, beside the load's own doing."""
+        after = self.now()
+        ticks = max(1, after.cpu.total - self.cpu.total)
+        busy = (after.cpu.user + after.cpu.system - self.cpu.user - self.cpu.system) / ticks
+        seconds = ticks / os.sysconf("SC_CLK_TCK")
+        own = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9 / seconds
+        heat = None
+        if self.throttle_events is not None and after.throttle_events is not None:
+            heat = max(0, after.throttle_events - self.throttle_events)
+        return During(
+            cpu_others=max(0.0, busy - own),
+            cpu_iowait=max(0, after.cpu.iowait - self.cpu.iowait) / ticks,
+            cpu_steal=max(0, after.cpu.steal - self.cpu.steal) / ticks,
+            throttle_events=heat,
+            findings=[asdict(finding) for finding in conditions.array_activity(devices)],
+        )
+
+
+def _counted_name(device: Device) -> str:
+    """Its name in /proc/diskstats."""
+    return device.name.replace("!", "/")
+
+
+def _null_size(asked: str) -> int:
+    try:
+        size = _core.parse_size(asked.removeprefix(NULL))
+    except _core.ConfigError as error:
+        raise Usage(f"target {asked}: {error}; write for example null:1GiB") from None
+    if size <= 0:
+        raise Usage(f"target {asked}: its size must be above 0; write for example null:1GiB")
+    return size
+
+
+def _access(stream: WorkloadStream) -> StreamAccess:
+    return StreamAccess(write=stream.writes, direct=stream.direct, dsync=stream.sync.dsync)
+
+
+def _region_bytes(stream: WorkloadStream, size: int) -> int:
+    def at(place: Place) -> float:
+        return place.bytes if hasattr(place, "bytes") else place.fraction * size
+
+    return max(0, int(min(at(stream.region.end), size) - at(stream.region.offset)))
+
+
+def _changes(before: dict[str, str], after: dict[str, str]) -> list[SettingChange]:
+    return [
+        SettingChange(name=change.name, before=change.before, after=change.after)
+        for change in machine_settings.diff(before, after)
+    ]
+
+
+def _numbers(values: dict[str, Any]) -> dict[str, float]:
+    """The raw differences alone; derived columns stand beside them."""
+    return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}

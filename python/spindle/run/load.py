@@ -1,0 +1,118 @@
+"""One load from its start to its end, watched, with the device counters around it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from spindle.host.signals import Stopped
+from spindle.result.workload import Workload
+from spindle.run.watch import Moment, Watch
+
+POLL_S = 0.1
+"""Often enough for a live line and for a snapshot close to the first counted request."""
+RATE_WINDOW = 20
+"""Polls over which the live rate is taken."""
+
+
+class RunningLoad(Protocol):
+    """What is used of `_core.Run`."""
+
+    def progress(self) -> str: ...
+    def stop(self) -> None: ...
+    def wait(self, timeout_s: float) -> bool: ...
+    def figures(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A load that is over."""
+
+    figures_json: str
+    before: Any
+    """Snapshot of the device counters, taken last before the load's first request."""
+    after: Any
+    stopped: bool
+    """Someone asked it to stop."""
+
+
+def carry_out(
+    start: Callable[[], RunningLoad],
+    snapshot: Callable[[], Any],
+    spec: Workload,
+    label: str,
+    watch: Watch,
+) -> Finished:
+    """Start the load, follow it, and stop it in good order when asked to (Ctrl-C): its figures up to then are kept."""
+    before = snapshot()
+    stopped = False
+    load = start()
+    pace = _Pace(spec, label)
+    try:
+        while not load.wait(POLL_S):
+            # A snapshot first, then the phase: one that is still `calibrate` was taken before the load began.
+            fresh = snapshot()
+            progress = msgspec.json.decode(load.progress())
+            if progress["phase"] == "calibrate":
+                before = fresh
+            watch.moment(pace.moment(progress))
+    except Stopped:
+        stopped = True
+        load.stop()
+        watch.step("stopping")
+        while not load.wait(POLL_S):
+            pass
+    after = snapshot()
+    return Finished(load.figures(), before, after, stopped)
+
+
+class _Pace:
+    """Live rate and time left, from the core's counts."""
+
+    def __init__(self, spec: Workload, label: str) -> None:
+        self._spec = spec
+        self._label = label
+        self._seen: deque[tuple[float, int, int]] = deque(maxlen=RATE_WINDOW)
+
+    def moment(self, progress: dict[str, Any]) -> Moment:
+        streams = progress["streams"]
+        requests = sum(stream["reads"] + stream["writes"] for stream in streams)
+        moved = sum(stream["read_bytes"] + stream["write_bytes"] for stream in streams)
+        self._seen.append((time.monotonic(), requests, moved))
+        (then, requests_then, moved_then), (now, *_) = self._seen[0], self._seen[-1]
+        span = now - then
+        iops = (requests - requests_then) / span if span > 0 else 0.0
+        bytes_per_s = (moved - moved_then) / span if span > 0 else 0.0
+        done, left = self._left(progress, requests, moved, iops, bytes_per_s)
+        return Moment(
+            label=self._label,
+            phase=progress["phase"],
+            done_fraction=done,
+            left_s=left,
+            iops=iops,
+            bytes_per_s=bytes_per_s,
+            errors=sum(stream["errors"] for stream in streams),
+        )
+
+    def _left(
+        self, progress: dict[str, Any], requests: int, moved: int, iops: float, bytes_per_s: float
+    ) -> tuple[float | None, float | None]:
+        """Share done and time left, by whichever end comes first."""
+        end = self._spec.end
+        ends: list[tuple[float, float]] = []
+        if end.time_ns is not None:
+            whole = (self._spec.ramp_ns + end.time_ns) / 1e9
+            passed = progress["elapsed_ns"] / 1e9
+            ends.append((min(1.0, passed / whole) if whole else 1.0, max(0.0, whole - passed)))
+        if end.bytes and bytes_per_s > 0:
+            ends.append((min(1.0, moved / end.bytes), max(0.0, (end.bytes - moved) / bytes_per_s)))
+        if end.requests and iops > 0:
+            ends.append((min(1.0, requests / end.requests), max(0.0, (end.requests - requests) / iops)))
+        if not ends:
+            return None, None
+        return min(ends, key=lambda pair: pair[1])

@@ -1,0 +1,84 @@
+"""What a person ordered with `spindle run`, carried out from start to end."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spindle import _core
+from spindle.result.record import KneeRecord, Record, Tool, new_id, utc_now
+from spindle.run import knee
+from spindle.run.bench import NULL, Bench, Consent, Making, bench
+from spindle.run.errors import Usage
+from spindle.run.files import own_file
+from spindle.run.resolve import Resolved, resolve
+from spindle.run.watch import Watch
+
+
+@dataclass(frozen=True)
+class Order:
+    """Workload, target and everything said about them."""
+
+    workload: str
+    """A preset or a TOML file."""
+    target: str
+    overrides: tuple[tuple[str, str], ...] = ()
+    """Workload keys by option: (`size`, `64KiB`) or (`log.size`, `64KiB`)."""
+    create: str | None = None
+    """Make the target, a test file of this size, and remove it at the end."""
+    keep: bool = False
+    """Leave the test file in place."""
+    find_knee: bool = False
+    consent: Consent = field(default_factory=Consent)
+    making: Making = field(default_factory=Making)
+
+
+def carry_out(order: Order, watch: Watch) -> Record:
+    """Raises what `resolve`, `host` and the core raise: one line each."""
+    resolved = resolve(order.workload, order.overrides)
+    _check(order, resolved)
+    with ExitStack() as stack:
+        file = None
+        if order.create is not None:
+            file = stack.enter_context(own_file(Path(order.target), _size(order.create), watch))
+        opened = stack.enter_context(
+            bench(order.target, resolved.spec, watch, consent=order.consent, making=order.making, file=file)
+        )
+        record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+        if file is not None and order.keep:
+            file.keep()
+        watch.end()
+        return record
+
+
+def _check(order: Order, resolved: Resolved) -> None:
+    null = order.target.startswith(NULL)
+    if order.create is not None and null:
+        raise Usage("--create: the null target needs no file; leave it out")
+    if order.keep and order.create is None:
+        raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
+    if order.making.iopoll and not all(stream.direct for stream in resolved.spec.streams):
+        raise Usage("--iopoll: polling needs direct I/O; leave --buffered out")
+
+
+def _size(text: str) -> int:
+    try:
+        return _core.parse_size(text)
+    except _core.ConfigError as error:
+        raise Usage(f"--create: {error}; write for example 4GiB") from None
+
+
+def _sweep(order: Order, resolved: Resolved, opened: Bench) -> KneeRecord:
+    run_id, started = new_id(), utc_now()
+    if not any(name.rpartition(".")[2] == "seconds" for name, _ in order.overrides):
+        resolved = resolved.with_overrides([("seconds", f"{knee.STEP_SECONDS:g}")])
+    swept = knee.sweep(opened, resolved)
+    return KneeRecord(
+        id=run_id,
+        started=started,
+        tool=Tool(version=_core.__version__),
+        sweep=swept.knee,
+        runs=swept.runs,
+        verdicts=knee.verdicts(swept.knee, swept.stopped),
+    )

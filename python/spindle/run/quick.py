@@ -1,0 +1,179 @@
+"""In a hurry: what a device delivers, in about a minute, from reads (and a file of its own for the mix).
+
+Each step is a preset with other numbers; each gives a record with its own verdicts.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from spindle import _core
+from spindle.host.testfile import TestFile
+from spindle.result import units
+from spindle.result.record import Knee, Level, QuickRecord, RunRecord, Step, Target, Tool, Verdict, new_id, utc_now
+from spindle.run import assess, knee
+from spindle.run.bench import AS_USUAL, Bench, Making, bench
+from spindle.run.errors import RunFailed
+from spindle.run.files import own_file
+from spindle.run.resolve import Overrides, Resolved, resolve
+from spindle.run.watch import Watch
+
+FILE_BYTES = 1 << 30
+"""Large enough that no drive's cache holds it, small enough that a slow disk writes it in ten seconds."""
+LEAST_FILE_BYTES = 64 << 20
+FREE_SHARE = 0.10
+"""Of the free space that a test file takes at most."""
+STEP_S = 5
+SWEEP_STEP_S = 3
+INTERVAL_NS = 250_000_000
+"""Short steps in short intervals, so that they too can be told steady or not."""
+SWEEP_LARGEST = 256
+
+_SEQUENTIAL: Overrides = (("direct", "true"), ("depth", "4"), ("seconds", str(STEP_S)))
+_RANDOM: Overrides = (
+    ("write-fraction", "0"),
+    ("fsync-fraction", "0"),
+    ("size", "4KiB"),
+    ("direct", "true"),
+    ("workers", "1"),
+    ("depth", "1"),
+)
+_MIX: Overrides = (("direct", "true"), ("seconds", str(STEP_S)))
+
+
+@dataclass
+class _Look:
+    """What has been seen so far."""
+
+    steps: list[Step] = field(default_factory=list)
+    runs: list[RunRecord] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    sweep: Knee | None = None
+    stopped: bool = False
+
+    def add(self, name: str, about: str, runs: list[RunRecord]) -> None:
+        self.runs.extend(runs)
+        self.steps.append(Step(name=name, about=about, runs=[run.id for run in runs]))
+
+
+def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL) -> QuickRecord:
+    """Look at a target; with none (or a directory), at a test file made there."""
+    run_id, started = new_id(), utc_now()
+    look = _Look()
+    making = replace(making, interval_ns=INTERVAL_NS)
+    with ExitStack() as stack:
+        file: TestFile | None = None
+        if asked is None or Path(asked).is_dir():
+            file = stack.enter_context(_own_file(Path(asked or "."), watch))
+            asked = str(file.path)
+        target, idle = _reads(asked, file, watch, making, look)
+        if not look.stopped:
+            _mix(asked, file, watch, making, look)
+    watch.end()
+    return QuickRecord(
+        id=run_id,
+        started=started,
+        tool=Tool(version=_core.__version__),
+        target=target,
+        idle=idle,
+        steps=look.steps,
+        runs=look.runs,
+        sweep=look.sweep,
+        assessment=assess.assess(target, look.steps, look.runs, look.sweep, look.skipped),
+        verdicts=_verdicts(look),
+        skipped=look.skipped,
+    )
+
+
+def _own_file(folder: Path, watch: Watch) -> AbstractContextManager[TestFile]:
+    try:
+        space = os.statvfs(folder)
+    except OSError as error:
+        raise RunFailed(f"{folder}: {error.strerror}; name a directory that exists") from None
+    free = space.f_bavail * space.f_frsize
+    size = min(FILE_BYTES, int(free * FREE_SHARE)) // (1 << 20) * (1 << 20)
+    if size < LEAST_FILE_BYTES:
+        raise RunFailed(
+            f"{folder.resolve()}: only {units.size(free)} free, a test file would take more than a tenth of it; "
+            "name another directory, a file or a device"
+        )
+    return own_file(folder, size, watch)
+
+
+def _reads(
+    asked: str, file: TestFile | None, watch: Watch, making: Making, look: _Look
+) -> tuple[Target, dict[str, object]]:
+    """Everything that only reads, under one claim on the target."""
+    sequential = resolve("sdd-read", _SEQUENTIAL)
+    random = resolve("randomio", _RANDOM)
+    with bench(asked, sequential.spec, watch, making=making, file=file) as opened:
+        target, idle = opened.target(), opened.idle()
+        plan = [
+            ("sequential-read", "sequential read, 1 MiB requests, 4 outstanding", sequential),
+            (
+                "random-read",
+                "random read, 4 KiB, one at a time",
+                random.with_overrides([("seconds", str(STEP_S))]),
+            ),
+        ]
+        for name, about, resolved in plan:
+            if _one(opened, name, about, resolved, look):
+                return target, idle
+        swept = knee.sweep(opened, random.with_overrides([("seconds", str(SWEEP_STEP_S))]), largest=SWEEP_LARGEST)
+        look.sweep, look.stopped = swept.knee, swept.stopped
+        look.add("random-read-rising", "random read, 4 KiB, rising concurrency", swept.runs)
+        if not look.stopped:
+            _zones(opened, sequential, look)
+    return target, idle
+
+
+def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
+    device = opened.device
+    if device is None or opened.target().kind != "device":
+        look.skipped.append(
+            "first against last part: a file does not tell where on the device it lies; name the device"
+        )
+        return
+    for name, about, region in (
+        ("first-part", "sequential read of the first 5 %", "0%-5%"),
+        ("last-part", "sequential read of the last 5 %", "95%-100%"),
+    ):
+        if _one(opened, name, about, sequential.with_overrides([("region", region), ("seconds", "3")]), look):
+            return
+
+
+def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, look: _Look) -> None:
+    if file is None:
+        look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
+        return
+    mix = resolve("oltp", _MIX)
+    with bench(asked, mix.spec, watch, making=making, file=file) as opened:
+        shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
+        _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
+
+
+def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) -> bool:
+    """Measure one step; whether to stop there."""
+    measured = opened.measure(resolved, about)
+    look.add(name, about, [measured.record])
+    look.stopped = measured.stopped
+    return measured.stopped
+
+
+def _verdicts(look: _Look) -> list[Verdict]:
+    found = knee.verdicts(look.sweep, stopped=False) if look.sweep is not None else []
+    if look.stopped:
+        found.insert(
+            0,
+            Verdict(
+                check="interrupted",
+                level=Level.INVALID,
+                evidence=f"stopped after {len(look.steps)} steps: the look is partial",
+                advice="run it again to its end",
+                numbers={"steps": float(len(look.steps))},
+            ),
+        )
+    return found

@@ -1,0 +1,61 @@
+"""From what a person names (a preset or a file, and options) to a resolved workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spindle import _core
+from spindle.result.workload import Workload, workload_from_json
+from spindle.run.errors import Usage
+
+LARGEST_FILE_BYTES = 1 << 20
+"""No workload is that long; a device or a disk image given by mistake is."""
+
+Overrides = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A workload in both forms: the core's, which runs, and the record's, which can be read."""
+
+    text: str
+    source: str
+    name: str
+    overrides: tuple[tuple[str, str], ...]
+    core: _core.Workload
+    spec: Workload
+
+    def with_overrides(self, more: Overrides) -> Resolved:
+        """The same workload with further options; the last one wins."""
+        return resolve_text(self.text, self.source, self.name, (*self.overrides, *more))
+
+
+def resolve(workload: str, overrides: Overrides = ()) -> Resolved:
+    """A preset's name or the path of a TOML file. Raises `_core.ConfigError` or `Usage`, each one line."""
+    path = Path(workload)
+    if workload.endswith(".toml") or "/" in workload:
+        return resolve_text(_read(path), workload, path.stem, overrides)
+    return resolve_text(_core.preset_text(workload), f"preset {workload}", workload, overrides)
+
+
+def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -> Resolved:
+    """A workload given as TOML text."""
+    core = _core.Workload.parse(text, source, name, list(overrides))
+    return Resolved(text, source, name, tuple(overrides), core, workload_from_json(core.to_json()))
+
+
+def _read(path: Path) -> str:
+    try:
+        if not path.is_file():
+            what = "is a directory" if path.is_dir() else "is not a file" if path.exists() else "no such file"
+            raise Usage(f"workload {path}: {what}; give a TOML file or a preset (see `spindle presets`)")
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            raise Usage(f"workload {path}: larger than 1 MiB; this is not a workload file")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Usage(f"workload {path}: not UTF-8 text at byte {error.start}; save it as UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Usage(f"workload {path}: cannot be read ({reason}); check its name and rights") from None
