@@ -61,8 +61,9 @@ class Run:
         stay open until the run is over. engine: auto | io_uring | pread."""
 
     @staticmethod
-    def null(workload: Workload, size_bytes: int) -> Run:
-        """The same on a target that completes everything at once: the generator's own cost."""
+    def null(workload: Workload, size_bytes: int, service_ns: int = 0) -> Run:
+        """The same on a target that needs no system call (each request of a worker takes `service_ns`): the
+        generator's own cost."""
 
     def progress(self) -> str:
         """JSON: {phase: 'calibrate'|'ramp'|'measure'|'sync'|'done', elapsed_ns, measured_ns,
@@ -82,8 +83,3 @@ def device_classes() -> str:
 
 def steady(series: Sequence[float]) -> str:
     """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
-
-def histogram_percentiles(histogram: str, percentiles: Sequence[float]) -> list[int]:
-    """Nanoseconds at the percentiles of a `HISTF...` histogram."""
-
-def merge_histograms(histograms: Sequence[str]) -> str: ...

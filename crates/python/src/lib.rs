@@ -1,1 +1,22 @@
-//! The Python module `spindle._core`.
+//! The Python module `spindle._core`: thin, no logic of its own. Its types are in `python/spindle/_core.pyi`.
+
+mod catalogue;
+mod errors;
+mod measure;
+mod run;
+mod units;
+mod workload;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(module)?;
+    units::register(module)?;
+    workload::register(module)?;
+    run::register(module)?;
+    measure::register(module)?;
+    catalogue::register(module)?;
+    Ok(())
+}

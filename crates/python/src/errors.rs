@@ -1,0 +1,29 @@
+//! The exceptions of the core. Each text is one line: what, where, what to do.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+create_exception!(_core, ConfigError, PyValueError);
+create_exception!(_core, RunError, PyOSError);
+
+/// A configuration error of any crate as Python's.
+pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
+    ConfigError::new_err(error.to_string())
+}
+
+/// An error of the engine as Python's.
+pub(crate) fn run(error: impl std::fmt::Display) -> PyErr {
+    RunError::new_err(error.to_string())
+}
+
+/// A value of the core as JSON text.
+pub(crate) fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ConfigError", module.py().get_type::<ConfigError>())?;
+    module.add("RunError", module.py().get_type::<RunError>())
+}

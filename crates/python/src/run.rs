@@ -1,0 +1,109 @@
+//! A load in progress, started, watched and stopped from Python.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use spindle_engine::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};
+
+use crate::errors;
+use crate::workload::Workload;
+
+#[pyclass(frozen, module = "spindle._core")]
+struct Run(spindle_engine::Run);
+
+#[pymethods]
+impl Run {
+    #[new]
+    #[pyo3(signature = (workload, files, *, engine = "auto", sqpoll = false, iopoll = false, timestamps = "request",
+                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000))]
+    #[allow(clippy::too_many_arguments)] // Keyword arguments on the Python side.
+    fn new(
+        py: Python<'_>,
+        workload: &Workload,
+        files: Vec<(i32, u64, u32, u32)>,
+        engine: &str,
+        sqpoll: bool,
+        iopoll: bool,
+        timestamps: &str,
+        tolerate_errors: bool,
+        cpus: Option<Vec<usize>>,
+        interval_ns: u64,
+    ) -> PyResult<Self> {
+        let files = files
+            .into_iter()
+            .map(|(fd, size_bytes, block_bytes, memory_align)| StreamFile {
+                fd,
+                size_bytes,
+                block_bytes,
+                memory_align,
+            })
+            .collect();
+        let options = Options {
+            engine: match engine {
+                "auto" => EngineChoice::Auto,
+                "io_uring" => EngineChoice::IoUring,
+                "pread" => EngineChoice::Pread,
+                _ => return Err(unknown("engine", engine, "auto, io_uring, pread")),
+            },
+            sqpoll,
+            iopoll,
+            timestamps: match timestamps {
+                "request" => Timestamps::Request,
+                "batch" => Timestamps::Batch,
+                _ => return Err(unknown("timestamps", timestamps, "request, batch")),
+            },
+            tolerate_errors,
+            cpus: cpus.unwrap_or_default(),
+            interval_ns,
+            ..Options::default()
+        };
+        py.detach(|| spindle_engine::Run::start(&workload.0, files, options))
+            .map(Self)
+            .map_err(errors::run)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (workload, size_bytes, service_ns = 0))]
+    fn null(
+        py: Python<'_>,
+        workload: &Workload,
+        size_bytes: u64,
+        service_ns: u64,
+    ) -> PyResult<Self> {
+        let target = NullTarget {
+            size_bytes,
+            service_ns,
+        };
+        py.detach(|| spindle_engine::Run::start_null(&workload.0, target, Options::default()))
+            .map(Self)
+            .map_err(errors::run)
+    }
+
+    fn progress(&self) -> PyResult<String> {
+        errors::json(&self.0.progress())
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        Ok(py.detach(|| self.0.wait(timeout)))
+    }
+
+    fn figures(&self, py: Python<'_>) -> PyResult<String> {
+        errors::json(&py.detach(|| self.0.finish()).map_err(errors::run)?)
+    }
+}
+
+fn unknown(what: &str, given: &str, allowed: &str) -> PyErr {
+    errors::config(format!(
+        "{what}: unknown value `{given}`; allowed: {allowed}"
+    ))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Run>()
+}

@@ -1,0 +1,83 @@
+//! Workloads: presets, keys, parsing, and the request stream for a look at it.
+
+use pyo3::prelude::*;
+use spindle_workload::{Op, RequestStream};
+
+use crate::errors;
+
+/// A resolved workload.
+#[pyclass(frozen, module = "spindle._core")]
+pub(crate) struct Workload(pub(crate) spindle_workload::Workload);
+
+#[pymethods]
+impl Workload {
+    #[staticmethod]
+    #[pyo3(signature = (text, source, name, overrides = Vec::new()))]
+    fn parse(
+        text: &str,
+        source: &str,
+        name: &str,
+        overrides: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        spindle_workload::Workload::parse(text, source, name, &overrides)
+            .map(Self)
+            .map_err(errors::config)
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        errors::json(&self.0)
+    }
+
+    fn requests(
+        &self,
+        stream: usize,
+        worker: u32,
+        size_bytes: u64,
+        block_bytes: u32,
+        count: usize,
+    ) -> PyResult<Vec<(&'static str, u64, u32, bool)>> {
+        let spec = self.0.streams.get(stream).ok_or_else(|| {
+            errors::config(format!(
+                "stream {stream}: the workload has {} streams",
+                self.0.streams.len()
+            ))
+        })?;
+        let mut requests =
+            RequestStream::new(spec, stream, worker, self.0.seed, size_bytes, block_bytes)
+                .map_err(errors::config)?;
+        Ok((0..count)
+            .map(|_| {
+                let request = requests.next_request();
+                let op = match request.op {
+                    Op::Read => "read",
+                    Op::Write => "write",
+                    Op::Trim => "trim",
+                    Op::Zero => "zero",
+                };
+                (op, request.offset, request.len, request.fsync_after)
+            })
+            .collect())
+    }
+}
+
+#[pyfunction]
+fn preset_names() -> Vec<&'static str> {
+    spindle_workload::preset_names().collect()
+}
+
+#[pyfunction]
+fn preset_text(name: &str) -> PyResult<&'static str> {
+    spindle_workload::preset_text(name).map_err(errors::config)
+}
+
+#[pyfunction]
+fn workload_keys() -> PyResult<String> {
+    errors::json(&spindle_workload::KEYS)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Workload>()?;
+    module.add_function(wrap_pyfunction!(preset_names, module)?)?;
+    module.add_function(wrap_pyfunction!(preset_text, module)?)?;
+    module.add_function(wrap_pyfunction!(workload_keys, module)?)
+}

@@ -1,0 +1,145 @@
+"""docs/architecture.md and docs/dependencies.md tell the truth about the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+DEPENDENCIES = (ROOT / "docs/dependencies.md").read_text()
+
+
+def section(text: str, heading: str) -> str:
+    return re.split(r"^## ", text.split(f"## {heading}\n", 1)[1], maxsplit=1, flags=re.M)[0]
+
+
+def table(text: str) -> list[list[str]]:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if not set(row[0]) <= set("- ")]
+
+
+def uses(heading: str) -> dict[str, set[str]]:
+    """Room -> rooms that the page lets it use."""
+    rows = table(section(ARCHITECTURE, heading))[1:]
+    names = {row[0].strip("`") for row in rows}
+    allowed = {}
+    for row in rows:
+        name = row[0].strip("`")
+        allowed[name] = names - {name} if row[2] == "all" else set(re.findall(r"`([a-z]+)`", row[2]))
+    return allowed
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text())
+
+
+def crate_manifests() -> dict[str, dict[str, Any]]:
+    return {path.parent.name: manifest(path) for path in sorted(ROOT.glob("crates/*/Cargo.toml"))}
+
+
+def test_every_crate_is_on_the_page_and_uses_only_what_the_page_says() -> None:
+    allowed = uses("Crates")
+    crates = crate_manifests()
+    assert set(allowed) == set(crates)
+    for name, data in crates.items():
+        used = {dep.removeprefix("spindle-") for dep in data.get("dependencies", {}) if dep.startswith("spindle-")}
+        assert used <= allowed[name], f"{name} uses {used - allowed[name]}, which docs/architecture.md does not allow"
+
+
+def test_crate_dependencies_point_downwards_only() -> None:
+    order = list(uses("Crates"))
+    for name, used in uses("Crates").items():
+        for other in used:
+            assert order.index(other) < order.index(name), f"{name} uses {other}, which stands below it on the page"
+
+
+def spindle_imports(path: Path) -> set[str]:
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module] if node.module != "spindle" else [f"spindle.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        rooms |= {name.split(".")[1] for name in names if name.startswith("spindle.")}
+    return rooms
+
+
+def test_every_python_room_is_on_the_page_and_imports_only_what_the_page_says() -> None:
+    allowed = uses("Python rooms")
+    package = ROOT / "python/spindle"
+    rooms = {path.name for path in package.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
+    assert rooms == set(allowed)
+    for room in rooms:
+        for path in (package / room).rglob("*.py"):
+            used = {name for name in spindle_imports(path) if (package / name).is_dir()} - {room}
+            assert used <= allowed[room], f"{path.relative_to(ROOT)} imports {used - allowed[room]}"
+
+
+def test_relative_imports_stay_inside_their_room() -> None:
+    for path in (ROOT / "python/spindle").rglob("*.py"):
+        depth = len(path.relative_to(ROOT / "python/spindle").parts) - 1
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level <= max(depth, 1), f"{path.relative_to(ROOT)}:{node.lineno} reaches out of its room"
+
+
+def external(kind: str) -> set[str]:
+    found: set[str] = set()
+    for data in crate_manifests().values():
+        found |= {dep for dep in data.get(kind, {}) if not dep.startswith("spindle-")}
+    return found
+
+
+def listed(language: str) -> tuple[set[str], set[str]]:
+    run_time, development = section(DEPENDENCIES, language).split("Development only:")
+    return {row[0] for row in table(run_time)[1:]}, {row[0] for row in table(development)[1:]}
+
+
+def test_every_crate_dependency_has_its_reason_and_none_is_left_over() -> None:
+    run_time, development = listed("Rust")
+    assert external("dependencies") == run_time
+    assert external("dev-dependencies") - run_time == development
+    for row in table(section(DEPENDENCIES, "Rust")):
+        assert len(row) == 2
+        assert row[1], f"{row[0]} has no reason"
+
+
+def test_every_python_dependency_has_its_reason_and_none_is_left_over() -> None:
+    project = manifest(ROOT / "pyproject.toml")["project"]
+
+    def names(requirements: list[str]) -> set[str]:
+        return {re.split(r"[<>=\[ ]", requirement)[0] for requirement in requirements}
+
+    run_time, development = listed("Python")
+    assert names(project["dependencies"]) == run_time
+    optional = set().union(*(names(extra) for extra in project["optional-dependencies"].values()))
+    assert optional | {"maturin"} == development
+
+
+def test_unsafe_code_is_allowed_in_the_engine_only() -> None:
+    for path in ROOT.glob("crates/*/src/**/*.rs"):
+        if path.relative_to(ROOT).parts[1] != "engine":
+            assert not re.search(r"\bunsafe\s*(\{|fn|impl)", path.read_text()), path.relative_to(ROOT)
+
+
+def test_only_the_guard_and_the_test_file_module_open_anything_for_writing() -> None:
+    writers = {"host/guard.py", "host/testfile.py"}
+    for path in (ROOT / "python/spindle").rglob("*.py"):
+        name = str(path.relative_to(ROOT / "python/spindle"))
+        if re.search(r"O_(WRONLY|RDWR)", path.read_text()):
+            assert name in writers, f"{name} opens something for writing"
+    for path in ROOT.glob("crates/*/src/**/*.rs"):
+        found = re.search(r"OpenOptions|File::create|fs::write|libc::open\b|O_RDWR|O_WRONLY", path.read_text())
+        assert not found, f"{path.relative_to(ROOT)} opens a file for writing"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for page in pages:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
