@@ -10,7 +10,7 @@ const MAX_QUOTED: usize = 60;
 
 /// Something in a file or option is wrong. Displays as one line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{place}: {problem}")]
+#[error("{}{problem}", at(place))]
 pub struct ConfigError {
     /// Where.
     pub place: Place,
@@ -44,7 +44,7 @@ pub enum Place {
         /// Its name.
         name: Arc<str>,
     },
-    /// A name given directly, such as that of a preset.
+    /// A name given directly, such as that of a preset: the message quotes it, there is no more to tell.
     Argument,
 }
 
@@ -101,9 +101,9 @@ pub enum Problem {
         instead: Option<String>,
     },
     /// A value of another type.
-    #[error("{}{}: expected {expected}, found {found}", clean(key), within(scope))]
+    #[error("{}expected {expected}, found {found}", lead(key, scope))]
     Type {
-        /// The key.
+        /// The key; empty if the place names it.
         key: String,
         /// Table it stands in; empty at the top.
         scope: String,
@@ -113,9 +113,9 @@ pub enum Problem {
         found: String,
     },
     /// A quantity that cannot be read.
-    #[error("{}{}: {error}", clean(key), within(scope))]
+    #[error("{}{error}", lead(key, scope))]
     Quantity {
-        /// The key.
+        /// The key; empty if the place names it.
         key: String,
         /// Table it stands in; empty at the top.
         scope: String,
@@ -123,9 +123,9 @@ pub enum Problem {
         error: UnitError,
     },
     /// A value that makes no sense, in the reader's words.
-    #[error("{}{}: {}", clean(key), within(scope), shorten(what, 400))]
+    #[error("{}{}", lead(key, scope), shorten(what, 400))]
     Value {
-        /// The key.
+        /// The key; empty if the place names it.
         key: String,
         /// Table it stands in; empty at the top.
         scope: String,
@@ -138,6 +138,22 @@ pub enum Problem {
         /// What is wrong and what is allowed.
         what: String,
     },
+}
+
+fn at(place: &Place) -> String {
+    match place {
+        Place::Argument => String::new(),
+        _ => format!("{place}: "),
+    }
+}
+
+/// The key a message is about; none if the place has named it already.
+fn lead(key: &str, scope: &str) -> String {
+    if key.is_empty() {
+        String::new()
+    } else {
+        format!("{}{}: ", clean(key), within(scope))
+    }
 }
 
 fn within(scope: &str) -> String {

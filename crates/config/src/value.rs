@@ -74,7 +74,7 @@ impl Value {
     /// An error at this value, in the reader's words: what is wrong and what is allowed.
     #[must_use]
     pub fn error(&self, what: impl Into<String>) -> ConfigError {
-        let (key, scope) = (self.key.clone(), self.scope.to_string());
+        let (key, scope) = (self.label(), self.scope.to_string());
         ConfigError::new(
             self.place.clone(),
             Problem::Value {
@@ -236,9 +236,17 @@ impl Value {
             _ => return Err(self.wrong(expected)),
         };
         parse(&text).map_err(|error| {
-            let (key, scope) = (self.key.clone(), self.scope.to_string());
+            let (key, scope) = (self.label(), self.scope.to_string());
             ConfigError::new(self.place.clone(), Problem::Quantity { key, scope, error })
         })
+    }
+
+    /// The key as messages tell it: an option's place has named it already.
+    fn label(&self) -> String {
+        match self.place {
+            Place::Option { .. } => String::new(),
+            _ => self.key.clone(),
+        }
     }
 
     fn plain_number(&self) -> Option<f64> {
@@ -253,7 +261,7 @@ impl Value {
     /// An error that tells what would be allowed.
     fn wrong(&self, expected: &str) -> ConfigError {
         let problem = Problem::Type {
-            key: self.key.clone(),
+            key: self.label(),
             scope: self.scope.to_string(),
             expected: expected.to_owned(),
             found: self.found(),

@@ -172,7 +172,7 @@ impl Key {
 
 keys! {
     #[option = false]
-    ABOUT "about" Workload Text, "", "nightly backup beside the shop's database",
+    ABOUT "about" Workload Text, "", "nightly backup beside the database",
         "one line that says what the workload stands for";
     #[choices = TABLE_NAMES] #[option = false]
     TABLE "table" Workload Choice, "streams", "randomio",

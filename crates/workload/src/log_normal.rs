@@ -35,8 +35,8 @@ impl Shape {
         }
         // The mean grows with mu; find mu by bisection. Thirty sigma outside the bounds is as far as the
         // tail can be told in double precision.
-        let mut low = f64::from(self.min).ln() - 30.0 * self.sigma;
-        let mut high = f64::from(self.max).ln() + 30.0 * self.sigma;
+        let mut low = libm::log(f64::from(self.min)) - 30.0 * self.sigma;
+        let mut high = libm::log(f64::from(self.max)) + 30.0 * self.sigma;
         for _ in 0..64 {
             let middle = (low + high) / 2.0;
             if self.mean_of(&groups, &self.weights(&groups, middle)) < self.mean {
@@ -67,7 +67,7 @@ impl Shape {
     /// above its last, and never beyond the bounds.
     fn weights(&self, groups: &Groups, mu: f64) -> Vec<f64> {
         let (min, max) = (f64::from(self.min), f64::from(self.max));
-        let standard = |size: f64| (size.clamp(min, max).ln() - mu) / self.sigma;
+        let standard = |size: f64| (libm::log(size.clamp(min, max)) - mu) / self.sigma;
         let edge = |index: u32| min + (f64::from(index) - 0.5) * f64::from(self.step);
         groups
             .iter()
@@ -119,7 +119,7 @@ fn erfc(x: f64) -> f64 {
     let polynomial = fit
         .iter()
         .fold(0.0, |sum, coefficient| sum * t + coefficient);
-    let tail = t * (-z * z + polynomial).exp();
+    let tail = t * libm::exp(-z * z + polynomial);
     if x >= 0.0 { tail } else { 2.0 - tail }
 }
 

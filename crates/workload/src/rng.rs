@@ -91,7 +91,8 @@ impl Rng {
     /// Exponentially distributed with mean 1.
     #[inline]
     pub(crate) fn exponential(&mut self) -> f64 {
-        -self.unit().ln()
+        // The crate's logarithm, not the platform's: the same bits on every machine.
+        -libm::log(self.unit())
     }
 }
 

@@ -79,7 +79,11 @@ impl Settings {
 
     /// Of several keys, the value that was set last: the one to complain about.
     pub(crate) fn last_set(&self, keys: &[&Key]) -> Value {
-        let last = keys.iter().max_by_key(|key| self.layer(key));
+        let line = |key: &Key| match self.value(key).place() {
+            Place::Line { line, .. } => *line,
+            _ => 0,
+        };
+        let last = keys.iter().max_by_key(|key| (self.layer(key), line(key)));
         last.map_or_else(
             || Value::typed("", "", self.place.clone()),
             |key| self.value(key),

@@ -50,7 +50,8 @@ pub struct Stream {
     pub pattern: Pattern,
     /// How large it is.
     pub size: Size,
-    /// Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block.
+    /// Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block, at
+    /// least 512.
     pub align_bytes: u64,
     /// Threads, each with its own request stream.
     pub workers: u32,
@@ -97,9 +98,9 @@ pub enum Pattern {
     Sequential,
     /// Uniform over all aligned places.
     Uniform,
-    /// Zipf over places that are scattered over the region; 0 < theta < 1 or > 1.
+    /// Zipf over places that are scattered over the region.
     Zipf {
-        /// Exponent.
+        /// Exponent, above 0 (1 is allowed).
         theta: f64,
     },
     /// `access` of the requests go to the first `space` of the (scattered) places.
@@ -136,7 +137,7 @@ pub enum Size {
         min: u32,
         /// Largest.
         max: u32,
-        /// Granularity.
+        /// Granularity; 0: the target's block, at least 512, to which the bounds are rounded inwards.
         step: u32,
     },
     /// A list with weights.
@@ -144,7 +145,8 @@ pub enum Size {
         /// (bytes, weight); weights are normalised to sum 1.
         choices: Vec<(u32, f64)>,
     },
-    /// Log-normal with a mean, cut to [min, max], rounded to step; the mean is that of the result.
+    /// Log-normal with a mean, cut to [min, max] (nothing piles up at the ends), rounded to step; the
+    /// mean is that of the result.
     LogNormal {
         /// Mean of the sizes that are issued.
         mean: f64,
@@ -154,7 +156,7 @@ pub enum Size {
         min: u32,
         /// Largest.
         max: u32,
-        /// Granularity.
+        /// Granularity; 0: the target's block, at least 512, to which the bounds are rounded inwards.
         step: u32,
     },
 }

@@ -40,9 +40,9 @@ impl Zipf {
             let wanted = if first <= SINGLE { 1 } else { first / GROWTH };
             let ranks = wanted.min(count - first + 1);
             let last = first + ranks - 1;
-            let sure = Chance::new((last as f64 / first as f64).powf(-theta));
+            let sure = Chance::new(power(last as f64 / first as f64, -theta));
             buckets.push(Bucket { first, ranks, sure });
-            weights.push(ranks as f64 * (first as f64).powf(-theta));
+            weights.push(ranks as f64 * power(first as f64, -theta));
             match first.checked_add(ranks) {
                 Some(next) => first = next,
                 None => break,
@@ -73,8 +73,13 @@ impl Zipf {
 
     #[cold]
     fn keeps(&self, first: u64, rank: u64, bits: u64) -> bool {
-        bits < Chance::new((rank as f64 / first as f64).powf(-self.theta)).bits()
+        bits < Chance::new(power(rank as f64 / first as f64, -self.theta)).bits()
     }
+}
+
+/// The crate's power, not the platform's: the same bits on every machine.
+fn power(base: f64, exponent: f64) -> f64 {
+    libm::pow(base, exponent)
 }
 
 #[cfg(test)]
