@@ -14,6 +14,8 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
         write: bool = False            # it writes, trims or zeroes
         direct: bool = True            # O_DIRECT
         dsync: bool = False            # O_DSYNC
+        @classmethod
+        def of(cls, stream: Mapping[str, Any]) -> StreamAccess      # of one stream in Workload.to_json()
 
     @dataclass(frozen=True)
     class StreamFile:                  # what the engine gets for one stream

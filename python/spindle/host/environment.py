@@ -14,7 +14,6 @@ from .mounts import swaps
 from .settings import governors
 from .stack import PathLike, stack_of
 
-
 # Of the kernel's command line only what bears on speed: the rest may hold names and secrets, and results get shared.
 _TELLING = re.compile(
     r"(mem|maxcpus|nr_cpus|nosmt|isolcpus|nohz|nohz_full|rcu_nocbs|mitigations|idle|cpuidle\.\w+|intel_idle\.\w+"

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
@@ -46,6 +47,13 @@ class StreamAccess:
     """O_DIRECT."""
     dsync: bool = False
     """O_DSYNC."""
+
+    @classmethod
+    def of(cls, stream: Mapping[str, Any]) -> StreamAccess:
+        """Of a stream of a resolved workload (`Workload.to_json`)."""
+        mix = stream["mix"]
+        changes = any(mix[share] > 0 for share in ("write", "trim", "zero"))
+        return cls(write=changes, direct=stream["direct"], dsync=stream["sync"]["dsync"])
 
     @property
     def flags(self) -> int:
@@ -358,10 +366,11 @@ def _claim(
         raise TargetError(f"{called}: is read-only")
     disk_busy = device.partition is not None and _is_claimed(whole(device), machine)
 
-    claim = _open_exclusively(called, found, device, machine, opened)
+    claim = _open_exclusively(called, found, device, None, machine, opened)
     under = _claim_below_loop(called, device, machine, opened)
     usage = Usage.now(machine)
-    for use in _uses(usage, device, under):
+    lower_uses = (_uses_of_lower(usage, lower, above) for above, lower in itertools.pairwise([device, *under]))
+    for use in itertools.chain(_uses(usage, device), *lower_uses):
         raise Refused(f"{called}: {use}; nothing is written to it")
     _check_writers(called, [device, *under], machine)
     _lock(called, claim)
@@ -400,12 +409,15 @@ def _is_claimed(device: Device, machine: Machine) -> bool:
     return False
 
 
-def _open_exclusively(called: str, found: int, device: Device, machine: Machine, opened: ExitStack) -> int:
-    """The claim is taken read-only: to write is asked for when every check is passed."""
+def _open_exclusively(
+    called: str, found: int, device: Device, above: Device | None, machine: Machine, opened: ExitStack
+) -> int:
+    """The claim is taken read-only: to write is asked for when every check is passed. `above` is the loop device of
+    ours that the device is behind."""
     try:
         claim = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        use = _who_holds(device, error.errno == errno.EBUSY, machine)
+        use = _who_holds(device, above, error.errno == errno.EBUSY, machine)
         if use:
             raise Refused(f"{called}: {use}; nothing is written to it") from None
         raise TargetError(f"{called}: {_open_error(error, writes=True)}") from None
@@ -415,19 +427,21 @@ def _open_exclusively(called: str, found: int, device: Device, machine: Machine,
     return claim
 
 
-def _who_holds(device: Device, claimed: bool, machine: Machine) -> str | None:
+def _who_holds(device: Device, above: Device | None, claimed: bool, machine: Machine) -> str | None:
     """Why a device cannot be claimed."""
-    use = next(_uses(Usage.now(machine), device, []), None)
+    usage = Usage.now(machine)
+    use = next(_uses(usage, device) if above is None else _uses_of_lower(usage, device, above), None)
     if use or not claimed:
         return use
     others = openers({device.dev, *(part.dev for part in partitions(device))}, machine)
-    return "is held exclusively by another program" + (f", maybe {others[0]}" if others else "")
+    subject = "" if above is None else f"{device.path}, which is behind it, "
+    return f"{subject}is held exclusively by another program" + (f", maybe {others[0]}" if others else "")
 
 
 def _claim_below_loop(called: str, device: Device, machine: Machine, opened: ExitStack) -> list[Device]:
     """Block devices under loop devices. A loop device takes no claim on what is under it, so the guard does."""
     under: list[Device] = []
-    behind = backing(device, machine)
+    above, behind = device, backing(device, machine)
     while behind is not None and behind.block is not None:
         lower = by_number(behind.block, machine)
         if lower is None:
@@ -437,25 +451,30 @@ def _claim_below_loop(called: str, device: Device, machine: Machine, opened: Exi
         except OSError as error:
             raise Refused(f"{called}: {lower.path}, which is behind it, cannot be checked: {reason(error)}") from None
         opened.callback(os.close, lower_path)
-        _open_exclusively(f"{called}: {lower.path} behind it", lower_path, lower, machine, opened)
+        _open_exclusively(called, lower_path, lower, above, machine, opened)
         under.append(lower)
+        above = lower
         behind = backing(lower, machine)
+    if behind is not None and behind.file is None:
+        raise Refused(
+            f"{called}: the file behind {above.path} ({behind.path}) cannot be found; nothing is written to it"
+        )
     return under
 
 
-def _uses(usage: Usage, device: Device, under: list[Device]) -> Iterator[str]:
-    """All that forbids writing, in words."""
+def _uses(usage: Usage, device: Device) -> Iterator[str]:
+    """All that forbids writing to a device, in words."""
     yield from usage.of(device)
     if device.partition is not None:
         yield from usage.of_disk(device)
     yield from usage.of_layers_below(device)
-    above = device
-    for lower in under:
-        for use in [*usage.of(lower), *usage.of_disk(lower)] if lower.partition is not None else usage.of(lower):
-            if use.partition(",")[0] != f"is behind {above.path}":
-                yield f"{lower.name}, which is behind it, {use}"
-        yield from (f"{lower.name}, which is behind it, {use}" for use in usage.of_layers_below(lower))
-        above = lower
+
+
+def _uses_of_lower(usage: Usage, device: Device, above: Device) -> Iterator[str]:
+    """The same of a device behind a loop device, apart from its being so."""
+    for use in _uses(usage, device):
+        if use.partition(",")[0] != f"is behind {above.path}":
+            yield f"{device.path}, which is behind it, {use}"
 
 
 def _check_writers(called: str, devices: list[Device], machine: Machine) -> None:

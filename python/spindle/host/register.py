@@ -22,6 +22,8 @@ from .errors import TargetError, reason
 
 MARKER = "user.spindle.testfile"
 """Extended attribute that holds the token of a test file."""
+PRIVATE = 0o600
+"""Mode of a test file."""
 FORGET_AFTER_S = 90 * 86400
 """An entry is given up when its file system has not been seen for so long."""
 _NAMED, _DRAFT = ".json", ".new"
@@ -71,7 +73,7 @@ class Entry:
             return False
         marked = read_marker(fd) == self.token
         if self.identity is None:
-            return marked
+            return marked or self._is_just_made(status)
         if self.identity.marked != marked or self.identity.inode != status.st_ino:
             return False
         if self.identity.birth_ns != kernel.birth_time_ns(fd):
@@ -81,6 +83,11 @@ class Entry:
             return False
         # With neither marker nor birth time, the size is all that is left to tell a new file of the same inode.
         return marked or self.identity.birth_ns is not None or status.st_size <= self.size_bytes
+
+    def _is_just_made(self, status: os.stat_result) -> bool:
+        """Its maker may have died between making and marking it: it is empty, private, and younger than the intent."""
+        fresh = status.st_size == 0 and status.st_ctime_ns >= self.created_ns
+        return fresh and stat.S_IMODE(status.st_mode) == PRIVATE
 
 
 def read_marker(fd: int) -> str | None:

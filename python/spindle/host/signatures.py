@@ -13,6 +13,8 @@ import subprocess
 from dataclasses import dataclass
 
 TIMEOUT_S = 60  # a drive that has to spin up first takes half a minute
+TOOL_FOLDERS = "/usr/sbin:/sbin"
+"""Where util-linux may be when the user's PATH does not say."""
 _FOUND, _NOTHING, _AMBIVALENT = 0, 2, 8  # exit status of blkid -p (blkid(8))
 
 
@@ -66,7 +68,7 @@ def _blkid(fd: int) -> list[Signature]:
 
 
 def _tool(command: list[str], fd: int) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LC_ALL": "C", "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+    environment = {**os.environ, "LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{TOOL_FOLDERS}"}
     try:
         return subprocess.run(
             command,

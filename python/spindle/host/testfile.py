@@ -116,6 +116,18 @@ class TestFile:
                 os.close(self._folder)
         return kept
 
+    def keep(self) -> None:
+        """Leave the file where it is: from now on it is the user's own. May be called again."""
+        if self._record is None or os.getpid() != self._maker:
+            return
+        with held_back():
+            record, self._record = self._record, None
+            try:
+                record.discard()
+            finally:
+                os.close(self._fd)
+                os.close(self._folder)
+
     def _unlink(self) -> str | None:
         own = os.fstat(self._fd)
         try:
@@ -189,7 +201,7 @@ def _check_space(place: Path, folder: int, size_bytes: int) -> None:
 def _make_unnamed(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
     """Mark and register the file while it has no name: killed before the last step, it is gone by itself."""
     with ExitStack() as undo:
-        fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, register.PRIVATE, dir_fd=folder)
         undo.callback(os.close, fd)
         entry = replace(entry, identity=_mark(fd, entry.token))
         record = Record.create(entry)
@@ -209,7 +221,7 @@ def _make_named(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
         undo.callback(record.discard)
         try:
             flags = os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_RDWR | os.O_CLOEXEC
-            fd = os.open(place.name, flags, 0o600, dir_fd=folder)
+            fd = os.open(place.name, flags, register.PRIVATE, dir_fd=folder)
         except FileExistsError:
             raise _taken(place) from None
         except OSError as error:

@@ -91,8 +91,8 @@ class Usage:
                 yield f"is a member of the mounted btrfs {uuid}"
         if (device.sysfs / "bcache").is_dir() and device.kind != "bcache":
             yield "is registered with bcache"
-        if _has_journal(device, self.machine) and device.dev not in self.mounted:
-            yield "is the journal of a mounted file system"
+        if device.dev not in self.mounted and (found := _journal_use(device, self.machine)):
+            yield found
 
     def _mounts(self, device: Device) -> Iterator[str]:
         found = self.mounted.get(device.dev)
@@ -104,8 +104,6 @@ class Usage:
             yield "is in use as swap"
 
     def _behind_loop(self, device: Device, behind: Backing) -> Iterator[str]:
-        if behind.file is None and behind.block is None:
-            yield f"has a file behind it that cannot be found ({behind.path})"
         for other, others_behind in self.loops:
             same_file = behind.file is not None and others_behind.file == behind.file
             same_block = behind.block is not None and others_behind.block == behind.block
@@ -116,13 +114,17 @@ class Usage:
             yield f"has {behind.path} behind it, which is in use as swap"
 
 
-def _has_journal(device: Device, machine: Machine) -> bool:
+def _journal_use(device: Device, machine: Machine) -> str | None:
     """jbd2 names its folder after the journal's device, with '-INODE' when the journal is a file of the file system."""
-    name = re.escape(device.name)
     try:
-        return any(re.fullmatch(rf"{name}(-\d+)?", entry) for entry in os.listdir(machine.proc / "fs/jbd2"))
+        names = os.listdir(machine.proc / "fs/jbd2")
     except OSError:
-        return False
+        return None
+    if device.name in names:
+        return "is the journal of a mounted file system"
+    if any(re.fullmatch(rf"{re.escape(device.name)}-\d+", name) for name in names):
+        return "holds a file system that is mounted out of sight"
+    return None
 
 
 @dataclass(frozen=True)

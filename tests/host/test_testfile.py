@@ -1,0 +1,525 @@
+"""Test files are made whole, only where nothing was, and go away whatever happens to their maker."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spindle.host import register, testfile
+from spindle.host.errors import Refused, TargetError
+from spindle.host.guard import StreamAccess, open_target
+from spindle.host.register import MARKER
+from spindle.host.testfile import TestFile, sweep_leftovers
+
+MIB = 1 << 20
+
+MAKER = """
+import os, sys
+from spindle.host import testfile
+from spindle.host.signals import unwinding
+mode, path, size, kill_at = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+if mode == 'named':
+    def unsupported(*_):
+        raise OSError(95, 'Operation not supported')
+    testfile._make_unnamed = unsupported
+count = 0
+def kill_at_step(event, _):
+    # Python reports most of its system calls here before it makes them.
+    global count
+    if event.split('.')[0] in ('open', 'os', 'fcntl'):
+        count += 1
+        if count == kill_at:
+            os.kill(os.getpid(), 9)
+print('ready', flush=True)
+with unwinding():
+    if kill_at:
+        sys.addaudithook(kill_at_step)
+    with testfile.TestFile.create(path, size) as file:
+        if mode == 'wait':
+            print('made', flush=True)
+            sys.stdin.read()
+"""
+
+
+def maker(mode: str, path: Path, size: int, kill_at: int = 0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", MAKER, mode, str(path), str(size), str(kill_at)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def waiting_maker(path: Path, size: int = MIB) -> subprocess.Popen[str]:
+    process = maker("wait", path, size)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "made\n"
+    return process
+
+
+def end(process: subprocess.Popen[str], number: int) -> int:
+    process.send_signal(number)
+    process.communicate(timeout=10)
+    return process.returncode
+
+
+def entries() -> list[str]:
+    return sorted(path.name for path in register.folder().glob("*")) if register.folder().exists() else []
+
+
+# --- making ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_test_file_has_its_size_and_is_really_written(tmp_path: Path) -> None:
+    with TestFile.create(tmp_path / "t.bin", 20 * MIB + 123) as file:
+        status = file.path.stat()
+        assert status.st_size == 20 * MIB + 123
+        assert status.st_blocks * 512 >= 20 * MIB
+        assert stat.S_IMODE(status.st_mode) == 0o600
+        data = file.path.read_bytes()
+    assert len(zlib.compress(data, 1)) > 0.999 * len(data)
+    pages = [data[place : place + 4096] for place in range(0, len(data), 4096)]
+    assert len(set(pages)) == len(pages)
+
+
+def test_a_folder_gets_a_file_with_a_name_of_its_own(tmp_path: Path) -> None:
+    with TestFile.create(tmp_path, MIB) as first, TestFile.create(tmp_path, MIB) as second:
+        assert first.path.parent == tmp_path
+        assert first.path.name.startswith("spindle-test-")
+        assert first.path != second.path
+    assert list(tmp_path.glob("spindle-test-*")) == []
+
+
+def test_progress_is_told_and_ends_with_the_whole(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with TestFile.create(tmp_path / "t.bin", 20 * MIB, on_progress=lambda done, total: told.append((done, total))):
+        pass
+    assert told == sorted(told)
+    assert told[-1] == (20 * MIB, 20 * MIB)
+
+
+def test_the_file_and_its_entry_are_gone_at_the_end(tmp_path: Path) -> None:
+    with TestFile.create(tmp_path / "t.bin", MIB) as file:
+        assert entries() == [f"{os.getxattr(file.path, MARKER).decode()}.json"]
+    assert not file.path.exists()
+    assert entries() == []
+    assert file.remove() is None
+
+
+def test_a_file_that_is_forgotten_is_removed(tmp_path: Path) -> None:
+    TestFile.create(tmp_path / "t.bin", MIB)
+    assert not (tmp_path / "t.bin").exists()
+    assert entries() == []
+
+
+def test_a_test_file_is_written_through_the_guard(tmp_path: Path) -> None:
+    streams = [StreamAccess(write=True), StreamAccess(direct=False), StreamAccess(write=True, direct=False, dsync=True)]
+    with TestFile.create(tmp_path / "t.bin", MIB) as file, open_target(file, streams) as target:
+        assert target.kind == "file"
+        assert target.writes
+        assert [entry.size_bytes for entry in target.files] == [MIB] * 3
+        assert target.files[0].block_bytes >= 512
+        assert target.files[1].block_bytes == 1
+        os.pwrite(target.files[2].fd, b"x", 7)
+        target.drop_cache()
+        assert target.trouble() is None
+
+
+@pytest.mark.parametrize("kind", ["file", "folder link", "dangling link", "pipe"])
+def test_a_name_that_is_taken_is_refused_and_left_as_it_is(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "t.bin"
+    if kind == "file":
+        place.write_bytes(b"mine")
+    elif kind == "folder link":
+        (tmp_path / "other").write_bytes(b"mine")
+        place.symlink_to(tmp_path / "other")
+    elif kind == "dangling link":
+        place.symlink_to(tmp_path / "none")
+    else:
+        os.mkfifo(place)
+    before = place.lstat()
+    with pytest.raises(Refused, match="exists already") as refused:
+        TestFile.create(place, MIB)
+    assert refused.value.exit_code == 3
+    assert place.lstat() == before
+    assert not (tmp_path / "none").exists()
+    assert entries() == []
+
+
+@pytest.mark.parametrize("way", ["unnamed", "named"])
+def test_a_name_taken_at_the_last_moment_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    place = tmp_path / "t.bin"
+
+    def not_supported(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    if way == "named":
+        monkeypatch.setattr(testfile, "_make_unnamed", not_supported)
+    create = register.Record.create
+
+    def interfere(entry: register.Entry) -> register.Record:
+        place.write_bytes(b"mine")
+        return create(entry)
+
+    monkeypatch.setattr(register.Record, "create", interfere)
+    with pytest.raises(Refused, match="exists already"):
+        TestFile.create(place, MIB)
+    assert place.read_bytes() == b"mine"
+    assert entries() == []
+
+
+@pytest.mark.parametrize("place", ["/dev/spindle-test", "/dev/shm/spindle-test", "/dev/../dev/spindle-test"])
+def test_no_file_is_ever_made_under_dev(place: str, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(os.path.dirname(place))
+    for name in (place, tmp_path / "link" / "spindle-test"):
+        with pytest.raises(Refused, match="under /dev"):
+            TestFile.create(name, MIB)
+        assert not os.path.lexists(name)
+
+
+def test_places_where_no_file_can_be_made_get_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "none" / "t.bin", tmp_path / "file" / "t.bin", "", f"{tmp_path}/none/"):
+        with pytest.raises(TargetError) as error:
+            TestFile.create(place, MIB)
+        assert "\n" not in str(error.value)
+    with pytest.raises(TargetError, match="0 bytes"):
+        TestFile.create(tmp_path / "t.bin", 0)
+
+
+def test_a_register_that_cannot_be_written_means_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "taken").write_text("x")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "taken"))
+    with pytest.raises(TargetError, match="set XDG_STATE_HOME"):
+        TestFile.create(tmp_path / "t.bin", MIB)
+    assert not (tmp_path / "t.bin").exists()
+
+
+# --- space -----------------------------------------------------------------------------------------------------------
+
+
+def small_file_system(bench: Any, *options: str, size: int = 64 * MIB) -> Path:
+    device = bench.loop(size=size)
+    bench.run("mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0,nodiscard", device)
+    return Path(bench.mount(device, *options))
+
+
+def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Any) -> None:
+    place = small_file_system(bench)
+    space = os.statvfs(place)
+    free, keep = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize // 20
+    with pytest.raises(Refused, match="the last 5% of the file system") as refused:
+        TestFile.create(place, free - keep + 4096)
+    assert refused.value.exit_code == 3
+    assert list(place.glob("*.bin")) == []
+    with TestFile.create(place, free - keep - MIB):
+        left = os.statvfs(place)
+        assert left.f_bavail * left.f_frsize >= keep
+
+
+def test_what_is_reserved_for_root_is_not_counted_as_free(bench: Any) -> None:
+    device = bench.loop(size=64 * MIB)
+    bench.run("mkfs.ext4", "-q", "-m", "50", "-E", "lazy_itable_init=0,nodiscard", device)
+    place = bench.mount(device)
+    with pytest.raises(Refused, match="at most"):
+        TestFile.create(place, 32 * MIB)
+
+
+def test_a_file_system_that_fills_up_gives_one_line_and_no_partial_file(bench: Any) -> None:
+    place = small_file_system(bench)
+
+    def take_the_rest(_done: int, _total: int) -> None:
+        if not (place / "other").exists():
+            with (place / "other").open("wb") as other:
+                os.posix_fallocate(other.fileno(), 0, os.statvfs(place).f_bavail * os.statvfs(place).f_frsize)
+
+    with pytest.raises(TargetError, match=r"full before .* the part written is removed") as error:
+        TestFile.create(place / "t.bin", 40 * MIB, on_progress=take_the_rest)
+    assert "\n" not in str(error.value)
+    assert sorted(path.name for path in place.iterdir()) == ["lost+found", "other"]
+    assert entries() == []
+
+
+def test_a_read_only_file_system_gets_one_line(bench: Any) -> None:
+    place = small_file_system(bench, "-o", "ro")
+    with pytest.raises(TargetError, match="read-only file system"):
+        TestFile.create(place / "t.bin", MIB)
+
+
+@pytest.mark.parametrize("kind", ["xfs", "btrfs", "tmpfs"])
+def test_other_file_systems_work_too(bench: Any, kind: str, tmp_path: Path) -> None:
+    if kind not in Path("/proc/filesystems").read_text():
+        pytest.skip(f"the kernel has no {kind}")
+    if kind == "tmpfs":
+        place = bench.mount("none", "-t", "tmpfs", "-o", "size=64m")
+    else:
+        device = bench.loop(size=320 * MIB)
+        bench.run(f"mkfs.{kind}", "-q", device)
+        place = bench.mount(device)
+    direct = [StreamAccess(write=True, direct=kind != "tmpfs")]
+    with TestFile.create(place, 4 * MIB) as file, open_target(file, direct) as target:
+        assert os.getxattr(file.path, MARKER) or kind == "tmpfs"
+        assert (target.device is None) == (kind == "tmpfs")
+    process = waiting_maker(place / "t.bin")
+    end(process, signal.SIGKILL)
+    assert [found.removed for found in sweep_leftovers()] == [True]
+    assert not (place / "t.bin").exists()
+
+
+# --- the end of the maker --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_removes_the_file(tmp_path: Path, number: int) -> None:
+    process = waiting_maker(tmp_path / "t.bin")
+    end(process, number)
+    assert not (tmp_path / "t.bin").exists()
+    assert entries() == []
+
+
+def test_a_signal_while_the_file_is_filled_removes_it(tmp_path: Path) -> None:
+    process = maker("fill", tmp_path / "t.bin", 4096 * MIB)
+    until = time.monotonic() + 10
+    while not (tmp_path / "t.bin").exists() and time.monotonic() < until:
+        time.sleep(0.005)
+    end(process, signal.SIGTERM)
+    assert not (tmp_path / "t.bin").exists()
+    assert entries() == []
+
+
+def test_the_next_start_removes_what_a_killed_run_left_and_says_so(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    process = waiting_maker(tmp_path / "t.bin", 2 * MIB)
+    assert sweep_leftovers() == []  # it lives
+    end(process, signal.SIGKILL)
+    assert (tmp_path / "t.bin").exists()
+    swept = sweep_leftovers()
+    assert [(found.path, found.size_bytes, found.removed) for found in swept] == [
+        (str(tmp_path / "t.bin"), 2 * MIB, True)
+    ]
+    assert swept[0].line.startswith(f"removed {tmp_path}/t.bin (2.1 MB)")
+    assert not (tmp_path / "t.bin").exists()
+    assert mine.read_bytes() == b"mine"
+    assert sweep_leftovers() == []
+    assert entries() == []
+
+
+def test_killed_at_random_moments_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    before = mine.stat()
+    source = random.Random(7)
+    left = 0
+    for turn in range(25):
+        process = maker("fill", tmp_path / "t.bin", 64 * MIB)
+        time.sleep(source.uniform(0, 0.12))
+        end(process, signal.SIGKILL)
+        left += (tmp_path / "t.bin").exists()
+        sweep_leftovers()
+        assert set(os.listdir(tmp_path)) <= {"mine", "state"}, turn
+        assert entries() == []
+    assert left > 0
+    assert mine.stat() == before
+
+
+@pytest.mark.parametrize("mode", ["fill", "named"])
+def test_killed_at_every_single_step_leaves_nothing_after_the_next_start(tmp_path: Path, mode: str) -> None:
+    place = tmp_path / "t.bin"
+    for step in range(1, 200):
+        process = maker(mode, place, 4096, kill_at=step)
+        process.communicate(timeout=10)
+        existed = place.exists()
+        swept = sweep_leftovers()
+        assert not place.exists(), f"step {step}"
+        assert [found.removed for found in swept] == [True] * existed
+        assert [name for name in entries() if name.endswith(".json")] == []
+        if process.returncode == 0:
+            assert step > 10
+            return
+    raise AssertionError("the maker never came to its end")
+
+
+# --- what a sweep must not touch -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def leftover(tmp_path: Path) -> Path:
+    """What a killed run left."""
+    end(waiting_maker(tmp_path / "t.bin"), signal.SIGKILL)
+    return tmp_path / "t.bin"
+
+
+def replaced_by_a_file(place: Path) -> None:
+    place.unlink()
+    place.write_bytes(b"mine")
+
+
+def replaced_by_a_copy(place: Path) -> None:
+    """The content, the size and even the marker are the same."""
+    data, token = place.read_bytes(), os.getxattr(place, MARKER)
+    copy = place.with_name("copy")
+    copy.write_bytes(data)
+    os.setxattr(copy, MARKER, token)
+    copy.rename(place)
+
+
+def replaced_in_the_same_inode(place: Path) -> None:
+    """ext4 gives the inode of a removed file to the next one."""
+    inode = place.stat().st_ino
+    place.unlink()
+    for number in range(64):
+        place.write_bytes(b"mine")
+        if place.stat().st_ino == inode:
+            return
+        place.rename(place.with_name(f"spare{number}"))
+    pytest.skip("the file system does not give the same inode again")
+
+
+def replaced_by_a_link(place: Path) -> None:
+    place.rename(place.with_name("moved"))
+    place.symlink_to("moved")
+
+
+def replaced_by_a_hard_link_to_something(place: Path) -> None:
+    other = place.with_name("other")
+    other.write_bytes(b"mine")
+    place.unlink()
+    place.hardlink_to(other)
+
+
+def replaced_by_a_pipe(place: Path) -> None:
+    place.unlink()
+    os.mkfifo(place)
+
+
+def replaced_by_a_folder(place: Path) -> None:
+    place.unlink()
+    place.mkdir()
+
+
+def unmarked_by_the_user(place: Path) -> None:
+    os.removexattr(place, MARKER)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replaced_by_a_file,
+        replaced_by_a_copy,
+        replaced_in_the_same_inode,
+        replaced_by_a_link,
+        replaced_by_a_hard_link_to_something,
+        replaced_by_a_pipe,
+        replaced_by_a_folder,
+        unmarked_by_the_user,
+    ],
+)
+def test_what_has_taken_the_name_is_left_alone(leftover: Path, change: Any) -> None:
+    change(leftover)
+    before = {name: (leftover.parent / name).lstat() for name in os.listdir(leftover.parent) if name != "state"}
+    swept = sweep_leftovers()
+    assert [(found.removed, "left" in found.line and "alone" in found.line) for found in swept] == [(False, True)]
+    after = {name: (leftover.parent / name).lstat() for name in os.listdir(leftover.parent) if name != "state"}
+    assert after == before
+    assert sweep_leftovers() == []
+
+
+def test_a_leftover_that_the_user_removed_is_forgotten_silently(leftover: Path) -> None:
+    leftover.unlink()
+    assert sweep_leftovers() == []
+    assert entries() == []
+
+
+def test_another_name_of_a_leftover_is_kept(leftover: Path) -> None:
+    other = leftover.with_name("kept")
+    other.hardlink_to(leftover)
+    assert [found.removed for found in sweep_leftovers()] == [True]
+    assert other.exists()
+    assert not leftover.exists()
+
+
+def test_a_leftover_on_a_file_system_that_is_not_mounted_now_waits(bench: Any) -> None:
+    device = bench.loop(size=64 * MIB)
+    bench.run("mkfs.ext4", "-q", device)
+    place = bench.mount(device)
+    end(waiting_maker(place / "t.bin"), signal.SIGKILL)
+    bench.run("umount", place)
+    (place / "t.bin").write_bytes(b"mine")
+    assert [found.removed for found in sweep_leftovers()] == [False]
+    (place / "t.bin").unlink()
+
+
+def test_an_unmounted_leftover_is_removed_when_it_is_back(bench: Any) -> None:
+    device = bench.loop(size=64 * MIB)
+    bench.run("mkfs.ext4", "-q", device)
+    place = bench.mount(device)
+    end(waiting_maker(place / "t.bin"), signal.SIGKILL)
+    bench.run("umount", place)
+    assert sweep_leftovers() == []
+    bench.run("mount", device, place)
+    assert [found.removed for found in sweep_leftovers()] == [True]
+
+
+def test_an_entry_that_somebody_else_wrote_is_not_believed(leftover: Path, need_root: None) -> None:
+    entry = next(register.folder().glob("*.json"))
+    os.chown(entry, 65534, 65534)
+    assert sweep_leftovers() == []
+    assert leftover.exists()
+    os.chown(entry, 0, 0)
+    os.chown(register.folder(), 65534, 65534)
+    assert sweep_leftovers() == []
+    os.chown(register.folder(), 0, 0)
+    register.folder().chmod(0o777)
+    assert sweep_leftovers() == []
+    register.folder().chmod(0o700)
+    assert [found.removed for found in sweep_leftovers()] == [True]
+
+
+def test_a_forged_entry_cannot_point_at_somebody_elses_file(leftover: Path, need_root: None) -> None:
+    os.chown(leftover, 65534, 65534)
+    assert [found.removed for found in sweep_leftovers()] == [False]
+    assert leftover.exists()
+
+
+def test_an_entry_of_another_machine_in_a_shared_home_is_left_to_it(
+    leftover: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = next(register.folder().glob("*.json"))
+    entry.write_text(entry.read_text().replace(f'"{os.uname().nodename}"', '"elsewhere"'))
+    assert sweep_leftovers() == []
+    assert leftover.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"identity": 7}', '{"identity": {"x": 1}}', "\0" * 100])
+def test_an_entry_that_makes_no_sense_harms_nothing(leftover: Path, text: str) -> None:
+    entry = next(register.folder().glob("*.json"))
+    entry.write_text(text)
+    assert sweep_leftovers() == []
+    assert leftover.exists()
+
+
+def test_a_descriptor_that_lives_on_in_a_child_keeps_the_file(leftover: Path) -> None:
+    with leftover.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert sweep_leftovers() == []
+        assert leftover.exists()
+    assert [found.removed for found in sweep_leftovers()] == [True]
+
+
+def test_two_sweeps_at_once_remove_it_once(leftover: Path) -> None:
+    code = "from spindle.host.testfile import sweep_leftovers; print(len(sweep_leftovers()))"
+    runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    assert sorted(run.communicate()[0].strip() for run in runs) == ["0", "0", "0", "1"]
+    assert not leftover.exists()
