@@ -1,11 +1,30 @@
 //! Real I/O: a workload runs on open files through io_uring or pread/pwrite, and gives figures.
 //!
-//! The engine never opens anything: it is handed descriptors (see `docs/engine.md` for how a request travels).
+//! The engine never opens anything: it is handed descriptors. `docs/engine.md` tells how a request travels.
 
+mod backend;
+mod blocking;
+mod budget;
+mod buffers;
+mod calibrate;
+mod clock;
 mod error;
+mod feed;
+mod figures;
+mod helpers;
+mod load;
+mod null;
 mod options;
+mod pace;
 mod progress;
+mod ring;
 mod run;
+mod shared;
+mod slots;
+mod steady;
+mod target;
+mod thread;
+mod worker;
 
 pub use error::EngineError;
 pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};

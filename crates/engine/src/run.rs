@@ -1,15 +1,42 @@
-//! A load in progress on its own threads.
+//! A run as its caller sees it: started, watched, stopped, read.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
 use spindle_measure::RunFigures;
-use spindle_workload::Workload;
+use spindle_workload::{Stream, Workload};
 
-use crate::{EngineError, NullTarget, Options, Progress, StreamFile};
+use crate::calibrate::{self, Choice};
+use crate::load::{BackendKind, Load, Plan, kinds_of};
+use crate::progress::{Phase, Progress, StreamProgress};
+use crate::shared::lock;
+use crate::target::{OpenFile, Target};
+use crate::{EngineChoice, EngineError, NullTarget, Options, StreamFile, ring, thread};
 
-/// A load in progress. It starts when constructed; dropping it stops it.
+/// A load in progress on its own threads. It starts when constructed; dropping it stops it.
 #[derive(Debug)]
-pub struct Run {}
+pub struct Run {
+    control: Arc<Control>,
+    coordinator: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Control {
+    workload: Workload,
+    /// The load that is on: a trial, then the run itself.
+    load: Mutex<Option<Current>>,
+    stop: AtomicBool,
+    outcome: Mutex<Option<Result<RunFigures, EngineError>>>,
+    over: Condvar,
+}
+
+#[derive(Debug)]
+struct Current {
+    load: Arc<Load>,
+    is_trial: bool,
+}
 
 impl Run {
     /// Starts the workload on open files, one for each stream in the order of the workload.
@@ -21,11 +48,23 @@ impl Run {
         files: Vec<StreamFile>,
         options: Options,
     ) -> Result<Run, EngineError> {
-        let _ = (workload, files, options);
-        Err(EngineError::System {
-            what: "engine".into(),
-            why: "not built yet".into(),
-        })
+        if files.len() != workload.streams.len() || files.is_empty() {
+            return Err(EngineError::FileCount {
+                streams: workload.streams.len(),
+                files: files.len(),
+            });
+        }
+        let mut targets = Vec::new();
+        for (stream, file) in workload.streams.iter().zip(files) {
+            targets.push(Target::File(inspect(stream, file, &options)?));
+        }
+        if options.engine == EngineChoice::IoUring
+            && let Some(why) = ring::refusal()
+        {
+            return Err(EngineError::NoIoUring { why });
+        }
+        check_threads(workload, &options)?;
+        Self::launch(workload, targets, options)
     }
 
     /// Starts it on a target that needs no system call: the generator's own cost.
@@ -37,37 +76,327 @@ impl Run {
         target: NullTarget,
         options: Options,
     ) -> Result<Run, EngineError> {
-        let _ = (workload, target, options);
-        Err(EngineError::System {
-            what: "engine".into(),
-            why: "not built yet".into(),
+        let target = Target::Null {
+            size_bytes: target.size_bytes,
+            service_ns: target.service_ns,
+        };
+        let targets = vec![target; workload.streams.len()];
+        Self::launch(workload, targets, options)
+    }
+
+    fn launch(
+        workload: &Workload,
+        targets: Vec<Target>,
+        mut options: Options,
+    ) -> Result<Run, EngineError> {
+        options.interval_ns = options.interval_ns.max(1_000_000);
+        // Refuses what cannot run before any thread is started.
+        let plan = Plan {
+            workload: workload.clone(),
+            backends: vec![BackendKind::Null; targets.len()],
+            targets,
+            options,
+        };
+        Load::new(plan.clone())?;
+        let control = Arc::new(Control {
+            workload: workload.clone(),
+            load: Mutex::new(None),
+            stop: AtomicBool::new(false),
+            outcome: Mutex::new(None),
+            over: Condvar::new(),
+        });
+        let own = Arc::clone(&control);
+        let coordinator = Builder::new()
+            .name("spindle-run".to_owned())
+            .spawn(move || {
+                let _guard = Announce(&own);
+                let outcome = own.conduct(plan);
+                *lock(&own.outcome) = Some(outcome);
+            })
+            .map_err(|error| EngineError::system("cannot start a thread", &error))?;
+        Ok(Run {
+            control,
+            coordinator: Mutex::new(Some(coordinator)),
         })
     }
 
     /// A snapshot of where it is.
     #[must_use]
     pub fn progress(&self) -> Progress {
-        unimplemented!("lands with the ring loop")
+        let over = self.is_over();
+        match &*lock(&self.control.load) {
+            Some(current) if !current.is_trial => Progress {
+                phase: if over {
+                    Phase::Done
+                } else {
+                    current.load.phase()
+                },
+                ..current.load.progress()
+            },
+            _ => Progress {
+                phase: if over { Phase::Done } else { Phase::Calibrate },
+                elapsed_ns: 0,
+                measured_ns: 0,
+                streams: self.control.no_counts(),
+            },
+        }
     }
 
     /// Asks it to end; figures up to then are kept.
-    pub fn stop(&self) {}
+    pub fn stop(&self) {
+        self.control.stop.store(true, Ordering::SeqCst);
+        if let Some(current) = &*lock(&self.control.load) {
+            current.load.stop();
+        }
+    }
 
     /// Whether it is over; waits at most `timeout` for that.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
-        let _ = timeout;
+        let deadline = Instant::now().checked_add(timeout);
+        let mut outcome = lock(&self.control.outcome);
+        while outcome.is_none() {
+            let left = match deadline {
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+                None => Duration::from_secs(3600),
+            };
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.control.over.wait_timeout(outcome, left);
+            outcome = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
         true
     }
 
     /// Waits for the end and gives the figures; may be called again.
     ///
     /// # Errors
-    /// When a worker broke down.
+    /// When the load could not be set up after all, or a worker broke down.
     pub fn finish(&self) -> Result<RunFigures, EngineError> {
-        Err(EngineError::System {
-            what: "engine".into(),
-            why: "not built yet".into(),
-        })
+        while !self.wait(Duration::from_secs(3600)) {}
+        if let Some(coordinator) = lock(&self.coordinator).take() {
+            // It has nothing left to do.
+            drop(coordinator.join());
+        }
+        match &*lock(&self.control.outcome) {
+            Some(outcome) => outcome.clone(),
+            None => Err(lost()),
+        }
     }
+
+    fn is_over(&self) -> bool {
+        lock(&self.control.outcome).is_some()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(coordinator) = lock(&self.coordinator).take() {
+            drop(coordinator.join());
+        }
+    }
+}
+
+/// Tells waiters that the run is over, whatever ended the coordinator.
+struct Announce<'a>(&'a Control);
+
+impl Drop for Announce<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.outcome).get_or_insert_with(|| Err(lost()));
+        self.0.over.notify_all();
+    }
+}
+
+fn lost() -> EngineError {
+    EngineError::System {
+        what: "the run broke down".to_owned(),
+        why: "its coordinator ended without figures; this is a defect of spindle, please report it"
+            .to_owned(),
+    }
+}
+
+impl Control {
+    /// Chooses back ends and runs the load.
+    fn conduct(&self, mut plan: Plan) -> Result<RunFigures, EngineError> {
+        let choices = self.choose(&plan);
+        plan.backends = choices.iter().map(|choice| choice.backend).collect();
+        let (load, sources) = Load::new(plan)?;
+        self.hold(&load, false);
+        let mut figures = load.execute(sources)?;
+        let generator = &mut figures.generator;
+        generator.reason = self.reason(&choices);
+        generator.ceiling_iops = ceiling(&choices);
+        generator.calibration = self.calibration(&choices);
+        Ok(figures)
+    }
+
+    fn choose(&self, plan: &Plan) -> Vec<Choice> {
+        let mut known: Vec<(OpenFile, &Stream, Choice)> = Vec::new();
+        let mut choices = Vec::new();
+        for (index, target) in plan.targets.iter().enumerate() {
+            let stream = &self.workload.streams[index];
+            let choice = match target {
+                Target::Null { .. } => Choice {
+                    backend: BackendKind::Null,
+                    reason: "the null target needs no system call".to_owned(),
+                    rates: Vec::new(),
+                },
+                Target::File(open) => {
+                    let same = known.iter().find(|(other, earlier, _)| {
+                        other.same_target(open) && same_load(earlier, stream)
+                    });
+                    match same {
+                        Some((_, _, choice)) => choice.clone(),
+                        None => {
+                            let hold = |load: &Arc<Load>| self.hold(load, true);
+                            let choice = calibrate::choose(
+                                &self.workload,
+                                index,
+                                open,
+                                &plan.options,
+                                &hold,
+                            );
+                            known.push((*open, stream, choice.clone()));
+                            choice
+                        }
+                    }
+                }
+            };
+            choices.push(choice);
+        }
+        choices
+    }
+
+    /// Makes the load the one that is shown and stopped.
+    fn hold(&self, load: &Arc<Load>, is_trial: bool) {
+        *lock(&self.load) = Some(Current {
+            load: Arc::clone(load),
+            is_trial,
+        });
+        // A stop that came before goes for this one too; one that comes later finds it.
+        if self.stop.load(Ordering::SeqCst) {
+            load.stop();
+        }
+    }
+
+    fn no_counts(&self) -> Vec<StreamProgress> {
+        let streams = self.workload.streams.iter();
+        streams
+            .map(|stream| StreamProgress {
+                name: stream.name.clone(),
+                ..StreamProgress::default()
+            })
+            .collect()
+    }
+
+    fn reason(&self, choices: &[Choice]) -> String {
+        match choices {
+            [first, rest @ ..] if rest.iter().all(|choice| choice.reason == first.reason) => {
+                first.reason.clone()
+            }
+            _ => {
+                let named = self.workload.streams.iter().zip(choices);
+                let reasons: Vec<_> = named
+                    .map(|(stream, choice)| format!("{}: {}", stream.name, choice.reason))
+                    .collect();
+                reasons.join("; ")
+            }
+        }
+    }
+
+    fn calibration(&self, choices: &[Choice]) -> Vec<(String, f64)> {
+        let named = self.workload.streams.iter().zip(choices);
+        let mut calibration: Vec<(String, f64)> = named
+            .flat_map(|(stream, choice)| {
+                choice.rates.iter().map(|(backend, rate)| {
+                    let name = if choices.len() == 1 {
+                        backend.name().to_owned()
+                    } else {
+                        format!("{}: {}", stream.name, backend.name())
+                    };
+                    (name, *rate)
+                })
+            })
+            .collect();
+        calibration.dedup();
+        calibration
+    }
+}
+
+/// What the streams could reach together, if each was tried.
+fn ceiling(choices: &[Choice]) -> Option<f64> {
+    choices.iter().map(Choice::ceiling).sum()
+}
+
+/// Whether a trial of one tells about the other.
+fn same_load(a: &Stream, b: &Stream) -> bool {
+    (a.workers, a.depth, &a.size, a.mix) == (b.workers, b.depth, &b.size, b.mix)
+        && a.region == b.region
+}
+
+fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenFile, EngineError> {
+    let refuse = |why: &str| {
+        Err(EngineError::Workload {
+            stream: stream.name.clone(),
+            why: why.to_owned(),
+        })
+    };
+    let open = OpenFile::inspect(file).map_err(|error| {
+        EngineError::system(
+            format!("stream {:?}: cannot use the file", stream.name),
+            &error,
+        )
+    })?;
+    if !file.memory_align.is_power_of_two() {
+        return refuse("the memory alignment of the target is not a power of two");
+    }
+    let kinds = kinds_of(stream);
+    if kinds[0] && !open.can_read {
+        return refuse("it reads, but the target is open for writing only");
+    }
+    if kinds[1..].contains(&true) && !open.can_write {
+        return refuse("it writes, but the target is open for reading only");
+    }
+    if options.iopoll && !open.is_direct {
+        return refuse(
+            "polled completions need direct I/O; set `direct = true` or leave out `iopoll`",
+        );
+    }
+    if options.iopoll && (stream.mix.trim > 0.0 || stream.mix.zero > 0.0) {
+        return refuse("trims and zeroing cannot be polled for; leave out `iopoll`");
+    }
+    if (options.iopoll || options.sqpoll) && options.engine == EngineChoice::Pread {
+        return refuse("polling needs io_uring; use `--engine io_uring`");
+    }
+    Ok(open)
+}
+
+/// CPUs and priorities are tried on a thread of their own, so that a refusal is told at once.
+fn check_threads(workload: &Workload, options: &Options) -> Result<(), EngineError> {
+    let trial = std::thread::scope(|scope| {
+        let trial = Builder::new().spawn_scoped(scope, || {
+            for &cpu in &options.cpus {
+                thread::pin(cpu).map_err(|error| EngineError::Cpu {
+                    cpu,
+                    why: error.to_string(),
+                })?;
+            }
+            for stream in &workload.streams {
+                let Some(priority) = stream.priority else {
+                    continue;
+                };
+                thread::set_priority(priority).map_err(|error| EngineError::Priority {
+                    stream: stream.name.clone(),
+                    class: thread::class_name(priority.class),
+                    level: priority.level,
+                    why: error.to_string(),
+                })?;
+            }
+            Ok(())
+        });
+        trial.map(|handle| handle.join().unwrap_or_else(|_| Err(lost())))
+    });
+    trial.unwrap_or_else(|error| Err(EngineError::system("cannot start a thread", &error)))
 }

@@ -1,0 +1,44 @@
+//! What a back end must do: take calls of slots, hand them to the kernel together, give their results.
+
+use spindle_measure::OpKind;
+
+/// One call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) kind: OpKind,
+    /// First byte of the request on the target.
+    pub(crate) offset: u64,
+    /// Length of the request, bytes.
+    pub(crate) len: u32,
+    /// Bytes of it that earlier calls moved.
+    pub(crate) done: u32,
+}
+
+/// How long to wait for completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    No,
+    /// Until there is one.
+    One,
+    /// Until there is one, but not beyond this time, ns.
+    Until(u64),
+}
+
+/// errno.
+pub(crate) type Errno = i32;
+
+/// Makes the system calls of one worker.
+pub(crate) trait Backend {
+    /// Takes a call of a slot, which has none outstanding.
+    fn push(&mut self, slot: u32, call: &Call);
+
+    /// Hands over everything taken, and waits. May return without a completion.
+    fn enter(&mut self, wait: Wait) -> Result<(), Errno>;
+
+    /// Gives each completion once: slot and result (bytes moved, or minus errno).
+    fn reap(&mut self, each: impl FnMut(u32, i32));
+
+    /// Leaves outstanding requests to the kernel, together with the memory they use.
+    fn abandon(self);
+}

@@ -1,0 +1,154 @@
+//! pread/pwrite: one call at a time, so one thread for each outstanding request.
+#![allow(unsafe_code)]
+
+use std::os::fd::RawFd;
+
+use spindle_measure::OpKind;
+
+use crate::backend::{Backend, Call, Errno, Wait};
+use crate::buffers::Buffers;
+
+/// `_IO(0x12, 119)` and `_IO(0x12, 127)` of linux/fs.h.
+const BLKDISCARD: libc::Ioctl = 0x1277;
+const BLKZEROOUT: libc::Ioctl = 0x127f;
+
+/// The back end of one slot.
+#[derive(Debug)]
+pub(crate) struct Blocking {
+    fd: RawFd,
+    is_device: bool,
+    buffers: Buffers,
+    asked: Option<(u32, Call)>,
+    result: Option<(u32, i32)>,
+}
+
+impl Blocking {
+    pub(crate) fn new(fd: RawFd, is_device: bool, buffers: Buffers) -> Blocking {
+        Blocking {
+            fd,
+            is_device,
+            buffers,
+            asked: None,
+            result: None,
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, call: &Call) -> i32 {
+        let done = call.done as usize;
+        let rest = call.len as usize - done;
+        let offset = call.offset + u64::from(call.done);
+        let moved = match call.kind {
+            OpKind::Read => {
+                let place = self.buffers.read_place(0);
+                // SAFETY: the slot's place holds `len` bytes and no other call uses it.
+                unsafe {
+                    libc::pread64(
+                        self.fd,
+                        place.address.add(done).cast(),
+                        rest,
+                        offset as libc::off64_t,
+                    )
+                }
+            }
+            OpKind::Write => {
+                let place = self
+                    .buffers
+                    .write_place(0, call.len as usize, call.done == 0);
+                // SAFETY: as for reading.
+                unsafe {
+                    libc::pwrite64(
+                        self.fd,
+                        place.address.add(done).cast(),
+                        rest,
+                        offset as libc::off64_t,
+                    )
+                }
+            }
+            OpKind::Trim => trim(self.fd, self.is_device, offset, rest as u64) as isize,
+            OpKind::Zero => zero(self.fd, self.is_device, offset, rest as u64) as isize,
+            // SAFETY: no pointer is passed.
+            OpKind::Fsync => unsafe { libc::fsync(self.fd) as isize },
+        };
+        if moved < 0 {
+            -last_errno()
+        } else {
+            moved as i32
+        }
+    }
+}
+
+impl Backend for Blocking {
+    #[inline(always)]
+    fn push(&mut self, slot: u32, call: &Call) {
+        self.asked = Some((slot, *call));
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, _wait: Wait) -> Result<(), Errno> {
+        if let Some((slot, call)) = self.asked.take() {
+            self.result = Some((slot, self.call(&call)));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
+        if let Some((slot, result)) = self.result.take() {
+            each(slot, result);
+        }
+    }
+
+    fn abandon(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// Discards: BLKDISCARD on a device, a hole in a file.
+fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> i32 {
+    if is_device {
+        range_ioctl(fd, BLKDISCARD, offset, len)
+    } else {
+        allocate(fd, PUNCH, offset, len)
+    }
+}
+
+/// Zeroes: BLKZEROOUT on a device, FALLOC_FL_ZERO_RANGE in a file.
+fn zero(fd: RawFd, is_device: bool, offset: u64, len: u64) -> i32 {
+    if is_device {
+        range_ioctl(fd, BLKZEROOUT, offset, len)
+    } else {
+        allocate(fd, ZERO, offset, len)
+    }
+}
+
+/// Mode of `fallocate(2)` that makes a hole.
+pub(crate) const PUNCH: libc::c_int = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+/// Mode of `fallocate(2)` that zeroes.
+pub(crate) const ZERO: libc::c_int = libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE;
+
+fn range_ioctl(fd: RawFd, request: libc::Ioctl, offset: u64, len: u64) -> i32 {
+    let range = [offset, len];
+    // SAFETY: both requests read two 64-bit words (block/ioctl.c).
+    unsafe { libc::ioctl(fd, request, range.as_ptr()) }
+}
+
+fn allocate(fd: RawFd, mode: libc::c_int, offset: u64, len: u64) -> i32 {
+    // SAFETY: no pointer is passed.
+    unsafe { libc::fallocate64(fd, mode, offset as libc::off64_t, len as libc::off64_t) }
+}
+
+/// fdatasync; 0 or minus errno.
+pub(crate) fn data_sync(fd: RawFd) -> i32 {
+    // SAFETY: no pointer is passed.
+    match unsafe { libc::fdatasync(fd) } {
+        0 => 0,
+        _ => -last_errno(),
+    }
+}
+
+fn last_errno() -> Errno {
+    std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(libc::EIO)
+}

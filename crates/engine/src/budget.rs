@@ -1,0 +1,112 @@
+//! A number of requests or bytes that several workers use up together, exactly.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+/// What is left for everyone.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: AtomicI64,
+    /// Workers that draw from it: the chunk shrinks with what is left, so that all end together.
+    workers: i64,
+    largest_chunk: i64,
+}
+
+/// One worker's part: taken in chunks, so that workers rarely meet at the shared counter.
+#[derive(Debug, Default)]
+pub(crate) struct Share {
+    held: i64,
+}
+
+impl Budget {
+    pub(crate) fn new(total: u64, workers: u32, largest_chunk: u64) -> Budget {
+        Budget {
+            left: AtomicI64::new(i64::try_from(total).unwrap_or(i64::MAX)),
+            workers: i64::from(workers.max(1)),
+            largest_chunk: largest_chunk as i64,
+        }
+    }
+
+    /// Whether nothing is left to take (workers may still hold parts).
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left.load(Relaxed) <= 0
+    }
+}
+
+impl Share {
+    /// Takes `cost`; false if nothing at all is left. The last taker may get more than was left: the last
+    /// request of a byte count is issued whole.
+    #[inline]
+    pub(crate) fn take(&mut self, budget: &Budget, cost: i64) -> bool {
+        if self.held < cost {
+            let chunk =
+                (budget.left.load(Relaxed) / (budget.workers * 8)).min(budget.largest_chunk);
+            let wanted = chunk.max(cost - self.held);
+            let before = budget.left.fetch_sub(wanted, Relaxed);
+            let granted = before.clamp(0, wanted);
+            if granted < wanted {
+                // Nobody may see less than nothing: a later taker would pay for it.
+                budget.left.fetch_add(wanted - granted, Relaxed);
+            }
+            self.held += granted;
+            if self.held <= 0 {
+                return false;
+            }
+        }
+        self.held -= cost;
+        true
+    }
+
+    /// Pays for a request that was issued before counting began but completed after.
+    #[inline]
+    pub(crate) fn charge(&mut self, budget: &Budget, cost: i64) {
+        if !self.take(budget, cost) {
+            self.held -= cost;
+        }
+    }
+
+    /// Whether this worker can take nothing any more.
+    pub(crate) fn is_spent(&self, budget: &Budget) -> bool {
+        self.held <= 0 && budget.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_workers_take_exactly_what_there_is() {
+        let budget = Budget::new(100_003, 8, 64);
+        let taken: u64 = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..8)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut share = Share::default();
+                        let mut taken = 0;
+                        while share.take(&budget, 1) {
+                            taken += 1;
+                        }
+                        taken
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("worker"))
+                .sum()
+        });
+        assert_eq!(taken, 100_003);
+    }
+
+    #[test]
+    fn the_last_request_of_a_byte_count_is_whole() {
+        let budget = Budget::new(10_000, 1, 0);
+        let mut share = Share::default();
+        let mut requests = 0;
+        while share.take(&budget, 4096) {
+            requests += 1;
+        }
+        assert_eq!(requests, 3);
+        assert!(share.is_spent(&budget));
+    }
+}

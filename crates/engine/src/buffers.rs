@@ -1,0 +1,373 @@
+//! The memory that requests read into and write from: one mapping a worker, aligned, resident before the
+//! first request, on huge pages when large.
+//!
+//! Every slot has a place to read into, and a place to write from that is several requests long and filled
+//! with random (or zero, or compressible) data once, before the run. A write takes the next part of it, and
+//! a fresh random word is put at the start of each 4 KiB: no two blocks written are equal, so a target that
+//! finds duplicates finds none, and what a compressor sees repeats only after the slot's whole place (1 MiB, less
+//! only where more than 64 slots share the 64 MiB a worker may take). So a write costs one store for 4 KiB, not
+//! the filling of 4 KiB.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use spindle_workload::ContentFiller;
+
+/// Unit of content, bytes; the same as in `workload::content`.
+const UNIT: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;
+/// Wanted length of a slot's place to write from, bytes.
+const WRITE_PLACE: usize = 1 << 20;
+/// Bound of all of them together unless the requests themselves need more, bytes.
+const WRITE_POOL: usize = 64 << 20;
+/// The kernel takes at most 1 GiB a registered buffer (io_uring/rsrc.c, io_buffer_validate).
+const REGISTER_MAX: usize = 1 << 30;
+
+/// What the memory is for.
+#[derive(Debug, Clone)]
+pub(crate) struct BufferNeed {
+    /// Slots.
+    pub(crate) depth: usize,
+    /// Largest request, bytes.
+    pub(crate) max_len: usize,
+    /// Alignment, bytes.
+    pub(crate) align: usize,
+    /// Whether anything is read.
+    pub(crate) reads: bool,
+    /// Whether anything is written.
+    pub(crate) writes: bool,
+    /// Whether what is written is zero bytes: then it needs no stamps.
+    pub(crate) zeroes: bool,
+    /// Seed of the stamps; different for every worker.
+    pub(crate) stamp_seed: u64,
+}
+
+/// The memory of one worker.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    map: Mapping,
+    slots: Vec<SlotMemory>,
+    /// Length of a slot's place to write from, bytes.
+    write_place: usize,
+    stamps: Option<Stamps>,
+    /// Areas as (start, length) for registration.
+    areas: Vec<(usize, usize)>,
+}
+
+/// Where the memory of a slot lies.
+#[derive(Debug, Clone, Copy)]
+struct SlotMemory {
+    read: usize,
+    read_area: u16,
+    write: usize,
+    write_area: u16,
+    /// Offset of the current write within the slot's place.
+    cursor: usize,
+    /// Offset of the next one.
+    next: usize,
+}
+
+/// An address and the number of the registered buffer it lies in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) address: *mut u8,
+    pub(crate) area: u16,
+}
+
+impl Buffers {
+    /// Maps and fills the memory.
+    pub(crate) fn new(need: &BufferNeed, filler: &mut ContentFiller) -> io::Result<Buffers> {
+        let align = need.align.max(UNIT);
+        let stride = need.max_len.max(1).next_multiple_of(align);
+        let read_place = if need.reads { stride } else { 0 };
+        let write_place = if need.writes {
+            let fair = WRITE_PLACE.min(WRITE_POOL / need.depth.max(1));
+            stride.max(fair / stride * stride)
+        } else {
+            0
+        };
+        let overflow = || io::Error::from_raw_os_error(libc::ENOMEM);
+        let total = need
+            .depth
+            .checked_mul(read_place + write_place)
+            .ok_or_else(overflow)?;
+        let mut map = Mapping::new(total, align)?;
+        let mut areas = Vec::new();
+        let mut slots = vec![
+            SlotMemory {
+                read: 0,
+                read_area: 0,
+                write: 0,
+                write_area: 0,
+                cursor: 0,
+                next: 0,
+            };
+            need.depth
+        ];
+        let reads = lay(&mut areas, 0, read_place, need.depth);
+        let writes = lay(&mut areas, read_place * need.depth, write_place, need.depth);
+        for (slot, (read, write)) in slots.iter_mut().zip(reads.into_iter().zip(writes)) {
+            (slot.read, slot.read_area) = read;
+            (slot.write, slot.write_area) = write;
+        }
+        let (read, write) = map.bytes().split_at_mut(read_place * need.depth);
+        // Touched now, so that no page fault falls into the measurement.
+        read.fill(0);
+        filler.fill(write);
+        let stamps = (need.writes && !need.zeroes).then_some(Stamps {
+            counter: need.stamp_seed,
+        });
+        Ok(Buffers {
+            map,
+            slots,
+            write_place,
+            stamps,
+            areas,
+        })
+    }
+
+    /// Where slot `slot` reads to.
+    #[inline(always)]
+    pub(crate) fn read_place(&self, slot: usize) -> Place {
+        let memory = &self.slots[slot];
+        Place {
+            address: self.map.at(memory.read),
+            area: memory.read_area,
+        }
+    }
+
+    /// Where slot `slot` writes `len` bytes from; `fresh` takes the next part and stamps it, otherwise it is
+    /// the same as last time (the rest of a short write).
+    #[inline]
+    pub(crate) fn write_place(&mut self, slot: usize, len: usize, fresh: bool) -> Place {
+        let memory = &mut self.slots[slot];
+        if fresh {
+            let step = len.next_multiple_of(UNIT);
+            let start = if memory.next + len > self.write_place {
+                0
+            } else {
+                memory.next
+            };
+            memory.cursor = start;
+            memory.next = start + step;
+            if let Some(stamps) = &mut self.stamps {
+                let first = memory.write + start;
+                self.map.stamp(first, len, stamps);
+            }
+        }
+        Place {
+            address: self.map.at(memory.write + memory.cursor),
+            area: memory.write_area,
+        }
+    }
+
+    /// What to register with a ring, in order of the area numbers.
+    pub(crate) fn areas(&self) -> Vec<libc::iovec> {
+        let vector = |&(start, length): &(usize, usize)| libc::iovec {
+            iov_base: self.map.at(start).cast(),
+            iov_len: length,
+        };
+        self.areas.iter().map(vector).collect()
+    }
+}
+
+/// Lays `count` places of `size` bytes from `start` on, so that none crosses a registered buffer's end.
+fn lay(
+    areas: &mut Vec<(usize, usize)>,
+    start: usize,
+    size: usize,
+    count: usize,
+) -> Vec<(usize, u16)> {
+    if size == 0 {
+        return vec![(0, 0); count];
+    }
+    let per_area = (REGISTER_MAX / size).max(1);
+    let base = areas.len();
+    let mut places = Vec::with_capacity(count);
+    for index in 0..count {
+        let place = start + index * size;
+        if index % per_area == 0 {
+            areas.push((place, size * per_area.min(count - index)));
+        }
+        places.push((place, (base + index / per_area) as u16));
+    }
+    places
+}
+
+/// Random words, one for each 4 KiB written: splitmix64 over a counter, so none repeats within 2^64.
+#[derive(Debug)]
+struct Stamps {
+    counter: u64,
+}
+
+impl Stamps {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        self.counter = self.counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.counter ^ (self.counter >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// An anonymous mapping.
+#[derive(Debug)]
+struct Mapping {
+    base: *mut u8,
+    mapped: usize,
+    /// First aligned byte, counted from `base`.
+    skip: usize,
+    length: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone; moving the value to another thread moves the right to
+// use it.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn new(length: usize, align: usize) -> io::Result<Mapping> {
+        let huge = length >= HUGE_PAGE;
+        let align = if huge { align.max(HUGE_PAGE) } else { align };
+        let mapped = length
+            .max(1)
+            .checked_add(align)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                mapped,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        if huge {
+            // SAFETY: advice on our own mapping; a refusal changes nothing.
+            unsafe { libc::madvise(base, mapped, libc::MADV_HUGEPAGE) };
+        }
+        let base = base.cast::<u8>();
+        let skip = base.addr().next_multiple_of(align) - base.addr();
+        Ok(Mapping {
+            base,
+            mapped,
+            skip,
+            length,
+        })
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `skip + length` lies within the mapping, which is readable and writable, and no request
+        // is outstanding yet (the only caller is the constructor of `Buffers`).
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(self.skip), self.length) }
+    }
+
+    #[inline(always)]
+    fn at(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset <= self.length);
+        // SAFETY: places are laid out within the mapping (`lay`), so the sum stays inside it.
+        unsafe { self.base.add(self.skip + offset) }
+    }
+
+    /// Puts a word at the start of each unit of `offset..offset + len`.
+    #[inline]
+    fn stamp(&mut self, offset: usize, len: usize, stamps: &mut Stamps) {
+        let mut at = offset;
+        while at + 8 <= offset + len {
+            let word = stamps.next();
+            // SAFETY: `at + 8` lies within the slot's place; the kernel does not hold it, as the slot's
+            // last request is done.
+            unsafe { self.at(at).cast::<u64>().write_unaligned(word) };
+            at += UNIT;
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, used by no one else: a worker that leaves requests behind in the kernel
+        // forgets its buffers instead of dropping them.
+        unsafe { libc::munmap(self.base.cast(), self.mapped) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spindle_workload::Content;
+    use std::collections::HashSet;
+
+    fn buffers(depth: usize, max_len: usize, content: Content) -> Buffers {
+        let need = BufferNeed {
+            depth,
+            max_len,
+            align: 512,
+            reads: true,
+            writes: true,
+            zeroes: content == Content::Zero,
+            stamp_seed: 7,
+        };
+        Buffers::new(&need, &mut ContentFiller::new(content, 0, 0, 1)).expect("memory")
+    }
+
+    fn written(buffers: &mut Buffers, slot: usize, len: usize) -> Vec<u8> {
+        let place = buffers.write_place(slot, len, true);
+        // SAFETY: the place is `len` bytes long and nobody writes to it now.
+        unsafe { std::slice::from_raw_parts(place.address, len) }.to_vec()
+    }
+
+    #[test]
+    fn no_block_is_written_twice() {
+        let mut buffers = buffers(2, 8192, Content::Random);
+        let mut seen = HashSet::new();
+        for round in 0..2000 {
+            for block in written(&mut buffers, round % 2, 8192).chunks(4096) {
+                assert!(seen.insert(block.to_vec()));
+            }
+        }
+    }
+
+    #[test]
+    fn neighbouring_writes_share_no_long_part() {
+        let mut buffers = buffers(1, 4096, Content::Random);
+        let mut seen = HashSet::new();
+        for _ in 0..256 {
+            for word in written(&mut buffers, 0, 4096).chunks(64) {
+                assert!(seen.insert(word.to_vec()), "repeats within 1 MiB");
+            }
+        }
+    }
+
+    #[test]
+    fn zero_content_stays_zero() {
+        let mut buffers = buffers(1, 4096, Content::Zero);
+        for _ in 0..1000 {
+            assert!(written(&mut buffers, 0, 4096).iter().all(|&byte| byte == 0));
+        }
+    }
+
+    #[test]
+    fn places_of_slots_do_not_overlap_and_are_aligned() {
+        let mut buffers = buffers(64, 5000, Content::Random);
+        let mut starts = Vec::new();
+        for slot in 0..64 {
+            starts.push(buffers.read_place(slot).address.addr());
+            starts.push(buffers.write_place(slot, 5000, true).address.addr());
+        }
+        starts.sort_unstable();
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= 5000));
+        assert!(starts.iter().all(|start| start % 4096 == 0));
+    }
+
+    #[test]
+    fn the_rest_of_a_short_write_comes_from_the_same_place() {
+        let mut buffers = buffers(1, 4096, Content::Random);
+        let first = buffers.write_place(0, 4096, true);
+        let again = buffers.write_place(0, 4096, false);
+        assert_eq!(first.address, again.address);
+    }
+}

@@ -1,0 +1,97 @@
+//! Makes the figures of a run from what its workers left.
+#![allow(unsafe_code)]
+
+use spindle_measure::{
+    CpuFigures, EndedBy, GeneratorFigures, MergeError, OpKind, Plan, RunFacts, RunFigures,
+    StreamRecord, StreamRecorder,
+};
+
+use crate::load::Load;
+use crate::options::Timestamps;
+
+/// The figures; every worker has had its last word.
+pub(crate) fn collect(load: &Load, helpers_ns: u64) -> Result<RunFigures, MergeError> {
+    let workload = &load.plan.workload;
+    let mut records: Vec<Option<StreamRecord>> = workload.streams.iter().map(|_| None).collect();
+    let mut lags = vec![0; workload.streams.len()];
+    let mut cpu = CpuFigures::default();
+    let mut busiest: f64 = 0.0;
+    let mut features = std::collections::BTreeSet::new();
+    let mut elapsed_ns = 0;
+    for seat in &load.seats {
+        // SAFETY: the run is over: `Load::supervise` has seen every status as other than `Running`.
+        let core = unsafe { seat.cell.final_core() };
+        let recorder = std::mem::replace(&mut core.recorder, StreamRecorder::new(&NOTHING));
+        let record = recorder.finish(core.ended_at);
+        let measured_ns = record.measured_ns();
+        elapsed_ns = elapsed_ns.max(core.ended_at);
+        if measured_ns > 0 {
+            let counted_from = seat.orders.ramp_end.max(seat.orders.first);
+            elapsed_ns = elapsed_ns.max(counted_from + measured_ns);
+        }
+        match &mut records[seat.stream] {
+            Some(sum) => sum.merge(record)?,
+            empty => *empty = Some(record),
+        }
+        lags[seat.stream] = core.unissued_lag.max(lags[seat.stream]);
+        features.append(&mut core.features.drain(..).collect());
+        cpu.user_ns += core.usage.user_ns;
+        cpu.system_ns += core.usage.system_ns;
+        cpu.voluntary_switches += core.usage.voluntary;
+        cpu.involuntary_switches += core.usage.involuntary;
+        if measured_ns > 0 {
+            let share = core.usage.cpu_ns() as f64 / measured_ns as f64;
+            busiest = busiest.max(share.min(1.0));
+        }
+    }
+    cpu.system_ns += helpers_ns;
+    features.extend(load.features());
+    let named = workload.streams.iter().zip(records);
+    let streams = named
+        .filter_map(|(stream, record)| Some((stream.name.clone(), record?)))
+        .collect();
+    let facts = RunFacts {
+        elapsed_ns,
+        ended_by: ended_by(load),
+        cpu,
+        generator: GeneratorFigures {
+            engine: load.engine(),
+            timestamps: match load.plan.options.timestamps {
+                Timestamps::Request => "request",
+                Timestamps::Batch => "batch",
+            }
+            .to_owned(),
+            features: features.into_iter().collect(),
+            busiest_worker: busiest,
+            ..GeneratorFigures::default()
+        },
+    };
+    let mut figures = RunFigures::new(streams, facts)?;
+    for (stream, lag) in figures.streams.iter_mut().zip(lags) {
+        stream.max_lag_ns = stream.max_lag_ns.max(lag);
+    }
+    Ok(figures)
+}
+
+/// What takes a recorder's place when it has been read.
+const NOTHING: Plan<'static> = Plan {
+    kinds: &[] as &[OpKind],
+    service: false,
+    ramp_ns: 0,
+    start_ns: 0,
+    interval_ns: 1,
+    expected_ns: Some(0),
+    max_intervals: 2,
+};
+
+/// The run's own reason; otherwise that of the last stream, which for most is that its time was over.
+fn ended_by(load: &Load) -> EndedBy {
+    load.shared.ended().unwrap_or_else(|| {
+        let streams = load.shared.streams.iter().rev();
+        let reasons: Vec<_> = streams.filter_map(|stream| stream.ended()).collect();
+        match reasons.first() {
+            Some(reason) if reasons.len() == load.shared.streams.len() => reason.clone(),
+            _ => EndedBy::Time,
+        }
+    })
+}

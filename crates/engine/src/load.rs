@@ -1,0 +1,704 @@
+//! One load from its plan to its figures: worker threads, their start together, their supervision.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use spindle_measure::{EndedBy, OpKind, Plan as Recording, RunFigures, StreamRecorder};
+use spindle_workload::{
+    Arrival, Arrivals, Content, ContentFiller, RequestStream, Stream, Thinker, Workload,
+};
+
+use crate::backend::Backend;
+use crate::blocking::Blocking;
+use crate::buffers::{BufferNeed, Buffers};
+use crate::clock::Clock;
+use crate::feed::{Feed, Source};
+use crate::figures;
+use crate::helpers::Helpers;
+use crate::null::Null;
+use crate::options::Timestamps;
+use crate::progress::{Phase, Progress, StreamProgress};
+use crate::ring::{Ring, RingNeed};
+use crate::shared::{Shared, Status, WorkerCell, lock};
+use crate::slots::Core;
+use crate::steady::Watch;
+use crate::target::Target;
+use crate::thread;
+use crate::worker::{Orders, Worker};
+use crate::{EngineError, Options};
+
+/// Which back end makes the calls of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BackendKind {
+    Ring,
+    Blocking,
+    Null,
+}
+
+impl BackendKind {
+    /// Name in figures.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            BackendKind::Ring => "io_uring",
+            BackendKind::Blocking => "pread",
+            BackendKind::Null => "null",
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) workload: Workload,
+    /// One for each stream.
+    pub(crate) targets: Vec<Target>,
+    /// One for each stream.
+    pub(crate) backends: Vec<BackendKind>,
+    pub(crate) options: Options,
+}
+
+/// A load that is on.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) plan: Plan,
+    pub(crate) shared: Shared,
+    pub(crate) seats: Vec<Seat>,
+    /// Reads 0 at the start of the run; set at the start.
+    clock: OnceLock<Clock>,
+    over: Mutex<bool>,
+    panic: Mutex<Option<String>>,
+    worker_done: Condvar,
+}
+
+/// The place of one thread.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) stream: usize,
+    pub(crate) worker: u32,
+    depth: u32,
+    pub(crate) orders: Orders,
+    pub(crate) cell: WorkerCell,
+}
+
+/// How long the coordinator sleeps when nothing wakes it.
+const LOOK: Duration = Duration::from_millis(50);
+const SECOND_NS: u64 = 1_000_000_000;
+/// Time between all workers being ready and the first request, ns.
+const TAKE_OFF_NS: u64 = 200_000;
+/// How long a worker has to give up by itself before its figures are taken from it, ns.
+const GIVE_UP_NS: u64 = 300_000_000;
+
+impl Load {
+    /// Draws up everything that can be refused.
+    pub(crate) fn new(plan: Plan) -> Result<(Arc<Load>, Vec<Source>), EngineError> {
+        let mut seats = Vec::new();
+        let mut sources = Vec::new();
+        let mut threads = Vec::new();
+        let all_threads: u64 = plan
+            .workload
+            .streams
+            .iter()
+            .zip(&plan.backends)
+            .map(|(stream, &backend)| u64::from(threads_of(stream, backend)))
+            .sum();
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        for (index, stream) in plan.workload.streams.iter().enumerate() {
+            let backend = plan.backends[index];
+            threads.push(threads_of(stream, backend));
+            for worker in 0..stream.workers {
+                let feed = feed(&plan, index, worker)?;
+                let orders = orders(&plan, index, all_threads <= cpus);
+                let shared =
+                    (backend == BackendKind::Blocking && stream.depth > 1).then_some(stream.depth);
+                let mut seat = |depth| {
+                    seats.push(Seat {
+                        stream: index,
+                        worker,
+                        depth,
+                        orders,
+                        cell: WorkerCell::new(core(&plan, index, worker, depth)),
+                    });
+                };
+                match shared {
+                    None => {
+                        seat(stream.depth.max(1));
+                        sources.push(Source::Own(Box::new(feed)));
+                    }
+                    Some(depth) => {
+                        let feed = Arc::new(Mutex::new(feed));
+                        for _ in 0..depth {
+                            seat(1);
+                            sources.push(Source::Shared(Arc::clone(&feed)));
+                        }
+                    }
+                }
+            }
+        }
+        let shared = Shared::new(&plan.workload, &threads);
+        let load = Load {
+            plan,
+            shared,
+            seats,
+            clock: OnceLock::new(),
+            over: Mutex::new(false),
+            panic: Mutex::new(None),
+            worker_done: Condvar::new(),
+        };
+        Ok((Arc::new(load), sources))
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn execute(
+        self: &Arc<Self>,
+        sources: Vec<Source>,
+    ) -> Result<RunFigures, EngineError> {
+        let answer = self.run_workers(sources);
+        *lock(&self.over) = true;
+        answer
+    }
+
+    fn run_workers(self: &Arc<Self>, sources: Vec<Source>) -> Result<RunFigures, EngineError> {
+        let (ready, readiness) = channel();
+        let mut handles = Vec::with_capacity(self.seats.len());
+        for (index, source) in sources.into_iter().enumerate() {
+            match self.spawn(index, source, ready.clone()) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    self.shared.call_off();
+                    handles.into_iter().for_each(|handle| drop(handle.join()));
+                    let what = format!(
+                        "cannot start thread {} of {} (use fewer workers or less depth, or `--engine io_uring`)",
+                        index + 1,
+                        self.seats.len()
+                    );
+                    return Err(EngineError::system(what, &error));
+                }
+            }
+        }
+        drop(ready);
+        for _ in 0..self.seats.len() {
+            // A worker that broke down before it was ready has dropped its end of the channel.
+            match readiness.recv() {
+                Ok(Ok(())) => {}
+                Ok(Err(why)) => {
+                    self.shared.call_off();
+                    handles.into_iter().for_each(|handle| drop(handle.join()));
+                    return Err(why);
+                }
+                Err(_) => break,
+            }
+        }
+        let clock = Clock::get();
+        let clock = clock.from_start(clock.now() + TAKE_OFF_NS);
+        // Only set here.
+        let _ = self.clock.set(clock);
+        self.shared.open(clock);
+        let helpers = self.supervise(clock);
+        self.join(handles);
+        if let Some(error) = self.breakdown() {
+            return Err(error);
+        }
+        figures::collect(self, helpers.used_ns()).map_err(|error| EngineError::System {
+            what: "cannot add up what the workers counted".to_owned(),
+            why: error.to_string(),
+        })
+    }
+
+    fn spawn(
+        self: &Arc<Self>,
+        index: usize,
+        source: Source,
+        ready: Sender<Result<(), EngineError>>,
+    ) -> io::Result<JoinHandle<()>> {
+        let load = Arc::clone(self);
+        Builder::new()
+            .name(format!("spindle-io-{index}"))
+            .stack_size(256 << 10)
+            .spawn(move || {
+                let seat = &load.seats[index];
+                let word = catch_unwind(AssertUnwindSafe(|| load.man(index, source, &ready)));
+                match word {
+                    Ok(true) => seat.cell.finish(Status::Done),
+                    // Taken away: the last word is spoken.
+                    Ok(false) => {}
+                    Err(panic) => {
+                        lock(&load.panic).get_or_insert(text_of(panic.as_ref()));
+                        load.shared.end(EndedBy::Stopped);
+                        seat.cell.finish(Status::Panicked);
+                    }
+                }
+                load.worker_done.notify_all();
+            })
+    }
+
+    /// The life of one worker thread; false: its figures were taken away.
+    fn man(&self, index: usize, source: Source, ready: &Sender<Result<(), EngineError>>) -> bool {
+        let seat = &self.seats[index];
+        // SAFETY: see `worker_core`: this is the seat's own thread, and this the only call.
+        #[allow(unsafe_code)]
+        let core = unsafe { seat.cell.worker_core() };
+        let stream = &self.plan.workload.streams[seat.stream];
+        seat.cell.thread.store(thread::id() as u32, Relaxed);
+        if let Err(why) = self.settle(index, stream) {
+            let _ = ready.send(Err(why));
+            return true;
+        }
+        let target = &self.plan.targets[seat.stream];
+        let clock = Clock::get();
+        match (self.plan.backends[seat.stream], target) {
+            (BackendKind::Ring, Target::File(open)) => {
+                let options = &self.plan.options;
+                let need = RingNeed {
+                    fd: open.file.fd,
+                    is_device: open.is_device,
+                    depth: seat.depth,
+                    sqpoll: options.sqpoll,
+                    iopoll: options.iopoll,
+                    priority: stream.priority.map_or(0, thread::priority_value),
+                };
+                let ring = self
+                    .buffers(index)
+                    .and_then(|buffers| Ring::new(need, buffers, clock));
+                match ring {
+                    Ok(ring) => {
+                        core.features = ring.features().to_vec();
+                        self.start(seat, core, ring, source, ready)
+                    }
+                    Err(error) => self.refuse(seat, "set up io_uring", &error, ready),
+                }
+            }
+            (BackendKind::Blocking, Target::File(open)) => match self.buffers(index) {
+                Ok(buffers) => {
+                    let backend = Blocking::new(open.file.fd, open.is_device, buffers);
+                    self.start(seat, core, backend, source, ready)
+                }
+                Err(error) => self.refuse(seat, "get memory", &error, ready),
+            },
+            (_, target) => {
+                let service_ns = match target {
+                    Target::Null { service_ns, .. } => *service_ns,
+                    Target::File(_) => 0,
+                };
+                let backend = Null::new(clock, service_ns, seat.depth as usize);
+                self.start(seat, core, backend, source, ready)
+            }
+        }
+    }
+
+    fn refuse(
+        &self,
+        seat: &Seat,
+        attempt: &str,
+        error: &io::Error,
+        ready: &Sender<Result<(), EngineError>>,
+    ) -> bool {
+        let stream = &self.plan.workload.streams[seat.stream].name;
+        let what = format!(
+            "stream {stream:?}, worker {}: cannot {attempt}",
+            seat.worker
+        );
+        let _ = ready.send(Err(EngineError::system(what, error)));
+        true
+    }
+
+    /// What the thread asks for itself.
+    fn settle(&self, index: usize, stream: &Stream) -> Result<(), EngineError> {
+        thread::prompt_timers();
+        let cpus = &self.plan.options.cpus;
+        if !cpus.is_empty() {
+            let cpu = cpus[index % cpus.len()];
+            thread::pin(cpu).map_err(|error| EngineError::Cpu {
+                cpu,
+                why: error.to_string(),
+            })?;
+        }
+        if let Some(priority) = stream.priority {
+            thread::set_priority(priority).map_err(|error| EngineError::Priority {
+                stream: stream.name.clone(),
+                class: thread::class_name(priority.class),
+                level: priority.level,
+                why: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn buffers(&self, index: usize) -> io::Result<Buffers> {
+        let seat = &self.seats[index];
+        let workload = &self.plan.workload;
+        let stream = &workload.streams[seat.stream];
+        let target = &self.plan.targets[seat.stream];
+        let kinds = kinds_of(stream);
+        let mut filler =
+            ContentFiller::new(stream.content, seat.stream, seat.worker, workload.seed);
+        let need = BufferNeed {
+            depth: seat.depth as usize,
+            max_len: max_len(&self.plan, seat.stream) as usize,
+            align: target.memory_align(),
+            reads: kinds[OpKind::Read as usize],
+            writes: kinds[OpKind::Write as usize],
+            zeroes: stream.content == Content::Zero,
+            stamp_seed: stamp_seed(workload.seed, index),
+        };
+        Buffers::new(&need, &mut filler)
+    }
+
+    /// Waits for the others and runs the loop.
+    fn start<B: Backend>(
+        &self,
+        seat: &Seat,
+        core: &mut Core,
+        backend: B,
+        source: Source,
+        ready: &Sender<Result<(), EngineError>>,
+    ) -> bool {
+        let _ = ready.send(Ok(()));
+        let Some(clock) = self.shared.wait_for_start() else {
+            return true;
+        };
+        let cell = &seat.cell;
+        Worker::new(
+            backend,
+            core,
+            cell,
+            &self.shared,
+            seat.orders,
+            source,
+            clock,
+        )
+        .run()
+    }
+
+    /// Watches until every worker has had its last word.
+    fn supervise(&self, clock: Clock) -> Helpers {
+        let ramp_end = self.plan.workload.ramp_ns;
+        let rings = self.plan.backends.contains(&BackendKind::Ring);
+        let mut helpers = Helpers::default();
+        let mut helpers_at = ramp_end;
+        let mut watch = Watch::new(&self.plan.workload);
+        let mut given_up_at = None;
+        loop {
+            let guard = lock(&self.over);
+            if self
+                .seats
+                .iter()
+                .all(|seat| seat.cell.status() != Status::Running)
+            {
+                break;
+            }
+            let pause = LOOK.min(Duration::from_nanos(
+                watch.next_look().saturating_sub(clock.now()).max(1_000_000),
+            ));
+            drop(
+                self.worker_done
+                    .wait_timeout(guard, pause)
+                    .unwrap_or_else(PoisonError::into_inner),
+            );
+            let now = clock.now();
+            if rings && now >= helpers_at {
+                let workers = self.threads();
+                if helpers_at == ramp_end {
+                    helpers.begin(&workers);
+                } else {
+                    helpers.look(&workers);
+                }
+                helpers_at += SECOND_NS;
+            }
+            watch.look(self, now);
+            self.give_up_late(now, &mut given_up_at);
+        }
+        if rings {
+            helpers.look(&self.threads());
+        }
+        helpers
+    }
+
+    fn threads(&self) -> Vec<i32> {
+        let threads = self.seats.iter();
+        threads
+            .map(|seat| seat.cell.thread.load(Relaxed) as i32)
+            .collect()
+    }
+
+    /// Gives up workers whose requests have been outstanding too long after their end.
+    fn give_up_late(&self, now: u64, given_up_at: &mut Option<u64>) {
+        let options = &self.plan.options;
+        let halted = self.shared.halt.load(Acquire);
+        let stopped = self.shared.stopped.load(Acquire);
+        for seat in &self.seats {
+            let cell = &seat.cell;
+            if cell.status() != Status::Running {
+                continue;
+            }
+            let since = cell.drain_since.load(Relaxed);
+            if since == 0 && halted {
+                // It hangs in a call and has not seen the halt: the time counts from here.
+                let _ = cell.drain_since.compare_exchange(0, now, Relaxed, Relaxed);
+                continue;
+            }
+            if since == 0 {
+                if now > seat.orders.end.saturating_add(options.grace_ns) {
+                    self.give_up(cell, now, given_up_at);
+                }
+                continue;
+            }
+            let syncing = self.shared.streams[seat.stream].syncing.load(Relaxed);
+            let grace = if stopped || halted {
+                options.stop_grace_ns
+            } else if syncing {
+                // Flushing a full cache takes as long as it takes; the user may stop it.
+                continue;
+            } else {
+                options.grace_ns
+            };
+            if now > since.saturating_add(grace) {
+                self.give_up(cell, now, given_up_at);
+            }
+        }
+    }
+
+    fn give_up(&self, cell: &WorkerCell, now: u64, given_up_at: &mut Option<u64>) {
+        cell.give_up();
+        // What cannot be waited for any more ends the whole run.
+        self.shared
+            .halt
+            .store(true, std::sync::atomic::Ordering::Release);
+        let asked_at = *given_up_at.get_or_insert(now);
+        if now > asked_at + GIVE_UP_NS && cell.take_away() {
+            // SAFETY: the status is `Abandoned` now, seen by this very thread.
+            #[allow(unsafe_code)]
+            let core = unsafe { cell.final_core() };
+            core.report_stuck();
+            if core.ended_at == 0 {
+                core.ended_at = now;
+            }
+            if let Some(failure) = core.failure.take() {
+                self.shared.end(EndedBy::Error {
+                    errno: failure.errno,
+                    op: failure.kind.name().to_owned(),
+                    offset: failure.offset,
+                    len: u64::from(failure.len),
+                });
+            }
+        }
+    }
+
+    /// Waits for threads that are done; one that hangs in the kernel is left behind.
+    fn join(&self, handles: Vec<JoinHandle<()>>) {
+        for (seat, handle) in self.seats.iter().zip(handles) {
+            if seat.cell.status() != Status::Abandoned {
+                drop(handle.join());
+            }
+        }
+    }
+
+    fn breakdown(&self) -> Option<EngineError> {
+        let seat = self
+            .seats
+            .iter()
+            .find(|seat| seat.cell.status() == Status::Panicked)?;
+        Some(EngineError::WorkerPanicked {
+            stream: self.plan.workload.streams[seat.stream].name.clone(),
+            worker: seat.worker,
+            why: lock(&self.panic).clone().unwrap_or_default(),
+        })
+    }
+
+    /// Asks it to end.
+    pub(crate) fn stop(&self) {
+        self.shared.stopped.store(true, Relaxed);
+        self.shared.end(EndedBy::Stopped);
+    }
+
+    /// A snapshot.
+    pub(crate) fn progress(&self) -> Progress {
+        let now = self.clock.get().map_or(0, Clock::now);
+        Progress {
+            phase: self.phase(),
+            elapsed_ns: now,
+            measured_ns: now.saturating_sub(self.plan.workload.ramp_ns),
+            streams: self.counts(),
+        }
+    }
+
+    /// Running counts of each stream.
+    pub(crate) fn counts(&self) -> Vec<StreamProgress> {
+        let mut streams: Vec<StreamProgress> = self
+            .plan
+            .workload
+            .streams
+            .iter()
+            .map(|stream| StreamProgress {
+                name: stream.name.clone(),
+                ..StreamProgress::default()
+            })
+            .collect();
+        for seat in &self.seats {
+            let counters = &seat.cell.counters;
+            let stream = &mut streams[seat.stream];
+            stream.reads += counters.reads.load(Relaxed);
+            stream.writes += counters.writes.load(Relaxed);
+            stream.read_bytes += counters.read_bytes.load(Relaxed);
+            stream.write_bytes += counters.write_bytes.load(Relaxed);
+            stream.errors += counters.errors.load(Relaxed);
+        }
+        streams
+    }
+
+    /// Where it is.
+    pub(crate) fn phase(&self) -> Phase {
+        let now = self.clock.get().map_or(0, Clock::now);
+        if *lock(&self.over) {
+            return Phase::Done;
+        }
+        let draining = |seat: &Seat| {
+            seat.cell.status() != Status::Running || seat.cell.drain_since.load(Relaxed) > 0
+        };
+        if self.seats.iter().all(draining) {
+            Phase::Sync
+        } else if now < self.plan.workload.ramp_ns {
+            Phase::Ramp
+        } else {
+            Phase::Measure
+        }
+    }
+
+    /// Options in force whatever the back end.
+    pub(crate) fn features(&self) -> Vec<String> {
+        let mut features = vec![Clock::get().name().to_owned()];
+        if !self.plan.options.cpus.is_empty() {
+            features.push("pinned".to_owned());
+        }
+        features
+    }
+
+    /// Names of the back ends, each once.
+    pub(crate) fn engine(&self) -> String {
+        let mut names: Vec<_> = self
+            .plan
+            .backends
+            .iter()
+            .map(|backend| backend.name())
+            .collect();
+        names.dedup();
+        names.sort_unstable();
+        names.dedup();
+        names.join("+")
+    }
+}
+
+/// Threads that issue requests of a stream.
+fn threads_of(stream: &Stream, backend: BackendKind) -> u32 {
+    match backend {
+        BackendKind::Blocking => stream.workers.saturating_mul(stream.depth.max(1)),
+        BackendKind::Ring | BackendKind::Null => stream.workers,
+    }
+}
+
+/// Requests of one worker.
+fn feed(plan: &Plan, index: usize, worker: u32) -> Result<Feed, EngineError> {
+    let stream = &plan.workload.streams[index];
+    let seed = plan.workload.seed;
+    let requests = requests(plan, index, worker)?;
+    let arrivals = Arrivals::new(stream, index, worker, seed);
+    Ok(Feed::new(requests, arrivals, stream.start_delay_ns))
+}
+
+fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, EngineError> {
+    let stream = &plan.workload.streams[index];
+    let target = &plan.targets[index];
+    RequestStream::new(
+        stream,
+        index,
+        worker,
+        plan.workload.seed,
+        target.size_bytes(),
+        target.block_bytes(),
+    )
+    .map_err(|error| EngineError::Workload {
+        stream: stream.name.clone(),
+        why: error.to_string(),
+    })
+}
+
+/// Largest request of a stream, bytes.
+pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
+    requests(plan, index, 0).map_or(0, |requests| requests.max_len())
+}
+
+/// Which calls a stream makes.
+pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
+    let mix = stream.mix;
+    let changes = mix.write + mix.trim + mix.zero;
+    let syncs = stream.sync.fsync_every > 0 || stream.sync.fsync_fraction > 0.0;
+    [
+        changes < 1.0 - 1e-12,
+        mix.write > 0.0,
+        mix.trim > 0.0,
+        mix.zero > 0.0,
+        changes > 0.0 && (syncs || stream.sync.end_fsync),
+    ]
+}
+
+fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
+    let workload = &plan.workload;
+    let stream = &workload.streams[index];
+    let changes = stream.mix.write + stream.mix.trim + stream.mix.zero > 0.0;
+    let counted_from = workload.ramp_ns.max(stream.start_delay_ns);
+    let after =
+        |from: u64, time: Option<u64>| time.map_or(u64::MAX, |time| from.saturating_add(time));
+    Orders {
+        stream: index,
+        open: matches!(stream.arrival, Arrival::Open { .. }),
+        ramp_end: workload.ramp_ns,
+        first: stream.start_delay_ns,
+        end: after(workload.ramp_ns, workload.end.time_ns)
+            .min(after(counted_from, stream.end.time_ns)),
+        end_sync: plan.targets[index]
+            .fd()
+            .filter(|_| changes && stream.sync.end_fsync),
+        exact: plan.options.timestamps == Timestamps::Request,
+        tolerate_errors: plan.options.tolerate_errors,
+        may_spin,
+    }
+}
+
+fn core(plan: &Plan, index: usize, worker: u32, depth: u32) -> Core {
+    let workload = &plan.workload;
+    let stream = &workload.streams[index];
+    let occurs = kinds_of(stream);
+    let kinds: Vec<OpKind> = OpKind::ALL
+        .into_iter()
+        .filter(|&kind| occurs[kind as usize])
+        .collect();
+    let open = matches!(stream.arrival, Arrival::Open { .. });
+    let end = orders(plan, index, false).end;
+    let recorder = StreamRecorder::new(&Recording {
+        kinds: &kinds,
+        service: open,
+        ramp_ns: workload.ramp_ns,
+        start_ns: stream.start_delay_ns,
+        interval_ns: plan.options.interval_ns,
+        expected_ns: (end != u64::MAX).then(|| end.saturating_sub(workload.ramp_ns)),
+        max_intervals: Recording::DEFAULT_MAX_INTERVALS,
+    });
+    let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
+    Core::new(depth as usize, recorder, workload.ramp_ns, open, thinker)
+}
+
+/// Start of a thread's stamps: 2^44 stamps away from its neighbour's.
+fn stamp_seed(seed: u64, seat: usize) -> u64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    seed.wrapping_add(STEP.wrapping_mul((seat as u64) << 44))
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown reason".to_owned())
+}

@@ -1,0 +1,87 @@
+//! The target without a system call. With a service time it is one server: requests of a worker are done one
+//! after another, in the order they came.
+
+use std::collections::VecDeque;
+
+use spindle_measure::OpKind;
+
+use crate::backend::{Backend, Call, Errno, Wait};
+use crate::clock::{Clock, sleep_ns};
+
+/// The back end.
+#[derive(Debug)]
+pub(crate) struct Null {
+    clock: Clock,
+    service_ns: u64,
+    /// Slot and result of what is done at once.
+    done: Vec<(u32, i32)>,
+    /// Slot, result and time of what is being served.
+    served: VecDeque<(u32, i32, u64)>,
+    free_at: u64,
+}
+
+impl Null {
+    pub(crate) fn new(clock: Clock, service_ns: u64, depth: usize) -> Null {
+        Null {
+            clock,
+            service_ns,
+            done: Vec::with_capacity(depth),
+            served: VecDeque::with_capacity(depth),
+            free_at: 0,
+        }
+    }
+}
+
+impl Backend for Null {
+    #[inline(always)]
+    fn push(&mut self, slot: u32, call: &Call) {
+        let result = match call.kind {
+            OpKind::Read | OpKind::Write => (call.len - call.done) as i32,
+            OpKind::Trim | OpKind::Zero | OpKind::Fsync => 0,
+        };
+        if self.service_ns == 0 {
+            self.done.push((slot, result));
+        } else {
+            let done = self.free_at.max(self.clock.now()) + self.service_ns;
+            self.free_at = done;
+            self.served.push_back((slot, result, done));
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
+        let Some(&(_, _, done)) = self.served.front() else {
+            return Ok(());
+        };
+        let until = match wait {
+            Wait::No => return Ok(()),
+            Wait::One => done,
+            Wait::Until(until) => until.min(done),
+        };
+        let now = self.clock.now();
+        if until > now {
+            // In parts, so that a request to stop is seen.
+            sleep_ns((until - now).min(20_000_000));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
+        for (slot, result) in self.done.drain(..) {
+            each(slot, result);
+        }
+        if !self.served.is_empty() {
+            let now = self.clock.now();
+            while let Some(&(slot, result, done)) = self.served.front() {
+                if done > now {
+                    break;
+                }
+                self.served.pop_front();
+                each(slot, result);
+            }
+        }
+    }
+
+    fn abandon(self) {}
+}

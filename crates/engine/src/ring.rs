@@ -1,0 +1,470 @@
+//! io_uring: one ring a worker, its file and its memory registered, one system call a batch.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{IoUring, opcode, squeue};
+
+use spindle_measure::OpKind;
+
+use crate::backend::{Backend, Call, Errno, Wait};
+use crate::blocking::{PUNCH, ZERO};
+use crate::buffers::{Buffers, Place};
+use crate::clock::Clock;
+
+/// `user_data` of the timer that ends a wait, so that the worker looks up at least this often.
+const TICK: u64 = u64::MAX;
+const TICK_NS: u32 = 20_000_000;
+/// Flags of `io_uring_enter(2)` (linux/io_uring.h).
+const GETEVENTS: u32 = 1;
+const EXT_ARG: u32 = 1 << 3;
+const REGISTERED_RING: u32 = 1 << 4;
+/// Operation of `io_uring_register(2)`.
+const REGISTER_RING_FDS: libc::c_uint = 20;
+/// `_IO(0x12, 0)` of linux/blkdev.h, since Linux 6.12.
+const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
+/// How long a worker with a submission poller looks for completions before it sleeps, ns.
+const SPIN_NS: u64 = 20_000;
+/// The submission poller sleeps after this long without work, ms.
+const POLLER_IDLE_MS: u32 = 100;
+
+/// What a ring is to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RingNeed {
+    pub(crate) fd: RawFd,
+    pub(crate) is_device: bool,
+    pub(crate) depth: u32,
+    pub(crate) sqpoll: bool,
+    pub(crate) iopoll: bool,
+    /// `ioprio` of each submission; 0: none.
+    pub(crate) priority: u16,
+}
+
+/// The back end.
+pub(crate) struct Ring {
+    ring: IoUring,
+    /// What `io_uring_enter(2)` is called with: the descriptor, or, sparing its look-up, its registered number.
+    handle: RawFd,
+    handle_flag: u32,
+    need: RingNeed,
+    buffers: Buffers,
+    /// Buffers are registered.
+    fixed_buffers: bool,
+    clock: Clock,
+    tick: Box<Timespec>,
+    tick_armed: bool,
+    /// fsync is made by the worker itself, where the ring cannot (IOPOLL): slot and result.
+    synced: Option<(u32, i32)>,
+    features: Vec<String>,
+}
+
+/// One step down the stairs of set-up flags.
+struct Setup {
+    single_issuer: bool,
+    defer_taskrun: bool,
+    coop_taskrun: bool,
+    no_sqarray: bool,
+}
+
+/// From the newest kernel to the oldest: 6.6, 6.1, 6.0, 5.19, 5.11.
+const SETUPS: [Setup; 5] = [
+    Setup {
+        single_issuer: true,
+        defer_taskrun: true,
+        coop_taskrun: false,
+        no_sqarray: true,
+    },
+    Setup {
+        single_issuer: true,
+        defer_taskrun: true,
+        coop_taskrun: false,
+        no_sqarray: false,
+    },
+    Setup {
+        single_issuer: true,
+        defer_taskrun: false,
+        coop_taskrun: true,
+        no_sqarray: false,
+    },
+    Setup {
+        single_issuer: false,
+        defer_taskrun: false,
+        coop_taskrun: true,
+        no_sqarray: false,
+    },
+    Setup {
+        single_issuer: false,
+        defer_taskrun: false,
+        coop_taskrun: false,
+        no_sqarray: false,
+    },
+];
+
+impl Ring {
+    /// Sets up the ring; to be called on the worker's own thread, as only that may submit.
+    pub(crate) fn new(need: RingNeed, buffers: Buffers, clock: Clock) -> io::Result<Ring> {
+        let (ring, mut features) = build(&need)?;
+        ring.submitter().register_files(&[need.fd])?;
+        features.push("registered_file".to_owned());
+        let areas = buffers.areas();
+        let fixed_buffers = !areas.is_empty()
+            // SAFETY: the areas lie in the mapping of `buffers`, which lives as long as the ring: both
+            // belong to the same value, and `abandon` forgets both.
+            && unsafe { ring.submitter().register_buffers(&areas) }.is_ok();
+        if fixed_buffers {
+            features.push("registered_buffers".to_owned());
+        }
+        let registered = register_ring(ring.as_raw_fd());
+        if registered.is_some() {
+            features.push("registered_ring".to_owned());
+        }
+        Ok(Ring {
+            handle: registered.unwrap_or(ring.as_raw_fd()),
+            handle_flag: if registered.is_some() {
+                REGISTERED_RING
+            } else {
+                0
+            },
+            ring,
+            need,
+            buffers,
+            fixed_buffers,
+            clock,
+            tick: Box::new(Timespec::new().nsec(TICK_NS)),
+            tick_armed: false,
+            synced: None,
+            features,
+        })
+    }
+
+    /// Options in force.
+    pub(crate) fn features(&self) -> &[String] {
+        &self.features
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, slot: u32, call: &Call) -> squeue::Entry {
+        let offset = call.offset + u64::from(call.done);
+        let rest = call.len - call.done;
+        let file = Fixed(0);
+        match call.kind {
+            OpKind::Read => {
+                let place = self.buffers.read_place(slot as usize);
+                let (address, area) = skip(place, call.done);
+                if self.fixed_buffers {
+                    opcode::ReadFixed::new(file, address, rest, area)
+                        .offset(offset)
+                        .ioprio(self.need.priority)
+                        .build()
+                } else {
+                    opcode::Read::new(file, address, rest)
+                        .offset(offset)
+                        .ioprio(self.need.priority)
+                        .build()
+                }
+            }
+            OpKind::Write => {
+                let place =
+                    self.buffers
+                        .write_place(slot as usize, call.len as usize, call.done == 0);
+                let (address, area) = skip(place, call.done);
+                if self.fixed_buffers {
+                    opcode::WriteFixed::new(file, address, rest, area)
+                        .offset(offset)
+                        .ioprio(self.need.priority)
+                        .build()
+                } else {
+                    opcode::Write::new(file, address, rest)
+                        .offset(offset)
+                        .ioprio(self.need.priority)
+                        .build()
+                }
+            }
+            OpKind::Trim if self.need.is_device => discard(offset, u64::from(rest)),
+            OpKind::Trim => opcode::Fallocate::new(file, u64::from(rest))
+                .offset(offset)
+                .mode(PUNCH)
+                .build(),
+            // On a device the kernel takes the same way as BLKZEROOUT (block/fops.c, blkdev_fallocate).
+            OpKind::Zero => opcode::Fallocate::new(file, u64::from(rest))
+                .offset(offset)
+                .mode(ZERO)
+                .build(),
+            OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
+        }
+    }
+
+    /// Lets a timer end the next wait without a completion, which costs nothing a request.
+    #[inline(always)]
+    fn arm_tick(&mut self) {
+        if !self.tick_armed && !self.need.iopoll {
+            let timer = opcode::Timeout::new(&raw const *self.tick)
+                .build()
+                .user_data(TICK);
+            // SAFETY: the time lives in a box that belongs to the ring; the queue has two entries more than
+            // slots.
+            self.tick_armed = unsafe { self.ring.submission().push(&timer) }.is_ok();
+        }
+    }
+
+    /// Hands over what was pushed, waits for `want` completions, and runs deferred ones.
+    #[inline(always)]
+    fn submit(&mut self, want: u32, until: Option<&SubmitArgs<'_, '_>>) -> io::Result<()> {
+        if self.need.sqpoll {
+            let submitted = match until {
+                None => self.ring.submit_and_wait(want as usize),
+                Some(arguments) => self
+                    .ring
+                    .submitter()
+                    .submit_with_args(want as usize, arguments),
+            };
+            return submitted.map(drop);
+        }
+        let pushed = self.ring.submission().len() as u32;
+        let (flag, argument, size) = match until {
+            None => (0, std::ptr::null(), 0),
+            Some(arguments) => (
+                EXT_ARG,
+                std::ptr::from_ref(arguments),
+                size_of_val(arguments),
+            ),
+        };
+        // SAFETY: the entries were valid when they were pushed; the argument, if any, is the kernel's own structure
+        // (`SubmitArgs` is transparent) with its size, and outlives the call.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                self.handle,
+                pushed,
+                want,
+                GETEVENTS | self.handle_flag | flag,
+                argument,
+                size,
+            )
+        };
+        if answer < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn wait_until(&mut self, until: u64) -> io::Result<()> {
+        let left = until.saturating_sub(self.clock.now());
+        let time = Timespec::new()
+            .sec(left / 1_000_000_000)
+            .nsec((left % 1_000_000_000) as u32);
+        self.submit(1, Some(&SubmitArgs::new().timespec(&time)))
+    }
+
+    /// With a submission poller most waits are over before a system call would be.
+    fn spin(&mut self) -> bool {
+        let end = self.clock.now() + SPIN_NS;
+        loop {
+            if !self.ring.completion().is_empty() {
+                return true;
+            }
+            if self.clock.now() >= end {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+impl Backend for Ring {
+    #[inline(always)]
+    fn push(&mut self, slot: u32, call: &Call) {
+        if call.kind == OpKind::Fsync && self.need.iopoll {
+            self.synced = Some((slot, fsync(self.need.fd)));
+            return;
+        }
+        let entry = self.entry(slot, call).user_data(u64::from(slot));
+        // SAFETY: the memory belongs to the slot, which has no other request outstanding, and lives as long
+        // as the ring. The queue has room for every slot, so it is never full.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        debug_assert!(pushed.is_ok());
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
+        if self.synced.is_some() {
+            return Ok(());
+        }
+        let answer = match wait {
+            Wait::No => self.submit(0, None),
+            Wait::Until(until) => self.wait_until(until),
+            Wait::One => {
+                self.arm_tick();
+                if self.need.sqpoll && self.ring.submit().is_ok() && self.spin() {
+                    return Ok(());
+                }
+                self.submit(1, None)
+            }
+        };
+        match answer {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                // Time over, a signal, or the kernel asks to take completions first.
+                Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
+                code => Err(code.unwrap_or(libc::EIO)),
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
+        if let Some((slot, result)) = self.synced.take() {
+            each(slot, result);
+        }
+        for completion in self.ring.completion() {
+            if completion.user_data() == TICK {
+                self.tick_armed = false;
+            } else {
+                each(completion.user_data() as u32, completion.result());
+            }
+        }
+    }
+
+    fn abandon(self) {
+        // The kernel may still write into the buffers: they stay mapped, and the ring open, until the
+        // process ends.
+        std::mem::forget(self);
+    }
+}
+
+/// Address and area `done` bytes into a place.
+#[inline(always)]
+fn skip(place: Place, done: u32) -> (*mut u8, u16) {
+    // Within the place, as `done` is less than the length of the request.
+    (place.address.wrapping_add(done as usize), place.area)
+}
+
+/// Discard on a device: start in `addr`, length in `addr3`, the first word of the command
+/// (block/ioctl.c, blkdev_uring_cmd).
+fn discard(offset: u64, len: u64) -> squeue::Entry {
+    let mut command = [0; 16];
+    command[..8].copy_from_slice(&len.to_ne_bytes());
+    opcode::UringCmd16::new(Fixed(0), BLOCK_URING_CMD_DISCARD)
+        .addr(Some(offset))
+        .cmd(command)
+        .build()
+}
+
+fn fsync(fd: RawFd) -> i32 {
+    // SAFETY: no pointer is passed.
+    match unsafe { libc::fsync(fd) } {
+        0 => 0,
+        _ => -io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO),
+    }
+}
+
+/// Builds with the newest flags that the kernel takes.
+fn build(need: &RingNeed) -> io::Result<(IoUring, Vec<String>)> {
+    // Two more than slots: the timer, and one to spare.
+    let entries = (need.depth + 2).next_power_of_two();
+    let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
+    for setup in &SETUPS {
+        let mut builder = IoUring::builder();
+        let mut features = Vec::new();
+        let mut ask = |wanted: bool, name: &str| {
+            if wanted {
+                features.push(name.to_owned());
+            }
+            wanted
+        };
+        if ask(setup.single_issuer, "single_issuer") {
+            builder.setup_single_issuer();
+        }
+        // A submission poller runs completions itself; the kernel refuses these flags with it.
+        if ask(setup.defer_taskrun && !need.sqpoll, "defer_taskrun") {
+            builder.setup_defer_taskrun();
+        }
+        if ask(setup.coop_taskrun && !need.sqpoll, "coop_taskrun") {
+            builder.setup_coop_taskrun();
+        }
+        if ask(setup.no_sqarray, "no_sqarray") {
+            builder.setup_no_sqarray();
+        }
+        if ask(need.sqpoll, "sqpoll") {
+            builder.setup_sqpoll(POLLER_IDLE_MS);
+        }
+        if ask(need.iopoll, "iopoll") {
+            builder.setup_iopoll();
+        }
+        match builder.build(entries) {
+            Ok(ring) if !ring.params().is_feature_ext_arg() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "the kernel is older than 5.11",
+                ));
+            }
+            Ok(ring) => return Ok((ring, features)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refusal)
+}
+
+/// Registers the ring with the calling thread; its number.
+fn register_ring(fd: RawFd) -> Option<RawFd> {
+    /// `struct io_uring_rsrc_update` of linux/io_uring.h.
+    #[repr(C)]
+    struct Update {
+        offset: u32,
+        reserved: u32,
+        data: u64,
+    }
+    let mut update = Update {
+        offset: u32::MAX,
+        reserved: 0,
+        data: fd as u64,
+    };
+    // SAFETY: one update is passed and written back.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_register,
+            fd,
+            REGISTER_RING_FDS,
+            &raw mut update,
+            1,
+        )
+    };
+    (answer == 1).then_some(update.offset as RawFd)
+}
+
+/// Why io_uring cannot be used in this process, if so.
+pub(crate) fn refusal() -> Option<String> {
+    match IoUring::new(2) {
+        Ok(ring) if ring.params().is_feature_ext_arg() => None,
+        Ok(_) => Some("the kernel is older than 5.11".to_owned()),
+        Err(error) => Some(match error.raw_os_error() {
+            Some(libc::ENOSYS) => "the kernel has no io_uring".to_owned(),
+            Some(libc::EPERM | libc::EACCES) => {
+                "forbidden by /proc/sys/kernel/io_uring_disabled or a seccomp filter".to_owned()
+            }
+            _ => error.to_string(),
+        }),
+    }
+}
+
+/// Whether the ring can discard on this device: an empty range is refused as such (EINVAL), an unknown
+/// command as EOPNOTSUPP.
+pub(crate) fn discards(fd: RawFd) -> bool {
+    let probe = || -> io::Result<i32> {
+        let mut ring = IoUring::new(2)?;
+        ring.submitter().register_files(&[fd])?;
+        // SAFETY: the command carries no address of memory.
+        unsafe { ring.submission().push(&discard(0, 0)) }
+            .map_err(|_| libc::EBUSY)
+            .ok();
+        ring.submit_and_wait(1)?;
+        Ok(ring.completion().next().map_or(0, |entry| entry.result()))
+    };
+    matches!(probe(), Ok(result) if result == -libc::EINVAL)
+}

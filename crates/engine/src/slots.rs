@@ -1,0 +1,265 @@
+//! A worker's slots and what becomes of a completion. Times are ns since the start of the run.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use spindle_measure::{OpKind, StreamRecorder};
+use spindle_workload::{Op, Request, Thinker};
+
+use crate::backend::{Call, Errno};
+use crate::thread::Usage;
+
+/// Result that no call gives: the completion of an fsync is not that of a request.
+const NEVER: i32 = i32::MIN;
+
+/// One outstanding request, or room for one.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Slot {
+    pub(crate) call: Call,
+    /// Result of a call that moved everything.
+    expect: i32,
+    fsync_after: bool,
+    pub(crate) outstanding: bool,
+    /// Issued before counting began, so not yet paid for from the run's budget.
+    unpaid: bool,
+    pub(crate) issued: u64,
+    /// Open loop: intended start, ns.
+    intended: u64,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) errno: Errno,
+    pub(crate) kind: OpKind,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
+
+/// Slots and counts of one worker.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) recorder: StreamRecorder,
+    /// End of the ramp, ns.
+    ramp_ns: u64,
+    /// Open loop: latency counts from the intended start.
+    open: bool,
+    /// Slots without a request.
+    pub(crate) free: Vec<u32>,
+    /// Slots whose call is taken by the back end and not yet stamped.
+    pub(crate) pushed: Vec<u32>,
+    /// Slots that need another call for the same request: the rest of a short one, a repeat.
+    pub(crate) again: Vec<u32>,
+    /// Slots that need an fsync now.
+    pub(crate) sync: Vec<u32>,
+    /// Slots that pause, by the time they wake.
+    pub(crate) thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    thinker: Option<Thinker>,
+    /// First failed call since it was last taken.
+    pub(crate) failure: Option<Failure>,
+    /// Requests and bytes that count but are not paid for.
+    pub(crate) owed: (i64, i64),
+    /// CPU use from the start to the end of the counted time.
+    pub(crate) usage: Usage,
+    /// Options the back end has in force.
+    pub(crate) features: Vec<String>,
+    /// When its stream ended for it, ns.
+    pub(crate) ended_at: u64,
+    /// Lag of the oldest arrival that was due but never issued, ns.
+    pub(crate) unissued_lag: u64,
+}
+
+impl Core {
+    pub(crate) fn new(
+        depth: usize,
+        recorder: StreamRecorder,
+        ramp_ns: u64,
+        open: bool,
+        thinker: Option<Thinker>,
+    ) -> Core {
+        let idle = Slot {
+            call: Call {
+                kind: OpKind::Read,
+                offset: 0,
+                len: 0,
+                done: 0,
+            },
+            expect: 0,
+            fsync_after: false,
+            outstanding: false,
+            unpaid: false,
+            issued: 0,
+            intended: 0,
+        };
+        Core {
+            slots: vec![idle; depth],
+            recorder,
+            ramp_ns,
+            open,
+            free: (0..depth as u32).rev().collect(),
+            pushed: Vec::with_capacity(depth),
+            again: Vec::with_capacity(depth),
+            sync: Vec::with_capacity(depth),
+            thinking: BinaryHeap::with_capacity(depth),
+            thinker,
+            failure: None,
+            owed: (0, 0),
+            usage: Usage::default(),
+            features: Vec::new(),
+            ended_at: 0,
+            unissued_lag: 0,
+        }
+    }
+
+    /// Whether slots pause after a completion.
+    pub(crate) fn thinks(&self) -> bool {
+        self.thinker.is_some()
+    }
+
+    /// Puts a request into a slot; `intended` is 0 in a closed loop.
+    #[inline(always)]
+    pub(crate) fn place(
+        &mut self,
+        index: u32,
+        request: Request,
+        intended: u64,
+        unpaid: bool,
+    ) -> Call {
+        let (kind, expect) = match request.op {
+            Op::Read => (OpKind::Read, request.len as i32),
+            Op::Write => (OpKind::Write, request.len as i32),
+            Op::Trim => (OpKind::Trim, 0),
+            Op::Zero => (OpKind::Zero, 0),
+        };
+        let call = Call {
+            kind,
+            offset: request.offset,
+            len: request.len,
+            done: 0,
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.call = call;
+        slot.expect = expect;
+        slot.fsync_after = request.fsync_after;
+        slot.outstanding = true;
+        slot.unpaid = unpaid;
+        slot.intended = intended;
+        self.pushed.push(index);
+        call
+    }
+
+    /// Stamps everything that is handed over now.
+    #[inline(always)]
+    pub(crate) fn stamp(&mut self, now: u64) {
+        for &index in &self.pushed {
+            self.slots[index as usize].issued = now;
+        }
+        self.pushed.clear();
+    }
+
+    /// Takes a completion.
+    #[inline(always)]
+    pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) {
+        let slot = &mut self.slots[index as usize];
+        if result != slot.expect {
+            return self.unusual(index, result, now);
+        }
+        let service = now.saturating_sub(slot.issued);
+        let (kind, len) = (slot.call.kind, u64::from(slot.call.len));
+        if self.open {
+            let latency = now.saturating_sub(slot.intended);
+            self.recorder.record_open(kind, now, latency, service, len);
+        } else {
+            self.recorder.record(kind, now, service, len);
+        }
+        if slot.unpaid {
+            slot.unpaid = false;
+            if now >= self.ramp_ns {
+                self.owed.0 += 1;
+                self.owed.1 += i64::from(slot.call.len);
+            }
+        }
+        if slot.fsync_after {
+            slot.fsync_after = false;
+            slot.call.kind = OpKind::Fsync;
+            slot.expect = NEVER;
+            self.sync.push(index);
+            return;
+        }
+        self.release(index, now);
+    }
+
+    /// The slot's request is over.
+    #[inline(always)]
+    fn release(&mut self, index: u32, now: u64) {
+        self.slots[index as usize].outstanding = false;
+        match &mut self.thinker {
+            None => self.free.push(index),
+            Some(thinker) => self
+                .thinking
+                .push(Reverse((now + thinker.pause_ns(), index))),
+        }
+    }
+
+    /// A completion that is not simply all that was asked.
+    #[cold]
+    fn unusual(&mut self, index: u32, result: i32, now: u64) {
+        let slot = &mut self.slots[index as usize];
+        let call = slot.call;
+        match (call.kind, result) {
+            (_, result) if result == -libc::EINTR || result == -libc::EAGAIN => {
+                self.again.push(index)
+            }
+            (_, result) if result < 0 => self.fail(index, -result, now),
+            (OpKind::Fsync, _) => {
+                let latency = now.saturating_sub(slot.issued);
+                self.recorder.record(OpKind::Fsync, now, latency, 0);
+                self.release(index, now);
+            }
+            // Nothing more to read: the target ends before it should, as when a file is cut short.
+            (OpKind::Read, 0) => self.fail(index, libc::ENODATA, now),
+            (_, 0) => self.fail(index, libc::EIO, now),
+            (_, moved) => {
+                slot.call.done += moved as u32;
+                slot.expect -= moved;
+                self.again.push(index);
+            }
+        }
+    }
+
+    /// Counts the failure and frees the slot.
+    fn fail(&mut self, index: u32, errno: Errno, now: u64) {
+        let Call {
+            kind, offset, len, ..
+        } = self.slots[index as usize].call;
+        self.recorder.error(kind, errno, offset);
+        self.failure.get_or_insert(Failure {
+            errno,
+            kind,
+            offset,
+            len: if kind == OpKind::Fsync { 0 } else { len },
+        });
+        self.slots[index as usize].unpaid = false;
+        self.release(index, now);
+    }
+
+    /// Reports what is still outstanding as failed with ETIMEDOUT.
+    pub(crate) fn report_stuck(&mut self) {
+        for index in 0..self.slots.len() {
+            if self.slots[index].outstanding {
+                let Call {
+                    kind, offset, len, ..
+                } = self.slots[index].call;
+                self.recorder.error(kind, libc::ETIMEDOUT, offset);
+                self.failure.get_or_insert(Failure {
+                    errno: libc::ETIMEDOUT,
+                    kind,
+                    offset,
+                    len,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a worker thread asks of the kernel for itself: a CPU, an I/O priority, prompt timers; and what it
+//! has used.
+#![allow(unsafe_code)]
+
+use std::io;
+
+use spindle_workload::{Priority, PriorityClass};
+
+/// Pins the calling thread.
+pub(crate) fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: a set of zeroes is empty, and `cpu` is within its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        set
+    };
+    // SAFETY: `set` is valid and its size is given; 0 is the calling thread.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Value of `ioprio_set(2)` and of a submission's `ioprio`: class in the upper bits (linux/ioprio.h).
+pub(crate) fn priority_value(priority: Priority) -> u16 {
+    const CLASS_SHIFT: u16 = 13;
+    let class = match priority.class {
+        PriorityClass::Realtime => 1,
+        PriorityClass::BestEffort => 2,
+        PriorityClass::Idle => 3,
+    };
+    class << CLASS_SHIFT | u16::from(priority.level & 7)
+}
+
+/// Name of a class, as users write it.
+pub(crate) fn class_name(class: PriorityClass) -> &'static str {
+    match class {
+        PriorityClass::Realtime => "realtime",
+        PriorityClass::BestEffort => "best-effort",
+        PriorityClass::Idle => "idle",
+    }
+}
+
+/// Sets the I/O priority of the calling thread.
+pub(crate) fn set_priority(priority: Priority) -> io::Result<()> {
+    const WHO_PROCESS: libc::c_int = 1;
+    let value = libc::c_int::from(priority_value(priority));
+    // SAFETY: no pointer is passed; 0 is the calling thread.
+    match unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, value) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Makes the calling thread's timers fire within a microsecond instead of 50 (the default timer slack).
+pub(crate) fn prompt_timers() {
+    // SAFETY: no pointer is passed; a refusal changes nothing.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
+}
+
+/// CPU use of a thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// User time, ns.
+    pub(crate) user_ns: u64,
+    /// System time, ns.
+    pub(crate) system_ns: u64,
+    /// Voluntary context switches.
+    pub(crate) voluntary: u64,
+    /// Involuntary context switches.
+    pub(crate) involuntary: u64,
+}
+
+impl Usage {
+    /// Of the calling thread, since it began.
+    pub(crate) fn of_this_thread() -> Usage {
+        // SAFETY: `rusage` is plain old data for which all zeroes are valid.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is a valid place for the answer.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        let ns =
+            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+        Usage {
+            user_ns: ns(usage.ru_utime),
+            system_ns: ns(usage.ru_stime),
+            voluntary: usage.ru_nvcsw as u64,
+            involuntary: usage.ru_nivcsw as u64,
+        }
+    }
+
+    /// What was used since `earlier`.
+    pub(crate) fn since(&self, earlier: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            voluntary: self.voluntary.saturating_sub(earlier.voluntary),
+            involuntary: self.involuntary.saturating_sub(earlier.involuntary),
+        }
+    }
+
+    /// CPU time, ns.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
+/// Number of the calling thread.
+pub(crate) fn id() -> i32 {
+    // SAFETY: no argument.
+    unsafe { libc::gettid() }
+}
+
+/// Full barrier on every running thread of this process (`membarrier(2)`); whether the kernel made it.
+pub(crate) fn barrier_everywhere() -> bool {
+    const REGISTER: libc::c_int = 1 << 4;
+    const EXPEDITED: libc::c_int = 1 << 3;
+    // SAFETY: no pointer is passed.
+    unsafe {
+        libc::syscall(libc::SYS_membarrier, REGISTER, 0, 0) == 0
+            && libc::syscall(libc::SYS_membarrier, EXPEDITED, 0, 0) == 0
+    }
+}

@@ -1,0 +1,569 @@
+//! The loop of one worker: fill free slots, hand everything over in one call, take completions.
+//!
+//! Nothing here allocates, locks or formats while the load is on, and what is not needed for every request
+//! (counters for others to see, ends, halts) is looked at once a millisecond.
+
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use spindle_measure::{EndedBy, OpKind};
+use spindle_workload::Request;
+
+use crate::backend::{Backend, Errno, Wait};
+use crate::budget::{Budget, Share};
+use crate::clock::{Clock, sleep_ns};
+use crate::feed::Source;
+use crate::shared::{Shared, StreamShared, WorkerCell};
+use crate::slots::{Core, Failure};
+use crate::thread::Usage;
+
+/// How often a busy worker looks up, ns.
+const CHECK_NS: u64 = 1_000_000;
+/// How long an idle one sleeps at most, ns.
+const NAP_NS: u64 = 20_000_000;
+/// Bounds of what is spun before a due time instead of slept, ns.
+const LARGEST_MARGIN_NS: u64 = 150_000;
+const FIRST_MARGIN_NS: u64 = 60_000;
+
+/// What a worker must know about its stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Orders {
+    /// Stream of the workload.
+    pub(crate) stream: usize,
+    /// Open loop.
+    pub(crate) open: bool,
+    /// End of the ramp, ns since the start of the run, as are all times here.
+    pub(crate) ramp_end: u64,
+    /// First request of the stream.
+    pub(crate) first: u64,
+    /// End of the stream's time; `u64::MAX`: it has none.
+    pub(crate) end: u64,
+    /// fdatasync this after the last request of the stream.
+    pub(crate) end_sync: Option<i32>,
+    /// Each completion reads the clock.
+    pub(crate) exact: bool,
+    pub(crate) tolerate_errors: bool,
+    /// There is a CPU for every thread, so the last microseconds before a due time may be spun.
+    pub(crate) may_spin: bool,
+}
+
+/// How a worker left its loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leave {
+    /// Nothing is outstanding.
+    Drained,
+    /// Something is, and was given up.
+    GaveUp,
+    /// The coordinator has the figures; nothing may be touched.
+    Taken,
+}
+
+/// A worker at work.
+pub(crate) struct Worker<'a, B: Backend> {
+    backend: B,
+    core: &'a mut Core,
+    cell: &'a WorkerCell,
+    shared: &'a Shared,
+    stream: &'a StreamShared,
+    orders: Orders,
+    clock: Clock,
+    source: Source,
+    /// A request that is drawn but not yet due, with its time.
+    pending: Option<(u64, Request)>,
+    /// A free slot is always filled at once.
+    simple: bool,
+    limited: bool,
+    shares: [Share; 4],
+    issuing: bool,
+    /// The stream's time was over.
+    timed_out: bool,
+    inflight: u64,
+    next_check: u64,
+    /// When a free slot has something to do, ns.
+    next_event: u64,
+    /// By how much a sleep is cut short so as not to be late, ns.
+    margin: u64,
+    usage_begin: Option<Usage>,
+}
+
+impl<'a, B: Backend> Worker<'a, B> {
+    pub(crate) fn new(
+        backend: B,
+        core: &'a mut Core,
+        cell: &'a WorkerCell,
+        shared: &'a Shared,
+        orders: Orders,
+        source: Source,
+        clock: Clock,
+    ) -> Self {
+        let stream = &shared.streams[orders.stream];
+        let limited = stream.requests.is_some()
+            || stream.bytes.is_some()
+            || shared.requests.is_some()
+            || shared.bytes.is_some();
+        Worker {
+            simple: !orders.open && stream.pace.is_none() && !limited && !core.thinks(),
+            backend,
+            core,
+            cell,
+            shared,
+            stream,
+            orders,
+            clock,
+            source,
+            pending: None,
+            limited,
+            shares: Default::default(),
+            issuing: true,
+            timed_out: false,
+            inflight: 0,
+            next_check: 0,
+            next_event: orders.first,
+            margin: if orders.may_spin { FIRST_MARGIN_NS } else { 0 },
+            usage_begin: None,
+        }
+    }
+
+    /// Runs the load to its end; false: the coordinator has taken the core away.
+    pub(crate) fn run(mut self) -> bool {
+        let mut now = self.clock.now();
+        while now < self.orders.first && self.issuing {
+            self.check(now);
+            now = self.nap(now, self.orders.first);
+        }
+        let leave = self.work(now);
+        if leave == Leave::Taken {
+            self.backend.abandon();
+            return false;
+        }
+        if leave == Leave::GaveUp {
+            self.core.report_stuck();
+            self.take_failure(true);
+        }
+        let kept = self.wind_up(leave);
+        if leave == Leave::GaveUp || !kept {
+            self.backend.abandon();
+        }
+        kept
+    }
+
+    fn work(&mut self, mut now: u64) -> Leave {
+        loop {
+            if now >= self.next_check {
+                self.check(now);
+                if self.cell.shall_give_up() && !self.issuing {
+                    return if self.inflight > 0 {
+                        Leave::GaveUp
+                    } else {
+                        Leave::Drained
+                    };
+                }
+            }
+            if self.issuing {
+                self.fill(now);
+            }
+            if self.inflight == 0 && self.core.pushed.is_empty() {
+                if !self.issuing {
+                    return Leave::Drained;
+                }
+                now = self.nap(now, self.next_event);
+                continue;
+            }
+            match self.turn() {
+                Ok(Some(last)) => now = last,
+                Ok(None) => return Leave::Taken,
+                Err(errno) => {
+                    self.shared.end(EndedBy::Error {
+                        errno,
+                        op: "io_uring_enter".to_owned(),
+                        offset: 0,
+                        len: 0,
+                    });
+                    self.stop_issuing(self.clock.now());
+                    return Leave::GaveUp;
+                }
+            }
+        }
+    }
+
+    /// When the stream's counted time begins, ns.
+    fn count_from(&self) -> u64 {
+        self.orders.ramp_end.max(self.orders.first)
+    }
+
+    /// Gives each free slot a request that is due.
+    #[inline(always)]
+    fn fill(&mut self, now: u64) {
+        if self.simple {
+            while let Some(index) = self.core.free.pop() {
+                let (_, request) = self.source.next();
+                let call = self.core.place(index, request, 0, false);
+                self.backend.push(index, &call);
+            }
+        } else {
+            self.fill_when_due(now);
+        }
+    }
+
+    fn fill_when_due(&mut self, now: u64) {
+        self.next_event = u64::MAX;
+        while let Some(&Reverse((at, index))) = self.core.thinking.peek() {
+            if at > now {
+                self.next_event = at;
+                break;
+            }
+            self.core.thinking.pop();
+            self.core.free.push(index);
+        }
+        while let Some(&index) = self.core.free.last() {
+            let (due, request) = match self.pending.take() {
+                Some(pending) => pending,
+                None => self.draw(now),
+            };
+            if due > now {
+                self.pending = Some((due, request));
+                self.next_event = self.next_event.min(due);
+                break;
+            }
+            let unpaid = self.limited && now < self.orders.ramp_end;
+            if self.limited && !unpaid && !self.pay(request.len) {
+                self.stop_issuing(now);
+                break;
+            }
+            self.core.free.pop();
+            let intended = if self.orders.open { due } else { 0 };
+            let call = self.core.place(index, request, intended, unpaid);
+            self.backend.push(index, &call);
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self, now: u64) -> (u64, Request) {
+        let (due, request) = self.source.next();
+        match &self.stream.pace {
+            None => (due, request),
+            Some(pace) => (pace.claim(request.len, now), request),
+        }
+    }
+
+    /// One call to the kernel and what comes back. `None`: the core was taken away.
+    #[inline(always)]
+    fn turn(&mut self) -> Result<Option<u64>, Errno> {
+        let submitted = self.clock.now();
+        self.inflight += self.core.pushed.len() as u64;
+        self.core.recorder.set_outstanding(submitted, self.inflight);
+        self.core.stamp(submitted);
+        let wait = if self.simple {
+            Wait::One
+        } else {
+            self.how_long(submitted)
+        };
+
+        self.cell.enter_call();
+        let answer = self.backend.enter(wait);
+        if !self.cell.leave_call() {
+            return Ok(None);
+        }
+        answer?;
+
+        let (exact, clock) = (self.orders.exact, self.clock);
+        let batch = if exact { 0 } else { clock.now() };
+        let (mut first, mut last, mut count) = (0, 0, 0);
+        let core = &mut *self.core;
+        self.backend.reap(|index, result| {
+            let now = if exact { clock.now() } else { batch };
+            if count == 0 {
+                first = now;
+            }
+            last = now;
+            count += 1;
+            core.complete(index, result, now);
+        });
+        if count == 0 {
+            first = clock.now();
+            last = first;
+            self.learn(wait, last);
+        }
+        self.inflight -= count;
+        // They ended one by one between the first and the last: the same area as all in the middle.
+        let middle = first + (last - first) / 2;
+        self.core.recorder.set_outstanding(middle, self.inflight);
+        if !(self.core.again.is_empty() && self.core.sync.is_empty()) {
+            self.follow_up();
+        }
+        if self.core.failure.is_some() {
+            self.take_failure(false);
+        }
+        if self.core.owed.0 > 0 {
+            self.pay_debt();
+        }
+        Ok(Some(last))
+    }
+
+    /// Calls that belong to requests under way.
+    fn follow_up(&mut self) {
+        while let Some(index) = self.core.again.pop() {
+            let call = self.core.slots[index as usize].call;
+            self.backend.push(index, &call);
+            self.inflight += 1;
+        }
+        while let Some(index) = self.core.sync.pop() {
+            let call = self.core.slots[index as usize].call;
+            self.backend.push(index, &call);
+            self.core.pushed.push(index);
+        }
+    }
+
+    /// How long to wait for a completion, given what free slots have to do.
+    fn how_long(&self, now: u64) -> Wait {
+        if !self.issuing || self.next_event == u64::MAX {
+            return Wait::One;
+        }
+        let left = self.next_event.saturating_sub(now);
+        if left <= self.margin {
+            Wait::No
+        } else {
+            Wait::Until((self.next_event - self.margin).min(now + NAP_NS))
+        }
+    }
+
+    /// Learns from a wait without completion how late the kernel wakes.
+    fn learn(&mut self, wait: Wait, woken: u64) {
+        if let Wait::Until(until) = wait {
+            self.learn_lateness(woken.saturating_sub(until));
+        }
+    }
+
+    fn learn_lateness(&mut self, late: u64) {
+        if self.orders.may_spin {
+            // Quick to rise, slow to fall: being late costs more than a few microseconds of spinning.
+            let wanted = late + late / 4;
+            self.margin = if wanted > self.margin {
+                wanted
+            } else {
+                self.margin - (self.margin - wanted) / 64
+            }
+            .min(LARGEST_MARGIN_NS);
+        }
+    }
+
+    /// Nothing is outstanding: sleeps until `event`, but not long without looking up.
+    fn nap(&mut self, now: u64, event: u64) -> u64 {
+        let until = event.min(self.orders.end).min(now + NAP_NS);
+        let asleep = until.saturating_sub(now).saturating_sub(self.margin);
+        let mut now = now;
+        if asleep > 0 {
+            sleep_ns(asleep);
+            let wanted = now + asleep;
+            now = self.clock.now();
+            self.learn_lateness(now.saturating_sub(wanted));
+        }
+        if until.saturating_sub(now) <= self.margin {
+            while now < until {
+                std::hint::spin_loop();
+                now = self.clock.now();
+            }
+        }
+        now
+    }
+
+    /// What is looked at once a millisecond.
+    #[cold]
+    fn check(&mut self, now: u64) {
+        self.publish();
+        if self.usage_begin.is_none() && now >= self.count_from() {
+            self.usage_begin = Some(Usage::of_this_thread());
+        }
+        if self.issuing {
+            if self.shared.halt.load(Acquire) || self.stream.halt.load(Acquire) {
+                self.stop_issuing(now);
+            } else if now >= self.orders.end {
+                self.timed_out = true;
+                self.stop_issuing(now);
+            } else if self.limited && self.spent() {
+                self.stop_issuing(now);
+            }
+        }
+        self.next_check = (now + CHECK_NS).min(if self.issuing {
+            self.orders.end
+        } else {
+            u64::MAX
+        });
+        if self.usage_begin.is_none() {
+            self.next_check = self.next_check.min(self.count_from());
+        }
+    }
+
+    fn stop_issuing(&mut self, now: u64) {
+        self.issuing = false;
+        self.core.ended_at = if self.timed_out { self.orders.end } else { now };
+        self.cell.drain_since.store(now.max(1), Relaxed);
+        self.next_check = 0;
+    }
+
+    fn publish(&self) {
+        let totals = self.core.recorder.totals();
+        let changes = |of: &[u64; 5]| {
+            of[OpKind::Write as usize] + of[OpKind::Trim as usize] + of[OpKind::Zero as usize]
+        };
+        let counters = &self.cell.counters;
+        counters
+            .reads
+            .store(totals.requests[OpKind::Read as usize], Relaxed);
+        counters
+            .read_bytes
+            .store(totals.bytes[OpKind::Read as usize], Relaxed);
+        counters.writes.store(changes(&totals.requests), Relaxed);
+        counters.write_bytes.store(changes(&totals.bytes), Relaxed);
+        counters.errors.store(totals.errors, Relaxed);
+    }
+
+    /// A failed call ends the run, unless errors are tolerated and the target is still there.
+    #[cold]
+    fn take_failure(&mut self, fatal: bool) {
+        let Some(failure) = self.core.failure.take() else {
+            return;
+        };
+        if fatal || !self.orders.tolerate_errors || is_gone(failure.errno) {
+            self.shared.end(EndedBy::Error {
+                errno: failure.errno,
+                op: failure.kind.name().to_owned(),
+                offset: failure.offset,
+                len: u64::from(failure.len),
+            });
+            self.next_check = 0;
+        }
+    }
+
+    /// The budgets that bound this worker, with what their exhaustion means.
+    fn budgets(&self) -> [(Option<&'a Budget>, bool, EndedBy); 4] {
+        [
+            (self.stream.requests.as_ref(), false, EndedBy::Requests),
+            (self.stream.bytes.as_ref(), false, EndedBy::Bytes),
+            (self.shared.requests.as_ref(), true, EndedBy::Requests),
+            (self.shared.bytes.as_ref(), true, EndedBy::Bytes),
+        ]
+    }
+
+    /// Takes what the request costs from every budget; false: one is used up.
+    fn pay(&mut self, len: u32) -> bool {
+        let budgets = self.budgets();
+        for (share, (budget, whole_run, reason)) in self.shares.iter_mut().zip(budgets) {
+            let cost = if reason == EndedBy::Requests {
+                1
+            } else {
+                i64::from(len)
+            };
+            let Some(budget) = budget else { continue };
+            if !share.take(budget, cost) {
+                if whole_run {
+                    self.shared.note(reason);
+                } else {
+                    self.stream.note(reason);
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Pays for requests that were issued in the ramp and completed after it.
+    fn pay_debt(&mut self) {
+        let (requests, bytes) = std::mem::take(&mut self.core.owed);
+        let budgets = self.budgets();
+        for (share, (budget, _, reason)) in self.shares.iter_mut().zip(budgets) {
+            let cost = if reason == EndedBy::Requests {
+                requests
+            } else {
+                bytes
+            };
+            if let Some(budget) = budget {
+                share.charge(budget, cost);
+            }
+        }
+    }
+
+    /// Whether a budget is used up, as far as this worker is concerned.
+    fn spent(&self) -> bool {
+        let budgets = self.budgets();
+        for (share, (budget, whole_run, reason)) in self.shares.iter().zip(budgets) {
+            if budget.is_some_and(|budget| share.is_spent(budget)) {
+                if whole_run {
+                    self.shared.note(reason);
+                } else {
+                    self.stream.note(reason);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Closes the counts; the last worker of a stream makes the end fsync. False: taken away meanwhile.
+    fn wind_up(&mut self, leave: Leave) -> bool {
+        if self.orders.open {
+            self.note_unissued();
+        }
+        let last_of_stream = self.stream.active.fetch_sub(1, AcqRel) == 1;
+        if leave == Leave::Drained && last_of_stream && !self.end_sync() {
+            return false;
+        }
+        if let Some(begin) = self.usage_begin {
+            self.core.usage = Usage::of_this_thread().since(&begin);
+        }
+        self.publish();
+        true
+    }
+
+    /// The backlog of an overloaded target: its oldest arrival was due this long before the end.
+    fn note_unissued(&mut self) {
+        let due = match self.pending {
+            Some((due, _)) => due,
+            None => self.source.next().0,
+        };
+        self.core.unissued_lag = self.core.ended_at.saturating_sub(due);
+    }
+
+    fn end_sync(&mut self) -> bool {
+        let Some(fd) = self.orders.end_sync else {
+            return true;
+        };
+        let failed = matches!(self.shared.ended(), Some(EndedBy::Error { .. }));
+        if failed || self.shared.stopped.load(Acquire) {
+            return true;
+        }
+        self.stream.syncing.store(true, Relaxed);
+        let begin = self.clock.now();
+        self.cell.enter_call();
+        let result = crate::blocking::data_sync(fd);
+        if !self.cell.leave_call() {
+            return false;
+        }
+        let now = self.clock.now();
+        if result == 0 {
+            let recorder = &mut self.core.recorder;
+            recorder.set_outstanding(begin, 1);
+            recorder.record(OpKind::Fsync, now, now - begin, 0);
+            recorder.set_outstanding(now, 0);
+        } else {
+            self.core.recorder.error(OpKind::Fsync, -result, 0);
+            self.core.failure = Some(Failure {
+                errno: -result,
+                kind: OpKind::Fsync,
+                offset: 0,
+                len: 0,
+            });
+            self.take_failure(true);
+        }
+        self.stream.syncing.store(false, Relaxed);
+        true
+    }
+}
+
+/// Errors after which no request can succeed.
+fn is_gone(errno: Errno) -> bool {
+    matches!(
+        errno,
+        libc::ENXIO | libc::ENODEV | libc::EBADF | libc::ESHUTDOWN | libc::ENOMEDIUM
+    )
+}

@@ -1,0 +1,118 @@
+//! Workloads, files and devices for the tests.
+#![allow(dead_code)]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use spindle_engine::{EngineChoice, Options, Run, StreamFile};
+use spindle_measure::RunFigures;
+use spindle_workload::*;
+
+pub(crate) const MS: u64 = 1_000_000;
+
+/// 4 KiB uniform reads, closed loop, one worker of depth one, for 300 ms.
+pub(crate) fn stream(name: &str) -> Stream {
+    Stream {
+        name: name.to_owned(),
+        mix: Mix { write: 0.0, trim: 0.0, zero: 0.0 },
+        pattern: Pattern::Uniform,
+        size: Size::Fixed { bytes: 4096 },
+        align_bytes: 0,
+        workers: 1,
+        depth: 1,
+        arrival: Arrival::Closed,
+        rate_limit: None,
+        think: None,
+        direct: false,
+        sync: Sync { fsync_every: 0, fsync_fraction: 0.0, dsync: false, end_fsync: false },
+        priority: None,
+        region: Region {
+            offset: Place::Bytes { bytes: 0 },
+            end: Place::Fraction { fraction: 1.0 },
+        },
+        content: Content::Random,
+        start_delay_ns: 0,
+        end: End::default(),
+    }
+}
+
+pub(crate) fn workload(streams: Vec<Stream>) -> Workload {
+    Workload {
+        name: "test".to_owned(),
+        about: String::new(),
+        table: TableShape::Streams,
+        seed: 1,
+        ramp_ns: 0,
+        end: End { time_ns: Some(300 * MS), ..End::default() },
+        streams,
+    }
+}
+
+/// A scratch file that goes with the value.
+pub(crate) struct Scratch {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) bytes: u64,
+}
+
+impl Scratch {
+    pub(crate) fn new(bytes: u64) -> Scratch {
+        Scratch::with_flags(bytes, 0)
+    }
+
+    pub(crate) fn with_flags(bytes: u64, flags: i32) -> Scratch {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("spindle-engine-{}-{number}", std::process::id()));
+        let mut file = File::create(&path).expect("scratch file");
+        let block = vec![0x5a; 1 << 20];
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(block.len() as u64);
+            file.write_all(&block[..part as usize]).expect("scratch data");
+            left -= part;
+        }
+        file.sync_all().expect("scratch data on disk");
+        let file = open(&path, flags);
+        Scratch { path, file, bytes }
+    }
+
+    pub(crate) fn stream_file(&self) -> StreamFile {
+        StreamFile {
+            fd: self.file.as_raw_fd(),
+            size_bytes: self.bytes,
+            block_bytes: 1,
+            memory_align: 4096,
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+pub(crate) fn open(path: &Path, flags: i32) -> File {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags)
+        .open(path)
+        .expect("open")
+}
+
+pub(crate) fn options(engine: EngineChoice) -> Options {
+    Options { engine, ..Options::default() }
+}
+
+pub(crate) fn run_with(workload: &Workload, scratch: &Scratch, options: Options) -> RunFigures {
+    let files = workload.streams.iter().map(|_| scratch.stream_file()).collect();
+    Run::start(workload, files, options).expect("start").finish().expect("figures")
+}
+
+pub(crate) const BOTH: [EngineChoice; 2] = [EngineChoice::IoUring, EngineChoice::Pread];
