@@ -198,10 +198,14 @@ fn normal_p(statistic: i64, variance: f64) -> f64 {
 fn interval(slopes: &mut [f64], deviation: f64) -> (f64, f64) {
     let count = slopes.len() as f64;
     let reach = NORMAL_95 * deviation;
+    // Ranks (N - C) / 2 and (N + C) / 2 + 1, counted from 1.
+    let low = ((count - reach) / 2.0).round() - 1.0;
+    let high = ((count + reach) / 2.0).round();
     let last = slopes.len() - 1;
-    let low = ((count - reach) / 2.0).max(0.0) as usize;
-    let high = (((count + reach) / 2.0) as usize).min(last);
-    (nth(slopes, low.min(last)), nth(slopes, high))
+    (
+        nth(slopes, (low.max(0.0) as usize).min(last)),
+        nth(slopes, (high as usize).min(last)),
+    )
 }
 
 fn nth(values: &mut [f64], index: usize) -> f64 {
