@@ -102,6 +102,7 @@ impl Sizer {
             } => {
                 let (min, max, step) = steps(min, max, step, block)?;
                 let granule = gcd(min, step);
+                multiple(min, granule)?;
                 multiple(granule, block)?;
                 let shape = log_normal::Shape {
                     mean,
