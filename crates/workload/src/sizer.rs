@@ -60,8 +60,21 @@ impl Sizer {
                     granule: bytes,
                 })
             }
-            Size::Range { min, max, step } => {
-                let (min, max, step) = steps(min, max, step, block)?;
+            Size::Range {
+                min,
+                max,
+                step: asked,
+            } => {
+                let step = step_in_force(asked, block)?;
+                // With a step of its own a range starts where it says.
+                let (min, max) = if asked == 0 {
+                    inwards(min, max, step)?
+                } else {
+                    (min, max)
+                };
+                if min > max {
+                    return Err(StreamError::NoSize { min, max, block });
+                }
                 multiple(min, block)?;
                 let count = u64::from((max - min) / step) + 1;
                 let max = min + (count - 1) as u32 * step;
@@ -100,10 +113,8 @@ impl Sizer {
                 max,
                 step,
             } => {
-                let (min, max, step) = steps(min, max, step, block)?;
-                let granule = gcd(min, step);
-                multiple(min, granule)?;
-                multiple(granule, block)?;
+                let step = step_in_force(step, block)?;
+                let (min, max) = inwards(min, max, step)?;
                 let shape = log_normal::Shape {
                     mean,
                     sigma,
@@ -114,7 +125,6 @@ impl Sizer {
                 let (groups, weights) =
                     shape.groups().ok_or(StreamError::Mean { mean, min, max })?;
                 let table = AliasTable::new(&weights);
-                let max = min + (max - min) / step * step;
                 Ok(Sizer {
                     kind: Kind::Grouped {
                         table,
@@ -123,7 +133,7 @@ impl Sizer {
                         step,
                     },
                     max,
-                    granule,
+                    granule: step,
                 })
             }
         }
@@ -169,31 +179,27 @@ impl Sizer {
     }
 }
 
-/// Bounds and step in force: a step of 0 is the target's block (at least a sector), to which the bounds
-/// are rounded inwards; a step that was asked for only rounds the smallest size up to itself for sizes
-/// that would otherwise not fall on blocks.
-fn steps(min: u32, max: u32, step: u32, block: u32) -> Result<(u32, u32, u32), StreamError> {
-    if step != 0 {
-        if !step.is_multiple_of(block) {
-            return Err(StreamError::SizeNotBlocks { bytes: step, block });
-        }
-        return if min <= max {
-            Ok((min, max, step))
-        } else {
-            Err(StreamError::NoSize { min, max, block })
-        };
+/// Step in force: as asked, or the target's block, at least a sector.
+fn step_in_force(step: u32, block: u32) -> Result<u32, StreamError> {
+    match step {
+        0 => Ok(block.max(SECTOR).next_multiple_of(block)),
+        step if step.is_multiple_of(block) => Ok(step),
+        step => Err(StreamError::SizeNotBlocks { bytes: step, block }),
     }
-    let step = block.max(SECTOR).next_multiple_of(block);
+}
+
+/// Bounds rounded inwards to multiples of the step; the smallest is at least one step.
+fn inwards(min: u32, max: u32, step: u32) -> Result<(u32, u32), StreamError> {
     let low = min.max(1).div_ceil(step).checked_mul(step);
     let high = max / step * step;
-    match low {
-        Some(low) if low <= high => Ok((low, high, step)),
-        _ => Err(StreamError::NoSize {
-            min,
-            max,
-            block: step,
-        }),
-    }
+    let none = StreamError::NoSize {
+        min,
+        max,
+        block: step,
+    };
+    low.filter(|low| *low <= high)
+        .map(|low| (low, high))
+        .ok_or(none)
 }
 
 pub(crate) fn gcd(a: u32, b: u32) -> u32 {

@@ -145,8 +145,8 @@ pub enum Size {
         /// (bytes, weight); weights are normalised to sum 1.
         choices: Vec<(u32, f64)>,
     },
-    /// Log-normal with a mean, cut to [min, max] (nothing piles up at the ends), rounded to step; the
-    /// mean is that of the result.
+    /// Log-normal with a mean, cut to [min, max] (nothing piles up at the ends), rounded to multiples
+    /// of step; the mean is that of the result.
     LogNormal {
         /// Mean of the sizes that are issued.
         mean: f64,

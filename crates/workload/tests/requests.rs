@@ -397,6 +397,14 @@ fn log_normal_sizes_have_the_spread_asked_for() {
 }
 
 #[test]
+fn log_normal_sizes_are_multiples_of_the_step() {
+    let stream = stream("size = 'log-normal:mean=26KiB,min=1KiB,step=4KiB'");
+    let requests = draw(&stream, 10_000, 1 << 40);
+    assert!(requests.iter().all(|request| request.len % 4096 == 0));
+    assert_eq!(requests.iter().map(|request| request.len).min(), Some(4096));
+}
+
+#[test]
 fn ranges_and_lists_have_their_means() {
     assert!(
         (mean_size(&stream("size = '4KiB-64KiB:step=4KiB'"), 512) / 34_816.0 - 1.0).abs() < 0.003
