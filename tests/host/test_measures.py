@@ -239,6 +239,10 @@ def test_the_stack_is_told_from_the_file_system_down(bench: Any) -> None:
     assert [layer.depth for layer in layers[:4]] == [0, 1, 2, 3]
 
 
+def test_the_stack_of_a_path_that_is_gone_is_empty(tmp_path: Path) -> None:
+    assert stack_of(tmp_path / "gone") == []
+
+
 # --- the kernel's answers --------------------------------------------------------------------------------------------
 
 

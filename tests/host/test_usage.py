@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spindle.host.devices import DevNumber, by_name, by_number, partitions, whole
+from spindle.host.guard import _uses
 from spindle.host.mounts import Mount, all_mounts, devices_of, parse_mountinfo, swaps
 from spindle.host.stack import above, below
 from spindle.host.usage import Usage
@@ -106,6 +107,17 @@ def test_hidden_paths_of_nvme_multipath_lie_below(fake_sys: Any) -> None:
     head = by_name("nvme0n1", fake_sys.machine)
     assert head is not None
     assert [(device.name, device.kind) for device in below(head, fake_sys.machine)] == [("nvme0c1n1", "path")]
+
+
+def test_another_path_to_a_drive_in_use_is_found_by_its_world_wide_name(fake_sys: Any) -> None:
+    for name, number, wwn in (("sda", "8:0", "naa.5000"), ("sdb", "8:16", "naa.5000"), ("sdc", "8:32", "naa.6000")):
+        fake_sys.file(fake_sys.device(name, number, size=8) / "device/wwid", wwn)
+    fake_sys.proc("self/mountinfo", "9 1 8:0 / /data rw - ext4 /dev/sda rw\n10 1 8:32 / /c rw - ext4 /dev/sdc rw")
+    device = by_name("sdb", fake_sys.machine)
+    assert device is not None
+    assert list(_uses(Usage.now(fake_sys.machine), device)) == [
+        "sda, which has the same world-wide name, is mounted on /data"
+    ]
 
 
 def test_every_member_of_a_btrfs_counts_as_mounted(fake_sys: Any) -> None:

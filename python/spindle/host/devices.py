@@ -241,6 +241,21 @@ def partitions(device: Device) -> list[Device]:
     return sorted((part for part in inside if part is not None), key=lambda part: part.partition or 0)
 
 
+def other_paths(device: Device, machine: Machine = HERE) -> list[Device]:
+    """Other disks with the same world-wide name: further paths to one drive that no multipath driver has joined."""
+    disk = whole(device)
+    name = world_wide_name(disk)
+    if name is None:
+        return []
+    disks = (other for other in all_devices(machine) if other.kind == "disk" and other.dev != disk.dev)
+    return [other for other in disks if world_wide_name(other) == name]
+
+
+def world_wide_name(disk: Device) -> str | None:
+    """The name a drive has whatever way it is reached (SCSI: device/wwid, NVMe: wwid)."""
+    return text_of(disk.sysfs / "wwid") or text_of(disk.sysfs / "device/wwid") or None
+
+
 def holders(device: Device) -> list[Device]:
     """Devices built on this one that registered as such (md, dm, bcache); loop devices do not."""
     return _linked(device.sysfs / "holders")

@@ -468,6 +468,7 @@ def _uses(usage: Usage, device: Device) -> Iterator[str]:
     if device.partition is not None:
         yield from usage.of_disk(device)
     yield from usage.of_layers_below(device)
+    yield from usage.of_other_paths(device)
 
 
 def _uses_of_lower(usage: Usage, device: Device, above: Device) -> Iterator[str]:

@@ -120,8 +120,12 @@ class Layer:
 def stack_of(path: PathLike, machine: Machine = HERE) -> list[Layer]:
     """What lies between a path and the drives, from the top down."""
     layers: list[Layer] = []
-    if not stat.S_ISBLK(os.stat(path).st_mode):
-        layers.append(_file_system_layer(path, machine))
+    try:
+        if not stat.S_ISBLK(os.stat(path).st_mode):
+            layers.append(_file_system_layer(path, machine))
+        top = devices_under(path, machine)
+    except OSError:  # it disappeared during the run; the rest of the record is still worth having
+        return layers
     seen: set[str] = set()
 
     def descend(device: Device, depth: int) -> None:
@@ -136,8 +140,9 @@ def stack_of(path: PathLike, machine: Machine = HERE) -> list[Layer]:
         for under in directly_below(device, machine):
             descend(under, depth + 1)
 
-    for device in devices_under(path, machine):
-        descend(device, len(layers[:1]))
+    first = len(layers)
+    for device in top:
+        descend(device, first)
     return layers
 
 

@@ -13,7 +13,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .devices import Backing, Device, DevNumber, Machine, backing, holders, loops, partitions, slaves, text_of, whole
+from .devices import (
+    Backing,
+    Device,
+    DevNumber,
+    Machine,
+    backing,
+    holders,
+    loops,
+    other_paths,
+    partitions,
+    slaves,
+    text_of,
+    whole,
+)
 from .mounts import Mount, Swap, all_mounts, btrfs_members, devices_of, swaps
 
 
@@ -55,6 +68,12 @@ class Usage:
             if part.dev != partition.dev:
                 for use in self._itself(part):
                     yield f"{part.name} on the same disk {use}"
+
+    def of_other_paths(self, device: Device) -> Iterator[str]:
+        """Uses of the same drive by another way. The kernel takes the ways for different disks."""
+        for other in other_paths(device, self.machine):
+            for use in self.of(other):
+                yield f"{other.name}, which has the same world-wide name, {use}"
 
     def of_layers_below(self, device: Device) -> Iterator[str]:
         """Uses, by others, of what the device is made of."""
