@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -72,14 +72,15 @@ def check_output(_context: click.Context, _parameter: click.Parameter, path: Pat
 def save(record: Record, path: Path) -> None:
     """All of it or nothing: a new file takes the name when it is complete."""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.", delete=False) as file:
+        part = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}")
+        with part.open("xb") as file:
             try:
                 file.write(encode(record))
                 file.flush()
                 os.fsync(file.fileno())
-                os.replace(file.name, path)
+                os.replace(part, path)
             except BaseException:
-                os.unlink(file.name)
+                part.unlink(missing_ok=True)
                 raise
     except OSError as error:
         raise Usage(f"--output {path}: {error.strerror}; the result is lost, save it elsewhere") from None

@@ -19,7 +19,13 @@ def target_words(target: Target) -> str:
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
     if fs := target.detail.get("file_system"):
         parts.append(str(fs))
-    return f"{target.asked} ({', '.join(parts)})"
+    name = f"a test file in {target.asked.rpartition('/')[0] or '.'}" if _unnamed(target) else target.asked
+    return f"{name} ({', '.join(parts)})"
+
+
+def _unnamed(target: Target) -> bool:
+    """A test file whose name nobody chose."""
+    return target.created and target.asked.rpartition("/")[2].startswith("spindle-test-")
 
 
 def page(record: RunRecord, style: Style) -> list[str]:
@@ -28,7 +34,7 @@ def page(record: RunRecord, style: Style) -> list[str]:
     load = "; ".join(_stream_words(stream, len(record.workload.streams) > 1) for stream in record.workload.streams)
     time_stamps = "" if generator.timestamps == "request" else f", time stamps by {generator.timestamps}"
     return [
-        *style.wrap(f"{style.bold(record.workload.name)} on {target_words(record.target)}"),
+        *style.headline(f"{record.workload.name} on {target_words(record.target)}"),
         *style.wrap(
             f"{load}; {units.seconds(record.figures.measured_s)} measured; {generator.engine}{time_stamps}; "
             f"seed {record.seed}; {record.id}"

@@ -60,7 +60,7 @@ def knee_page(record: KneeRecord, style: Style) -> list[str]:
 
 def quick_page(record: QuickRecord, style: Style) -> list[str]:
     """A quick look: the assessment, most important first."""
-    lines = [*style.wrap(f"{style.bold('Quick look')} at {heading.target_words(record.target)}")]
+    lines = style.headline(f"Quick look at {heading.target_words(record.target)}")
     lines += verdicts.lines(record.verdicts, style, [Level.INVALID])
     found = record.assessment.findings
     width = max((len(finding.topic) for finding in found), default=0)

@@ -25,9 +25,9 @@ class Style:
         word = text if text is not None else str(level)
         return f"\x1b[{_CODES[level]}m{word}\x1b[0m" if self.colour else word
 
-    def bold(self, text: str) -> str:
-        """Stands out where it can."""
-        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+    def headline(self, text: str) -> list[str]:
+        """Stands out where it can; wrapped first, as colours have no width."""
+        return [f"\x1b[1m{line}\x1b[0m" if self.colour else line for line in self.wrap(text)]
 
     def wrap(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
         """Lines no wider than the place; `first` starts the first line, `rest` the others."""

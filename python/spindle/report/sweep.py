@@ -37,7 +37,5 @@ def sentence(sweep: Knee) -> str:
     reached = f"{units.count(at.iops)} IOPS at {units.duration(at.mean_latency_ns)}"
     if not sweep.levelled_off:
         return f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond."
-    return (
-        f"The knee is at {at.outstanding} outstanding: {reached}, "
-        f"{units.percent(at.bytes_per_s / most)} of the highest throughput; more only adds latency."
-    )
+    share = f"{units.percent(at.bytes_per_s / most)} of the highest throughput" if at.bytes_per_s < most else "the most"
+    return f"The knee is at {at.outstanding} outstanding: {reached}, {share}; more only adds latency."

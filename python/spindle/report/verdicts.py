@@ -27,5 +27,5 @@ def coloured(style: Style, level: Level, wrapped: list[str]) -> list[str]:
 
 def passed(verdicts: Sequence[Verdict], style: Style) -> list[str]:
     """The checks that found nothing, by name."""
-    names = [verdict.check for verdict in verdicts if verdict.level is Level.OK]
+    names = list(dict.fromkeys(verdict.check for verdict in verdicts if verdict.level is Level.OK))
     return coloured(style, Level.OK, style.wrap(", ".join(names), first=f"{'ok':<7} ")) if names else []

@@ -79,8 +79,10 @@ def count(value: float) -> str:
 def percent(share: float) -> str:
     """A share as a percentage: `0.4 %`, `12 %`, `99.8 %`."""
     value = share * 100
-    if value == 0 or value >= 99.95:
+    if value in (0, 100):
         return f"{value:.0f} %"
+    if 99.95 <= value < 100:  # nearly all is not all
+        return f"{value:.2f} %" if value < 99.995 else "over 99.99 %"
     if value < 10 or value > 90:
         return f"{value:.1f} %" if value >= 0.1 else f"{significant(value, 1)} %"
     return f"{value:.0f} %"

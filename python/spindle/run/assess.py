@@ -192,8 +192,8 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
         return "queue", f"the requests wait before the device: {bad['achieved-depth'].evidence}"
     if sweep is not None and sweep.levelled_off:
         busy = top.counters.iostat.get("%util") if top.counters is not None else None
-        how = f", which was busy {busy:.0f} % of the time" if busy is not None else ""
-        return "device", f"the device limits the random reads{how}: more concurrency gains nothing"
+        how = f"it was busy {busy:.0f} % of the time and " if busy is not None else ""
+        return "device", f"the device limits the random reads: {how}more concurrency gains nothing"
     return "unknown", "no limit was reached: throughput still grew with concurrency"
 
 
@@ -214,9 +214,14 @@ def _trust(runs: list[RunRecord]) -> list[Finding]:
                 level, text = verdict.level, verdict.evidence
             bad[verdict.check] = (level, text, count + 1)
     return [
-        Finding(topic=check, text=f"{text} ({count} of {len(runs)} runs)", level=level)
+        Finding(topic=check, text=text if _of_the_look(check) else f"{text} ({count} of {len(runs)} runs)", level=level)
         for check, (level, text, count) in sorted(bad.items(), key=lambda item: -item[1][0].rank)
     ]
+
+
+def _of_the_look(check: str) -> bool:
+    """The machine was looked at once for all runs."""
+    return check.startswith("before-")
 
 
 _FIGURES = (

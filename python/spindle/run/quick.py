@@ -26,13 +26,24 @@ FILE_BYTES = 1 << 30
 LEAST_FILE_BYTES = 64 << 20
 FREE_SHARE = 0.10
 """Of the free space that a test file takes at most."""
-STEP_S = 5
-SWEEP_STEP_S = 3
 INTERVAL_NS = 250_000_000
 """Short steps in short intervals, so that they too can be told steady or not."""
 SWEEP_LARGEST = 256
 
-_SEQUENTIAL: Overrides = (("direct", "true"), ("depth", "4"), ("seconds", str(STEP_S)))
+
+@dataclass(frozen=True)
+class Lengths:
+    """How long the steps are, s."""
+
+    step_s: float = 5
+    sweep_step_s: float = 3
+    zone_s: float = 3
+    file_bytes: int = FILE_BYTES
+
+
+A_MINUTE = Lengths()
+
+_SEQUENTIAL: Overrides = (("direct", "true"), ("depth", "4"))
 _RANDOM: Overrides = (
     ("write-fraction", "0"),
     ("fsync-fraction", "0"),
@@ -41,13 +52,14 @@ _RANDOM: Overrides = (
     ("workers", "1"),
     ("depth", "1"),
 )
-_MIX: Overrides = (("direct", "true"), ("seconds", str(STEP_S)))
+_MIX: Overrides = (("direct", "true"),)
 
 
 @dataclass
 class _Look:
     """What has been seen so far."""
 
+    lengths: Lengths
     steps: list[Step] = field(default_factory=list)
     runs: list[RunRecord] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -59,15 +71,15 @@ class _Look:
         self.steps.append(Step(name=name, about=about, runs=[run.id for run in runs]))
 
 
-def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL) -> QuickRecord:
+def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL, lengths: Lengths = A_MINUTE) -> QuickRecord:
     """Look at a target; with none (or a directory), at a test file made there."""
     run_id, started = new_id(), utc_now()
-    look = _Look()
+    look = _Look(lengths)
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
         file: TestFile | None = None
         if asked is None or Path(asked).is_dir():
-            file = stack.enter_context(_own_file(Path(asked or "."), watch))
+            file = stack.enter_context(_own_file(Path(asked or "."), lengths.file_bytes, watch))
             asked = str(file.path)
         target, idle = _reads(asked, file, watch, making, look)
         if not look.stopped:
@@ -88,14 +100,14 @@ def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL) -> QuickRe
     )
 
 
-def _own_file(folder: Path, watch: Watch) -> AbstractContextManager[TestFile]:
+def _own_file(folder: Path, most_bytes: int, watch: Watch) -> AbstractContextManager[TestFile]:
     try:
         space = os.statvfs(folder)
     except OSError as error:
         raise RunFailed(f"{folder}: {error.strerror}; name a directory that exists") from None
     free = space.f_bavail * space.f_frsize
-    size = min(FILE_BYTES, int(free * FREE_SHARE)) // (1 << 20) * (1 << 20)
-    if size < LEAST_FILE_BYTES:
+    size = min(most_bytes, int(free * FREE_SHARE)) // (1 << 20) * (1 << 20)
+    if size < min(LEAST_FILE_BYTES, most_bytes):
         raise RunFailed(
             f"{folder.resolve()}: only {units.size(free)} free, a test file would take more than a tenth of it; "
             "name another directory, a file or a device"
@@ -107,7 +119,7 @@ def _reads(
     asked: str, file: TestFile | None, watch: Watch, making: Making, look: _Look
 ) -> tuple[Target, dict[str, object]]:
     """Everything that only reads, under one claim on the target."""
-    sequential = resolve("sdd-read", _SEQUENTIAL)
+    sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = resolve("randomio", _RANDOM)
     with bench(asked, sequential.spec, watch, making=making, file=file) as opened:
         target, idle = opened.target(), opened.idle()
@@ -116,13 +128,13 @@ def _reads(
             (
                 "random-read",
                 "random read, 4 KiB, one at a time",
-                random.with_overrides([("seconds", str(STEP_S))]),
+                random.with_overrides(_seconds(look.lengths.step_s)),
             ),
         ]
         for name, about, resolved in plan:
             if _one(opened, name, about, resolved, look):
                 return target, idle
-        swept = knee.sweep(opened, random.with_overrides([("seconds", str(SWEEP_STEP_S))]), largest=SWEEP_LARGEST)
+        swept = knee.sweep(opened, random.with_overrides(_seconds(look.lengths.sweep_step_s)), largest=SWEEP_LARGEST)
         look.sweep, look.stopped = swept.knee, swept.stopped
         look.add("random-read-rising", "random read, 4 KiB, rising concurrency", swept.runs)
         if not look.stopped:
@@ -141,7 +153,9 @@ def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
         ("first-part", "sequential read of the first 5 %", "0%-5%"),
         ("last-part", "sequential read of the last 5 %", "95%-100%"),
     ):
-        if _one(opened, name, about, sequential.with_overrides([("region", region), ("seconds", "3")]), look):
+        if _one(
+            opened, name, about, sequential.with_overrides([("region", region), *_seconds(look.lengths.zone_s)]), look
+        ):
             return
 
 
@@ -149,10 +163,14 @@ def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, look: 
     if file is None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
-    mix = resolve("oltp", _MIX)
+    mix = resolve("oltp", _MIX).with_overrides(_seconds(look.lengths.step_s))
     with bench(asked, mix.spec, watch, making=making, file=file) as opened:
         shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
         _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
+
+
+def _seconds(length: float) -> Overrides:
+    return [("seconds", f"{length:g}")]
 
 
 def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) -> bool:

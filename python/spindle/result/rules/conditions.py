@@ -11,6 +11,14 @@ STEAL = 0.02
 """Share of CPU time taken by the hypervisor that shows in latencies."""
 OTHERS = 0.20
 """Share of all CPU time used by others that shows in the load."""
+ADVICE = {
+    "other_io": "find who it is (iotop, pidstat -d) and run again without it",
+    "cpu": "find who it is (top) and run again without it",
+    "array_sync": "wait until it is done (cat /proc/mdstat), or repair the array",
+    "swap": "free memory, or switch swap off for the measurement",
+    "dirty_pages": "find who writes, and run again when it has ended",
+}
+"""What to do about a finding of the machine's checks."""
 SHOWN = 4
 """Changes that are named; the rest are in the record."""
 
@@ -105,6 +113,6 @@ def verdict_of(finding: dict[str, Any], when: str = "before-") -> Verdict:
         check=when + finding["check"].replace("_", "-"),
         level=Level(finding["level"]),
         evidence=finding["text"],
-        advice=finding.get("advice", ""),
+        advice="" if finding["level"] == "ok" else ADVICE.get(finding["check"], ""),
         numbers={name: float(value) for name, value in finding.get("evidence", {}).items()},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spindle.result import units
-from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 
 BUSY = 0.90
 """A worker that is on a CPU for this share of the time has no room to wait for the target."""
@@ -46,14 +46,20 @@ def generator_bound(record: RunRecord) -> list[Verdict]:
     return [Verdict(check="generator-bound", level=Level.OK, evidence=busy + note, numbers=numbers)]
 
 
+def _from_a_cache(record: RunRecord, target: DeviceCounters) -> bool:
+    """Most bytes never reached the device, so its load says nothing about what was measured."""
+    asked = record.figures.total_read_bytes + record.figures.total_write_bytes
+    moved = (target.bytes_of("read") or 0) + (target.bytes_of("write") or 0)
+    return moved < asked / 2
+
+
 def saturated(record: RunRecord) -> list[Verdict]:
     """A closed loop with few requests under way measures latency; the device may deliver more."""
     workload = record.workload
-    if workload.paced:
-        return []
     target = record.counters
-    busy = target.iostat.get("%util") if target is not None else None
-    name = target.name if target is not None else "the device"
+    if workload.paced or target is None or _from_a_cache(record, target):
+        return []
+    busy, name = target.iostat.get("%util"), target.name
     queue = record.target.detail.get("queue_depth")
     outstanding = workload.outstanding
     numbers = {"outstanding": float(outstanding)}
@@ -62,17 +68,6 @@ def saturated(record: RunRecord) -> list[Verdict]:
     if isinstance(queue, int):
         numbers["queue_depth"] = float(queue)
     advice = "find how far it rises with --find-knee, or raise --workers or --depth"
-    generator_full = record.figures.generator.busiest_worker >= BUSY
-    if busy is not None and busy < IDLE_DEVICE * 100 and not generator_full:
-        return [
-            Verdict(
-                check="saturated",
-                level=Level.WARN,
-                evidence=f"{name} was busy {busy:.0f} % of the time: it had time to spare",
-                advice=advice,
-                numbers=numbers,
-            )
-        ]
     small = record.figures.requests > 0 and (
         sum(op.bytes for stream in record.figures.streams for _, op in stream.ops()) / record.figures.requests
         < LARGE_REQUEST
@@ -84,6 +79,16 @@ def saturated(record: RunRecord) -> list[Verdict]:
                 check="saturated",
                 level=Level.WARN,
                 evidence=f"one outstanding request on {takes}: this is its latency, not what it can deliver",
+                advice=advice,
+                numbers=numbers,
+            )
+        ]
+    if busy is not None and busy < IDLE_DEVICE * 100 and record.figures.generator.busiest_worker < BUSY:
+        return [
+            Verdict(
+                check="saturated",
+                level=Level.WARN,
+                evidence=f"{name} was busy {busy:.0f} % of the time: it had time to spare",
                 advice=advice,
                 numbers=numbers,
             )

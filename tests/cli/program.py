@@ -1,0 +1,48 @@
+"""The program as a process of its own, and what it leaves behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+COMMAND = [sys.executable, "-m", "spindle.cli"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr."""
+        assert "Traceback" not in self.err
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("spindle: ")
+        return lines[0]
+
+
+def spindle(*arguments: str, cwd: Path, timeout: float = 60.0) -> Ended:
+    """Run a command line to its end."""
+    done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    """Start one, to be signalled; it is the caller's to end."""
+    return subprocess.Popen([*COMMAND, *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str], timeout: float = 30.0) -> Ended:
+    """Wait for it."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return Ended(process.returncode, out, err)

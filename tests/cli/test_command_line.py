@@ -1,0 +1,165 @@
+"""The command line: usage, errors in one line, exit statuses, a quick start."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from program import spindle
+
+from spindle.cli.keys import keys
+from spindle.host.errors import Refused, TargetError
+
+
+def test_start_up_imports_nothing_that_a_verb_needs(tmp_path: Path) -> None:
+    code = "import sys; sys.argv=['spindle','--help']\nfrom spindle.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code += "print(sorted(set(sys.modules) & {'msgspec','rich','hashlib','subprocess','tempfile','spindle._core'}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_live_line_is_imported_only_on_a_terminal(tmp_path: Path) -> None:
+    code = "import sys; from spindle.cli.main import invoke\ninvoke(['run','randomio','null:nonsense'])\nprint('rich' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_every_key_of_a_workload_file_is_an_option_of_run(invoke) -> None:
+    shown = invoke("run", "--help").out
+    for key in keys():
+        option = "--" + key.name.replace("_", "-")
+        assert (re.search(rf"{option}\b", shown) is not None) == key.option, key.name
+    assert "--direct / --buffered" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "missing argument 'WORKLOAD'"),
+        (["randomio"], "missing argument 'TARGET'"),
+        (["randomoi", "x"], "did you mean `randomio`?"),
+        (["randomio", "x", "--sise", "4KiB"], "--size"),
+        (["randomio", "x", "--size", "4KQ"], "4KQ"),
+        (["randomio", "x", "--set", "size"], "KEY=VALUE"),
+        (["mixed", "x", "--set", "radnom.size=4KiB"], "did you mean `random`?"),
+        (["randomio", "null:0"], "null:"),
+        (["randomio", "null:"], "null:"),
+        (["randomio", "null:1GiB", "--create", "1GiB"], "--create"),
+        (["randomio", "x", "--keep"], "--keep"),
+        (["randomio", "x", "--create", "much"], "--create"),
+        (["randomio", "x", "--engine", "libaio"], "libaio"),
+        (["randomio", "x", "--cpus", "3-1"], "3-1"),
+        (["randomio", "x", "--cpus", "two"], "two"),
+        (["randomio", "null:1GiB", "--output", "/dev/null"], "not a regular file"),
+        (["randomio", "null:1GiB", "--output", "no/such/folder/r.json"], "no such folder"),
+        (["sdd-read", "x", "--iopoll", "--buffered"], "--iopoll"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(arguments: list[str], says: str, invoke, here: Path) -> None:
+    ended = invoke("run", *arguments)
+    assert ended.status == 2, ended
+    assert says in ended.complaint
+    assert ended.out == ""
+    assert not list(here.glob("*.bin"))
+
+
+def test_a_mistyped_verb_names_the_nearest(invoke) -> None:
+    ended = invoke("qiuck")
+    assert ended.status == 2
+    assert ended.complaint == "spindle: no verb `qiuck`; did you mean `quick`?"
+
+
+def test_an_unknown_preset_names_the_nearest(invoke) -> None:
+    ended = invoke("presets", "seekr")
+    assert ended.status == 2
+    assert "did you mean `seeker`?" in ended.complaint
+
+
+def test_a_missing_target_is_no_new_file(invoke, here: Path) -> None:
+    ended = invoke("run", "seeker", "t.bin")
+    assert ended.status == 1
+    assert "--create" in ended.complaint
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["/dev/nosuchdisk", "/dev/../dev/nosuchdisk"])
+def test_a_mistyped_device_is_refused_and_never_made(name: str, invoke) -> None:
+    assert invoke("run", "randomio", name, "--erase", name, "--yes").status == 3
+    assert invoke("run", "randomio", name, "--create", "1MiB").status == 3
+    assert not os.path.exists(name)
+
+
+def test_a_file_of_somebody_is_read_but_never_written(invoke, here: Path) -> None:
+    (here / "mail.mbox").write_bytes(b"dear" * 1000)
+    for arguments in (["randomio", "mail.mbox"], ["randomio", "mail.mbox", "--create", "1MiB"]):
+        ended = invoke("run", *arguments)
+        assert ended.status == 3
+        assert "mail.mbox" in ended.complaint
+    assert (here / "mail.mbox").read_bytes() == b"dear" * 1000
+
+
+def test_the_errors_of_the_machine_have_the_exit_status_of_the_program() -> None:
+    from spindle.cli.exits import Exit
+    from spindle.cli.failure import explain
+
+    assert explain(Refused("x"))[1] is Exit.REFUSED
+    assert explain(TargetError("x"))[1] is Exit.FAILED
+    assert explain(KeyboardInterrupt())[1] is Exit.FAILED
+
+
+def test_an_unexpected_error_is_one_line_that_says_how_to_see_more(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spindle.run import resolve
+
+    def broken(*_: object) -> None:
+        raise KeyError("some\nkey")
+
+    monkeypatch.setattr(resolve, "resolve_text", broken)
+    ended = invoke("presets")
+    assert ended.status == 1
+    assert "unexpected KeyError" in ended.complaint
+    assert "SPINDLE_TRACEBACK=1" in ended.complaint
+    monkeypatch.setenv("SPINDLE_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        invoke("presets")
+
+
+def test_control_characters_of_a_name_do_not_reach_the_terminal(invoke) -> None:
+    ended = invoke("run", "randomio", "x\x1b[2J\ny")
+    assert ended.status in (1, 3)
+    assert "\x1b" not in ended.complaint
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m spindle.cli schema result | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("{")
+    assert done.stderr == ""
+
+
+def test_presets_are_listed_printed_and_resolved(invoke) -> None:
+    assert "randomio" in invoke("presets").out
+    assert "write_fraction = 0.2" in invoke("presets", "randomio").out
+    assert '"fsync_fraction": 0.1' in invoke("presets", "randomio", "--json").out
+
+
+def test_the_version_is_the_cores(tmp_path: Path) -> None:
+    from spindle import _core
+
+    assert spindle("--version", cwd=tmp_path).out == f"spindle {_core.__version__}\n"
+
+
+def test_nobody_there_to_confirm_is_a_no(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    from spindle.cli.run import ask
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert ask("All data on /dev/sdz will be lost.") is False

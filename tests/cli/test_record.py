@@ -1,0 +1,106 @@
+"""The record: what the core says is kept whole, and it is what its JSON Schema says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+from records import quiet_read
+from test_tables import knee_record
+
+from spindle import _core
+from spindle.result.document import Unreadable, decode, encode, schema
+from spindle.result.record import new_id
+from spindle.result.workload import workload_from_json
+
+OPTIONS = [
+    [],
+    [("pattern", "zipf"), ("size", "4KiB-64KiB"), ("rate", "500 IOPS"), ("spacing", "poisson"), ("priority", "idle")],
+    [("pattern", "hot-set"), ("size", "4KiB:70,64KiB:30"), ("rate_limit", "10 MB/s"), ("region", "1GiB-50%")],
+    [("pattern", "strided"), ("think", "10ms"), ("content", "compressible:50%"), ("rate_limit", "500 IOPS")],
+    [("pattern", "runs"), ("size", "log-normal:mean=26KiB,max=512KiB"), ("requests", "10"), ("bytes", "1GiB")],
+]
+
+
+@pytest.mark.parametrize("preset", _core.preset_names())
+def test_every_preset_passes_through_the_record_unchanged(preset: str) -> None:
+    text = _core.Workload.parse(_core.preset_text(preset), preset, preset).to_json()
+    assert json.loads(msgspec.json.encode(workload_from_json(text))) == json.loads(text)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_form_of_a_key_passes_through_the_record_unchanged(options: list[tuple[str, str]]) -> None:
+    text = _core.Workload.parse("", "w.toml", "w", options).to_json()
+    assert json.loads(msgspec.json.encode(workload_from_json(text))) == json.loads(text)
+
+
+def test_records_are_what_the_schema_says() -> None:
+    checker = jsonschema.Draft202012Validator(schema("result"))
+    checker.check_schema(schema("result"))
+    for found in (quiet_read(), knee_record()):
+        checker.validate(json.loads(encode(found)))
+
+
+def test_the_schema_refuses_what_is_no_record() -> None:
+    checker = jsonschema.Draft202012Validator(schema("result"))
+    found = json.loads(encode(quiet_read()))
+    del found["figures"]["streams"][0]["read"]["latency"]
+    assert not checker.is_valid(found)
+    assert not checker.is_valid({"kind": "run"})
+
+
+def test_workloads_are_what_their_schema_says() -> None:
+    checker = jsonschema.Draft202012Validator(schema("workload"))
+    for preset in _core.preset_names():
+        checker.validate(json.loads(_core.Workload.parse(_core.preset_text(preset), preset, preset).to_json()))
+
+
+def test_a_record_read_back_is_the_same() -> None:
+    for found in (quiet_read(), knee_record()):
+        assert decode(encode(found), "r.json") == found
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "not a result"),
+        (b'{"kind": "walk"}', "not a result"),
+        (b'{"kind": "run"}', "not a result"),
+    ],
+)
+def test_what_is_no_record_is_said_in_one_line(data: bytes, says: str) -> None:
+    with pytest.raises(Unreadable) as error:
+        decode(data, "r.json")
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_record_of_a_later_format_is_not_misread() -> None:
+    later = encode(quiet_read()).replace(b'"format": 1', b'"format": 2')
+    with pytest.raises(Unreadable, match="format 2 is newer"):
+        decode(later, "r.json")
+
+
+def test_identities_sort_by_time() -> None:
+    assert new_id(1.0e9) < new_id(1.0e9 + 1) < new_id(2.0e9)
+
+
+def test_show_prints_the_page_of_a_saved_record(invoke, here: Path) -> None:
+    (here / "r.json").write_bytes(encode(quiet_read()))
+    ended = invoke("show", "r.json")
+    assert ended.status == 0
+    assert "16000.0" in ended.out
+    assert json.loads(invoke("show", "r.json", "--json").out)["kind"] == "run"
+
+
+@pytest.mark.parametrize("name", ["missing.json", ".", "/dev/null"])
+def test_show_says_in_one_line_why_it_cannot_read_a_file(name: str, invoke, here: Path) -> None:
+    ended = invoke("show", name)
+    assert ended.status == 2
+    assert name in ended.complaint

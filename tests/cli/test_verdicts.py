@@ -1,0 +1,351 @@
+"""Each verdict: what brings it about, and what does not."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+import records
+from msgspec.structs import replace
+from records import MIB, counters, figures, op, quiet_read, record, series, stream
+
+from spindle.result.figures import EndedByError, Error, Stopped
+from spindle.result.record import Level, RunRecord, SettingChange, Settings, Target, Verdict
+from spindle.result.rules import judge
+
+READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
+
+
+def verdict(found: RunRecord, check: str) -> Verdict:
+    matching = [each for each in judge(found) if each.check == check]
+    assert len(matching) == 1, (check, judge(found))
+    return matching[0]
+
+
+def checks(found: RunRecord) -> dict[str, Level]:
+    return {each.check: each.level for each in judge(found)}
+
+
+def test_a_quiet_minute_on_a_saturated_disk_has_nothing_to_complain_about() -> None:
+    assert set(checks(quiet_read()).values()) == {Level.OK}
+
+
+def test_every_warning_says_what_was_seen_in_numbers_and_what_to_do() -> None:
+    bad = record(
+        figures(stream(op(50.0, 2.0, mean_ms=1.0), seconds=2.0, mean_outstanding=8.0), seconds=2.0),
+        devices=[counters(0, 90 * MIB, 2.0)],
+        overrides=READ_ONLY,
+        settings=Settings(
+            before={"a": "1"}, after={"a": "2"}, changed=[SettingChange(name="a", before="1", after="2")]
+        ),
+    )
+    complaints = [each for each in judge(bad) if each.level is not Level.OK]
+    assert len(complaints) >= 5
+    for each in complaints:
+        assert each.numbers
+        assert any(char.isdigit() for char in each.evidence)
+        assert each.advice
+
+
+# --- caches ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device_share", "level"),
+    [(1.0, Level.OK), (1.3, Level.OK), (0.96, Level.OK), (0.9, Level.WARN), (0.7, Level.INVALID)],
+)
+def test_bytes_that_no_device_moved_came_from_a_cache(device_share: float, level: Level) -> None:
+    found = figures(stream(op(16_000.0)))
+    moved = found.total_read_bytes * device_share
+    seen = verdict(record(found, devices=[counters(moved)], overrides=READ_ONLY), "cache-share")
+    assert seen.level is level
+    assert seen.numbers["share"] == pytest.approx(max(0.0, 1 - device_share))
+
+
+def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
+    found = figures(stream(op(100_000.0, 10.0), seconds=10.0), seconds=10.0)
+    seen = verdict(
+        record(found, devices=[counters(10 * MIB)], overrides=[*READ_ONLY, ("direct", "false")]), "cache-share"
+    )
+    assert "3.81 GiB" in seen.evidence
+    assert "10 MiB" in seen.evidence
+    assert "99.7 %" in seen.evidence
+    assert "--direct" in seen.advice
+
+
+def test_writes_that_are_still_in_the_cache_at_the_end_are_no_writes() -> None:
+    found = figures(stream(None, op(1000.0, 10.0, size=MIB), seconds=10.0), seconds=10.0)
+    seen = verdict(record(found, devices=[counters(0, 100 * MIB)], preset="sdd-write"), "cache-share")
+    assert seen.level is Level.INVALID
+    assert "still in a cache" in seen.evidence
+    assert "--end-fsync" in seen.advice
+
+
+def test_a_target_without_a_device_is_unknown_and_not_ok() -> None:
+    found = figures(stream(op(16_000.0)))
+    target = Target(asked="t", kind="file", size_bytes=MIB, has_device=False, detail={"file_system": "tmpfs"})
+    seen = verdict(record(found, devices=[], overrides=READ_ONLY, target=target), "cache-share")
+    assert seen.level is Level.WARN
+    assert "unknown" in seen.evidence
+    assert "tmpfs" in seen.evidence
+
+
+def test_a_loop_device_whose_file_is_cached_is_told_apart_from_its_disk() -> None:
+    found = figures(stream(op(16_000.0)))
+    loop = counters(found.total_read_bytes, name="loop0")
+    disk = counters(0, name="sda", role="below")
+    seen = checks(record(found, devices=[loop, disk], overrides=READ_ONLY))
+    assert seen["cache-share"] is Level.OK
+    assert seen["cache-below"] is Level.WARN
+
+
+def test_a_file_system_on_two_disks_is_judged_by_both_together() -> None:
+    found = figures(stream(op(16_000.0)))
+    half = found.total_read_bytes / 2
+    both = [counters(half, name="sda"), counters(half, name="sdb")]
+    assert verdict(record(found, devices=both, overrides=READ_ONLY), "cache-share").level is Level.OK
+
+
+def test_a_data_set_that_fits_the_drives_own_cache_is_warned_about() -> None:
+    found = quiet_read()
+    small = replace(
+        found.target, detail={**found.target.detail, "drive_cache_bytes": 64 * MIB, "region_bytes": 10 * MIB}
+    )
+    assert verdict(replace(found, target=small), "working-set").level is Level.WARN
+
+
+# --- other traffic -----------------------------------------------------------------------------------------------------
+
+
+def test_bytes_the_load_did_not_ask_for_are_other_traffic() -> None:
+    found = figures(stream(op(16_000.0)))
+    seen = verdict(record(found, devices=[counters(found.total_read_bytes * 1.2)], overrides=READ_ONLY), "other-io")
+    assert seen.level is Level.WARN
+    assert "sda read 768 MiB" in seen.evidence or "sda read 750 MiB" in seen.evidence
+
+
+def test_a_few_small_writes_of_others_hurt_a_slow_disk() -> None:
+    found = figures(stream(op(100.0)))
+    busy = counters(found.total_read_bytes, 60 * 20 * 4096)
+    assert verdict(record(found, devices=[busy], overrides=READ_ONLY), "other-io").level is Level.WARN
+
+
+def test_the_same_few_writes_are_nothing_to_a_fast_one() -> None:
+    found = figures(stream(op(100_000.0)))
+    busy = counters(found.total_read_bytes, 60 * 20 * 4096)
+    assert verdict(record(found, devices=[busy], overrides=READ_ONLY), "other-io").level is Level.OK
+
+
+def test_the_read_ahead_of_a_buffered_reader_is_its_own() -> None:
+    found = figures(stream(op(16_000.0)))
+    busy = counters(found.total_read_bytes * 3)
+    overrides = [*READ_ONLY, ("direct", "false")]
+    assert verdict(record(found, devices=[busy], overrides=overrides), "other-io").level is Level.OK
+
+
+def test_the_journal_of_a_file_system_is_the_loads_own_doing() -> None:
+    found = figures(stream(op(800.0), op(200.0)))
+    target = Target(asked="t", kind="file", size_bytes=MIB)
+    busy = counters(found.total_read_bytes, found.total_write_bytes * 1.8)
+    assert verdict(record(found, devices=[busy], target=target), "other-io").level is Level.OK
+    assert verdict(record(found, devices=[busy]), "other-io").level is Level.WARN
+
+
+# --- completeness ------------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_run_is_partial_and_says_after_how_long() -> None:
+    found = replace(quiet_read(), figures=figures(stream(op(100.0, 5.0), seconds=5.0), seconds=5.0, ended_by=Stopped()))
+    seen = verdict(found, "interrupted")
+    assert seen.level is Level.INVALID
+    assert "after 5 s of 1 min" in seen.evidence
+
+
+def test_a_run_ended_by_an_error_names_it_and_its_place() -> None:
+    end = EndedByError(errno=errno.EIO, op="read", offset=8192, len=4096)
+    failed = stream(op(100.0, 5.0), seconds=5.0, errors=[Error(errno=errno.EIO, op="read", count=1, first_offset=8192)])
+    found = replace(quiet_read(), figures=figures(failed, seconds=5.0, ended_by=end))
+    seen = verdict(found, "interrupted")
+    assert seen.level is Level.INVALID
+    assert "read of 4 KiB at byte 8192 failed with EIO (Input/output error)" in seen.evidence
+    assert "errors" not in checks(found)
+
+
+@pytest.mark.parametrize(("count", "level"), [(0, Level.OK), (3, Level.WARN), (60_000, Level.INVALID)])
+def test_tolerated_errors_are_counted_against_the_requests(count: int, level: Level) -> None:
+    errors = [Error(errno=errno.EIO, op="read", count=count, first_offset=4096)] if count else []
+    found = replace(quiet_read(), figures=figures(stream(op(16_000.0), errors=errors)))
+    assert verdict(found, "errors").level is level
+
+
+def test_less_than_a_minute_is_short_and_so_are_few_requests() -> None:
+    assert verdict(quiet_read(seconds=10.0), "too-short").level is Level.WARN
+    assert "too few for a 99th percentile" in verdict(quiet_read(iops=2.0), "too-short").evidence
+    assert verdict(quiet_read(), "too-short").level is Level.OK
+
+
+def test_no_request_at_all_is_no_measurement() -> None:
+    assert verdict(replace(quiet_read(), figures=figures(stream(None))), "too-short").level is Level.INVALID
+
+
+# --- consistency -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("factor", "level"), [(1.0, Level.OK), (1.04, Level.OK), (1.1, Level.INVALID), (0.9, Level.INVALID)]
+)
+def test_rates_and_latencies_must_agree_with_the_requests_under_way(factor: float, level: Level) -> None:
+    found = stream(op(16_000.0, mean_ms=1.0), mean_outstanding=16.0 / factor)
+    assert verdict(record(figures(found), overrides=READ_ONLY), "littles-law").level is level
+
+
+def test_littles_law_counts_fsyncs_and_the_service_time_of_an_open_loop() -> None:
+    read = replace(op(1000.0, mean_ms=9.0), service=records.latency(1.0))
+    found = stream(read, mean_outstanding=1.0 + 2.0, fsync=op(100.0, size=0, mean_ms=20.0))
+    assert verdict(record(figures(found), overrides=READ_ONLY), "littles-law").level is Level.OK
+
+
+def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
+    found = figures(stream(op(16_000.0), mean_outstanding=1.0))
+    batch = replace(found, generator=replace(found.generator, timestamps="batch"))
+    assert "littles-law" not in checks(record(batch, overrides=READ_ONLY))
+
+
+# --- steadiness --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rates", "level"),
+    [
+        ([100e6] * 30, Level.OK),
+        ([100e6, 104e6] * 15, Level.OK),
+        ([100e6] * 25 + [100e6, 60e6, 100e6, 150e6, 100e6], Level.WARN),
+        ([100e6 - 1e6 * at for at in range(30)], Level.WARN),
+        ([100e6] * 3, Level.WARN),
+    ],
+    ids=["flat", "small ripple", "rough end", "slow drift that the SNIA rule accepts", "too few"],
+)
+def test_a_run_is_steady_when_its_series_is(rates: list[float], level: Level) -> None:
+    found = replace(quiet_read(), figures=figures(stream(op(16_000.0)), series=series(rates)))
+    assert verdict(found, "steady").level is level
+
+
+def test_an_interval_cut_off_by_the_end_does_not_count() -> None:
+    cut = series([100e6] * 20)
+    cut.append(replace(cut[-1], length_ns=10**8, streams=[replace(cut[-1].streams[0], read_bytes=0)]))
+    found = replace(quiet_read(), figures=figures(stream(op(16_000.0)), series=cut))
+    assert verdict(found, "steady").level is Level.OK
+
+
+# --- the load ----------------------------------------------------------------------------------------------------------
+
+
+def with_generator(**changes: object) -> RunRecord:
+    found = quiet_read()
+    return replace(found, figures=replace(found.figures, generator=replace(found.figures.generator, **changes)))
+
+
+def test_a_worker_that_never_waits_is_the_limit() -> None:
+    seen = verdict(with_generator(busiest_worker=0.99, ceiling_iops=16_500.0), "generator-bound")
+    assert seen.level is Level.WARN
+    assert "99.0 %" in seen.evidence
+
+
+def test_a_worker_that_polls_is_busy_by_design() -> None:
+    found = with_generator(busiest_worker=1.0, features=["iopoll"])
+    assert verdict(found, "generator-bound").level is Level.OK
+
+
+def test_one_small_request_at_a_time_measures_latency() -> None:
+    found = record(figures(stream(op(5000.0, mean_ms=0.2))), overrides=[*READ_ONLY, ("workers", "1")])
+    seen = verdict(found, "saturated")
+    assert seen.level is Level.WARN
+    assert "takes 32 at once" in seen.evidence
+    assert "--find-knee" in seen.advice
+
+
+def test_a_device_with_time_to_spare_is_not_saturated() -> None:
+    found = figures(stream(op(16_000.0)))
+    idle = counters(found.total_read_bytes, iostat={"%util": 60.0, "aqu-sz": 16.0})
+    seen = verdict(record(found, devices=[idle], overrides=READ_ONLY), "saturated")
+    assert seen.level is Level.WARN
+    assert "60 %" in seen.evidence
+
+
+def test_a_load_held_back_by_intent_is_not_asked_to_saturate() -> None:
+    found = record(figures(stream(op(100.0))), overrides=[*READ_ONLY, ("rate_limit", "100 IOPS")])
+    assert "saturated" not in checks(found)
+    assert "achieved-depth" not in checks(found)
+
+
+def test_fewer_requests_under_way_than_asked_is_said() -> None:
+    found = record(figures(stream(op(16_000.0, mean_ms=0.5))), overrides=READ_ONLY)
+    seen = verdict(found, "achieved-depth")
+    assert seen.level is Level.WARN
+    assert "16 requests were to be under way, 8.00" in seen.evidence
+
+
+def test_requests_that_wait_above_the_device_are_found() -> None:
+    found = figures(stream(op(16_000.0)))
+    shallow = counters(found.total_read_bytes, iostat={"%util": 99.0, "aqu-sz": 1.1})
+    seen = verdict(record(found, devices=[shallow], overrides=READ_ONLY), "achieved-depth")
+    assert seen.level is Level.WARN
+    assert "waited above" in seen.evidence
+
+
+def test_an_open_loop_that_falls_behind_is_said() -> None:
+    overrides = [*READ_ONLY, ("rate", "2000 IOPS")]
+    late = record(figures(stream(op(1000.0), max_lag_ns=9 * 10**9)), overrides=overrides)
+    assert verdict(late, "on-time").level is Level.WARN
+    on_time = record(figures(stream(op(2000.0))), overrides=overrides)
+    assert verdict(on_time, "on-time").level is Level.OK
+
+
+# --- conditions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_setting_that_changed_spoils_the_run() -> None:
+    change = SettingChange(name="sda.scheduler", before="none", after="bfq")
+    found = replace(
+        quiet_read(),
+        settings=Settings(before={"sda.scheduler": "none"}, after={"sda.scheduler": "bfq"}, changed=[change]),
+    )
+    seen = verdict(found, "settings")
+    assert seen.level is Level.INVALID
+    assert "sda.scheduler: none -> bfq" in seen.evidence
+
+
+def test_what_the_idle_check_found_becomes_a_verdict() -> None:
+    finding = {
+        "check": "array_sync",
+        "level": "invalid",
+        "text": "md0 is busy with its resync",
+        "evidence": {"done": 0.5},
+    }
+    seen = verdict(replace(quiet_read(), idle={"findings": [finding]}), "before-array-sync")
+    assert seen.level is Level.INVALID
+    assert seen.numbers == {"done": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ({"throttle_events": 3}, "during-throttling"),
+        ({"cpu_steal": 0.1}, "during-steal"),
+        ({"cpu_others": 0.5}, "during-cpu"),
+    ],
+)
+def test_what_disturbed_the_machine_during_the_run_is_said(change: dict[str, float], check: str) -> None:
+    found = quiet_read()
+    assert verdict(replace(found, during=replace(found.during, **change)), check).level is Level.WARN
+
+
+def test_a_target_that_vanished_spoils_the_run() -> None:
+    found = quiet_read()
+    gone = replace(found.target, detail={**found.target.detail, "trouble": "/dev/sda has disappeared"})
+    assert verdict(replace(found, target=gone), "target").level is Level.INVALID
+
+
+def test_the_null_target_tells_the_generators_own_cost() -> None:
+    found = replace(quiet_read(), target=Target(asked="null:1GiB", kind="null", size_bytes=1 << 30, has_device=False))
+    assert checks(found) == {"generator-bound": Level.OK}
