@@ -194,7 +194,7 @@ impl Layout {
         } else {
             (index & (half - 1)) + half
         };
-        let shift = blur + self.unit_bits;
+        let shift = blur.saturating_add(self.unit_bits);
         if shift >= units.leading_zeros() {
             return None;
         }

@@ -4,6 +4,38 @@
 //! recorders are [`finish`](StreamRecorder::finish)ed, the records of a stream's workers merged, and
 //! [`RunFigures::new`] makes of all streams the figures of the run. Times are ns on one clock, zero at the start of the
 //! run; how they are taken is the caller's matter.
+//!
+//! ```
+//! use spindle_measure::{CpuFigures, EndedBy, GeneratorFigures, OpKind, Plan, RunFacts, RunFigures, StreamRecorder};
+//!
+//! let mut recorder = StreamRecorder::new(&Plan {
+//!     kinds: &[OpKind::Read],
+//!     service: false,
+//!     ramp_ns: 0,
+//!     start_ns: 0,
+//!     interval_ns: 1_000_000_000,
+//!     expected_ns: Some(2_000_000_000),
+//!     max_intervals: Plan::DEFAULT_MAX_INTERVALS,
+//! });
+//! recorder.set_outstanding(0, 1);
+//! for n in 1..=20_000 {
+//!     // A read of 4 KiB that took 100 us.
+//!     recorder.record(OpKind::Read, n * 100_000, 100_000, 4096);
+//! }
+//! let record = recorder.finish(2_000_000_000);
+//! let facts = RunFacts {
+//!     elapsed_ns: 2_000_000_000,
+//!     ended_by: EndedBy::Time,
+//!     cpu: CpuFigures::default(),
+//!     generator: GeneratorFigures::default(),
+//! };
+//! let run = RunFigures::new(vec![("main".to_owned(), record)], facts)?;
+//! let read = run.streams[0].read.as_ref().expect("there were reads");
+//! assert_eq!((read.iops, read.latency.mean_ns), (10_000.0, 100_000.0));
+//! assert_eq!(run.streams[0].mean_outstanding, 1.0);
+//! assert_eq!(run.series.len(), 2);
+//! # Ok::<(), spindle_measure::MergeError>(())
+//! ```
 
 mod codec;
 mod errors;

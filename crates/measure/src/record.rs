@@ -60,7 +60,6 @@ pub(crate) struct KindRecord {
     pub(crate) latency: Histogram,
     pub(crate) service: Option<Histogram>,
     pub(crate) bytes: u64,
-    pub(crate) ramp_requests: u64,
     pub(crate) ramp_bytes: u64,
 }
 
@@ -163,7 +162,6 @@ impl KindRecord {
             (Some(_), None) => {}
         }
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.ramp_requests += other.ramp_requests;
         self.ramp_bytes = self.ramp_bytes.saturating_add(other.ramp_bytes);
     }
 

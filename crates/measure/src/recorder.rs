@@ -177,7 +177,6 @@ impl StreamRecorder {
                 latency: tally.latency,
                 service: tally.service,
                 bytes: tally.bytes,
-                ramp_requests: tally.ramp_requests,
                 ramp_bytes: tally.ramp_bytes,
             })
         });

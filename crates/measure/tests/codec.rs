@@ -84,23 +84,70 @@ proptest! {
     }
 
     #[test]
-    fn damaged_contents_are_an_error_and_never_a_panic(mut plain in prop::collection::vec(any::<u8>(), 0..120), header in any::<bool>()) {
-        if header && plain.len() > 40 {
-            // A header that passes, so that the counts are reached.
-            plain[..4].copy_from_slice(&0x1c84_9313u32.to_be_bytes());
-            let length = (plain.len() - 40) as u32;
-            plain[4..8].copy_from_slice(&length.to_be_bytes());
-            plain[8..12].fill(0);
-            plain[12..16].copy_from_slice(&3u32.to_be_bytes());
-            plain[16..24].copy_from_slice(&1u64.to_be_bytes());
-            plain[32..40].copy_from_slice(&1f64.to_be_bytes());
-        }
-        let deflated = miniz_oxide::deflate::compress_to_vec_zlib(&plain, 1);
-        let mut bytes = 0x1c84_9314u32.to_be_bytes().to_vec();
-        bytes.extend((deflated.len() as u32).to_be_bytes());
-        bytes.extend(deflated);
-        let _ = Histogram::decode(&STANDARD.encode(bytes));
+    fn damaged_contents_are_an_error_and_never_a_panic(
+        lowest in prop_oneof![Just(1), any::<u64>()],
+        digits in 0u32..8,
+        counts in prop::collection::vec(any::<u8>(), 0..80),
+    ) {
+        let _ = Histogram::decode(&text_of(digits, lowest, &counts));
     }
+}
+
+/// Text with these parameters and raw counts.
+fn text_of(digits: u32, lowest: u64, counts: &[u8]) -> String {
+    let mut plain = 0x1c84_9313u32.to_be_bytes().to_vec();
+    plain.extend((counts.len() as u32).to_be_bytes());
+    plain.extend(0u32.to_be_bytes());
+    plain.extend(digits.to_be_bytes());
+    plain.extend(lowest.to_be_bytes());
+    plain.extend(Histogram::HIGHEST_NS.to_be_bytes());
+    plain.extend(1f64.to_be_bytes());
+    plain.extend(counts);
+    let deflated = miniz_oxide::deflate::compress_to_vec_zlib(&plain, 1);
+    let mut bytes = 0x1c84_9314u32.to_be_bytes().to_vec();
+    bytes.extend((deflated.len() as u32).to_be_bytes());
+    bytes.extend(deflated);
+    STANDARD.encode(bytes)
+}
+
+#[test]
+fn counts_beyond_all_values_are_refused() {
+    // ZigZag LEB128 of a run of 2^43 - 1 empty slots (and of the longest run there is), then one count.
+    let run = [0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x02];
+    let longest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
+    for counts in [
+        &run[..],
+        &longest[..],
+        &[&longest[..9], &longest[..]].concat(),
+    ] {
+        for lowest in [1, 1 << 41] {
+            assert_eq!(
+                Histogram::decode(&text_of(3, lowest, counts)),
+                Err(DecodeError::Counts)
+            );
+        }
+    }
+}
+
+#[test]
+fn unusual_parameters_are_refused_by_name() {
+    for (text, name) in [
+        (text_of(6, 1, &[2]), "significant digits"),
+        (text_of(3, 0, &[2]), "lowest value"),
+    ] {
+        let error = Histogram::decode(&text).unwrap_err();
+        assert!(
+            matches!(error, DecodeError::Parameter { name: found, .. } if found == name),
+            "{error}"
+        );
+    }
+    assert_eq!(
+        Histogram::decode(&text_of(3, 1, &[2]))
+            .unwrap()
+            .iter()
+            .next(),
+        Some((0, 1))
+    );
 }
 
 #[test]
