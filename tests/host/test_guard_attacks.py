@@ -70,9 +70,8 @@ def test_a_link_exchanged_all_the_time_never_opens_what_was_not_named(
     bench: Any, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     free, mounted = bench.loop(), bench.loop()
-    bench.run("mkfs.ext4", "-q", "-E", "lazy_itable_init=0", mounted)
-    bench.mount(mounted)
-    bench.run("sync")
+    bench.run("mkfs.ext4", "-q", mounted)
+    bench.mount(mounted, "-o", "ro")  # a journal is written now and then even when nobody uses the file system
     before = content(mounted)
     link = tmp_path / "link"
     link.symlink_to(free)

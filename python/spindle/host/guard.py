@@ -32,7 +32,7 @@ from .usage import Usage, openers
 from .words import listed, size
 
 LOCK_PATIENCE_S = 2.0  # udev holds its lock on a device for the moment it looks at it
-_HEAD_BYTES = 1 << 20
+_END_BYTES = 1 << 20
 _FALLBACK_MEMORY_ALIGN = 4096  # a page: enough for every driver (block/blk-settings.c: dma_alignment is below it)
 _BUFFERED_MEMORY_ALIGN = 512
 
@@ -382,8 +382,9 @@ def _claim(
         sibling = next(usage.of_siblings(device), "another partition of the same disk is in use" if disk_busy else None)
         if sibling:
             raise Refused(f"{called}: {sibling}; --erase-shared agrees to write to this partition alone")
+    blank = _is_blank(called, claim, device)
     shown = _check_signatures(called, claim, device, consent.signature, machine)
-    if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, _is_blank(claim), machine)):
+    if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, blank, machine)):
         raise Refused(f"{called}: not confirmed; nothing was written")
     return claim
 
@@ -537,11 +538,14 @@ def _all_signatures(called: str, claim: int, device: Device, machine: Machine) -
     return found
 
 
-def _is_blank(claim: int) -> bool:
+def _is_blank(called: str, claim: int, device: Device) -> bool:
+    """Whether both ends, where signatures are, hold nothing but zeroes. libblkid takes a place it cannot read for
+    one that holds nothing; so a device with unreadable ends is refused here."""
     try:
-        return not any(os.pread(claim, _HEAD_BYTES, 0))
-    except OSError:
-        return False
+        ends = [os.pread(claim, _END_BYTES, place) for place in (0, max(0, device.size_bytes - _END_BYTES))]
+    except OSError as error:
+        raise Refused(f"{called}: cannot tell what it holds: {reason(error)}; nothing is written to it") from None
+    return not any(map(any, ends))
 
 
 def describe_for_confirmation(
@@ -563,5 +567,5 @@ def describe_for_confirmation(
     if signatures:
         facts.append("carries " + listed([str(signature) for signature in signatures]))
     else:
-        facts.append("empty at its start" if blank else "no known signature, but not empty")
+        facts.append("empty at both ends" if blank else "no known signature, but not empty")
     return f"All data on {device.path} will be lost ({', '.join(facts)})."
