@@ -580,6 +580,19 @@ def test_a_tool_that_hangs_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPa
     assert "gave no answer" in attempt(device, "write")
 
 
+@pytest.mark.parametrize(("tool", "script"), [("wipefs", "echo '{\"signatures\": []}'"), ("blkid", "exit 2")])
+def test_what_one_of_the_tools_finds_is_enough(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tool: str, script: str
+) -> None:
+    device = bench.loop()
+    ext4(bench, device)
+    blind = tmp_path / tool
+    blind.write_text(f"#!/bin/sh\n{script}\n")
+    blind.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert "--erase-signature ext4" in attempt(device, "write")
+
+
 def test_an_answer_that_is_not_understood_is_a_refusal(
     bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from spindle.host.diskstats import Snapshot, delta, parse, snapshot
 from spindle.host.environment import environment
 from spindle.host.guard import StreamAccess, describe_for_confirmation, open_target
 from spindle.host.settings import chosen, diff, settings_of
-from spindle.host.signals import Stopped, held_back, unwinding
+from spindle.host.signals import ENDING, Stopped, held_back, unwinding
 from spindle.host.signatures import Signature
 from spindle.host.stack import device_of, stack_of
 from spindle.host.words import listed, size
@@ -314,15 +315,26 @@ def test_sizes_are_decimal_as_drives_are_sold() -> None:
     assert [listed(parts) for parts in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
 
+@pytest.fixture
+def usual_signals() -> Iterator[None]:
+    """Whoever runs the tests may have some ignored."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ENDING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("usual_signals")
 def test_signals_unwind_and_handlers_are_put_back() -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    before = [signal.getsignal(number) for number in ENDING]
+    for number in ENDING:
         with pytest.raises(Stopped) as stopped, unwinding():
             os.kill(os.getpid(), number)
         assert stopped.value.signum == number
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+    assert [signal.getsignal(number) for number in ENDING] == before
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_a_signal_waits_while_it_is_held_back() -> None:
     reached = False
 

@@ -26,9 +26,10 @@ from spindle.host.testfile import TestFile, sweep_leftovers
 MIB = 1 << 20
 
 MAKER = """
-import os, sys
+import os, signal, sys
 from spindle.host import testfile
 from spindle.host.signals import unwinding
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
 mode, path, size, kill_at = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 if mode == 'named':
     def unsupported(*_):
