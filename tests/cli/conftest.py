@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # program.py and records.py, for the tests beside them
 
-from program import Ended  # noqa: E402
+from program import Ended
 
 
 @pytest.fixture

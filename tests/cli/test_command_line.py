@@ -17,14 +17,15 @@ from spindle.host.errors import Refused, TargetError
 
 
 def test_start_up_imports_nothing_that_a_verb_needs(tmp_path: Path) -> None:
-    code = "import sys; sys.argv=['spindle','--help']\nfrom spindle.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    code = "import sys; from spindle.cli.main import invoke\ninvoke(['--help'])\n"
     code += "print(sorted(set(sys.modules) & {'msgspec','rich','hashlib','subprocess','tempfile','spindle._core'}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_live_line_is_imported_only_on_a_terminal(tmp_path: Path) -> None:
-    code = "import sys; from spindle.cli.main import invoke\ninvoke(['run','randomio','null:nonsense'])\nprint('rich' in sys.modules)"
+    code = "import sys; from spindle.cli.main import invoke\ninvoke(['run', 'randomio', 'null:nonsense'])\n"
+    code += "print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
-from records import figures, op, quiet_read, record, stream
+from records import figures, op, record, stream
 from test_tables import points
 
 from spindle.result.figures import Stopped

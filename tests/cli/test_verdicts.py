@@ -47,7 +47,7 @@ def test_every_warning_says_what_was_seen_in_numbers_and_what_to_do() -> None:
         assert each.advice
 
 
-# --- caches ------------------------------------------------------------------------------------------------------------
+# --- caches ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_data_set_that_fits_the_drives_own_cache_is_warned_about() -> None:
     assert verdict(replace(found, target=small), "working-set").level is Level.WARN
 
 
-# --- other traffic -----------------------------------------------------------------------------------------------------
+# --- other traffic ---------------------------------------------------------------------------------------------------
 
 
 def test_bytes_the_load_did_not_ask_for_are_other_traffic() -> None:
@@ -151,7 +151,7 @@ def test_the_journal_of_a_file_system_is_the_loads_own_doing() -> None:
     assert verdict(record(found, devices=[busy]), "other-io").level is Level.WARN
 
 
-# --- completeness ------------------------------------------------------------------------------------------------------
+# --- completeness ----------------------------------------------------------------------------------------------------
 
 
 def test_a_stopped_run_is_partial_and_says_after_how_long() -> None:
@@ -188,7 +188,7 @@ def test_no_request_at_all_is_no_measurement() -> None:
     assert verdict(replace(quiet_read(), figures=figures(stream(None))), "too-short").level is Level.INVALID
 
 
-# --- consistency -------------------------------------------------------------------------------------------------------
+# --- consistency -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
     assert "littles-law" not in checks(record(batch, overrides=READ_ONLY))
 
 
-# --- steadiness --------------------------------------------------------------------------------------------------------
+# --- steadiness ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_an_interval_cut_off_by_the_end_does_not_count() -> None:
     assert verdict(found, "steady").level is Level.OK
 
 
-# --- the load ----------------------------------------------------------------------------------------------------------
+# --- the load --------------------------------------------------------------------------------------------------------
 
 
 def with_generator(**changes: object) -> RunRecord:
@@ -301,7 +301,7 @@ def test_an_open_loop_that_falls_behind_is_said() -> None:
     assert verdict(on_time, "on-time").level is Level.OK
 
 
-# --- conditions --------------------------------------------------------------------------------------------------------
+# --- conditions ------------------------------------------------------------------------------------------------------
 
 
 def test_a_setting_that_changed_spoils_the_run() -> None:

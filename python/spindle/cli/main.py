@@ -60,12 +60,18 @@ def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -
 
 @click.group(
     cls=Verbs,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 fine, 1 the run failed or a verdict is invalid, 2 usage, 3 refused for safety.",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
-def spindle() -> None:
+@click.pass_context
+def spindle(context: click.Context) -> Exit | None:
     """Measure disks, arrays and file systems: true figures, and whether they can be believed."""
+    if context.invoked_subcommand is not None:
+        return None
+    print(context.get_help(), file=sys.stderr)
+    return Exit.USAGE
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -83,7 +89,9 @@ def invoke(arguments: Sequence[str] | None = None) -> Exit:
     from spindle.cli.failure import explain
 
     try:
-        status = spindle.main(arguments, prog_name="spindle", standalone_mode=False)
+        # Not `spindle.main`: it would turn the signals that unwind a run into an Abort of its own.
+        with spindle.make_context("spindle", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            status = spindle.invoke(context)
     except click.exceptions.Exit as end:
         return Exit(end.exit_code)
     except BrokenPipeError:

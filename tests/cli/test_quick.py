@@ -1,0 +1,105 @@
+"""`spindle quick`: its steps, its words, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from spindle.report.page import page
+from spindle.report.style import Style
+from spindle.result.document import decode, encode, schema
+from spindle.result.record import QuickRecord
+from spindle.run.errors import RunFailed
+from spindle.run.quick import Lengths, quick
+from spindle.run.watch import Silent
+
+SHORT = Lengths(step_s=0.4, sweep_step_s=0.2, zone_s=0.3, file_bytes=32 << 20)
+
+
+def look(target: str | None) -> QuickRecord:
+    found = quick(target, Silent(), lengths=SHORT)
+    assert all(run.figures.requests for run in found.runs)
+    return found
+
+
+@pytest.fixture(scope="module")
+def own_file(tmp_path_factory: pytest.TempPathFactory) -> tuple[QuickRecord, list[str]]:
+    """A look with no target, and what it left in the directory."""
+    folder = tmp_path_factory.mktemp("quick")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        return look(None), [path.name for path in folder.iterdir()]
+
+
+def topics(found: QuickRecord) -> list[str]:
+    return [finding.topic for finding in found.assessment.findings]
+
+
+def test_with_no_target_it_looks_at_a_file_of_its_own_here_and_removes_it(own_file) -> None:
+    found, left = own_file
+    assert left == []
+    assert [step.name for step in found.steps] == ["sequential-read", "random-read", "random-read-rising", "mix"]
+    assert topics(found)[:5] == ["sequential read", "random read", "rising concurrency", "read/write mix", "limit"]
+    assert found.target.created
+    assert any("first against last part" in text for text in found.skipped)
+    assert found.sweep is not None
+    assert found.sweep.points[0].outstanding == 1
+
+
+def test_its_record_is_what_the_schema_says_and_reads_back(own_file) -> None:
+    found, _ = own_file
+    jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(found)))
+    assert decode(encode(found), "q.json") == found
+
+
+def test_a_file_that_is_given_is_only_read(here: Path) -> None:
+    data = bytes(range(256)) * (4096 * 4)
+    (here / "mine.bin").write_bytes(data)
+    found = look("mine.bin")
+    assert "mix" not in [step.name for step in found.steps]
+    assert any("read/write mix" in text for text in found.skipped)
+    assert (here / "mine.bin").read_bytes() == data
+
+
+def test_a_device_is_only_read_and_its_two_ends_are_compared(bench, content, here: Path) -> None:
+    image = bench.image()
+    image.write_bytes(bytes(range(256)) * (32 << 12))
+    device = bench.loop(image)
+    before = content(device)
+    found = look(device)
+    assert [step.name for step in found.steps][-2:] == ["first-part", "last-part"]
+    assert "first against last part" in topics(found)
+    assert found.assessment.device_class == "loop"
+    assert found.assessment.comparison == []
+    assert content(device) == before
+
+
+def test_the_page_fits_a_terminal(own_file) -> None:
+    found, _ = own_file
+    for width in (60, 80, 120):
+        assert max(len(line) for line in page(found, Style(width=width))) <= width
+
+
+def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    real = os.statvfs(here)
+
+    class Full:
+        f_bavail = 1000
+        f_frsize = real.f_frsize
+
+    monkeypatch.setattr("spindle.run.quick.os.statvfs", lambda path: Full)
+    with pytest.raises(RunFailed, match="free"):
+        quick(None, Silent())
+    assert list(here.glob("*.bin")) == []
+
+
+def test_a_folder_that_is_not_there_is_an_error_in_one_line(invoke, here: Path) -> None:
+    ended = invoke("quick", "no/such/thing")
+    assert ended.status == 1
+    assert "no/such/thing" in ended.complaint
