@@ -16,7 +16,7 @@ from spindle.run.errors import Usage
 from spindle.run.resolve import resolve
 
 JUNK = [
-    "", "0", "-1", "1e999", "nan", "true", '"', "'", "[", "]", "{", "}", "=", "#", "\n", "\x00", "\x7f", "\t", "é", "💾",
+    "0", "-1", "1e999", "nan", "true", '"', "'", "[", "]", "{", "}", "=", "#", "\n", "\x00", "\x7f", "\t", "é", "💾",
     "99999999999999999999", '"64KiBB"', '"-4KiB"', '"0%-200%"', '"idle:9"', "[[stream]]", "[stream]", "[[streams]]",
     '"1e400s"', '"realtime"', "1979-05-27", "0x", "0b2", "_", ".", "..", '"\\u0000"', '"\\q"', "[1, 2", "{a=1",
 ]  # fmt: skip
@@ -81,7 +81,6 @@ def complaint(text: str, options: list[tuple[str, str]]) -> str | None:
     try:
         _core.Workload.parse(text, "w.toml", "w", options)
     except _core.ConfigError as error:
-        assert "\n" not in str(error)
         return str(error)
     return None
 
@@ -90,14 +89,14 @@ def complaint(text: str, options: list[tuple[str, str]]) -> str | None:
 @given(text=st.text(max_size=200))
 def test_any_text_at_all_gives_a_workload_or_one_line(text: str) -> None:
     line = complaint(text, [])
-    assert line is None or re.match(r"w\.toml:\d+: ", line)
+    assert line is None or re.fullmatch(r"w\.toml:\d+: .+", line)
 
 
 @settings(max_examples=150, deadline=None)
 @given(key=st.sampled_from([key.name for key in keys() if key.option]), value=st.text(max_size=40))
 def test_any_value_of_an_option_gives_a_workload_or_one_line(key: str, value: str) -> None:
     line = complaint("", [(key, value)])
-    assert line is None or key in line
+    assert line is None or (key in line and "\n" not in line)
 
 
 def test_bytes_that_are_no_text_are_named(invoke, here: Path) -> None:

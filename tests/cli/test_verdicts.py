@@ -136,6 +136,14 @@ def test_the_same_few_writes_are_nothing_to_a_fast_one() -> None:
     assert verdict(record(found, devices=[busy], overrides=READ_ONLY), "other-io").level is Level.OK
 
 
+def test_what_others_read_does_not_pass_for_the_loads_own() -> None:
+    found = figures(stream(op(16_000.0)))
+    busy = counters(found.total_read_bytes)
+    fetched = record(found, devices=[busy], overrides=READ_ONLY, fetched_bytes=10 * MIB)
+    assert verdict(fetched, "cache-share").level is Level.INVALID
+    assert verdict(fetched, "other-io").level is Level.WARN
+
+
 def test_the_read_ahead_of_a_buffered_reader_is_its_own() -> None:
     found = figures(stream(op(16_000.0)))
     busy = counters(found.total_read_bytes * 3)

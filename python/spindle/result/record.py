@@ -145,6 +145,9 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     seed: int
     figures: Figures
     devices: list[DeviceCounters]
+    fetched_bytes: int | None = None
+    """What this program alone had block devices read, read-ahead included (`read_bytes` of proc_pid_io(5)); None: the
+    kernel does not count it."""
     settings: Settings
     environment: dict[str, Any]
     idle: dict[str, Any]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from spindle import _core
 from spindle.host import caches, conditions, diskstats, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
-from spindle.host.devices import Device
+from spindle.host.devices import Device, text_of
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.testfile import TestFile
 from spindle.result.figures import Figures, figures_from_json
@@ -31,7 +33,7 @@ from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run import classes
 from spindle.run.errors import Usage
-from spindle.run.load import RunningLoad, carry_out
+from spindle.run.load import Counted, RunningLoad, carry_out
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 
@@ -168,7 +170,8 @@ class Bench:
             target=self.target(spec, trouble),
             seed=spec.seed,
             figures=figures,
-            devices=self._counters(finished.before, finished.after),
+            fetched_bytes=_difference(finished.before.fetched_bytes, finished.after.fetched_bytes),
+            devices=self._counters(finished.before.disks, finished.after.disks),
             settings=Settings(before=before, after=after, changed=_changes(before, after)),
             environment=machine_environment.environment(None if self._target is None else self._target.path),
             idle=idle,
@@ -194,12 +197,10 @@ class Bench:
             interval_ns=making.interval_ns,
         )
 
-    def _snapshot(self) -> diskstats.Snapshot | None:
-        return diskstats.snapshot(self._devices) if self._devices else None
+    def _snapshot(self) -> Counted:
+        return Counted(diskstats.snapshot(self._devices), _fetched_bytes())
 
-    def _counters(self, before: diskstats.Snapshot | None, after: diskstats.Snapshot | None) -> list[DeviceCounters]:
-        if before is None or after is None:
-            return []
+    def _counters(self, before: diskstats.Snapshot, after: diskstats.Snapshot) -> list[DeviceCounters]:
         deltas = diskstats.delta(before, after)
         under_test = {device.name for device in self._target.devices} if self._target is not None else set()
         seconds = (after.at_ns - before.at_ns) / 1e9
@@ -275,6 +276,16 @@ class _MachineState:
             throttle_events=heat,
             findings=[asdict(finding) for finding in conditions.array_activity(devices)],
         )
+
+
+def _fetched_bytes() -> int | None:
+    """`read_bytes` of proc_pid_io(5): counted where a read is handed to a block device, for every thread of ours."""
+    found = re.search(r"^read_bytes: (\d+)$", text_of(Path("/proc/self/io")) or "", re.MULTILINE)
+    return int(found[1]) if found is not None else None
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return after - before if before is not None and after is not None else None
 
 
 def _counted_name(device: Device) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from spindle.host import diskstats
 from spindle.host.signals import Stopped
 from spindle.result.workload import Workload
 from spindle.run.watch import Moment, Watch
@@ -30,20 +31,29 @@ class RunningLoad(Protocol):
 
 
 @dataclass(frozen=True)
+class Counted:
+    """Counters at one moment."""
+
+    disks: diskstats.Snapshot
+    fetched_bytes: int | None
+    """What this program has had block devices read."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """A load that is over."""
 
     figures_json: str
-    before: Any
-    """Snapshot of the device counters, taken last before the load's first request."""
-    after: Any
+    before: Counted
+    """Taken last before the load's first request."""
+    after: Counted
     stopped: bool
     """Someone asked it to stop."""
 
 
 def carry_out(
     start: Callable[[], RunningLoad],
-    snapshot: Callable[[], Any],
+    snapshot: Callable[[], Counted],
     spec: Workload,
     label: str,
     watch: Watch,

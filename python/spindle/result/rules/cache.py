@@ -45,11 +45,15 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
     moved = target.bytes_of(direction)
     if asked < TOO_LITTLE_BYTES or moved is None:
         return None
+    if direction == "read" and record.fetched_bytes is not None:
+        moved = min(moved, record.fetched_bytes)  # what others read must not pass for the load's own
     if direction == "write" and any(stream.mix.trim + stream.mix.zero > 0 for stream in record.workload.streams):
         return None  # discards and zeroings are not counted as bytes written by every driver
     share = max(0.0, 1 - moved / asked)
     level = Level.INVALID if share >= INVALID_SHARE else Level.WARN if share >= WARN_SHARE else Level.OK
-    seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)}"
+    seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)} of it"
+    if moved >= asked:
+        seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)}"
     if level is Level.OK:
         evidence, advice = f"{seen}: {units.percent(share)} from a cache", ""
     elif direction == "read":

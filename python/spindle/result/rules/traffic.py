@@ -61,7 +61,9 @@ def _reads(record: RunRecord, target: DeviceCounters) -> _Excess | None:
     moved, requests = target.bytes_of("read"), target.requests_of("read")
     if moved is None or requests is None:
         return None
-    if own > 0 and any(stream.reads and not stream.direct for stream in record.workload.streams):
+    if record.fetched_bytes is not None and own > 0:
+        own = record.fetched_bytes  # with read-ahead and without what a cache gave
+    elif own > 0 and any(stream.reads and not stream.direct for stream in record.workload.streams):
         return None  # read-ahead fetches more than is asked for
     return _excess("read", own, moved, requests, record, OTHER_SHARE)
 
