@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from spindle.host import register, testfile
 from spindle.host.errors import Refused, TargetError
 from spindle.host.guard import StreamAccess, open_target
-from spindle.host.register import MARKER
+from spindle.host.register import MARKER, Entry, Identity
 from spindle.host.testfile import TestFile, sweep_leftovers
 
 MIB = 1 << 20
@@ -30,7 +31,7 @@ import os, signal, sys
 from spindle.host import testfile
 from spindle.host.signals import unwinding
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
-mode, path, size, kill_at = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+mode, path, size, kill_at, number = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 if mode == 'named':
     def unsupported(*_):
         raise OSError(95, 'Operation not supported')
@@ -42,7 +43,7 @@ def kill_at_step(event, _):
     if event.split('.')[0] in ('open', 'os', 'fcntl'):
         count += 1
         if count == kill_at:
-            os.kill(os.getpid(), 9)
+            os.kill(os.getpid(), number)
 print('ready', flush=True)
 with unwinding():
     if kill_at:
@@ -54,9 +55,10 @@ with unwinding():
 """
 
 
-def maker(mode: str, path: Path, size: int, kill_at: int = 0) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", MAKER, mode, str(path), str(size), str(kill_at)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def maker(mode: str, path: Path, size: int, kill_at: int = 0, number: int = signal.SIGKILL) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", MAKER, mode, str(path), str(size), str(kill_at), str(int(number))]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
@@ -352,6 +354,20 @@ def test_killed_at_every_single_step_leaves_nothing_after_the_next_start(tmp_pat
     raise AssertionError("the maker never came to its end")
 
 
+@pytest.mark.parametrize("mode", ["fill", "named"])
+def test_a_signal_at_any_step_leaves_nothing_at_all(tmp_path: Path, mode: str) -> None:
+    place = tmp_path / "t.bin"
+    for step in range(1, 200):
+        process = maker(mode, place, 4096, kill_at=step, number=signal.SIGTERM)
+        process.communicate(timeout=10)
+        assert not place.exists(), f"step {step}"
+        assert entries() == [], f"step {step}"
+        if process.returncode == 0:
+            assert step > 10
+            return
+    raise AssertionError("the maker never came to its end")
+
+
 # --- what a sweep must not touch -------------------------------------------------------------------------------------
 
 
@@ -519,6 +535,37 @@ def test_the_draft_of_an_entry_is_cleared_away_when_its_maker_is_long_dead(lefto
     os.utime(draft, (time.time() - 600, time.time() - 600))
     sweep_leftovers()
     assert not draft.exists()
+
+
+def test_the_lock_of_the_entry_alone_keeps_a_living_file(tmp_path: Path) -> None:
+    with TestFile.create(tmp_path / "t.bin", MIB) as file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)  # as on a file system that has no locks
+        assert sweep_leftovers() == []
+        assert file.path.exists()
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("part", ["device", "inode", "birth_ns"])
+def test_every_part_of_the_identity_counts(tmp_path: Path, marked: bool, part: str) -> None:
+    entry = Entry.intent("token", str(tmp_path / "t.bin"), MIB)
+    with (tmp_path / "t.bin").open("x") as file:
+        if marked:
+            os.setxattr(file.fileno(), MARKER, b"token")
+        identity = Identity.of(file.fileno(), "token")
+        assert identity.marked == marked
+        assert replace(entry, identity=identity).matches(file.fileno())
+        other = replace(identity, **{part: 7})
+        assert not replace(entry, identity=other).matches(file.fileno())
+
+
+def test_after_a_boot_the_marker_vouches_for_a_file_system_with_another_number(tmp_path: Path) -> None:
+    entry = replace(Entry.intent("token", str(tmp_path / "t.bin"), MIB), boot="an earlier one")
+    with (tmp_path / "t.bin").open("x") as file:
+        unmarked = replace(Identity.of(file.fileno(), "token"), device=7)
+        assert not replace(entry, identity=unmarked).matches(file.fileno())
+        os.setxattr(file.fileno(), MARKER, b"token")
+        marked = replace(Identity.of(file.fileno(), "token"), device=7)
+        assert replace(entry, identity=marked).matches(file.fileno())
 
 
 def test_a_descriptor_that_lives_on_in_a_child_keeps_the_file(leftover: Path) -> None:
