@@ -24,11 +24,7 @@ pub(crate) fn collect(load: &Load, helpers_ns: u64) -> Result<RunFigures, MergeE
         let recorder = std::mem::replace(&mut core.recorder, StreamRecorder::new(&NOTHING));
         let record = recorder.finish(core.ended_at);
         let measured_ns = record.measured_ns();
-        elapsed_ns = elapsed_ns.max(core.ended_at);
-        if measured_ns > 0 {
-            let counted_from = seat.orders.ramp_end.max(seat.orders.first);
-            elapsed_ns = elapsed_ns.max(counted_from + measured_ns);
-        }
+        elapsed_ns = elapsed_ns.max(record.last_ns());
         match &mut records[seat.stream] {
             Some(sum) => sum.merge(record)?,
             empty => *empty = Some(record),
@@ -81,6 +77,7 @@ const NOTHING: Plan<'static> = Plan {
     start_ns: 0,
     interval_ns: 1,
     expected_ns: Some(0),
+    end_ns: None,
     max_intervals: 2,
 };
 

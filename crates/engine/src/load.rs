@@ -677,14 +677,17 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32) -> Core {
         .filter(|&kind| occurs[kind as usize])
         .collect();
     let open = matches!(stream.arrival, Arrival::Open { .. });
-    let end = orders(plan, index, false).end;
+    let Orders { end, end_sync, .. } = orders(plan, index, false);
+    let has_end = end != u64::MAX;
     let recorder = StreamRecorder::new(&Recording {
         kinds: &kinds,
         service: open,
         ramp_ns: workload.ramp_ns,
         start_ns: stream.start_delay_ns,
         interval_ns: plan.options.interval_ns,
-        expected_ns: (end != u64::MAX).then(|| end.saturating_sub(workload.ramp_ns)),
+        expected_ns: has_end.then(|| end.saturating_sub(workload.ramp_ns)),
+        // With an fsync at the end, all that was written until then counts, and so does the time it takes.
+        end_ns: (has_end && end_sync.is_none()).then_some(end),
         max_intervals: Recording::DEFAULT_MAX_INTERVALS,
     });
     let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);

@@ -29,6 +29,7 @@ fn plan(kinds: &'static [OpKind], service: bool) -> Plan<'static> {
         start_ns: 0,
         interval_ns: 1_000_000_000,
         expected_ns: None,
+        end_ns: None,
         max_intervals: Plan::DEFAULT_MAX_INTERVALS,
     }
 }

@@ -5,7 +5,8 @@ use serde::Serialize;
 /// Everything the load itself can tell about a run. Times in ns unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunFigures {
-    /// Time that counts: from the end of the ramp to the last counted completion, ns.
+    /// Time that counts: from the end of the ramp to the end of the asked time, or to the last completion if the run
+    /// ended otherwise, ns.
     pub measured_ns: u64,
     /// Time from the first request to the end of the last, ramp and end sync included, ns.
     pub elapsed_ns: u64,
@@ -57,7 +58,7 @@ pub struct StreamFigures {
     pub name: String,
     /// Measured time of this stream, ns.
     pub measured_ns: u64,
-    /// Bytes moved including the ramp (to be compared with the device's own counters).
+    /// Bytes moved including the ramp and `late` (to be compared with the device's own counters).
     pub total_bytes: u64,
     /// Bytes read including the ramp.
     pub total_read_bytes: u64,
@@ -78,8 +79,19 @@ pub struct StreamFigures {
     pub mean_outstanding: f64,
     /// Open loop: largest lag of an issue behind its intended start, ns.
     pub max_lag_ns: u64,
+    /// What was under way when the time was over: drained, not counted.
+    pub late: LateFigures,
     /// Errors by kind.
     pub errors: Vec<ErrorFigures>,
+}
+
+/// Requests that completed after the end of the measured time. They are in no other figure but the total bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LateFigures {
+    /// How many.
+    pub requests: u64,
+    /// Largest latency among them, ns: a request that hung shows here.
+    pub max_latency_ns: u64,
 }
 
 /// Figures of one operation of one stream.

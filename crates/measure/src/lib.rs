@@ -15,6 +15,7 @@
 //!     start_ns: 0,
 //!     interval_ns: 1_000_000_000,
 //!     expected_ns: Some(2_000_000_000),
+//!     end_ns: None,
 //!     max_intervals: Plan::DEFAULT_MAX_INTERVALS,
 //! });
 //! recorder.set_outstanding(0, 1);

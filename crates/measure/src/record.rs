@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::errors::ErrorLog;
 use crate::figures::{
-    CpuFigures, EndedBy, GeneratorFigures, Interval, IntervalFigures, LatencyFigures, OpFigures,
-    RunFigures, StreamFigures,
+    CpuFigures, EndedBy, GeneratorFigures, Interval, IntervalFigures, LateFigures, LatencyFigures,
+    OpFigures, RunFigures, StreamFigures,
 };
 use crate::histogram::Histogram;
 use crate::kind::OpKind;
@@ -47,20 +47,22 @@ pub struct StreamRecord {
     pub(crate) ramp_ns: u64,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
+    pub(crate) last_ns: u64,
     pub(crate) kinds: [Option<KindRecord>; OpKind::ALL.len()],
     pub(crate) series: Series,
     pub(crate) outstanding_area: u128,
     pub(crate) max_lag_ns: u64,
+    pub(crate) late: LateFigures,
     pub(crate) errors: ErrorLog,
 }
 
 /// What was recorded of one kind of operation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct KindRecord {
     pub(crate) latency: Histogram,
     pub(crate) service: Option<Histogram>,
     pub(crate) bytes: u64,
-    pub(crate) ramp_bytes: u64,
+    pub(crate) uncounted_bytes: u64,
 }
 
 /// What only the one who ran the load knows about the run.
@@ -98,6 +100,9 @@ impl StreamRecord {
             }
         }
         self.end_ns = self.end_ns.max(other.end_ns);
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.late.requests += other.late.requests;
+        self.late.max_latency_ns = self.late.max_latency_ns.max(other.late.max_latency_ns);
         self.outstanding_area += other.outstanding_area;
         self.max_lag_ns = self.max_lag_ns.max(other.max_lag_ns);
         self.errors.merge(&other.errors);
@@ -108,6 +113,12 @@ impl StreamRecord {
     #[must_use]
     pub fn measured_ns(&self) -> u64 {
         self.end_ns - self.start_ns
+    }
+
+    /// Last completion, or the end if that is later, ns of the run's clock.
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
+        self.last_ns
     }
 
     /// Latencies of one kind of operation, if any were recorded.
@@ -141,15 +152,16 @@ impl StreamRecord {
             fsync: op(OpKind::Fsync),
             mean_outstanding: ratio(self.outstanding_area as f64, measured_ns as f64),
             max_lag_ns: self.max_lag_ns,
+            late: self.late,
             errors: self.errors.figures(),
         }
     }
 
-    /// Bytes including the ramp.
+    /// Bytes including those of the ramp and of the time after the end.
     fn total_bytes(&self, kind: OpKind) -> u64 {
-        self.kinds[kind as usize]
-            .as_ref()
-            .map_or(0, |record| record.ramp_bytes.saturating_add(record.bytes))
+        self.kinds[kind as usize].as_ref().map_or(0, |record| {
+            record.uncounted_bytes.saturating_add(record.bytes)
+        })
     }
 }
 
@@ -162,7 +174,7 @@ impl KindRecord {
             (Some(_), None) => {}
         }
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.ramp_bytes = self.ramp_bytes.saturating_add(other.ramp_bytes);
+        self.uncounted_bytes = self.uncounted_bytes.saturating_add(other.uncounted_bytes);
     }
 
     fn figures(&self, measured_ns: u64) -> Option<OpFigures> {

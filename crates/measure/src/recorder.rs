@@ -4,7 +4,7 @@
 //! from differences of the running totals when a completion crosses the next boundary.
 
 use crate::errors::ErrorLog;
-use crate::figures::IntervalFigures;
+use crate::figures::{IntervalFigures, LateFigures};
 use crate::histogram::Histogram;
 use crate::kind::OpKind;
 use crate::record::{KindRecord, StreamRecord};
@@ -28,6 +28,9 @@ pub struct Plan<'a> {
     pub interval_ns: u64,
     /// Measured time that is asked for, if known: the series is allocated for it.
     pub expected_ns: Option<u64>,
+    /// When counting ends, if the run ends by time. What completes later is drained, not counted: a window that
+    /// stretched to the last straggler would hold a time with few requests outstanding and tell too low a rate.
+    pub end_ns: Option<u64>,
     /// Number of intervals beyond which neighbours are merged and `interval_ns` doubles.
     pub max_intervals: usize,
 }
@@ -48,21 +51,26 @@ pub struct Totals {
     pub errors: u64,
 }
 
+type Tallies = [Option<Box<Tally>>; OpKind::ALL.len()];
+
 /// Records one stream's requests in one worker. Neither shared nor locked: each worker has its own, and what they
 /// [`finish`](Self::finish) with is merged.
 ///
 /// Completions must come in the order of their times (as a worker sees them); a request is counted if it completes at or after
-/// the end of the ramp.
+/// the end of the ramp and not after the end of counting.
 #[derive(Debug)]
 pub struct StreamRecorder {
     next_boundary_ns: u64,
     last_completed_ns: u64,
     max_lag_ns: u64,
     outstanding: Outstanding,
-    tallies: [Option<Box<Tally>>; OpKind::ALL.len()],
+    tallies: Tallies,
+    /// Once counting has ended: what was counted. `tallies` holds what came later.
+    counted: Option<Tallies>,
     in_ramp: bool,
     ramp_ns: u64,
     start_ns: u64,
+    end_ns: u64,
     service: bool,
     series: Series,
     errors: ErrorLog,
@@ -80,19 +88,24 @@ impl StreamRecorder {
             plan.expected_ns,
             plan.max_intervals,
         );
+        let end_ns = plan
+            .end_ns
+            .map_or(LATEST_NS, |end_ns| end_ns.clamp(start_ns, LATEST_NS));
         let mut recorder = StreamRecorder {
             next_boundary_ns: if ramp_ns > 0 {
                 ramp_ns
             } else {
-                series.next_boundary_ns()
+                series.next_boundary_ns().min(end_ns + 1)
             },
             last_completed_ns: 0,
             max_lag_ns: 0,
             outstanding: Outstanding::counted_from(start_ns),
             tallies: [const { None }; OpKind::ALL.len()],
+            counted: None,
             in_ramp: ramp_ns > 0,
             ramp_ns,
             start_ns,
+            end_ns,
             service: plan.service,
             series,
             errors: ErrorLog::default(),
@@ -133,7 +146,7 @@ impl StreamRecorder {
     /// with the worker's own count: it is the independent side of Little's law.
     #[inline]
     pub fn set_outstanding(&mut self, now_ns: u64, count: u64) {
-        self.outstanding.set(now_ns, count);
+        self.outstanding.set(now_ns.min(self.end_ns), count);
     }
 
     /// A failed request; counted whether or not the ramp is over. `offset` is that of the request, bytes.
@@ -149,45 +162,57 @@ impl StreamRecorder {
             errors: self.errors.count(),
             ..Totals::default()
         };
-        for (index, tally) in self.tallies.iter().enumerate() {
-            if let Some(tally) = tally {
-                totals.requests[index] = tally.ramp_requests + tally.latency.count();
-                totals.bytes[index] = tally.ramp_bytes + tally.bytes;
+        for tallies in [Some(&self.tallies), self.counted.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            for (index, tally) in tallies.iter().enumerate() {
+                let Some(tally) = tally else { continue };
+                totals.requests[index] += tally.ramp_requests + tally.latency.count();
+                totals.bytes[index] += tally.ramp_bytes + tally.bytes;
             }
         }
         totals
     }
 
     /// Ends the recording. `end_ns` is the end of the worker's measured time: that of its last completion, of its end
-    /// sync, or of its asked time; completions after it are kept and move it.
+    /// sync, or of its asked time; completions after it are kept and move it, but not past the plan's end.
     #[must_use]
     pub fn finish(mut self, end_ns: u64) -> StreamRecord {
-        let end_ns = end_ns.max(self.last_completed_ns).min(LATEST_NS);
+        let last_ns = end_ns.max(self.last_completed_ns).min(LATEST_NS);
         if self.in_ramp {
             self.end_ramp();
         }
-        self.outstanding.set(end_ns, 0);
-        while end_ns > self.series.next_boundary_ns() {
-            self.close_interval();
+        self.end_ns = self.end_ns.min(last_ns);
+        if self.counted.is_none() {
+            self.end_counting();
         }
-        let last = self.take_interval();
-        self.series.push_last(last, end_ns);
-        let kinds = self.tallies.map(|tally| {
+        let mut late = LateFigures::default();
+        let counted = self.counted.take().unwrap_or_default();
+        let mut kinds = counted.map(|tally| {
             tally.map(|tally| KindRecord {
                 latency: tally.latency,
                 service: tally.service,
                 bytes: tally.bytes,
-                ramp_bytes: tally.ramp_bytes,
+                uncounted_bytes: tally.ramp_bytes,
             })
         });
+        for (kind, tally) in kinds.iter_mut().zip(self.tallies) {
+            let Some(tally) = tally else { continue };
+            late.requests += tally.latency.count();
+            late.max_latency_ns = late.max_latency_ns.max(tally.latency.max_ns());
+            kind.get_or_insert_default().uncounted_bytes += tally.bytes;
+        }
         StreamRecord {
             ramp_ns: self.ramp_ns,
             start_ns: self.start_ns,
-            end_ns: end_ns.max(self.start_ns),
+            end_ns: self.end_ns.max(self.start_ns),
+            last_ns,
             kinds,
             series: self.series,
             outstanding_area: self.outstanding.area,
             max_lag_ns: self.max_lag_ns,
+            late,
             errors: self.errors,
         }
     }
@@ -217,10 +242,26 @@ impl StreamRecorder {
             self.end_ramp();
         }
         let now_ns = now_ns.min(LATEST_NS);
+        if now_ns > self.end_ns {
+            self.end_counting();
+            self.next_boundary_ns = u64::MAX;
+            return;
+        }
         while now_ns >= self.series.next_boundary_ns() {
             self.close_interval();
         }
-        self.next_boundary_ns = self.series.next_boundary_ns();
+        self.next_boundary_ns = self.series.next_boundary_ns().min(self.end_ns + 1);
+    }
+
+    /// Closes the series; what was recorded so far is what counts.
+    fn end_counting(&mut self) {
+        self.outstanding.close(self.end_ns);
+        while self.end_ns > self.series.next_boundary_ns() {
+            self.close_interval();
+        }
+        let last = self.take_interval();
+        self.series.push_last(last, self.end_ns);
+        self.counted = Some(std::mem::take(&mut self.tallies));
     }
 
     /// What was recorded so far becomes the ramp's totals and is forgotten otherwise.
@@ -367,5 +408,10 @@ impl Outstanding {
         self.area += u128::from(self.count) * u128::from(now_ns - self.since_ns);
         self.since_ns = now_ns;
         self.count = count;
+    }
+
+    /// Nothing after `end_ns` adds anything.
+    fn close(&mut self, end_ns: u64) {
+        self.set(end_ns, 0);
     }
 }

@@ -16,6 +16,7 @@ fn plan() -> Plan<'static> {
         start_ns: 0,
         interval_ns: SECOND,
         expected_ns: None,
+        end_ns: None,
         max_intervals: Plan::DEFAULT_MAX_INTERVALS,
     }
 }
@@ -445,4 +446,84 @@ fn littles_law_holds_for_a_closed_loop_and_betrays_lost_latencies() {
 fn littles_law_says_nothing_about_an_idle_stream() {
     assert_eq!(little(0.0, 0.0, 0.0), None);
     assert_eq!(little(f64::NAN, 1.0, 1.0), None);
+}
+
+#[test]
+fn what_completes_after_the_end_is_drained_but_not_counted() {
+    let mut recorder = StreamRecorder::new(&Plan {
+        end_ns: Some(2 * SECOND),
+        ..plan()
+    });
+    recorder.set_outstanding(0, 2);
+    recorder.record(OpKind::Read, SECOND, SECOND, 100);
+    recorder.record(OpKind::Read, 2 * SECOND, SECOND, 100);
+    recorder.record(OpKind::Read, 2 * SECOND + 1, SECOND, 100);
+    recorder.record(OpKind::Write, 5 * SECOND, 4 * SECOND, 10);
+    recorder.set_outstanding(5 * SECOND, 0);
+    let totals = recorder.totals();
+    assert_eq!(totals.bytes[OpKind::Read as usize], 300);
+    assert_eq!(totals.requests[OpKind::Write as usize], 1);
+    let record = recorder.finish(2 * SECOND);
+    assert_eq!(record.measured_ns(), 2 * SECOND);
+    assert_eq!(record.last_ns(), 5 * SECOND);
+    let figures = record.figures("s");
+    let read = figures.read.as_ref().unwrap();
+    assert_eq!((read.requests, read.bytes), (2, 200));
+    assert!((read.iops - 1.0).abs() < 1e-12);
+    assert!(figures.write.is_none());
+    assert_eq!(
+        (figures.total_read_bytes, figures.total_write_bytes),
+        (300, 10)
+    );
+    assert_eq!(figures.late.requests, 2);
+    assert_eq!(figures.late.max_latency_ns, 4 * SECOND);
+    assert!((figures.mean_outstanding - 2.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_rate_held_until_the_end_is_told_exactly_whatever_straggles() {
+    let rate_of = |end_ns| {
+        let mut recorder = StreamRecorder::new(&Plan { end_ns, ..plan() });
+        for request in 1..=1000_u64 {
+            recorder.record(OpKind::Read, request * SECOND / 100, SECOND / 100, 4096);
+        }
+        recorder.record(OpKind::Read, 11 * SECOND, SECOND, 4096);
+        recorder.finish(10 * SECOND).figures("s").read.unwrap().iops
+    };
+    assert!((rate_of(Some(10 * SECOND)) - 100.0).abs() < 1e-9);
+    assert!(rate_of(None) < 92.0);
+}
+
+#[test]
+fn a_run_that_is_stopped_before_its_end_is_measured_until_it_stopped() {
+    let mut recorder = StreamRecorder::new(&Plan {
+        end_ns: Some(10 * SECOND),
+        ..plan()
+    });
+    recorder.record(OpKind::Read, SECOND, SECOND, 1);
+    recorder.record(OpKind::Read, 3 * SECOND, SECOND, 1);
+    let record = recorder.finish(2 * SECOND);
+    assert_eq!(record.measured_ns(), 3 * SECOND);
+    assert_eq!(record.figures("s").late.requests, 0);
+}
+
+#[test]
+fn late_requests_of_all_workers_are_added_up() {
+    let worker = |latency_ns| {
+        let mut recorder = StreamRecorder::new(&Plan {
+            end_ns: Some(SECOND),
+            ramp_ns: SECOND / 2,
+            ..plan()
+        });
+        recorder.record(OpKind::Read, SECOND + latency_ns, latency_ns, 7);
+        recorder.finish(SECOND)
+    };
+    let mut record = worker(SECOND);
+    record.merge(worker(3 * SECOND)).unwrap();
+    let figures = record.figures("s");
+    assert_eq!(figures.late.requests, 2);
+    assert_eq!(figures.late.max_latency_ns, 3 * SECOND);
+    assert_eq!(figures.total_bytes, 14);
+    assert!(figures.read.is_none());
+    assert_eq!(record.measured_ns(), SECOND / 2);
 }

@@ -94,13 +94,20 @@ class Error(Struct, frozen=True, kw_only=True):
     """Byte offset of the first."""
 
 
+class Late(Struct, frozen=True, kw_only=True):
+    """Requests that were under way when the time was over: in no other figure but the total bytes."""
+
+    requests: int = 0
+    max_latency_ns: int = 0
+
+
 class Stream(Struct, frozen=True, kw_only=True):
     """Figures of one stream."""
 
     name: str
     measured_ns: int
     total_bytes: int
-    """Moved including the ramp: what the device's own counters are compared with."""
+    """Moved including the ramp and what was late: what the device's own counters are compared with."""
     total_read_bytes: int
     total_write_bytes: int
     read: Op | None
@@ -113,6 +120,7 @@ class Stream(Struct, frozen=True, kw_only=True):
     max_lag_ns: int
     """Open loop: largest lag of an issue behind its intended start."""
     errors: list[Error]
+    late: Late = Late()
 
     def ops(self) -> Iterator[tuple[str, Op]]:
         """The operations that move or free data, by name."""
