@@ -31,7 +31,7 @@ lint: $(VENV)/built $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
 	$(BIN)/ruff check python tests benches
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest spindle._core --ignore-missing-stub
+	$(BIN)/python -m mypy.stubtest spindle._core --allowlist tools/stubtest-allowlist
 
 format: $(VENV)/lint-tools ## put the code into shape
 	cargo fmt --all

@@ -1,7 +1,7 @@
 """Do Spindle and fio tell the same where the device is the limit?
 
-A loop device is held by the kernel's block throttle (cgroup v1 `blkio.throttle.*`, or v2 `io.max`) to a known rate, and both
-tools run the same load on it, one after the other in alternating order. Needs root and fio.
+A loop device is held by the kernel's block throttle (cgroup v1 `blkio.throttle.*`, or v2 `io.max`) to a known rate, and
+both tools run the same load on it, one after the other in alternating order. Needs root and fio.
 
     python benches/agreement.py [--seconds 10] [--rounds 5] [--json]
 """
@@ -26,9 +26,7 @@ DEVICE_BYTES = 1 << 30
 RAMP_S = 1
 HUGE_PAGES = 4
 V1 = Path("/sys/fs/cgroup/blkio")
-V2 = next((path for path in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
-           if "io" in ((path / "cgroup.controllers").read_text().split() if (path / "cgroup.controllers").exists() else [])),
-          None)
+V2 = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,19 @@ direct = true
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(workload)
         file.flush()
-        command = [sys.executable, "-m", "spindle", "run", file.name, str(device), "--seconds", str(seconds),
-                   "--ramp", f"{RAMP_S}s", "--json", "-"]
+        command = [
+            sys.executable,
+            "-m",
+            "spindle.cli",
+            "run",
+            file.name,
+            str(device),
+            "--seconds",
+            str(seconds),
+            "--ramp",
+            f"{RAMP_S}s",
+            "--json",
+        ]
         if case.write:
             command += ["--erase", str(device), "--yes"]
         # Exit status 1 says that a verdict is 'invalid' or 'warn'-free figures could not be had; the figures are there.
@@ -122,23 +131,27 @@ def limited_v1(device: Path, case: Case) -> Iterator[Callable[[], None]]:
     group.mkdir()
     try:
         (group / f"blkio.throttle.{case.limit_key}").write_text(f"{dev_number(device)} {int(case.limit)}")
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid())) and None
+        yield lambda: join(group)
     finally:
         group.rmdir()
 
 
 @contextlib.contextmanager
 def limited_v2(device: Path, case: Case) -> Iterator[Callable[[], None]]:
-    assert V2 is not None
     (V2 / "cgroup.subtree_control").write_text("+io")
     group = V2 / f"spindle-agreement-{os.getpid()}"
     group.mkdir()
     try:
         key = f"{'w' if case.write else 'r'}{'bps' if case.sequential else 'iops'}"
         (group / "io.max").write_text(f"{dev_number(device)} {key}={int(case.limit)}")
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid())) and None
+        yield lambda: join(group)
     finally:
         group.rmdir()
+
+
+def join(group: Path) -> None:
+    """To be called in the child, between fork and exec."""
+    (group / "cgroup.procs").write_text(str(os.getpid()))
 
 
 def dev_number(device: Path) -> str:
@@ -217,7 +230,7 @@ def main() -> int:
         sys.exit("agreement: needs fio (apt install fio)")
     if V1.is_dir():
         limited: Limiter = limited_v1
-    elif V2 is not None:
+    elif (V2 / "cgroup.controllers").exists() and "io" in (V2 / "cgroup.controllers").read_text().split():
         limited = limited_v2
     else:
         sys.exit("agreement: this kernel offers no block throttle in its cgroups")

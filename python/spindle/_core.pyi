@@ -1,6 +1,7 @@
 """The Rust core as Python sees it. Times are integer nanoseconds, sizes bytes."""
 
 from collections.abc import Sequence
+from typing import final
 
 __version__: str
 
@@ -24,11 +25,12 @@ def workload_keys() -> str:
     """JSON list of {name, level ('workload' | 'stream'), kind, help, default, example}: every key of a workload file.
     The command line's options are made from it."""
 
+@final
 class Workload:
     """A resolved workload."""
 
     @staticmethod
-    def parse(text: str, source: str, name: str, overrides: Sequence[tuple[str, str]] = ()) -> Workload:
+    def parse(text: str, source: str, name: str, overrides: Sequence[tuple[str, str]] = ...) -> Workload:
         """Resolve TOML text. An override is ('size', '64KiB') for every stream or ('STREAM.size', '64KiB') for one;
         its value is text as on the command line. Raises ConfigError."""
 
@@ -40,11 +42,12 @@ class Workload:
     ]:
         """The first requests of a worker: (op, offset, length, fsync after)."""
 
+@final
 class Run:
     """A load in progress on its own threads. It starts when constructed."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         workload: Workload,
         files: Sequence[tuple[int, int, int, int]],
         *,
@@ -55,7 +58,7 @@ class Run:
         tolerate_errors: bool = False,
         cpus: Sequence[int] | None = None,
         interval_ns: int = 1_000_000_000,
-    ) -> None:
+    ) -> Run:
         """`files`: for each stream (open descriptor, size in bytes, offset/length alignment, memory alignment).
         The descriptor's flags (O_DIRECT, O_DSYNC, access mode) are used as they are; it stays the caller's and must
         stay open until the run is over. engine: auto | io_uring | pread."""
@@ -83,3 +86,20 @@ def device_classes() -> str:
 
 def steady(series: Sequence[float]) -> str:
     """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
+
+def array_layout(
+    level: str,
+    drives: Sequence[int],
+    *,
+    layout: str | None = None,
+    chunk: int | None = None,
+    groups: int | None = None,
+    outer_chunk: int | None = None,
+    rows: int | None = None,
+) -> str:
+    """JSON of `LayoutReport` (crates/array/src/report.rs). Sizes are bytes; what is left out is as mdadm chooses it.
+    Raises ConfigError."""
+
+def validate_maps(directory: str) -> str:
+    """JSON of `MapsReport` (crates/array/src/validate.rs): address maps against lists of real arrays. Raises ConfigError
+    if the directory has none."""
