@@ -1,0 +1,621 @@
+//! `bfq`: a queue for each thread, served in budgets of blocks by B-WF2Q+.
+//!
+//! Linux 6.1 `block/bfq-iosched.c`, `block/bfq-wf2q.c`, in the essentials: `bfq_select_queue`, `bfq_bfqq_expire`,
+//! `__bfq_bfqq_recalc_budget`, `bfq_bfqq_charge_time`, `bfq_better_to_idle`, `bfq_find_next_rq`, `bfq_calc_finish`.
+//! `docs/elevators.md` lists what is left out.
+
+use spindle_workload::PriorityClass;
+
+use super::choose::OneWay;
+use super::fifo::{Fifo, Links};
+use super::settings::Bfq as Settings;
+use super::sorted::{Nodes, Sorted};
+use super::{Elevator, JIFFY_NS};
+use crate::request::{BlockRequest, Id};
+
+/// `bfq_async_charge_factor`.
+const ASYNC_CHARGE: u64 = 3;
+/// `BFQQ_SEEK_THR`, blocks.
+const SEEK_THRESHOLD: u64 = 8 * 100;
+/// `BFQQ_SECT_THR_NONROT`, blocks: larger requests of flash count as sequential.
+const FLASH_BLOCKS: u32 = 2 * 32;
+/// `BFQ_MIN_TT`.
+const MIN_THINK_NS: u64 = 2 * JIFFY_NS;
+/// `BFQ_CL_IDLE_TIMEOUT`.
+const IDLE_CLASS_NS: u64 = 200 * JIFFY_NS;
+/// `WFQ_SERVICE_SHIFT`.
+const SERVICE_SHIFT: u32 = 22;
+const CLASSES: usize = 3;
+const LEVELS: usize = 8;
+
+pub(super) struct Bfq {
+    settings: Settings,
+    flash: bool,
+    one_way: OneWay,
+    nodes: Nodes,
+    links: Links,
+    queues: Vec<Queue>,
+    of_thread: Vec<Option<usize>>,
+    of_level: [Option<usize>; 2 * LEVELS + 1],
+    threads: Vec<Thread>,
+    /// Queues with requests, or in service, by class.
+    busy: [Vec<usize>; CLASSES],
+    /// Virtual time of each class.
+    vtime: [u64; CLASSES],
+    idle_class_served_ns: u64,
+    in_service: Option<usize>,
+    budget_start_ns: u64,
+    waiting: u32,
+    last_position: u64,
+    timer_ns: Option<u64>,
+}
+
+/// `struct bfq_queue` with its `struct bfq_entity`.
+struct Queue {
+    sync: bool,
+    class: usize,
+    weight: u64,
+    sort_list: Sorted,
+    fifo: Fifo,
+    next_rq: Option<Id>,
+    busy: bool,
+    dispatched: u32,
+    wait_request: bool,
+    short_think: bool,
+    fifo_expire: bool,
+    seek_history: u32,
+    last_request_pos: u64,
+    max_budget: u64,
+    budget: u64,
+    service: u64,
+    start: u64,
+    finish: u64,
+    timeout_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    last_end_ns: u64,
+    samples: u64,
+    total_ns: u64,
+    mean_ns: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Reason {
+    TooIdle,
+    BudgetTimeout,
+    BudgetExhausted,
+    NoMoreRequests,
+    Preempted,
+}
+
+impl Queue {
+    fn is_seeky(&self) -> bool {
+        self.seek_history.count_ones() > 19
+    }
+
+    fn budget_left(&self) -> u64 {
+        self.budget.saturating_sub(self.service)
+    }
+
+    fn delta(&self, service: u64) -> u64 {
+        ((u128::from(service) << SERVICE_SHIFT) / u128::from(self.weight)) as u64
+    }
+}
+
+impl Bfq {
+    /// `flash`: the device has no moving head.
+    pub(super) fn new(settings: Settings, flash: bool) -> Bfq {
+        Bfq {
+            flash,
+            one_way: OneWay {
+                back_max: settings.back_seek_max,
+                back_penalty: settings.back_seek_penalty,
+            },
+            nodes: Nodes::default(),
+            links: Links::default(),
+            queues: Vec::new(),
+            of_thread: Vec::new(),
+            of_level: [None; 2 * LEVELS + 1],
+            threads: Vec::new(),
+            busy: Default::default(),
+            vtime: [0; CLASSES],
+            idle_class_served_ns: 0,
+            in_service: None,
+            budget_start_ns: 0,
+            waiting: 0,
+            last_position: 0,
+            timer_ns: None,
+            settings,
+        }
+    }
+
+    fn queue_of(&mut self, request: &BlockRequest) -> usize {
+        if let Some(queue) = self.find_queue(request) {
+            return queue;
+        }
+        let queue = self.queues.len();
+        let class = class_of(request);
+        // bfq_ioprio_to_weight.
+        let weight = 10 * (LEVELS as u64 - u64::from(request.level.min(7)));
+        self.queues.push(Queue {
+            sync: request.sync,
+            class,
+            weight,
+            sort_list: Sorted::default(),
+            fifo: Fifo::default(),
+            next_rq: None,
+            busy: false,
+            dispatched: 0,
+            wait_request: false,
+            short_think: request.sync && class != 2,
+            fifo_expire: false,
+            // bfq_init_bfqq: a first bit, which may just be the process starting.
+            seek_history: 1,
+            last_request_pos: 0,
+            max_budget: 2 * self.settings.max_budget / 3,
+            budget: 0,
+            service: 0,
+            start: 0,
+            finish: 0,
+            timeout_ns: 0,
+        });
+        if request.sync {
+            let thread = request.context as usize;
+            if self.of_thread.len() <= thread {
+                self.of_thread.resize(thread + 1, None);
+            }
+            self.of_thread[thread] = Some(queue);
+        } else {
+            self.of_level[async_slot(request)] = Some(queue);
+        }
+        self.busy[class].reserve(self.queues.len());
+        queue
+    }
+
+    fn find_queue(&self, request: &BlockRequest) -> Option<usize> {
+        if request.sync {
+            *self.of_thread.get(request.context as usize)?
+        } else {
+            self.of_level[async_slot(request)]
+        }
+    }
+
+    fn busy_queues(&self) -> usize {
+        self.busy.iter().map(Vec::len).sum()
+    }
+
+    /// `bfq_serv_to_charge`.
+    fn charge(&self, id: Id, queue: usize, requests: &[BlockRequest]) -> u64 {
+        let blocks = u64::from(requests[id as usize].blocks);
+        if self.queues[queue].sync || self.asymmetric() {
+            blocks
+        } else {
+            blocks * ASYNC_CHARGE
+        }
+    }
+
+    /// `bfq_asymmetric_scenario`: weights or classes differ among the busy queues.
+    fn asymmetric(&self) -> bool {
+        let mut weights = self
+            .busy
+            .iter()
+            .flatten()
+            .map(|&queue| (self.queues[queue].class, self.queues[queue].weight));
+        weights
+            .next()
+            .is_some_and(|first| weights.any(|other| other != first))
+    }
+
+    /// `bfq_better_to_idle`. The drive counts as one with a queue (`hw_tag`).
+    fn better_to_idle(&self, queue: usize) -> bool {
+        let of = &self.queues[queue];
+        if self.settings.slice_idle_ns == 0 || !of.sync || of.class == 2 {
+            return false;
+        }
+        let boosts = !self.flash && !of.is_seeky() && of.short_think;
+        boosts || self.asymmetric() || self.busy_queues() == 1
+    }
+
+    fn must_idle(&self, queue: usize) -> bool {
+        self.queues[queue].sort_list.is_empty() && self.better_to_idle(queue)
+    }
+
+    /// `bfq_may_expire_for_budg_timeout`.
+    fn may_time_out(&self, now_ns: u64, queue: usize) -> bool {
+        let of = &self.queues[queue];
+        (!of.wait_request || of.budget_left() >= of.budget / 3) && now_ns >= of.timeout_ns
+    }
+
+    /// `bfq_bfqq_served`.
+    fn serve(&mut self, queue: usize, service: u64) {
+        let class = self.queues[queue].class;
+        self.queues[queue].service += service;
+        let weights: u64 = self.busy[class]
+            .iter()
+            .map(|&queue| self.queues[queue].weight)
+            .sum();
+        self.vtime[class] +=
+            ((u128::from(service) << SERVICE_SHIFT) / u128::from(weights.max(1))) as u64;
+    }
+
+    /// `bfq_bfqq_expire`.
+    fn expire(&mut self, now_ns: u64, reason: Reason, requests: &[BlockRequest]) {
+        let Some(queue) = self.in_service.take() else {
+            return;
+        };
+        self.timer_ns = None;
+        let used_ns = now_ns - self.budget_start_ns;
+        let of = &mut self.queues[queue];
+        of.wait_request = false;
+        // bfq_bfqq_is_slow, bfq_bfqq_charge_time: who is slow is charged for the time instead.
+        let slow = of.sync
+            && if used_ns > 20 * JIFFY_NS {
+                of.service < self.settings.max_budget / 2
+            } else {
+                of.is_seeky()
+            };
+        if slow || (reason == Reason::BudgetTimeout && of.budget_left() >= of.budget / 3) {
+            let ms = if used_ns < JIFFY_NS {
+                if self.flash {
+                    MIN_THINK_NS
+                } else {
+                    self.settings.slice_idle_ns
+                }
+            } else {
+                used_ns
+            } / JIFFY_NS;
+            let timeout_ms = (self.settings.timeout_sync_ns / JIFFY_NS).max(1);
+            let by_time = self.settings.max_budget * ms.min(timeout_ms) / timeout_ms;
+            let total = by_time.max(of.service);
+            of.budget = of.budget.max(total);
+            let extra = total - of.service;
+            self.serve(queue, extra);
+        }
+        self.recalculate(queue, reason, requests);
+
+        // __bfq_requeue_entity, __bfq_deactivate_entity.
+        let of = &mut self.queues[queue];
+        of.finish = of.start + of.delta(of.service);
+        if of.sort_list.is_empty() {
+            of.busy = false;
+            let class = of.class;
+            self.busy[class].retain(|&other| other != queue);
+        } else {
+            of.start = of.finish;
+            of.finish = of.start + of.delta(of.budget);
+        }
+        self.queues[queue].service = 0;
+    }
+
+    /// `__bfq_bfqq_recalc_budget`.
+    fn recalculate(&mut self, queue: usize, reason: Reason, requests: &[BlockRequest]) {
+        let largest = self.settings.max_budget;
+        let least = largest / 32;
+        let of = &mut self.queues[queue];
+        let mut budget = of.max_budget;
+        if of.sync {
+            budget = match reason {
+                Reason::TooIdle if of.dispatched > 0 => (budget * 2).min(largest),
+                Reason::TooIdle if budget > 5 * least => budget - 4 * least,
+                Reason::TooIdle => least,
+                Reason::BudgetTimeout => (budget * 2).min(largest),
+                Reason::BudgetExhausted => (budget * 4).min(largest),
+                Reason::NoMoreRequests => of.service.max(least),
+                Reason::Preempted => return,
+            };
+        } else {
+            budget = largest;
+        }
+        of.max_budget = budget.min(largest);
+        self.set_budget(queue, requests);
+    }
+
+    /// `bfq_updated_next_req`: the budget holds at least the next request.
+    fn set_budget(&mut self, queue: usize, requests: &[BlockRequest]) {
+        if let Some(next) = self.queues[queue].next_rq {
+            let charge = self.charge(next, queue, requests);
+            let of = &mut self.queues[queue];
+            of.budget = of.max_budget.max(charge);
+        }
+    }
+
+    /// `bfq_lookup_next_entity`: of the highest class, the eligible queue with the smallest finish time.
+    fn choose(&mut self, now_ns: u64) -> Option<usize> {
+        let idle_starves =
+            !self.busy[2].is_empty() && now_ns > self.idle_class_served_ns + IDLE_CLASS_NS;
+        let class = if idle_starves {
+            2
+        } else {
+            (0..CLASSES).find(|&class| !self.busy[class].is_empty())?
+        };
+        if class == 2 || self.busy[2].is_empty() {
+            self.idle_class_served_ns = now_ns;
+        }
+        // bfq_calc_vtime_jump: some queue is always eligible.
+        let queues = &self.queues;
+        let first = self.busy[class]
+            .iter()
+            .map(|&queue| queues[queue].start)
+            .min()?;
+        self.vtime[class] = self.vtime[class].max(first);
+        let vtime = self.vtime[class];
+        self.busy[class]
+            .iter()
+            .copied()
+            .filter(|&queue| queues[queue].start <= vtime)
+            .min_by_key(|&queue| queues[queue].finish)
+    }
+
+    /// `bfq_select_queue`.
+    fn select(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<usize> {
+        if let Some(queue) = self.in_service {
+            let reason = if self.may_time_out(now_ns, queue) && !self.must_idle(queue) {
+                Reason::BudgetTimeout
+            } else if let Some(next) = self.queues[queue].next_rq {
+                if self.charge(next, queue, requests) <= self.queues[queue].budget_left() {
+                    self.queues[queue].wait_request = false;
+                    self.timer_ns = None;
+                    return Some(queue);
+                }
+                Reason::BudgetExhausted
+            } else {
+                let of = &self.queues[queue];
+                if of.wait_request || (of.dispatched > 0 && self.better_to_idle(queue)) {
+                    return None;
+                }
+                Reason::NoMoreRequests
+            };
+            self.expire(now_ns, reason, requests);
+        }
+        let queue = self.choose(now_ns)?;
+        self.in_service = Some(queue);
+        self.budget_start_ns = now_ns;
+        let of = &mut self.queues[queue];
+        of.fifo_expire = false;
+        of.timeout_ns = now_ns + self.settings.timeout_sync_ns;
+        Some(queue)
+    }
+
+    /// `bfq_find_next_rq`; the oldest is looked at once a service.
+    fn next_after(
+        &mut self,
+        now_ns: u64,
+        id: Id,
+        queue: usize,
+        requests: &[BlockRequest],
+    ) -> Option<Id> {
+        let of = &mut self.queues[queue];
+        if !of.fifo_expire {
+            of.fifo_expire = true;
+            if let Some(oldest) = of.fifo.first()
+                && oldest != id
+                && now_ns >= self.links.expires_ns(oldest)
+            {
+                return Some(oldest);
+            }
+        }
+        let next = self
+            .nodes
+            .next(id)
+            .or(of.sort_list.first().filter(|&first| first != id));
+        let previous = self.nodes.previous(id);
+        self.one_way
+            .choose(requests[id as usize].end(), next, previous, requests)
+    }
+
+    fn take_out(&mut self, now_ns: u64, id: Id, queue: usize, requests: &[BlockRequest]) {
+        if self.queues[queue].next_rq == Some(id) {
+            self.queues[queue].next_rq = self.next_after(now_ns, id, queue, requests);
+        }
+        let of = &mut self.queues[queue];
+        self.links.remove(&mut of.fifo, id);
+        self.nodes.remove(&mut of.sort_list, id);
+        self.waiting -= 1;
+        if of.sort_list.is_empty() {
+            of.next_rq = None;
+            if of.busy && self.in_service != Some(queue) {
+                of.busy = false;
+                let class = of.class;
+                self.busy[class].retain(|&other| other != queue);
+            }
+        }
+    }
+
+    /// `bfq_update_io_thinktime`, `bfq_update_io_seektime`, `bfq_update_has_short_ttime`.
+    fn learn(&mut self, now_ns: u64, queue: usize, request: &BlockRequest) {
+        let idle_ns = self.settings.slice_idle_ns;
+        let of = &mut self.queues[queue];
+        let thread = &mut self.threads[request.context as usize];
+        // Only pauses of an empty queue are thinking.
+        if of.dispatched == 0 && !of.busy {
+            let think_ns = (now_ns - thread.last_end_ns).min(2 * idle_ns);
+            thread.samples = (7 * thread.samples + 256) / 8;
+            thread.total_ns = (7 * thread.total_ns + 256 * think_ns) / 8;
+            thread.mean_ns = (thread.total_ns + 128) / thread.samples;
+        }
+        let far = of.last_request_pos.abs_diff(request.lbn) > SEEK_THRESHOLD;
+        let seeky = far && (!self.flash || request.blocks < FLASH_BLOCKS);
+        of.seek_history = of.seek_history << 1 | u32::from(seeky);
+        if of.sync && of.class != 2 {
+            of.short_think = idle_ns > 0 && !(thread.samples > 80 && thread.mean_ns > idle_ns);
+        }
+        of.last_request_pos = request.end();
+    }
+}
+
+fn class_of(request: &BlockRequest) -> usize {
+    match request.class {
+        PriorityClass::Realtime => 0,
+        PriorityClass::BestEffort => 1,
+        PriorityClass::Idle => 2,
+    }
+}
+
+fn async_slot(request: &BlockRequest) -> usize {
+    let level = usize::from(request.level.min(7));
+    match request.class {
+        PriorityClass::Realtime => level,
+        PriorityClass::BestEffort => LEVELS + level,
+        PriorityClass::Idle => 2 * LEVELS,
+    }
+}
+
+impl Elevator for Bfq {
+    fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let request = &requests[id as usize];
+        let thread = request.context as usize;
+        if self.threads.len() <= thread {
+            let fresh = Thread {
+                last_end_ns: now_ns,
+                samples: 0,
+                total_ns: 0,
+                mean_ns: 0,
+            };
+            self.threads.resize(thread + 1, fresh);
+        }
+        let queue = self.queue_of(request);
+        self.learn(now_ns, queue, request);
+        let expire_ns = if request.sync {
+            self.settings.fifo_expire_sync_ns
+        } else {
+            self.settings.fifo_expire_async_ns
+        };
+        let of = &mut self.queues[queue];
+        self.nodes.insert(&mut of.sort_list, id, request.lbn);
+        self.links.push_back(&mut of.fifo, id, now_ns + expire_ns);
+        self.waiting += 1;
+        let next = of.next_rq;
+        let best = self
+            .one_way
+            .choose(self.last_position, next, Some(id), requests);
+        self.queues[queue].next_rq = best;
+        if best != next && self.in_service != Some(queue) {
+            self.set_budget(queue, requests);
+        }
+        let of = &mut self.queues[queue];
+        if !of.busy {
+            // bfq_update_fin_time_enqueue.
+            of.busy = true;
+            let class = of.class;
+            of.start = of.finish.max(self.vtime[class]);
+            of.finish = of.start + of.delta(of.budget);
+            self.busy[class].push(queue);
+            if self
+                .in_service
+                .is_some_and(|serving| self.queues[serving].class > class)
+            {
+                self.expire(now_ns, Reason::Preempted, requests);
+            }
+        } else if self.in_service == Some(queue) && of.wait_request {
+            of.wait_request = false;
+            self.timer_ns = None;
+            if now_ns >= of.timeout_ns {
+                self.expire(now_ns, Reason::BudgetTimeout, requests);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let queue = self.select(now_ns, requests)?;
+        let id = self.queues[queue].next_rq?;
+        let charge = self.charge(id, queue, requests);
+        self.serve(queue, charge);
+        self.take_out(now_ns, id, queue, requests);
+        self.queues[queue].dispatched += 1;
+        self.last_position = requests[id as usize].end();
+        if self.busy_queues() > 1 && self.queues[queue].class == 2 {
+            self.expire(now_ns, Reason::BudgetExhausted, requests);
+        }
+        Some(id)
+    }
+
+    fn completed(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let request = &requests[id as usize];
+        let Some(queue) = self.find_queue(request) else {
+            return;
+        };
+        self.threads[request.context as usize].last_end_ns = now_ns;
+        self.queues[queue].dispatched -= 1;
+        if self.in_service != Some(queue) {
+            return;
+        }
+        // bfq_completed_request.
+        let of = &self.queues[queue];
+        if self.must_idle(queue) {
+            if of.dispatched == 0 {
+                let mut idle_ns = self.settings.slice_idle_ns;
+                if of.is_seeky() && !self.asymmetric() {
+                    idle_ns = idle_ns.min(MIN_THINK_NS);
+                }
+                self.queues[queue].wait_request = true;
+                self.timer_ns = Some(now_ns + idle_ns);
+            }
+        } else if self.may_time_out(now_ns, queue) {
+            self.expire(now_ns, Reason::BudgetTimeout, requests);
+        } else if of.sort_list.is_empty() && (of.dispatched == 0 || !self.better_to_idle(queue)) {
+            self.expire(now_ns, Reason::NoMoreRequests, requests);
+        }
+    }
+
+    fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    fn front_merge(&self, bio: &BlockRequest, requests: &[BlockRequest]) -> Option<Id> {
+        let tree = &self.queues[self.find_queue(bio)?].sort_list;
+        self.nodes
+            .exactly_at(tree, bio.end())
+            .filter(|&id| requests[id as usize].write == bio.write)
+    }
+
+    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
+        self.find_queue(bio) == self.find_queue(&requests[id as usize])
+    }
+
+    fn moved(&mut self, _: u64, id: Id, requests: &[BlockRequest]) {
+        let request = &requests[id as usize];
+        if let Some(queue) = self.find_queue(request) {
+            let of = &mut self.queues[queue];
+            self.nodes.remove(&mut of.sort_list, id);
+            self.nodes.insert(&mut of.sort_list, id, request.lbn);
+        }
+    }
+
+    fn neighbour(&self, id: Id, after: bool) -> Option<Id> {
+        if after {
+            self.nodes.next(id)
+        } else {
+            self.nodes.previous(id)
+        }
+    }
+
+    fn joined(&mut self, now_ns: u64, kept: Id, gone: Id, requests: &[BlockRequest]) {
+        if let Some(queue) = self.find_queue(&requests[gone as usize]) {
+            self.links.inherit(&mut self.queues[queue].fifo, kept, gone);
+            self.take_out(now_ns, gone, queue, requests);
+        }
+    }
+
+    fn timer_ns(&self) -> Option<u64> {
+        self.timer_ns
+    }
+
+    /// `bfq_idle_slice_timer_body`.
+    fn timer(&mut self, now_ns: u64, requests: &[BlockRequest]) {
+        self.timer_ns = None;
+        let Some(queue) = self.in_service else {
+            return;
+        };
+        self.queues[queue].wait_request = false;
+        if now_ns >= self.queues[queue].timeout_ns {
+            self.expire(now_ns, Reason::BudgetTimeout, requests);
+        } else if self.queues[queue].sort_list.is_empty() {
+            self.expire(now_ns, Reason::TooIdle, requests);
+        }
+    }
+}

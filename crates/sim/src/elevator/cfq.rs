@@ -1,0 +1,668 @@
+//! `cfq`: a queue for each thread, served in slices of time; synchronous queues are waited for.
+//!
+//! Linux 2.6.32 `block/cfq-iosched.c`: `cfq_select_queue`, `cfq_may_dispatch`, `cfq_dispatch_requests`,
+//! `cfq_service_tree_add`, `cfq_arm_slice_timer`, `cfq_should_preempt`, `cfq_update_idle_window`,
+//! `cfq_completed_request`. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
+//! metadata requests and priority boosts. Times are jiffies, as there.
+
+use spindle_workload::PriorityClass;
+
+use super::choose::OneWay;
+use super::fifo::{Fifo, Links};
+use super::settings::Cfq as Settings;
+use super::sorted::{Nodes, Sorted};
+use super::{Elevator, JIFFY_NS};
+use crate::request::{BlockRequest, Id};
+
+const ASYNC: usize = 0;
+const SYNC: usize = 1;
+/// `CFQ_IDLE_DELAY`.
+const IDLE_DELAY: i64 = 200;
+/// `CFQ_MIN_TT`: think time of a thread that seeks which is still waited for.
+const MIN_THINK: i64 = 2;
+/// `CFQQ_SEEK_THR`, blocks.
+const SEEK_THRESHOLD: u64 = 8 * 1024;
+/// `CFQ_SLICE_SCALE`.
+const SLICE_SCALE: i64 = 5;
+/// `CFQ_HW_QUEUE_MIN`.
+const TAGS_MIN: u32 = 5;
+const HZ: i64 = 1000;
+const LEVELS: usize = 8;
+
+pub(super) struct Cfq {
+    settings: Settings,
+    /// Slices by kind, jiffies.
+    slice: [i64; 2],
+    slice_idle: i64,
+    flash: bool,
+    one_way: OneWay,
+    nodes: Nodes,
+    links: Links,
+    queues: Vec<Queue>,
+    /// Queue of each thread's synchronous requests...
+    of_thread: Vec<Option<usize>>,
+    /// ...and of each priority's asynchronous ones.
+    of_level: [Option<usize>; 2 * LEVELS + 1],
+    threads: Vec<Thread>,
+    /// Queues with requests, in the order of service.
+    service: Vec<usize>,
+    active: Option<usize>,
+    active_thread: Option<u32>,
+    in_driver: [u32; 2],
+    sync_flight: u32,
+    waiting: u32,
+    tags: bool,
+    tags_samples: u32,
+    in_driver_peak: u32,
+    last_position: u64,
+    last_sync_end: i64,
+    timer: Option<i64>,
+}
+
+/// `struct cfq_queue`.
+struct Queue {
+    sync: bool,
+    class: PriorityClass,
+    level: u8,
+    sort_list: Sorted,
+    fifo: Fifo,
+    next_rq: Option<Id>,
+    on_rr: bool,
+    key: i64,
+    slice_end: i64,
+    slice_resid: i64,
+    slice_dispatch: u32,
+    dispatched: u32,
+    slice_new: bool,
+    wait_request: bool,
+    must_dispatch: bool,
+    fifo_expire: bool,
+    idle_window: bool,
+    seek_samples: u64,
+    seek_total: u64,
+    seek_mean: u64,
+    last_request_pos: u64,
+}
+
+/// `struct cfq_io_context`.
+#[derive(Clone, Copy)]
+struct Thread {
+    last_end: i64,
+    samples: i64,
+    total: i64,
+    mean: i64,
+}
+
+impl Queue {
+    fn is_idle(&self) -> bool {
+        self.class == PriorityClass::Idle
+    }
+
+    fn is_realtime(&self) -> bool {
+        self.class == PriorityClass::Realtime
+    }
+
+    fn is_seeky(&self) -> bool {
+        self.seek_mean > SEEK_THRESHOLD
+    }
+
+    fn slice_used(&self, now: i64) -> bool {
+        !self.slice_new && now >= self.slice_end
+    }
+}
+
+fn is_valid(samples: u64) -> bool {
+    samples > 80
+}
+
+fn jiffies(now_ns: u64) -> i64 {
+    (now_ns / JIFFY_NS) as i64
+}
+
+impl Cfq {
+    /// `flash`: the device has no moving head.
+    pub(super) fn new(settings: Settings, flash: bool) -> Cfq {
+        Cfq {
+            slice: [
+                jiffies(settings.slice_async_ns),
+                jiffies(settings.slice_sync_ns),
+            ],
+            slice_idle: jiffies(settings.slice_idle_ns),
+            flash,
+            one_way: OneWay {
+                back_max: settings.back_seek_max,
+                back_penalty: settings.back_seek_penalty,
+            },
+            nodes: Nodes::default(),
+            links: Links::default(),
+            queues: Vec::new(),
+            of_thread: Vec::new(),
+            of_level: [None; 2 * LEVELS + 1],
+            threads: Vec::new(),
+            service: Vec::new(),
+            active: None,
+            active_thread: None,
+            in_driver: [0; 2],
+            sync_flight: 0,
+            waiting: 0,
+            tags: true,
+            tags_samples: 0,
+            in_driver_peak: 0,
+            last_position: 0,
+            last_sync_end: 0,
+            timer: None,
+            settings,
+        }
+    }
+
+    /// `cfq_get_queue`: the queue of a request, made if there is none.
+    fn queue_of(&mut self, request: &BlockRequest) -> usize {
+        if let Some(queue) = self.find_queue(request) {
+            return queue;
+        }
+        let queue = self.queues.len();
+        let idle = request.class == PriorityClass::Idle;
+        self.queues.push(Queue {
+            sync: request.sync,
+            class: request.class,
+            level: if idle { 7 } else { request.level.min(7) },
+            sort_list: Sorted::default(),
+            fifo: Fifo::default(),
+            next_rq: None,
+            on_rr: false,
+            key: 0,
+            slice_end: 0,
+            slice_resid: 0,
+            slice_dispatch: 0,
+            dispatched: 0,
+            slice_new: false,
+            wait_request: false,
+            must_dispatch: false,
+            fifo_expire: false,
+            idle_window: request.sync && !idle,
+            seek_samples: 0,
+            seek_total: 0,
+            seek_mean: 0,
+            last_request_pos: 0,
+        });
+        if request.sync {
+            let thread = request.context as usize;
+            if self.of_thread.len() <= thread {
+                self.of_thread.resize(thread + 1, None);
+            }
+            self.of_thread[thread] = Some(queue);
+        } else {
+            self.of_level[async_slot(request)] = Some(queue);
+        }
+        // Room for all at once: nothing is allocated later.
+        self.service.reserve(self.queues.len());
+        queue
+    }
+
+    fn find_queue(&self, request: &BlockRequest) -> Option<usize> {
+        if request.sync {
+            *self.of_thread.get(request.context as usize)?
+        } else {
+            self.of_level[async_slot(request)]
+        }
+    }
+
+    fn prio_slice(&self, sync: bool, level: u8) -> i64 {
+        let base = self.slice[usize::from(sync)];
+        base + base / SLICE_SCALE * (4 - i64::from(level))
+    }
+
+    fn in_driver(&self) -> u32 {
+        self.in_driver[SYNC] + self.in_driver[ASYNC]
+    }
+
+    /// `cfq_service_tree_add`.
+    fn add_to_service(&mut self, now: i64, queue: usize, front: bool) {
+        let busy = self.service.len() as i64;
+        self.service.retain(|&other| other != queue);
+        let of = &self.queues[queue];
+        let key = if of.is_idle() {
+            IDLE_DELAY
+                + self
+                    .service
+                    .last()
+                    .map_or(now, |&last| self.queues[last].key)
+        } else if front {
+            self.service
+                .first()
+                .map_or(now, |&first| self.queues[first].key)
+                - HZ
+        } else {
+            // busy_queues counts this one, which is on the list already when it is sorted anew.
+            let busy = busy.max(self.service.len() as i64 + 1);
+            let offset =
+                (busy - 1) * (self.prio_slice(true, 0) - self.prio_slice(of.sync, of.level));
+            now + offset - of.slice_resid
+        };
+        let of = &mut self.queues[queue];
+        if !front && !of.is_idle() {
+            of.slice_resid = 0;
+        }
+        of.key = key;
+        let rank = |of: &Queue| (!of.is_realtime(), of.is_idle(), of.key);
+        let mine = rank(of);
+        let at = self
+            .service
+            .partition_point(|&other| rank(&self.queues[other]) <= mine);
+        self.service.insert(at, queue);
+    }
+
+    /// `__cfq_slice_expired`.
+    fn expire(&mut self, now: i64, timed_out: bool) {
+        let Some(active) = self.active.take() else {
+            return;
+        };
+        let of = &mut self.queues[active];
+        if of.wait_request {
+            self.timer = None;
+        }
+        of.wait_request = false;
+        if timed_out && !of.slice_new {
+            of.slice_resid = of.slice_end - now;
+        }
+        if of.on_rr {
+            self.add_to_service(now, active, false);
+        }
+        self.active_thread = None;
+    }
+
+    /// `cfq_set_active_queue`.
+    fn activate_first(&mut self) -> Option<usize> {
+        self.active = self.service.first().copied();
+        if let Some(active) = self.active {
+            let of = &mut self.queues[active];
+            of.slice_end = 0;
+            of.slice_dispatch = 0;
+            of.wait_request = false;
+            of.must_dispatch = false;
+            of.fifo_expire = false;
+            of.slice_new = true;
+            self.timer = None;
+        }
+        self.active
+    }
+
+    /// `cfq_select_queue`.
+    fn select(&mut self, now: i64) -> Option<usize> {
+        if let Some(active) = self.active {
+            let of = &self.queues[active];
+            if !of.slice_used(now) || of.must_dispatch {
+                if !of.sort_list.is_empty() {
+                    return Some(active);
+                }
+                if self.timer.is_some() || (of.dispatched > 0 && of.idle_window) {
+                    return None;
+                }
+            }
+            self.expire(now, false);
+        }
+        self.activate_first()
+    }
+
+    /// `cfq_may_dispatch`.
+    fn may_dispatch(&self, now: i64, queue: usize) -> bool {
+        let of = &self.queues[queue];
+        if of.idle_window && self.in_driver[ASYNC] > 0 {
+            return false;
+        }
+        if self.sync_flight > 0 && !of.sync {
+            return false;
+        }
+        let mut most = if of.is_idle() {
+            1
+        } else {
+            self.settings.quantum
+        };
+        if of.dispatched >= most {
+            if of.is_idle() || self.service.len() > 1 {
+                return false;
+            }
+            most *= 4;
+        }
+        if !of.sync && self.settings.low_latency {
+            let mut depth = ((now - self.last_sync_end) / self.slice[SYNC].max(1)) as u32;
+            if depth == 0 && of.dispatched == 0 {
+                depth = 1;
+            }
+            most = most.min(depth);
+        }
+        of.dispatched < most
+    }
+
+    /// `cfq_find_next_rq`.
+    fn next_after(&self, id: Id, queue: usize, requests: &[BlockRequest]) -> Option<Id> {
+        let first = self.queues[queue].sort_list.first();
+        let next = self.nodes.next(id).or(first.filter(|&first| first != id));
+        let previous = self.nodes.previous(id);
+        self.one_way
+            .choose(self.last_position, next, previous, requests)
+    }
+
+    fn take_out(&mut self, id: Id, queue: usize, requests: &[BlockRequest]) {
+        if self.queues[queue].next_rq == Some(id) {
+            self.queues[queue].next_rq = self.next_after(id, queue, requests);
+        }
+        let of = &mut self.queues[queue];
+        self.links.remove(&mut of.fifo, id);
+        self.nodes.remove(&mut of.sort_list, id);
+        self.waiting -= 1;
+        if of.sort_list.is_empty() && of.on_rr {
+            of.on_rr = false;
+            self.service.retain(|&other| other != queue);
+        }
+    }
+
+    /// `cfq_update_io_thinktime`, `cfq_update_io_seektime`, `cfq_update_idle_window`.
+    fn learn(&mut self, now: i64, queue: usize, request: &BlockRequest) {
+        let thread = &mut self.threads[request.context as usize];
+        let think = (now - thread.last_end).min(2 * self.slice_idle);
+        thread.samples = (7 * thread.samples + 256) / 8;
+        thread.total = (7 * thread.total + 256 * think) / 8;
+        thread.mean = (thread.total + 128) / thread.samples;
+        let (think_samples, think_mean) = (thread.samples as u64, thread.mean);
+
+        let of = &mut self.queues[queue];
+        let distance = match of.last_request_pos {
+            0 => 0,
+            last => last.abs_diff(request.lbn),
+        };
+        let slack = if of.seek_samples <= 60 {
+            2 * 1024 * 1024
+        } else {
+            2 * 1024 * 64
+        };
+        let distance = distance.min(of.seek_mean * 4 + slack);
+        of.seek_samples = (7 * of.seek_samples + 256) / 8;
+        of.seek_total = (7 * of.seek_total + 256 * distance) / 8;
+        of.seek_mean = (of.seek_total + of.seek_samples / 2) / of.seek_samples;
+
+        if of.sync && !of.is_idle() {
+            if self.slice_idle == 0 || (!self.settings.low_latency && self.tags && of.is_seeky()) {
+                of.idle_window = false;
+            } else if is_valid(think_samples) {
+                let idle = if is_valid(of.seek_samples) && of.is_seeky() {
+                    MIN_THINK
+                } else {
+                    self.slice_idle
+                };
+                of.idle_window = think_mean <= idle;
+            }
+        }
+        of.last_request_pos = request.end();
+    }
+
+    /// `cfq_should_preempt`.
+    fn should_preempt(&self, now: i64, queue: usize, request: &BlockRequest) -> bool {
+        let Some(active) = self.active else {
+            return false;
+        };
+        let (of, new) = (&self.queues[active], &self.queues[queue]);
+        if of.slice_used(now) {
+            return true;
+        }
+        if new.is_idle() {
+            return false;
+        }
+        if of.is_idle() || (request.sync && !of.sync) || (new.is_realtime() && !of.is_realtime()) {
+            return true;
+        }
+        if self.active_thread.is_none() || !of.wait_request {
+            return false;
+        }
+        // As good as what is being waited for.
+        let near = if is_valid(of.seek_samples) {
+            of.seek_mean
+        } else {
+            SEEK_THRESHOLD
+        };
+        request.lbn.abs_diff(self.last_position) <= near
+    }
+
+    /// `cfq_arm_slice_timer`.
+    fn idle(&mut self, now: i64, queue: usize) {
+        if self.flash && self.tags {
+            return;
+        }
+        let of = &mut self.queues[queue];
+        if self.slice_idle == 0
+            || !of.idle_window
+            || self.in_driver[SYNC] + self.in_driver[ASYNC] > 0
+        {
+            return;
+        }
+        let Some(thread) = self.active_thread else {
+            return;
+        };
+        let thread = &self.threads[thread as usize];
+        if is_valid(thread.samples as u64) && of.slice_end - now < thread.mean {
+            return;
+        }
+        of.wait_request = true;
+        let mut idle = self.slice_idle;
+        if is_valid(of.seek_samples) && of.is_seeky() {
+            idle = idle.min(MIN_THINK);
+        }
+        self.timer = Some(now + idle);
+    }
+
+    /// `cfq_update_hw_tag`.
+    fn learn_tags(&mut self) {
+        self.in_driver_peak = self.in_driver_peak.max(self.in_driver());
+        if self.waiting <= TAGS_MIN && self.in_driver() <= TAGS_MIN {
+            return;
+        }
+        self.tags_samples += 1;
+        if self.tags_samples <= 50 {
+            return;
+        }
+        self.tags = self.in_driver_peak >= TAGS_MIN;
+        self.tags_samples = 0;
+        self.in_driver_peak = 0;
+    }
+}
+
+/// Slot of an asynchronous queue (`cfq_async_queue_prio`).
+fn async_slot(request: &BlockRequest) -> usize {
+    let level = usize::from(request.level.min(7));
+    match request.class {
+        PriorityClass::Realtime => level,
+        PriorityClass::BestEffort => LEVELS + level,
+        PriorityClass::Idle => 2 * LEVELS,
+    }
+}
+
+impl Elevator for Cfq {
+    fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let now = jiffies(now_ns);
+        let request = &requests[id as usize];
+        let thread = request.context as usize;
+        if self.threads.len() <= thread {
+            let fresh = Thread {
+                last_end: now,
+                samples: 0,
+                total: 0,
+                mean: 0,
+            };
+            self.threads.resize(thread + 1, fresh);
+        }
+        let queue = self.queue_of(request);
+        let expire_ns = if request.sync {
+            self.settings.fifo_expire_sync_ns
+        } else {
+            self.settings.fifo_expire_async_ns
+        };
+        let of = &mut self.queues[queue];
+        self.nodes.insert(&mut of.sort_list, id, request.lbn);
+        self.links.push_back(&mut of.fifo, id, now_ns + expire_ns);
+        self.waiting += 1;
+        if !of.on_rr {
+            of.on_rr = true;
+            self.add_to_service(now, queue, false);
+        }
+        let next = self.queues[queue].next_rq;
+        self.queues[queue].next_rq =
+            self.one_way
+                .choose(self.last_position, next, Some(id), requests);
+
+        self.learn(now, queue, request);
+        if self.active == Some(queue) {
+            let of = &mut self.queues[queue];
+            if of.wait_request {
+                if request.blocks > 8 || self.service.len() > 1 {
+                    self.timer = None;
+                }
+                of.must_dispatch = true;
+            }
+        } else if self.should_preempt(now, queue, request) {
+            self.expire(now, true);
+            self.add_to_service(now, queue, true);
+            self.queues[queue].slice_end = 0;
+            self.queues[queue].slice_new = true;
+        }
+    }
+
+    fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id> {
+        if self.service.is_empty() {
+            return None;
+        }
+        let now = jiffies(now_ns);
+        let queue = self.select(now)?;
+        if !self.may_dispatch(now, queue) {
+            return None;
+        }
+        // The oldest request is looked at once a slice.
+        let of = &mut self.queues[queue];
+        let oldest = if of.fifo_expire {
+            None
+        } else {
+            of.fifo.first()
+        };
+        of.fifo_expire = true;
+        let id = oldest
+            .filter(|&id| now_ns >= self.links.expires_ns(id))
+            .or(of.next_rq)?;
+        self.queues[queue].next_rq = self.next_after(id, queue, requests);
+        self.take_out(id, queue, requests);
+        let request = &requests[id as usize];
+        self.active_thread.get_or_insert(request.context);
+        self.in_driver[usize::from(request.sync)] += 1;
+        self.last_position = request.end();
+        let async_limit = {
+            let of = &mut self.queues[queue];
+            of.dispatched += 1;
+            of.slice_dispatch += 1;
+            of.must_dispatch = false;
+            self.sync_flight += u32::from(of.sync);
+            // cfq_prio_to_maxrq.
+            let base = self.settings.slice_async_rq;
+            2 * (base + base * (LEVELS as u32 - 1 - u32::from(of.level)))
+        };
+        let of = &mut self.queues[queue];
+        let used_up = !of.sync && of.slice_dispatch >= async_limit;
+        if self.service.len() > 1 && (used_up || of.is_idle()) {
+            of.slice_end = now + 1;
+            self.expire(now, false);
+        }
+        Some(id)
+    }
+
+    fn completed(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let now = jiffies(now_ns);
+        let request = &requests[id as usize];
+        let Some(queue) = self.find_queue(request) else {
+            return;
+        };
+        self.learn_tags();
+        self.in_driver[usize::from(request.sync)] -= 1;
+        let of = &mut self.queues[queue];
+        of.dispatched -= 1;
+        self.sync_flight -= u32::from(of.sync);
+        if request.sync {
+            self.threads[request.context as usize].last_end = now;
+            self.last_sync_end = now;
+        }
+        if self.active == Some(queue) {
+            if of.slice_new {
+                of.slice_new = false;
+                let (sync, level) = (of.sync, of.level);
+                self.queues[queue].slice_end = now + self.prio_slice(sync, level);
+            }
+            let of = &self.queues[queue];
+            if of.slice_used(now) || of.is_idle() {
+                self.expire(now, true);
+            } else if of.sort_list.is_empty() && request.sync {
+                self.idle(now, queue);
+            }
+        }
+    }
+
+    fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    fn front_merge(&self, bio: &BlockRequest, requests: &[BlockRequest]) -> Option<Id> {
+        let tree = &self.queues[self.find_queue(bio)?].sort_list;
+        self.nodes
+            .exactly_at(tree, bio.end())
+            .filter(|&id| requests[id as usize].write == bio.write)
+    }
+
+    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
+        // cfq_allow_merge: only within the queue that the bio would go to.
+        self.find_queue(bio) == self.find_queue(&requests[id as usize])
+    }
+
+    fn moved(&mut self, _: u64, id: Id, requests: &[BlockRequest]) {
+        let request = &requests[id as usize];
+        if let Some(queue) = self.find_queue(request) {
+            let of = &mut self.queues[queue];
+            self.nodes.remove(&mut of.sort_list, id);
+            self.nodes.insert(&mut of.sort_list, id, request.lbn);
+            let next = of.next_rq;
+            self.queues[queue].next_rq =
+                self.one_way
+                    .choose(self.last_position, next, Some(id), requests);
+        }
+    }
+
+    fn neighbour(&self, id: Id, after: bool) -> Option<Id> {
+        if after {
+            self.nodes.next(id)
+        } else {
+            self.nodes.previous(id)
+        }
+    }
+
+    fn joined(&mut self, _: u64, kept: Id, gone: Id, requests: &[BlockRequest]) {
+        if let Some(queue) = self.find_queue(&requests[gone as usize]) {
+            self.links.inherit(&mut self.queues[queue].fifo, kept, gone);
+            self.take_out(gone, queue, requests);
+        }
+    }
+
+    fn timer_ns(&self) -> Option<u64> {
+        self.timer.map(|timer| timer as u64 * JIFFY_NS)
+    }
+
+    /// `cfq_idle_slice_timer`.
+    fn timer(&mut self, now_ns: u64, _: &[BlockRequest]) {
+        self.timer = None;
+        let now = jiffies(now_ns);
+        let Some(active) = self.active else {
+            return;
+        };
+        let of = &self.queues[active];
+        if of.must_dispatch {
+            return;
+        }
+        // Others wait, and this one has nothing.
+        if of.slice_used(now) || (!self.service.is_empty() && of.sort_list.is_empty()) {
+            self.expire(now, false);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Elevators: which waiting request goes to the device next.
+//!
+//! Each follows the source of a named kernel; `docs/elevators.md` tells which rule comes from which function, and
+//! what was left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000.
+
+mod anticipatory;
+mod bfq;
+mod cfq;
+mod choose;
+mod classic;
+mod deadline;
+mod fifo;
+mod kyber;
+mod mq_deadline;
+mod noop;
+mod settings;
+mod sorted;
+
+use crate::request::{BlockRequest, Id};
+
+pub use settings::{
+    Anticipatory as AnticipatorySettings, BatchRule, Bfq as BfqSettings, Cfq as CfqSettings,
+    Deadline as DeadlineSettings, Kyber as KyberSettings, MqDeadline as MqDeadlineSettings,
+    Scheduler,
+};
+
+/// A millisecond: a jiffy of a kernel with HZ = 1000.
+pub(crate) const JIFFY_NS: u64 = 1_000_000;
+
+/// Decides the order in which a queue's requests go to the device.
+///
+/// The queue owns the requests and passes all of them (by id) to every call. A request is `insert`ed, may grow by
+/// merges, is handed out by `dispatch` once, and reported `completed`. Nothing is allocated once ids have reached
+/// their largest.
+pub trait Elevator: Send {
+    /// Takes a request.
+    fn insert(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]);
+
+    /// The request that goes to the device now. `None`: there is none, or the elevator waits for a better one.
+    fn dispatch(&mut self, now_ns: u64, requests: &[BlockRequest]) -> Option<Id>;
+
+    /// A dispatched request is done.
+    fn completed(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let _ = (now_ns, id, requests);
+    }
+
+    /// Requests that were inserted and not yet dispatched.
+    fn waiting(&self) -> u32;
+
+    /// A waiting request that begins where `bio` ends and may be extended to the front.
+    fn front_merge(&self, bio: &BlockRequest, requests: &[BlockRequest]) -> Option<Id> {
+        let _ = (bio, requests);
+        None
+    }
+
+    /// Whether `bio` may be merged into this waiting request.
+    fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
+        let _ = (id, bio, requests);
+        true
+    }
+
+    /// Whether requests are merged at all while they wait here.
+    fn merges(&self) -> bool {
+        true
+    }
+
+    /// A waiting request was extended to the front: it begins elsewhere now.
+    fn moved(&mut self, now_ns: u64, id: Id, requests: &[BlockRequest]) {
+        let _ = (now_ns, id, requests);
+    }
+
+    /// The waiting request that stands before (`elv_former_request`) or after this one.
+    fn neighbour(&self, id: Id, after: bool) -> Option<Id> {
+        let _ = (id, after);
+        None
+    }
+
+    /// `gone` became a part of `kept`: it is waiting no more.
+    fn joined(&mut self, now_ns: u64, kept: Id, gone: Id, requests: &[BlockRequest]);
+
+    /// When `timer` is to be called; `None` if it need not be.
+    fn timer_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// The time has come; the queue asks for a dispatch afterwards.
+    fn timer(&mut self, now_ns: u64, requests: &[BlockRequest]) {
+        let _ = (now_ns, requests);
+    }
+}

@@ -1,0 +1,118 @@
+//! What differs between kernels.
+
+use serde::{Serialize, Serializer};
+use spindle_array::{WriteRule, balance::BalanceRule};
+
+/// A kernel version, as far as rules depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kernel {
+    version: (u16, u16, u16),
+}
+
+impl Kernel {
+    /// What is modelled unless a machine says otherwise.
+    pub const DEFAULT: Kernel = Kernel::new(6, 1, 0);
+
+    /// Version `a.b.c`.
+    #[must_use]
+    pub const fn new(a: u16, b: u16, c: u16) -> Kernel {
+        Kernel { version: (a, b, c) }
+    }
+
+    /// Reads `6.1` or `2.6.25`; 2.6.0 or later.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Kernel> {
+        let mut parts = text.split('.').map(str::parse::<u16>);
+        let (a, b) = (parts.next()?.ok()?, parts.next()?.ok()?);
+        let c = parts.next().map_or(Some(0), Result::ok)?;
+        let kernel = Kernel::new(a, b, c);
+        (parts.next().is_none() && kernel >= Kernel::new(2, 6, 0)).then_some(kernel)
+    }
+
+    /// Requests live in blk-mq: tags instead of two pools of requests. The drivers of disks went over in 5.0.
+    #[must_use]
+    pub fn multi_queue(self) -> bool {
+        self >= Kernel::new(5, 0, 0)
+    }
+
+    /// fsync of a block device empties the drive's write cache, and md passes flushes on (2.6.33: `blkdev_issue_flush`
+    /// in `block_fsync`, "md: support barrier requests on all personalities").
+    #[must_use]
+    pub fn flushes(self) -> bool {
+        self >= Kernel::new(2, 6, 33)
+    }
+
+    /// Direct writes count as synchronous (2.6.30: `WRITE_ODIRECT`).
+    #[must_use]
+    pub fn direct_writes_are_sync(self) -> bool {
+        self >= Kernel::new(2, 6, 30)
+    }
+
+    /// md's choice of the copy to read.
+    #[must_use]
+    pub fn balance(self) -> BalanceRule {
+        if self < Kernel::new(2, 6, 25) {
+            BalanceRule::Linux2_6_20
+        } else if self < Kernel::new(3, 5, 0) {
+            BalanceRule::Linux2_6_32
+        } else {
+            BalanceRule::Linux6_1
+        }
+    }
+
+    /// md's choice between read-modify-write and reconstruct-write.
+    #[must_use]
+    pub fn write_rule(self) -> WriteRule {
+        if self < Kernel::new(4, 1, 0) {
+            WriteRule::LINUX_2_6_32
+        } else {
+            WriteRule::LINUX_6_1
+        }
+    }
+
+    /// The elevator a disk gets by default.
+    #[must_use]
+    pub fn default_scheduler(self, flash: bool) -> &'static str {
+        if self.multi_queue() {
+            if flash { "none" } else { "mq-deadline" }
+        } else if self >= Kernel::new(2, 6, 18) {
+            "cfq"
+        } else {
+            "anticipatory"
+        }
+    }
+}
+
+impl std::fmt::Display for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (a, b, c) = self.version;
+        if c > 0 || a < 3 {
+            write!(f, "{a}.{b}.{c}")
+        } else {
+            write!(f, "{a}.{b}")
+        }
+    }
+}
+
+impl Serialize for Kernel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared_by_number() {
+        assert_eq!(Kernel::parse("2.6.25"), Some(Kernel::new(2, 6, 25)));
+        assert_eq!(Kernel::parse("6.1"), Some(Kernel::new(6, 1, 0)));
+        assert!(Kernel::parse("6.18").unwrap() > Kernel::parse("6.5").unwrap());
+        for wrong in ["", "6", "6.x", "2.4.20", "6.1.0.0", "six.one"] {
+            assert_eq!(Kernel::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(Kernel::new(2, 6, 25).to_string(), "2.6.25");
+        assert_eq!(Kernel::new(6, 1, 0).to_string(), "6.1");
+    }
+}

@@ -1,0 +1,81 @@
+//! A request of the block layer, as elevators see it.
+
+use spindle_workload::{Priority, PriorityClass};
+
+/// Names a request of one queue; ids are reused.
+pub type Id = u32;
+
+/// No request.
+pub(crate) const NONE: Id = u32::MAX;
+
+/// One request of a device's queue. Addresses and lengths are blocks of 512 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockRequest {
+    /// First block.
+    pub lbn: u64,
+    /// Number of blocks.
+    pub blocks: u32,
+    /// Data go to the device.
+    pub write: bool,
+    /// Someone waits for it: reads, and writes past the page cache (`rq_is_sync`).
+    pub sync: bool,
+    /// I/O priority class.
+    pub class: PriorityClass,
+    /// Level within the class, 0 (highest) to 7.
+    pub level: u8,
+    /// The thread it comes from (`io_context`); threads count from 0.
+    pub context: u32,
+}
+
+impl BlockRequest {
+    /// A read of the default priority (best effort, 4), as threads without `ioprio_set` issue it.
+    #[must_use]
+    pub const fn read(lbn: u64, blocks: u32, context: u32) -> BlockRequest {
+        BlockRequest {
+            lbn,
+            blocks,
+            write: false,
+            sync: true,
+            class: PriorityClass::BestEffort,
+            level: DEFAULT_LEVEL,
+            context,
+        }
+    }
+
+    /// A write that someone waits for, of the default priority.
+    #[must_use]
+    pub const fn write(lbn: u64, blocks: u32, context: u32) -> BlockRequest {
+        BlockRequest {
+            write: true,
+            ..BlockRequest::read(lbn, blocks, context)
+        }
+    }
+
+    /// The same with another priority.
+    #[must_use]
+    pub const fn with_priority(self, priority: Priority) -> BlockRequest {
+        BlockRequest {
+            class: priority.class,
+            level: priority.level,
+            ..self
+        }
+    }
+
+    /// The same, written back by the kernel: no one waits for it.
+    #[must_use]
+    pub const fn asynchronous(self) -> BlockRequest {
+        BlockRequest {
+            sync: false,
+            ..self
+        }
+    }
+
+    /// First block after it.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.lbn + self.blocks as u64
+    }
+}
+
+/// Level of threads that set none (`IOPRIO_NORM`).
+pub(crate) const DEFAULT_LEVEL: u8 = 4;

@@ -1,0 +1,500 @@
+//! Scripted arrivals, and the order of dispatch that each elevator's source implies.
+
+use spindle_sim::elevator::{
+    AnticipatorySettings, BatchRule, DeadlineSettings, MqDeadlineSettings,
+};
+use spindle_sim::{BlockRequest, Elevator, Id, Kernel, Scheduler};
+use spindle_workload::{Priority, PriorityClass};
+
+const MS: u64 = 1_000_000;
+const OLD: Kernel = Kernel::new(2, 6, 32);
+const NEW: Kernel = Kernel::new(6, 1, 0);
+const NEWEST: Kernel = Kernel::new(6, 18, 0);
+
+/// An elevator with requests that are told by their address.
+struct Stage {
+    elevator: Box<dyn Elevator>,
+    requests: Vec<BlockRequest>,
+    now_ms: u64,
+}
+
+impl Stage {
+    fn new(scheduler: Scheduler) -> Stage {
+        Stage {
+            elevator: scheduler.build(false),
+            requests: Vec::new(),
+            now_ms: 0,
+        }
+    }
+
+    fn named(name: &str, kernel: Kernel) -> Stage {
+        Stage::new(Scheduler::named(name, kernel).unwrap())
+    }
+
+    fn at(&mut self, ms: u64) -> &mut Stage {
+        self.now_ms = ms;
+        let now_ns = ms * MS;
+        while let Some(due_ns) = self.elevator.timer_ns().filter(|&due_ns| due_ns <= now_ns) {
+            self.elevator.timer(due_ns, &self.requests);
+        }
+        self
+    }
+
+    fn add(&mut self, request: BlockRequest) -> &mut Stage {
+        let id = self.requests.len() as Id;
+        self.requests.push(request);
+        self.elevator.insert(self.now_ms * MS, id, &self.requests);
+        self
+    }
+
+    fn reads(&mut self, thread: u32, lbns: &[u64]) -> &mut Stage {
+        for &lbn in lbns {
+            self.add(BlockRequest::read(lbn, 8, thread));
+        }
+        self
+    }
+
+    fn writes(&mut self, thread: u32, lbns: &[u64]) -> &mut Stage {
+        for &lbn in lbns {
+            self.add(BlockRequest::write(lbn, 8, thread));
+        }
+        self
+    }
+
+    fn next(&mut self) -> Option<u64> {
+        let id = self.elevator.dispatch(self.now_ms * MS, &self.requests)?;
+        Some(self.requests[id as usize].lbn)
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u64> {
+        (0..count).map_while(|_| self.next()).collect()
+    }
+
+    fn all(&mut self) -> Vec<u64> {
+        self.take(usize::MAX)
+    }
+
+    /// The device has done the request at this address.
+    fn done(&mut self, lbn: u64) -> &mut Stage {
+        let id = self.requests.iter().position(|request| request.lbn == lbn);
+        let id = id.unwrap() as Id;
+        self.elevator
+            .completed(self.now_ms * MS, id, &self.requests);
+        self
+    }
+
+    fn completes(&mut self, lbns: &[u64]) -> &mut Stage {
+        for &lbn in lbns {
+            self.done(lbn);
+        }
+        self
+    }
+}
+
+fn with(class: PriorityClass, level: u8) -> Priority {
+    Priority { class, level }
+}
+
+#[test]
+fn noop_and_none_serve_in_order_of_arrival() {
+    for name in ["noop", "none", "fcfs"] {
+        let mut stage = Stage::named(name, OLD);
+        stage
+            .reads(0, &[700, 100])
+            .writes(1, &[300])
+            .reads(0, &[200]);
+        assert_eq!(stage.all(), [700, 100, 300, 200], "{name}");
+        assert_eq!(stage.elevator.waiting(), 0);
+    }
+}
+
+#[test]
+fn the_textbooks_elevators_do_as_the_textbook_says() {
+    // The example of Silberschatz, Galvin, Gagne: head at 53, requests 98 183 37 122 14 124 65 67; with 40 for 37, as a
+    // head stands behind the block that it has read.
+    let queue = [98, 183, 40, 122, 14, 124, 65, 67];
+    for (name, order) in [
+        ("sstf", [65, 67, 40, 14, 98, 122, 124, 183]),
+        ("look", [65, 67, 98, 122, 124, 183, 40, 14]),
+        ("scan", [65, 67, 98, 122, 124, 183, 40, 14]),
+        ("c-look", [65, 67, 98, 122, 124, 183, 14, 40]),
+    ] {
+        let mut stage = Stage::named(name, OLD);
+        stage.add(BlockRequest::read(52, 1, 0));
+        assert_eq!(stage.next(), Some(52));
+        for lbn in queue {
+            stage.add(BlockRequest::read(lbn, 1, 0));
+        }
+        assert_eq!(stage.all(), order, "{name}");
+    }
+}
+
+#[test]
+fn deadline_sweeps_upwards_and_serves_writes_when_reads_are_gone() {
+    let mut stage = Stage::named("deadline", OLD);
+    stage.writes(1, &[50]).reads(0, &[300, 100, 500, 400]);
+    // The sweep begins at the oldest read and goes up; below it, from the oldest again.
+    assert_eq!(stage.all(), [300, 400, 500, 100, 50]);
+}
+
+#[test]
+fn deadline_serves_starved_writes_after_two_batches_of_reads() {
+    let mut settings = DeadlineSettings::of(OLD);
+    settings.fifo_batch = 1;
+    let mut stage = Stage::new(Scheduler::Deadline(settings));
+    stage
+        .reads(0, &[100, 200, 300, 400, 500])
+        .writes(1, &[50, 60]);
+    // After a write the place of the reads is forgotten: the oldest is next.
+    assert_eq!(stage.all(), [100, 200, 50, 300, 400, 60, 500]);
+}
+
+#[test]
+fn deadline_goes_to_an_expired_read_and_on_from_there() {
+    let mut settings = DeadlineSettings::of(OLD);
+    settings.fifo_batch = 2;
+    for (ms, order) in [(500, [960, 970, 100, 150]), (501, [100, 150, 960, 970])] {
+        let mut stage = Stage::new(Scheduler::Deadline(settings));
+        stage.reads(0, &[900, 100, 950, 960, 970, 150]);
+        assert_eq!(stage.take(2), [900, 950]);
+        // Until 500 ms the sweep goes on; then the read at 100 is late, and the sweep goes on behind it.
+        stage.at(ms);
+        assert_eq!(stage.all(), order, "{ms} ms");
+    }
+}
+
+#[test]
+fn deadline_before_2_6_24_begins_at_the_lowest_address_and_ends_a_batch_at_a_gap() {
+    let mut settings = DeadlineSettings::of(Kernel::new(2, 6, 20));
+    assert_eq!(settings.rule, BatchRule::Contiguous);
+    settings.writes_starved = 1;
+    let mut stage = Stage::new(Scheduler::Deadline(settings));
+    stage.reads(0, &[300, 100, 108, 200]).writes(1, &[50, 58]);
+    // The first batch of reads is 100 108, for the gap before 200 ends it; writes are starved then.
+    assert_eq!(stage.all(), [100, 108, 50, 58, 200, 300]);
+    let mut settings = DeadlineSettings::of(Kernel::new(2, 6, 24));
+    settings.writes_starved = 1;
+    let mut stage = Stage::new(Scheduler::Deadline(settings));
+    stage.reads(0, &[300, 100, 108, 200]).writes(1, &[50, 58]);
+    assert_eq!(stage.all(), [300, 50, 58, 100, 108, 200]);
+}
+
+#[test]
+fn mq_deadline_forgets_its_place_before_6_5_and_keeps_it_since() {
+    for (kernel, order) in [(NEW, [300, 400, 50, 100]), (NEWEST, [50, 100, 300, 400])] {
+        let mut settings = MqDeadlineSettings::of(kernel);
+        settings.fifo_batch = 1;
+        let mut stage = Stage::new(Scheduler::MqDeadline(settings));
+        stage.reads(0, &[300, 100, 400]).writes(1, &[50]);
+        assert_eq!(stage.all(), order, "{kernel}");
+    }
+    let mut settings = MqDeadlineSettings::of(NEWEST);
+    settings.fifo_batch = 2;
+    let mut stage = Stage::new(Scheduler::MqDeadline(settings));
+    stage
+        .reads(0, &[100, 200, 300, 400, 500, 600])
+        .writes(1, &[700]);
+    assert_eq!(stage.take(3), [700, 100, 200]);
+    stage.reads(0, &[50]).writes(1, &[40, 30]);
+    // Two batches of reads, then the starved writes from the oldest; then the reads go on at 600 and the
+    // read at 50 comes last.
+    assert_eq!(stage.all(), [300, 400, 500, 600, 40, 50, 30]);
+}
+
+#[test]
+fn mq_deadline_serves_higher_classes_first_and_aged_requests_after_ten_seconds() {
+    let realtime = with(PriorityClass::Realtime, 0);
+    let idle = with(PriorityClass::Idle, 0);
+    let mut stage = Stage::named("mq-deadline", NEW);
+    stage
+        .add(BlockRequest::read(10, 8, 0).with_priority(idle))
+        .reads(1, &[100])
+        .add(BlockRequest::read(900, 8, 2).with_priority(realtime));
+    assert_eq!(stage.next(), Some(900));
+    // Lower classes wait until what is in the device is done.
+    assert_eq!(stage.next(), None);
+    stage.done(900);
+    assert_eq!(stage.next(), Some(100));
+    stage.add(BlockRequest::read(901, 8, 2).with_priority(realtime));
+    stage.at(9_999).done(100);
+    assert_eq!(stage.next(), Some(901));
+    assert_eq!(stage.next(), None);
+    stage.at(10_000);
+    assert_eq!(stage.next(), Some(10));
+}
+
+#[test]
+fn anticipatory_waits_for_the_next_read_of_the_same_thread() {
+    let mut stage = Stage::named("anticipatory", OLD);
+    stage.reads(0, &[1000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(1).reads(1, &[5_000_000]);
+    assert_eq!(stage.next(), None);
+    stage.at(5).done(1000);
+    assert_eq!(stage.next(), None);
+    stage.at(7).reads(0, &[1008]);
+    assert_eq!(stage.next(), Some(1008));
+    stage.at(12).done(1008);
+    // Six milliseconds after the completion it gives up.
+    assert_eq!(stage.at(17).next(), None);
+    assert_eq!(stage.at(18).next(), Some(5_000_000));
+}
+
+#[test]
+fn anticipatory_takes_a_near_request_of_another_thread() {
+    let mut stage = Stage::named("anticipatory", OLD);
+    stage.reads(0, &[1000]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.reads(1, &[5_000_000, 2000]);
+    assert_eq!(stage.next(), Some(2000));
+}
+
+#[test]
+fn anticipatory_changes_between_batches_of_reads_and_writes() {
+    let settings = AnticipatorySettings {
+        antic_expire_ns: 0,
+        ..AnticipatorySettings::default()
+    };
+    let mut stage = Stage::new(Scheduler::Anticipatory(settings));
+    stage.reads(0, &[1000, 2000, 3000]);
+    stage.add(BlockRequest::write(500, 8, 1).asynchronous());
+    stage.add(BlockRequest::write(600, 8, 1).asynchronous());
+    assert_eq!(stage.next(), Some(1000));
+    stage.at(10).done(1000);
+    // The batch lasts 500 ms from its first completion.
+    assert_eq!(stage.at(20).next(), Some(2000));
+    stage.at(520);
+    // It is over, but writes wait until the device has done the reads.
+    assert_eq!(stage.next(), None);
+    stage.done(2000);
+    assert_eq!(stage.all(), [500, 600]);
+    stage.at(530).done(500).done(600);
+    assert_eq!(stage.next(), Some(3000));
+}
+
+#[test]
+fn cfq_serves_one_thread_at_a_time_and_waits_for_it() {
+    let mut stage = Stage::named("cfq", OLD);
+    stage.reads(0, &[1000, 1008, 1016, 1024, 1032, 1040]);
+    stage.reads(1, &[900_000, 900_008]);
+    // Four of one queue in the device while another waits (quantum).
+    assert_eq!(stage.all(), [1000, 1008, 1016, 1024]);
+    stage.at(5).done(1000);
+    assert_eq!(stage.all(), [1032]);
+    stage.at(6).done(1008);
+    assert_eq!(stage.all(), [1040]);
+    stage.at(7).completes(&[1016, 1024, 1032]);
+    assert!(stage.all().is_empty());
+    stage.at(8).done(1040);
+    // Idle for 8 ms after the last completion.
+    assert!(stage.at(15).all().is_empty());
+    assert_eq!(stage.at(16).all(), [900_000, 900_008]);
+}
+
+#[test]
+fn cfq_ends_a_slice_after_100_ms_and_comes_back_by_level() {
+    let mut stage = Stage::named("cfq", OLD);
+    let low = with(PriorityClass::BestEffort, 7);
+    let first: Vec<u64> = (0..30).map(|index| 1000 + 8 * index).collect();
+    stage.reads(0, &first);
+    for lbn in [500_000, 500_008] {
+        stage.add(BlockRequest::read(lbn, 8, 1).with_priority(low));
+    }
+    let mut order = Vec::new();
+    for step in 1..=26 {
+        if let Some(lbn) = stage.next() {
+            order.push(lbn);
+            stage.at(10 * step).done(lbn);
+        }
+    }
+    // The first completion, at 10 ms, starts the slice: the one at 110 ms ends it. The other queue's is 40 ms at
+    // level 7, and it runs dry.
+    assert_eq!(order[..11], first[..11]);
+    assert_eq!(order[11..13], [500_000, 500_008]);
+}
+
+#[test]
+fn cfq_lets_realtime_preempt_and_idle_wait() {
+    let mut stage = Stage::named("cfq", OLD);
+    let realtime = with(PriorityClass::Realtime, 4);
+    let idle = with(PriorityClass::Idle, 0);
+    stage.add(BlockRequest::read(100, 8, 5).with_priority(idle));
+    stage.reads(0, &[1000, 1008, 1016]);
+    assert_eq!(stage.next(), Some(1000));
+    stage.add(BlockRequest::read(700_000, 8, 1).with_priority(realtime));
+    assert_eq!(stage.next(), Some(700_000));
+    stage.at(5).done(1000).done(700_000);
+    // The realtime queue is waited for, then the other goes on, and the idle one comes last.
+    assert_eq!(stage.at(6).next(), None);
+    assert_eq!(stage.at(13).all(), [1008, 1016]);
+    stage.at(20).done(1008).done(1016);
+    assert_eq!(stage.at(27).next(), None);
+    assert_eq!(stage.at(28).next(), Some(100));
+}
+
+#[test]
+fn cfq_holds_asynchronous_writes_back_while_reads_are_in_flight() {
+    let mut stage = Stage::named("cfq", OLD);
+    stage.reads(0, &[1000]);
+    assert_eq!(stage.next(), Some(1000));
+    for lbn in [10, 20, 30] {
+        stage.add(BlockRequest::write(lbn, 8, 1).asynchronous());
+    }
+    assert_eq!(stage.next(), None);
+    stage.at(5).done(1000);
+    assert_eq!(stage.at(6).next(), None);
+    // One at a time within a slice's time of the last read (low_latency).
+    // The nearest behind the head comes first.
+    assert_eq!(stage.at(13).all(), [30]);
+    stage.at(14).done(30);
+    assert_eq!(stage.all(), [20]);
+    stage.at(300).done(20);
+    assert_eq!(stage.all(), [10]);
+}
+
+#[test]
+fn cfq_seeks_back_a_little_rather_than_ahead_far() {
+    let mut stage = Stage::named("cfq", OLD);
+    stage.add(BlockRequest::read(99_992, 8, 0));
+    assert_eq!(stage.next(), Some(99_992));
+    stage.reads(0, &[103_000, 99_000, 60_000]);
+    // 1000 blocks behind count as 2000, 3000 ahead as 3000; 40 000 behind are too far and come after all ahead.
+    assert_eq!(stage.all(), [99_000, 103_000, 60_000]);
+}
+
+#[test]
+fn bfq_serves_budgets_that_grow_when_they_are_used_up() {
+    let mut stage = Stage::named("bfq", NEW);
+    for thread in 0..2_u32 {
+        for index in 0..40 {
+            let lbn = u64::from(thread) * 10_000_000 + index * 1024;
+            stage.add(BlockRequest::read(lbn, 1024, thread));
+        }
+    }
+    let order = stage.all();
+    let runs: Vec<(bool, usize)> = order
+        .chunk_by(|a, b| (*a < 10_000_000) == (*b < 10_000_000))
+        .map(|run| (run[0] < 10_000_000, run.len()))
+        .collect();
+    // First 2/3 of 16384 blocks, then the whole; then it waits for more of the first thread.
+    assert_eq!(
+        runs,
+        [(true, 10), (false, 10), (true, 16), (false, 16), (true, 14)]
+    );
+}
+
+#[test]
+fn bfq_shares_by_weight() {
+    let mut stage = Stage::named("bfq", NEW);
+    for thread in 0..2_u32 {
+        let level = [0, 4][thread as usize];
+        for index in 0..400 {
+            let lbn = u64::from(thread) * 10_000_000 + index * 1024;
+            let priority = with(PriorityClass::BestEffort, level);
+            stage.add(BlockRequest::read(lbn, 1024, thread).with_priority(priority));
+        }
+    }
+    let order = stage.take(480);
+    let first = order.iter().filter(|lbn| **lbn < 10_000_000).count();
+    // Weights 80 and 40: two thirds, up to one budget of 16 requests.
+    assert!(first.abs_diff(320) <= 16, "{first} of 480");
+}
+
+#[test]
+fn bfq_waits_for_a_sequential_thread_and_not_for_a_seeking_one() {
+    let mut stage = Stage::named("bfq", NEW);
+    stage.reads(0, &[1000]).reads(1, &[900_000]);
+    assert_eq!(stage.next(), Some(1000));
+    assert_eq!(stage.next(), None);
+    stage.at(5).done(1000);
+    assert_eq!(stage.at(12).next(), None);
+    assert_eq!(stage.at(13).next(), Some(900_000));
+
+    let mut stage = Stage::named("bfq", NEW);
+    for index in 0..25_u64 {
+        let lbn = (index * 7 % 25) * 1_000_000 + 500;
+        stage.at(index).reads(0, &[lbn]);
+        assert_eq!(stage.next(), Some(lbn));
+        stage.done(lbn);
+    }
+    // Charged for the time it took, the seeking thread comes behind the newcomer.
+    stage
+        .at(40)
+        .reads(0, &[77_000_000])
+        .reads(1, &[55_000_000, 55_000_008]);
+    assert_eq!(stage.all(), [55_000_000, 55_000_008]);
+    stage.at(41).completes(&[55_000_000, 55_000_008]);
+    assert_eq!(stage.at(48).next(), None);
+    assert_eq!(stage.at(49).next(), Some(77_000_000));
+    // No pause after it.
+    stage.reads(1, &[55_000_016]).at(55).done(77_000_000);
+    assert_eq!(stage.next(), Some(55_000_016));
+}
+
+#[test]
+fn bfq_lets_realtime_preempt() {
+    let mut stage = Stage::named("bfq", NEW);
+    stage.reads(0, &[1000, 1008]);
+    assert_eq!(stage.next(), Some(1000));
+    let realtime = with(PriorityClass::Realtime, 4);
+    stage.add(BlockRequest::read(700_000, 8, 1).with_priority(realtime));
+    assert_eq!(stage.next(), Some(700_000));
+}
+
+#[test]
+fn kyber_takes_turns_of_16_reads_and_8_writes() {
+    let mut stage = Stage::named("kyber", NEW);
+    let reads: Vec<u64> = (0..20).map(|index| 1000 - index).collect();
+    let writes: Vec<u64> = (0..10).map(|index| 5000 - index).collect();
+    stage.reads(0, &reads).writes(1, &writes);
+    let expected = [&reads[..16], &writes[..8], &reads[16..], &writes[8..]].concat();
+    assert_eq!(stage.all(), expected);
+}
+
+#[test]
+fn kyber_throttles_writes_when_reads_miss_their_target() {
+    let mut stage = Stage::named("kyber", NEW);
+    // 800 reads of 4 ms (target 2) and 800 writes of 1 ms (target 10).
+    for index in 0..800_u64 {
+        stage
+            .at(10 * index)
+            .reads(0, &[index])
+            .writes(1, &[10_000 + index]);
+        assert_eq!(stage.take(2).len(), 2);
+        stage.at(10 * index + 1).done(10_000 + index);
+        stage.at(10 * index + 4).done(index);
+    }
+    stage.at(9000);
+    let writes: Vec<u64> = (0..200).map(|index| 20_000 + index).collect();
+    stage.writes(1, &writes);
+    // Both histograms of a domain share one time-out, which the look at the device's latency uses up: the other one is
+    // only looked at once it has 500 samples. The next congestion then quarters the writes' 128 tokens.
+    assert_eq!(stage.all().len(), 32);
+    let reads: Vec<u64> = (0..300).map(|index| 30_000 + index).collect();
+    stage.reads(0, &reads);
+    assert_eq!(stage.all().len(), 256);
+}
+
+#[test]
+fn merged_requests_move_and_inherit() {
+    for name in ["deadline", "mq-deadline", "anticipatory", "cfq", "bfq"] {
+        let mut stage = Stage::named(name, NEW);
+        stage.reads(0, &[108, 300, 116]);
+        let bio = BlockRequest::read(100, 8, 0);
+        let id = stage.elevator.front_merge(&bio, &stage.requests).unwrap();
+        assert!(
+            stage.elevator.may_merge(id, &bio, &stage.requests),
+            "{name}"
+        );
+        stage.requests[id as usize].lbn = 100;
+        stage.requests[id as usize].blocks = 16;
+        stage.elevator.moved(0, id, &stage.requests);
+        let next = stage.elevator.neighbour(id, true).unwrap();
+        assert_eq!(stage.requests[next as usize].lbn, 116, "{name}");
+        stage.elevator.joined(0, id, next, &stage.requests);
+        assert_eq!(stage.elevator.waiting(), 2, "{name}");
+        let mut order = stage.all();
+        order.sort_unstable();
+        assert_eq!(order, [100, 300], "{name}");
+    }
+}
