@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+from pathlib import Path
 
 import pytest
 import records
@@ -357,3 +359,13 @@ def test_a_target_that_vanished_spoils_the_run() -> None:
 def test_the_null_target_tells_the_generators_own_cost() -> None:
     found = replace(quiet_read(), target=Target(asked="null:1GiB", kind="null", size_bytes=1 << 30, has_device=False))
     assert checks(found) == {"generator-bound": Level.OK}
+
+
+def test_every_check_is_on_the_page_about_verdicts() -> None:
+    root = Path(__file__).resolve().parents[2]
+    page = (root / "docs/verdicts.md").read_text()
+    sources = [*(root / "python/spindle/result/rules").glob("*.py"), root / "python/spindle/run/knee.py"]
+    named = {name for path in sources for name in re.findall(r'check="([a-z-]+)"', path.read_text())}
+    assert len(named) > 15
+    for check in named:
+        assert f"`{check}`" in page, check

@@ -15,6 +15,8 @@ VERBS = {
     "run": "Run a workload on a file or a block device.",
     "quick": "Tell in about a minute what a device delivers.",
     "show": "Show a result that was saved.",
+    "array": "Draw a RAID array and tell what it holds, bears and costs.",
+    "validate": "Hold the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
     "schema": "Print the JSON Schema of results or workloads.",
 }

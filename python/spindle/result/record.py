@@ -102,7 +102,7 @@ class During(Struct, frozen=True, kw_only=True):
     """What the machine did while the load ran. CPU times are shares of all CPUs' time."""
 
     cpu_others: float = 0.0
-    """Used by others than the load's own threads."""
+    """Used by other programs in user mode: what the kernel does may be the load's own work."""
     cpu_iowait: float = 0.0
     cpu_steal: float = 0.0
     """Taken by the hypervisor."""

@@ -56,9 +56,9 @@ def duration(ns: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A length of time for people: `7.5 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
-    if value < 10 and round(value, 1) != round(value):
-        return f"{value:.1f} s"
+    """A length of time for people: `0.25 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if value < 10:
+        return f"{value:.2f}".rstrip("0").rstrip(".") + " s"
     whole = round(value)
     if whole < 60:
         return f"{whole} s"

@@ -263,9 +263,9 @@ class _MachineState:
         """What changed since, beside the load's own doing."""
         after = self.now()
         ticks = max(1, after.cpu.total - self.cpu.total)
-        busy = (after.cpu.user + after.cpu.system - self.cpu.user - self.cpu.system) / ticks
-        seconds = ticks / os.sysconf("SC_CLK_TCK")
-        own = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9 / seconds
+        # User time only: interrupts and kernel threads serve the load itself.
+        busy = (after.cpu.user - self.cpu.user) / ticks
+        own = figures.cpu.user_ns / 1e9 / (ticks / os.sysconf("SC_CLK_TCK"))
         heat = None
         if self.throttle_events is not None and after.throttle_events is not None:
             heat = max(0, after.throttle_events - self.throttle_events)

@@ -79,7 +79,7 @@ def during_the_run(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="during-cpu",
                 level=Level.WARN,
-                evidence=f"others used {units.percent(during.cpu_others)} of all CPU time during the run",
+                evidence=f"other programs used {units.percent(during.cpu_others)} of all CPU time during the run",
                 advice="find who it is (top) and run again without it",
                 numbers={"others": during.cpu_others},
             )
