@@ -206,7 +206,7 @@ fn component(config: &ArrayConfig) -> Result<u64, ArrayError> {
     let smallest = config.members.iter().copied().min().unwrap_or(0);
     // A far layout needs a chunk in each section.
     let needed = match config.layout {
-        Layout::Copies(copies) => rounding * u64::from(copies.far),
+        Layout::Copies(copies) => rounding.saturating_mul(u64::from(copies.far)),
         _ => rounding,
     };
     if smallest < needed {

@@ -32,7 +32,7 @@ impl Array {
         QueueLimits {
             minimum_io: chunk,
             optimal_io,
-            read_ahead: DEFAULT_READ_AHEAD.max(2 * optimal_io),
+            read_ahead: DEFAULT_READ_AHEAD.max(optimal_io.saturating_mul(2)),
             max_request: 1024
                 * match self.level() {
                     Level::Raid0 | Level::Raid50 | Level::Raid60 => 512.min(chunk / 1024),

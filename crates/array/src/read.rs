@@ -86,7 +86,7 @@ impl Array {
         let unit = self.chunk().unwrap_or(STRIPE_BLOCK);
         let (mut at, mut failed) = (offset, None);
         while at < end {
-            let until = end.min((at / unit + 1) * unit);
+            let until = end.min((at / unit + 1).saturating_mul(unit));
             let piece = Piece {
                 logical: at,
                 len: until - at,

@@ -1,5 +1,6 @@
 //! The Python module `spindle._core`: thin, no logic of its own. Its types are in `python/spindle/_core.pyi`.
 
+mod array;
 mod catalogue;
 mod errors;
 mod measure;
@@ -18,5 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     run::register(module)?;
     measure::register(module)?;
     catalogue::register(module)?;
+    array::register(module)?;
     Ok(())
 }

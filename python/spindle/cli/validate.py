@@ -1,0 +1,26 @@
+"""`spindle validate`: models against what was measured on real storage."""
+
+from __future__ import annotations
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import json_option
+
+
+@click.group("validate")
+def command() -> None:
+    """Hold the models against data of real arrays and drives; exit status 1 if they differ."""
+
+
+@command.command("maps")
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@json_option
+def maps(directory: str, json: bool) -> Exit:
+    """Address maps against block lists read off real md arrays: every block, copy, parity and size."""
+    from spindle.report.maps import maps_json, maps_page, maps_report
+
+    report = maps_report(directory)
+    for line in maps_json(report) if json else maps_page(report):
+        print(line)
+    return Exit.FAILED if report.mismatches else Exit.FINE
