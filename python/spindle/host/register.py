@@ -27,6 +27,7 @@ PRIVATE = 0o600
 FORGET_AFTER_S = 90 * 86400
 """An entry is given up when its file system has not been seen for so long."""
 _NAMED, _DRAFT = ".json", ".new"
+_CLOCK_NS = 1_000_000_000  # file times come from a coarser clock, which lags by up to a tick (10 ms)
 _DRAFT_S = 60  # far longer than it takes to lock and name one
 _ENTRY_BYTES = 16384  # entries are padded to this, so that one write replaces an entry whole; a path is at most 4 KiB
 
@@ -86,7 +87,7 @@ class Entry:
 
     def _is_just_made(self, status: os.stat_result) -> bool:
         """Its maker may have died between making and marking it: it is empty, private, and younger than the intent."""
-        fresh = status.st_size == 0 and status.st_ctime_ns >= self.created_ns
+        fresh = status.st_size == 0 and status.st_ctime_ns > self.created_ns - _CLOCK_NS
         return fresh and stat.S_IMODE(status.st_mode) == PRIVATE
 
 
