@@ -23,7 +23,10 @@ from pathlib import Path
 from typing import Any
 
 DEVICE_BYTES = 1 << 30
-RAMP_S = 1
+# The throttle lets requests through in bursts, one for each slice of 100 ms from the first request on (THROTL_SLICE,
+# block/blk-throttle.c). A window whose edges lie on bursts gains or loses a whole one by chance: 1 % of ten seconds. Half a
+# slice more of ramp puts both edges between two bursts, for both tools alike.
+RAMP = "1050ms"
 HUGE_PAGES = 4
 V1 = Path("/sys/fs/cgroup/blkio")
 V2 = Path("/sys/fs/cgroup")
@@ -88,7 +91,7 @@ direct = true
             "--seconds",
             str(seconds),
             "--ramp",
-            f"{RAMP_S}s",
+            RAMP,
             "--json",
         ]
         if case.write:
@@ -104,7 +107,7 @@ def figures_of_fio(device: Path, case: Case, seconds: int, limited: Limiter) -> 
     command = [
         "fio", "--name=load", f"--filename={device}", "--direct=1", "--ioengine=libaio", f"--iodepth={case.depth}",
         f"--rw={'' if case.sequential else 'rand'}{direction}", f"--bs={case.size_bytes}", f"--runtime={seconds}",
-        "--time_based", f"--ramp_time={RAMP_S}", "--randrepeat=0", "--norandommap", "--output-format=json",
+        "--time_based", f"--ramp_time={RAMP}", "--randrepeat=0", "--norandommap", "--output-format=json",
     ]  # fmt: skip
     if case.size_bytes >= 1 << 20:
         # With buffers of scattered pages the kernel splits a 1 MiB request, and the throttle charges the pieces twice.
@@ -219,7 +222,7 @@ def row(result: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=10, help="measured time of each run (after 1 s of ramp)")
+    parser.add_argument("--seconds", type=int, default=10, help="measured time of each run (after a second of ramp)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each tool and case; medians are compared")
     parser.add_argument("--only", default="", help="only the cases whose name contains this")
     parser.add_argument("--json", action="store_true")
