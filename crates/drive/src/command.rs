@@ -34,19 +34,37 @@ impl Command {
     /// A read of `blocks` blocks from `lbn` on.
     #[must_use]
     pub const fn read(id: u64, lbn: u64, blocks: u32) -> Self {
-        Self { id, lbn, blocks, op: Op::Read, force_unit_access: false }
+        Self {
+            id,
+            lbn,
+            blocks,
+            op: Op::Read,
+            force_unit_access: false,
+        }
     }
 
     /// A write of `blocks` blocks from `lbn` on.
     #[must_use]
     pub const fn write(id: u64, lbn: u64, blocks: u32) -> Self {
-        Self { id, lbn, blocks, op: Op::Write, force_unit_access: false }
+        Self {
+            id,
+            lbn,
+            blocks,
+            op: Op::Write,
+            force_unit_access: false,
+        }
     }
 
     /// A flush of the drive's write cache.
     #[must_use]
     pub const fn flush(id: u64) -> Self {
-        Self { id, lbn: 0, blocks: 0, op: Op::Flush, force_unit_access: false }
+        Self {
+            id,
+            lbn: 0,
+            blocks: 0,
+            op: Op::Flush,
+            force_unit_access: false,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The interface between a drive and the event loop that drives it.
 
-use crate::command::{Command, Completion};
+use crate::command::{Command, Completion, Op};
 use crate::error::SubmitError;
 
 /// A drive in simulated time.
@@ -33,4 +33,32 @@ pub trait Device {
     /// host is willing to let the drive idle: events between are dealt with at their own times, in order, and
     /// completions are reported in the order of their finish times.
     fn advance(&mut self, now_ns: u64, done: &mut impl FnMut(Completion));
+}
+
+/// Whether a drive can take a command.
+pub(crate) fn check(drive: &impl Device, command: &Command) -> Result<(), SubmitError> {
+    if drive.outstanding() >= drive.queue_depth() {
+        return Err(SubmitError::QueueFull {
+            depth: drive.queue_depth(),
+        });
+    }
+    if command.op == Op::Flush {
+        return Ok(());
+    }
+    if command.blocks == 0 {
+        return Err(SubmitError::Empty);
+    }
+    let capacity = drive.capacity_blocks();
+    if command
+        .lbn
+        .checked_add(u64::from(command.blocks))
+        .is_none_or(|end| end > capacity)
+    {
+        return Err(SubmitError::BeyondEnd {
+            lbn: command.lbn,
+            blocks: command.blocks,
+            capacity,
+        });
+    }
+    Ok(())
 }

@@ -57,6 +57,9 @@ pub enum DriveError {
 
 impl DriveError {
     pub(crate) fn parameter(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Parameter { place: place.into(), problem: problem.into() }
+        Self::Parameter {
+            place: place.into(),
+            problem: problem.into(),
+        }
     }
 }

@@ -1,0 +1,615 @@
+//! A drive from the dozen numbers of its data sheet.
+//!
+//! A sheet is a TOML file, one per model, in `catalogue/drives`. Every number names where it comes from in the table
+//! `[source]` under the same key; a source that begins with `assumed` says that the sheet is silent. `docs/drives.md`
+//! tells how zones, skews and the seek curve follow from the numbers.
+
+use spindle_config::units::Rate;
+use spindle_config::{ConfigError, Document, Table};
+
+use crate::catalogue::SHEETS;
+use crate::drive::Drive;
+use crate::error::DriveError;
+use crate::flash::{Flash, FlashParams};
+use crate::geometry::{GeometrySpec, Mapping, Sparing, ZoneSpec};
+use crate::mechanical::Mechanical;
+use crate::params::{
+    AccessTime, AfterOp, Buffer, Bus, DriveParams, Overheads, Queue, ReadAhead, Scheduling,
+    WriteBack,
+};
+use crate::seek::SeekCurve;
+
+/// Bytes of a block.
+const BLOCK: u64 = 512;
+
+/// Settings of a host that differ from those a drive ships with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// Commands the host lets be outstanding; never more than the drive takes.
+    pub queue_depth: Option<u32>,
+    /// The write cache is on.
+    pub write_cache: Option<bool>,
+    /// Scheduling of the drive's queue.
+    pub scheduling: Option<Scheduling>,
+}
+
+/// A number of the sheet and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// Key in the file.
+    pub key: String,
+    /// Where the number comes from.
+    pub source: String,
+}
+
+/// The sheet of a drive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataSheet {
+    /// Model number.
+    pub name: String,
+    /// Maker and family, for people.
+    pub title: String,
+    /// What the drive is.
+    pub kind: Kind,
+    /// Where the numbers come from.
+    pub sources: Vec<Fact>,
+}
+
+/// Disk or flash.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// A mechanical drive.
+    Disk(Box<DiskSheet>),
+    /// A flash drive.
+    Flash(Box<FlashParams>),
+}
+
+/// The numbers of a disk drive's sheet. Times are nanoseconds, rates bytes per second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskSheet {
+    /// Bytes.
+    pub capacity: u64,
+    /// Revolutions per minute.
+    pub rpm: f64,
+    /// Heads.
+    pub surfaces: u32,
+    /// Recording zones.
+    pub zones: u32,
+    /// Sustained rate of the outermost tracks.
+    pub outer_rate: f64,
+    /// Sustained rate of the innermost tracks.
+    pub inner_rate: f64,
+    /// From the last block of a track to the first of the next.
+    pub track_switch_ns: u64,
+    /// Read seek to the next cylinder.
+    pub seek_single_ns: u64,
+    /// Mean read seek over random pairs of cylinders.
+    pub seek_average_ns: u64,
+    /// Read seek from the first to the last cylinder.
+    pub seek_full_ns: u64,
+    /// How much longer a write seek takes than a read seek.
+    pub write_settle_ns: u64,
+    /// Buffer, bytes.
+    pub cache: u64,
+    /// Segments of the buffer.
+    pub segments: u32,
+    /// Writes the write cache holds.
+    pub cached_writes: u32,
+    /// Rate of the interface.
+    pub interface_rate: f64,
+    /// Processing per command.
+    pub command_ns: u64,
+    /// Queue depth; 1 without command queueing.
+    pub queue_depth: u32,
+    /// Scheduling of the queue.
+    pub scheduling: Scheduling,
+    /// A command that has waited longer goes first.
+    pub age_bound_ns: u64,
+    /// What the scheduler adds to a seek before it counts on catching a block.
+    pub settle_margin_ns: u64,
+}
+
+/// Keys of a disk drive's sheet, besides `name`, `title` and `kind`.
+const DISK_KEYS: [&str; 20] = [
+    "capacity",
+    "rpm",
+    "surfaces",
+    "zones",
+    "outer_rate",
+    "inner_rate",
+    "track_switch",
+    "seek_single",
+    "seek_average",
+    "seek_full",
+    "write_settle",
+    "cache",
+    "segments",
+    "cached_writes",
+    "interface_rate",
+    "command_overhead",
+    "queue_depth",
+    "scheduling",
+    "age_bound",
+    "settle_margin",
+];
+
+/// Keys of a flash drive's sheet, besides `name`, `title` and `kind`.
+const FLASH_KEYS: [&str; 12] = [
+    "capacity",
+    "channels",
+    "dies_per_channel",
+    "page",
+    "read_page",
+    "program_page",
+    "channel_rate",
+    "interface_rate",
+    "command_overhead",
+    "command_rate",
+    "queue_depth",
+    "write_cache",
+];
+
+/// What a firmware adds to a seek before it counts on catching a block, unless the sheet says otherwise.
+pub const SETTLE_MARGIN_NS: u64 = 0;
+/// Blocks ahead of read-ahead within which a read waits for it rather than seeks.
+const FORWARD_GAP: u32 = 256;
+
+impl DataSheet {
+    /// Reads a sheet; `source` names the file in messages.
+    pub fn parse(text: &str, source: &str) -> Result<Self, DriveError> {
+        read_sheet(text, source).map_err(|error| DriveError::Parameter {
+            place: error.place.to_string(),
+            problem: error.problem.to_string(),
+        })
+    }
+
+    /// Builds the drive.
+    pub fn build(&self, settings: Settings) -> Result<Drive, DriveError> {
+        match &self.kind {
+            Kind::Disk(sheet) => {
+                let params = sheet.params(&self.name, settings);
+                Ok(Drive::Mechanical(Box::new(Mechanical::new(&params)?)))
+            }
+            Kind::Flash(params) => {
+                let mut params = (**params).clone();
+                if let Some(depth) = settings.queue_depth {
+                    params.queue_depth = depth.clamp(1, params.queue_depth);
+                }
+                if settings.write_cache == Some(false) {
+                    params.write_cache_blocks = 0;
+                }
+                Ok(Drive::Flash(Box::new(Flash::new(&params)?)))
+            }
+        }
+    }
+}
+
+fn read_sheet(text: &str, source: &str) -> Result<DataSheet, ConfigError> {
+    let mut table = Document::parse(text, source)?;
+    let name = table
+        .take_text("name")?
+        .ok_or_else(|| table.missing("name"))?;
+    let title = table
+        .take_text("title")?
+        .ok_or_else(|| table.missing("title"))?;
+    let disk = table
+        .take_choice("kind", &[("disk", true), ("flash", false)])?
+        .ok_or_else(|| table.missing("kind"))?;
+    let keys: &[&'static str] = if disk { &DISK_KEYS } else { &FLASH_KEYS };
+    let given: Vec<&'static str> = keys
+        .iter()
+        .copied()
+        .filter(|key| table.keys().any(|found| found == *key))
+        .collect();
+    let kind = if disk {
+        Kind::Disk(Box::new(read_disk(&mut table)?))
+    } else {
+        Kind::Flash(Box::new(read_flash(&mut table, &name)?))
+    };
+    let mut facts = table
+        .take_table("source")?
+        .ok_or_else(|| table.missing("source"))?;
+    facts.describe("[source]".to_owned());
+    let mut sources = Vec::new();
+    for key in given {
+        let source = facts.take_text(key)?.ok_or_else(|| facts.missing(key))?;
+        sources.push(Fact {
+            key: key.to_owned(),
+            source,
+        });
+    }
+    facts.finish()?;
+    table.finish()?;
+    Ok(DataSheet {
+        name,
+        title,
+        kind,
+        sources,
+    })
+}
+
+fn bytes_per_second(table: &mut Table, key: &'static str) -> Result<f64, ConfigError> {
+    match table.take(key) {
+        None => Err(table.missing(key)),
+        Some(value) => match value.rate()? {
+            Rate::Bytes(rate) => Ok(rate),
+            Rate::Iops(_) => Err(value.error("expected a rate in bytes, such as '76 MB/s'")),
+        },
+    }
+}
+
+fn duration(table: &mut Table, key: &'static str) -> Result<u64, ConfigError> {
+    table.take_duration(key)?.ok_or_else(|| table.missing(key))
+}
+
+fn integer(table: &mut Table, key: &'static str, most: u64) -> Result<u32, ConfigError> {
+    table
+        .take_integer(key, 1..=most)?
+        .map(|number| number as u32)
+        .ok_or_else(|| table.missing(key))
+}
+
+fn size(table: &mut Table, key: &'static str) -> Result<u64, ConfigError> {
+    table.take_size(key)?.ok_or_else(|| table.missing(key))
+}
+
+fn read_disk(table: &mut Table) -> Result<DiskSheet, ConfigError> {
+    let mut sheet = DiskSheet {
+        capacity: size(table, "capacity")?,
+        rpm: table
+            .take_number("rpm", 1000.0..=30_000.0)?
+            .ok_or_else(|| table.missing("rpm"))?,
+        surfaces: integer(table, "surfaces", 64)?,
+        zones: integer(table, "zones", 1000)?,
+        outer_rate: bytes_per_second(table, "outer_rate")?,
+        inner_rate: bytes_per_second(table, "inner_rate")?,
+        track_switch_ns: duration(table, "track_switch")?,
+        seek_single_ns: duration(table, "seek_single")?,
+        seek_average_ns: duration(table, "seek_average")?,
+        seek_full_ns: duration(table, "seek_full")?,
+        write_settle_ns: duration(table, "write_settle")?,
+        cache: size(table, "cache")?,
+        segments: integer(table, "segments", 1024)?,
+        cached_writes: integer(table, "cached_writes", 4096)?,
+        interface_rate: bytes_per_second(table, "interface_rate")?,
+        command_ns: duration(table, "command_overhead")?,
+        queue_depth: integer(table, "queue_depth", 4096)?,
+        scheduling: table
+            .take_choice(
+                "scheduling",
+                &[
+                    ("fifo", Scheduling::Fifo),
+                    ("shortest_seek", Scheduling::ShortestSeek),
+                    ("shortest_positioning", Scheduling::ShortestPositioning),
+                ],
+            )?
+            .unwrap_or(Scheduling::ShortestPositioning),
+        age_bound_ns: table.take_duration("age_bound")?.unwrap_or(0),
+        settle_margin_ns: table
+            .take_duration("settle_margin")?
+            .unwrap_or(SETTLE_MARGIN_NS),
+    };
+    if sheet.age_bound_ns == 0 {
+        sheet.age_bound_ns = sheet.default_age_bound_ns();
+    }
+    if sheet.capacity < 1 << 30 || sheet.capacity > 1 << 50 {
+        return Err(table.error("`capacity` must be between 1 GiB and 1 PiB"));
+    }
+    if sheet.inner_rate > sheet.outer_rate {
+        return Err(table.error("`inner_rate` must not exceed `outer_rate`"));
+    }
+    if !(sheet.seek_single_ns <= sheet.seek_average_ns
+        && sheet.seek_average_ns <= sheet.seek_full_ns)
+    {
+        return Err(table.error("the seeks must rise: `seek_single`, `seek_average`, `seek_full`"));
+    }
+    if sheet.outer_track() > 1 << 20 || sheet.inner_track() < 1 {
+        return Err(
+            table.error("`outer_rate` and `inner_rate` must give tracks of 1 to 1048576 blocks")
+        );
+    }
+    if u64::from(sheet.zones) > sheet.cylinders() {
+        return Err(table.error("there must be at least one cylinder per zone"));
+    }
+    Ok(sheet)
+}
+
+fn read_flash(table: &mut Table, name: &str) -> Result<FlashParams, ConfigError> {
+    let capacity = size(table, "capacity")?;
+    let page = size(table, "page")?;
+    if page % BLOCK != 0 || !(BLOCK..=1 << 24).contains(&page) {
+        return Err(table.error("`page` must be a multiple of 512 bytes, at most 16 MiB"));
+    }
+    let command_rate = match table.take("command_rate") {
+        None => return Err(table.missing("command_rate")),
+        Some(value) => match value.rate()? {
+            Rate::Iops(rate) => rate,
+            Rate::Bytes(_) => {
+                return Err(value.error("expected commands per second, such as '500000 IOPS'"));
+            }
+        },
+    };
+    let params = FlashParams {
+        name: name.to_owned(),
+        capacity_blocks: capacity / BLOCK,
+        channels: integer(table, "channels", 1024)?,
+        dies_per_channel: integer(table, "dies_per_channel", 1024)?,
+        page_blocks: (page / BLOCK) as u32,
+        read_page_ns: duration(table, "read_page")?,
+        program_page_ns: duration(table, "program_page")?,
+        channel_block_q16: block_q16(bytes_per_second(table, "channel_rate")?),
+        bus_block_q16: block_q16(bytes_per_second(table, "interface_rate")?),
+        command_ns: duration(table, "command_overhead")?,
+        command_gap_ns: (1e9 / command_rate).round() as u64,
+        queue_depth: integer(table, "queue_depth", 1 << 16)?,
+        write_cache_blocks: (size(table, "write_cache")? / BLOCK).min(u64::from(u32::MAX)) as u32,
+    };
+    if !(1 << 20..=1 << 50).contains(&capacity) {
+        return Err(table.error("`capacity` must be between 1 MiB and 1 PiB"));
+    }
+    Ok(params)
+}
+
+/// Nanoseconds per block at a rate in bytes per second, times 2^16.
+fn block_q16(rate: f64) -> u64 {
+    (BLOCK as f64 * 1e9 / rate * 65_536.0).round() as u64
+}
+
+impl DiskSheet {
+    fn turn_ns(&self) -> f64 {
+        60e9 / self.rpm
+    }
+
+    /// How long a command may wait before it goes first, where the sheet is silent: twice what it would wait in a full
+    /// queue served first come, first served. A bound below that would turn every full queue into such a one.
+    fn default_age_bound_ns(&self) -> u64 {
+        let service_ns = self.command_ns + self.seek_average_ns + (self.turn_ns() / 2.0) as u64;
+        2 * u64::from(self.queue_depth) * service_ns
+    }
+
+    /// Blocks of a track at a sustained rate: what passes in a turn and a track switch.
+    fn track_at(&self, rate: f64) -> u64 {
+        (rate * (self.turn_ns() + self.track_switch_ns as f64) / 1e9 / BLOCK as f64).round() as u64
+    }
+
+    fn outer_track(&self) -> u64 {
+        self.track_at(self.outer_rate)
+    }
+
+    fn inner_track(&self) -> u64 {
+        self.track_at(self.inner_rate)
+    }
+
+    fn blocks(&self) -> u64 {
+        self.capacity / BLOCK
+    }
+
+    /// Blocks of a track of each zone, falling in equal steps from the outermost to the innermost.
+    fn tracks(&self) -> impl Iterator<Item = u64> + '_ {
+        let steps = u64::from(self.zones.max(2) - 1);
+        let (outer, inner) = (self.outer_track(), self.inner_track());
+        (0..u64::from(self.zones)).map(move |zone| outer - (outer - inner) * zone / steps)
+    }
+
+    fn cylinders(&self) -> u64 {
+        let per_cylinder: u64 = self.tracks().sum::<u64>() * u64::from(self.surfaces);
+        (self.blocks() * u64::from(self.zones))
+            .div_ceil(per_cylinder.max(1))
+            .max(1)
+    }
+
+    fn geometry(&self) -> GeometrySpec {
+        let zones = u64::from(self.zones);
+        let cylinders = self.cylinders();
+        let mut left = self.blocks();
+        let mut first = 0;
+        let mut specs = Vec::with_capacity(self.zones as usize);
+        for (index, track) in self.tracks().enumerate() {
+            let per_cylinder = track * u64::from(self.surfaces);
+            let planned = cylinders * (index as u64 + 1) / zones - first;
+            // The innermost zone takes what rounding leaves.
+            let last_zone = index as u64 + 1 == zones;
+            let needed = left.div_ceil(per_cylinder);
+            let count = if last_zone {
+                needed.max(1)
+            } else {
+                planned.min(needed.max(1))
+            };
+            let places = count * per_cylinder;
+            let skew = |ns: u64| (ns as f64 / self.turn_ns() * track as f64).ceil() / track as f64;
+            let single = self
+                .track_switch_ns
+                .max(self.seek_single_ns + self.write_settle_ns);
+            specs.push(ZoneSpec {
+                first_cylinder: first as u32,
+                last_cylinder: (first + count - 1) as u32,
+                blocks_per_track: track as u32,
+                track_skew_turns: skew(self.track_switch_ns),
+                cylinder_skew_turns: skew(single),
+                spares: places.saturating_sub(left),
+                ..ZoneSpec::default()
+            });
+            first += count;
+            left -= places.min(left);
+            if left == 0 {
+                break;
+            }
+        }
+        GeometrySpec {
+            surfaces: self.surfaces,
+            cylinders: first as u32,
+            mapping: Mapping::SerpentineInZone,
+            sparing: Sparing::ZoneEnd,
+            range_cylinders: 1,
+            zones: specs,
+        }
+    }
+
+    /// The parameters of the drive.
+    #[must_use]
+    pub fn params(&self, name: &str, settings: Settings) -> DriveParams {
+        let geometry = self.geometry();
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let seek = SeekCurve::through(
+            ms(self.seek_single_ns),
+            ms(self.seek_average_ns),
+            ms(self.seek_full_ns),
+            geometry.cylinders,
+        );
+        let depth = settings
+            .queue_depth
+            .map_or(self.queue_depth, |depth| depth.clamp(1, self.queue_depth));
+        let cache_blocks = self.cache / BLOCK;
+        let write_back = if settings.write_cache == Some(false) {
+            WriteBack::Through
+        } else {
+            WriteBack::Cache {
+                commands: self.cached_writes,
+                blocks: (cache_blocks / 2).max(1) as u32,
+            }
+        };
+        let bus = block_q16(self.interface_rate);
+        let command = AfterOp::both(self.command_ns);
+        DriveParams {
+            name: name.to_owned(),
+            geometry,
+            rpm: self.rpm,
+            seek,
+            head_switch_ns: self.track_switch_ns,
+            write_settle_ns: self.write_settle_ns,
+            access_time: AccessTime::TrueRotation,
+            overheads: Overheads {
+                dispatch_ns: self.command_ns,
+                read_hit: command,
+                read_miss: command,
+                write_hit: command,
+                write_miss: command,
+                ..Overheads::default()
+            },
+            bus: Bus {
+                read_block_q16: bus,
+                write_block_q16: bus,
+                hold_for_read: false,
+            },
+            buffer: Buffer {
+                segments: self.segments,
+                segment_blocks: (cache_blocks / 2 / u64::from(self.segments)).clamp(1, 1 << 30)
+                    as u32,
+                read_ahead: ReadAhead::SegmentFull,
+                keep_requested: true,
+                read_ahead_on_hit: true,
+                keep_passing: true,
+                write_back,
+                combine_writes: true,
+                hits_on_written: true,
+                almost_hits: true,
+                forward_gap: FORWARD_GAP,
+                hits_beside: true,
+                leave_early: true,
+                ..Buffer::default()
+            },
+            queue: Queue {
+                depth,
+                scheduling: settings.scheduling.unwrap_or(self.scheduling),
+                age_bound_ns: self.age_bound_ns,
+                settle_margin_ns: self.settle_margin_ns,
+            },
+        }
+    }
+}
+
+/// Names of the drives in the catalogue, in alphabetical order.
+#[must_use]
+pub fn drive_names() -> Vec<&'static str> {
+    SHEETS.iter().map(|(name, _)| *name).collect()
+}
+
+/// The sheet of a drive of the catalogue.
+pub fn sheet(name: &str) -> Result<DataSheet, DriveError> {
+    let found = SHEETS
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(name));
+    let Some((known, text)) = found else {
+        let near = spindle_config::nearest(name, SHEETS.iter().map(|(known, _)| *known));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+        return Err(DriveError::Unknown {
+            name: spindle_config::clean(name),
+            hint,
+        });
+    };
+    DataSheet::parse(text, &format!("catalogue/drives/{known}.toml"))
+}
+
+/// A drive of the catalogue, built.
+pub fn drive(name: &str, settings: Settings) -> Result<Drive, DriveError> {
+    sheet(name)?.build(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+
+    #[test]
+    fn every_sheet_of_the_catalogue_is_listed_and_builds_a_drive_of_its_capacity() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalogue/drives");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        files.sort();
+        assert_eq!(files, drive_names());
+        for name in drive_names() {
+            let sheet = sheet(name).unwrap();
+            assert_eq!(sheet.name, name);
+            let drive = sheet.build(Settings::default()).unwrap();
+            let capacity = match &sheet.kind {
+                Kind::Disk(disk) => disk.capacity,
+                Kind::Flash(flash) => flash.capacity_blocks * BLOCK,
+            };
+            assert_eq!(drive.capacity_blocks() * BLOCK, capacity, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_sheet_is_told_with_its_line() {
+        let text = SHEETS
+            .iter()
+            .find(|(name, _)| *name == "HDS725050KLA360")
+            .unwrap()
+            .1;
+        let error = DataSheet::parse(&text.replace("rpm =", "rpn ="), "x.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("x.toml:") && error.contains("rpm") && error.contains("rpn"),
+            "{error}"
+        );
+        let error = DataSheet::parse(&text.replace("rpm = 7200", "rpm = 72"), "x.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("x.toml:") && error.contains("1000"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_none_suggests_the_nearest() {
+        let error = sheet("HDS725050KLA36").unwrap_err().to_string();
+        assert!(error.contains("HDS725050KLA360"), "{error}");
+    }
+
+    #[test]
+    fn a_queue_is_never_deeper_than_the_drive_has_it() {
+        let settings = Settings {
+            queue_depth: Some(1000),
+            ..Settings::default()
+        };
+        assert_eq!(
+            drive("HDS725050KLA360", settings).unwrap().queue_depth(),
+            32
+        );
+    }
+}

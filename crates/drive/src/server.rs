@@ -1,0 +1,192 @@
+//! A drive reduced to a service time: one command after the other, each as long as it is drawn.
+//!
+//! Not a model of any drive. It gives an event loop something that queueing theory has formulas for.
+
+use std::collections::VecDeque;
+
+use crate::command::{Command, Completion, Op, Phases, ServedFrom};
+use crate::device::{Device, check};
+use crate::error::{DriveError, SubmitError};
+
+/// How long a command takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ServiceTime {
+    /// Always the same, nanoseconds (M/D/1).
+    Constant(u64),
+    /// Anything between two times alike, nanoseconds.
+    Uniform(u64, u64),
+    /// Exponential with this mean, nanoseconds (M/M/1).
+    Exponential(u64),
+}
+
+/// The numbers of a [`Server`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerParams {
+    /// Blocks of 512 bytes.
+    pub capacity_blocks: u64,
+    /// Commands that may be outstanding.
+    pub queue_depth: u32,
+    /// Service time.
+    pub service: ServiceTime,
+    /// Seed of the times drawn.
+    pub seed: u64,
+}
+
+/// A single server with a queue, first come first served.
+#[derive(Debug, Clone)]
+pub struct Server {
+    params: ServerParams,
+    state: u64,
+    free_ns: u64,
+    finished: VecDeque<Completion>,
+}
+
+impl Server {
+    /// Builds an idle server.
+    pub fn new(params: ServerParams) -> Result<Self, DriveError> {
+        if params.queue_depth == 0 || params.capacity_blocks == 0 {
+            return Err(DriveError::parameter(
+                "server",
+                "queue depth and capacity must be at least 1",
+            ));
+        }
+        if let ServiceTime::Uniform(least, most) = params.service
+            && least > most
+        {
+            return Err(DriveError::parameter(
+                "server",
+                "the least service time is more than the most",
+            ));
+        }
+        Ok(Self {
+            state: params.seed,
+            params,
+            free_ns: 0,
+            finished: VecDeque::new(),
+        })
+    }
+
+    /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+    fn draw(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn service_ns(&mut self) -> u64 {
+        match self.params.service {
+            ServiceTime::Constant(ns) => ns,
+            ServiceTime::Uniform(least, most) => {
+                let share = u128::from(self.draw()) * u128::from(most - least + 1);
+                least + (share >> 64) as u64
+            }
+            ServiceTime::Exponential(mean) => {
+                let share = ((self.draw() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
+                (-share.ln() * mean as f64).round() as u64
+            }
+        }
+    }
+}
+
+impl Device for Server {
+    fn capacity_blocks(&self) -> u64 {
+        self.params.capacity_blocks
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.params.queue_depth
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.finished.len() as u32
+    }
+
+    fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
+        check(self, &command)?;
+        let start_ns = now_ns.max(self.free_ns);
+        let service_ns = if command.op == Op::Flush {
+            0
+        } else {
+            self.service_ns()
+        };
+        self.free_ns = start_ns + service_ns;
+        self.finished.push_back(Completion {
+            id: command.id,
+            op: command.op,
+            served_from: ServedFrom::Medium,
+            submit_ns: now_ns,
+            finish_ns: self.free_ns,
+            phases: Phases {
+                queue_ns: start_ns - now_ns,
+                transfer_ns: service_ns,
+                ..Phases::default()
+            },
+        });
+        Ok(())
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        self.finished.front().map(|completion| completion.finish_ns)
+    }
+
+    fn advance(&mut self, now_ns: u64, done: &mut impl FnMut(Completion)) {
+        while let Some(completion) = self.finished.front().copied()
+            && completion.finish_ns <= now_ns
+        {
+            self.finished.pop_front();
+            done(completion);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mean wait of a queue with Poisson arrivals at `load` of the server's capacity.
+    fn mean_wait(service: ServiceTime, mean_ns: f64, load: f64) -> f64 {
+        let params = ServerParams {
+            capacity_blocks: 1,
+            queue_depth: u32::MAX,
+            service,
+            seed: 7,
+        };
+        let mut server = Server::new(params).unwrap();
+        let mut arrivals = Server::new(ServerParams {
+            service: ServiceTime::Exponential((mean_ns / load) as u64),
+            seed: 8,
+            ..params
+        })
+        .unwrap();
+        let (mut now, mut wait, mut count) = (0, 0, 0_u64);
+        for id in 0..400_000 {
+            now += arrivals.service_ns();
+            server.advance(now, &mut |completion| {
+                wait += completion.phases.queue_ns;
+                count += 1;
+            });
+            server.submit(now, Command::read(id, 0, 1)).unwrap();
+        }
+        wait as f64 / count as f64
+    }
+
+    #[test]
+    fn waits_are_those_of_pollaczek_and_khinchine() {
+        let mean = 1e6;
+        for (service, spread) in [
+            (ServiceTime::Constant(1_000_000), 0.0),
+            (ServiceTime::Uniform(0, 2_000_000), 1.0 / 3.0),
+            (ServiceTime::Exponential(1_000_000), 1.0),
+        ] {
+            let load = 0.7;
+            let expected = load / (1.0 - load) * (1.0 + spread) / 2.0 * mean;
+            let wait = mean_wait(service, mean, load);
+            assert!(
+                (wait / expected - 1.0).abs() < 0.03,
+                "{service:?}: {wait} instead of {expected}"
+            );
+        }
+    }
+}

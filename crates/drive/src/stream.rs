@@ -1,0 +1,158 @@
+//! Reading along: the blocks the head takes up one after the other from a first one on, for a command and, when that
+//! has what it asked for, ahead of the next.
+//!
+//! Nothing happens while time passes. The stream knows the run of blocks it is in, and goes on to the next only
+//! when someone asks how far it has come.
+
+use crate::geometry::Place;
+use crate::mechanics::{Approach, Arm, Mechanics, Run};
+use crate::params::ReadAhead;
+
+/// A stream of blocks into a segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stream {
+    pub(crate) segment: usize,
+    run: Run,
+    /// The block behind the last it will read.
+    pub(crate) limit: u64,
+    /// It may not be interrupted before it has come here.
+    pub(crate) least: u64,
+    /// Where reading for a command ends and reading ahead begins.
+    pub(crate) asked_end: u64,
+    policy: ReadAhead,
+}
+
+/// How a stream was cut off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cut {
+    /// Where the heads stand.
+    pub(crate) arm: Arm,
+    /// The block behind the last that was read.
+    pub(crate) end: u64,
+    /// When the heads can leave.
+    pub(crate) stop_ns: u64,
+}
+
+impl Stream {
+    /// A stream that begins with the block at `place`.
+    #[allow(clippy::too_many_arguments)] // one place, called once; a struct would only move the names
+    pub(crate) fn begin(
+        mechanics: &Mechanics,
+        segment: usize,
+        lbn: u64,
+        asked_end: u64,
+        limit: u64,
+        policy: ReadAhead,
+        place: &Place,
+        now_ns: u64,
+        approach: Approach,
+    ) -> Self {
+        let run = mechanics.run(lbn, limit.max(lbn + 1), place, now_ns, approach);
+        Self {
+            segment,
+            run,
+            limit,
+            least: lbn,
+            asked_end,
+            policy,
+        }
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Reads on up to `limit` if that is farther than before.
+    pub(crate) fn extend(&mut self, mechanics: &Mechanics, asked_end: u64, limit: u64) {
+        self.asked_end = self.asked_end.max(asked_end);
+        if limit > self.limit {
+            self.limit = limit;
+            let place = mechanics.geometry.locate(self.run.first);
+            self.run.blocks = u64::from(place.run).min(limit - self.run.first) as u32;
+        }
+    }
+
+    /// Goes on to the next run; `false` if the stream ends with this one.
+    #[inline]
+    pub(crate) fn step(&mut self, mechanics: &Mechanics) -> bool {
+        let next = self.run.end();
+        if next >= self.limit {
+            return false;
+        }
+        let place = mechanics.geometry.locate(next);
+        let arm = self.run.arm;
+        if next >= self.asked_end {
+            let same_cylinder = place.cylinder == arm.cylinder;
+            let stays = match self.policy {
+                ReadAhead::TrackEnd => same_cylinder && place.surface == arm.surface,
+                ReadAhead::CylinderEnd => same_cylinder,
+                _ => true,
+            };
+            if !stays {
+                self.limit = next;
+                return false;
+            }
+        }
+        let now_ns = self.run.end_ns();
+        let approach = mechanics.approach(arm, now_ns, &place, false, 0);
+        self.run = mechanics.run(next, self.limit, &place, now_ns, approach);
+        true
+    }
+
+    /// Comes to `now_ns`; the block behind the last that has been read.
+    #[inline]
+    pub(crate) fn progress(&mut self, mechanics: &Mechanics, now_ns: u64) -> u64 {
+        while now_ns >= self.run.end_ns() {
+            if !self.step(mechanics) {
+                return self.run.end();
+            }
+        }
+        self.run.first + self.run.passed_by(now_ns)
+    }
+
+    /// Whether all has been read at `now_ns`, to which the stream has come.
+    pub(crate) fn is_over(&self, now_ns: u64) -> bool {
+        self.run.end() >= self.limit && now_ns >= self.run.end_ns()
+    }
+
+    /// When the block before `lbn` has been read. `lbn` must not lie behind the present run.
+    pub(crate) fn reached_ns(&self, mechanics: &Mechanics, lbn: u64) -> u64 {
+        let mut ahead = *self;
+        while lbn > ahead.run.end() {
+            if !ahead.step(mechanics) {
+                break;
+            }
+        }
+        ahead
+            .run
+            .passed_ns(lbn.min(ahead.run.end()).saturating_sub(ahead.run.first))
+    }
+
+    /// Stops at `now_ns`: at once in the middle of a block if `in_block`, else behind it; a switch of tracks is
+    /// brought to its end.
+    pub(crate) fn cut(mut self, mechanics: &Mechanics, now_ns: u64, in_block: bool) -> Cut {
+        let end = self.progress(mechanics, now_ns);
+        let run = &self.run;
+        let stop_ns = if now_ns >= run.end_ns() {
+            now_ns
+        } else if now_ns < run.on_track_ns {
+            run.on_track_ns
+        } else if in_block {
+            now_ns
+        } else if now_ns < run.start_ns {
+            run.start_ns
+        } else {
+            let passed = run.passed_by(now_ns);
+            if run.passed_ns(passed) == now_ns {
+                now_ns
+            } else {
+                run.passed_ns(passed + 1)
+            }
+        };
+        Cut {
+            arm: run.arm,
+            end,
+            stop_ns,
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Holds the model against traces measured on real drives.
+//!
+//! A trace is replayed as it was taken, with one command outstanding: the first is issued at 0, each further one a measured
+//! pause after the completion of the one before. The response times are compared one by one (mean absolute error,
+//! correlation) and as distributions: the *demerit* (Ruemmler & Wilkes 1994) is the root mean square of the horizontal
+//! distance between the two distributions, taken at every quantile the trace has.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::command::{Command, Completion};
+use crate::device::Device;
+use crate::disksim::{Described, read_drives};
+use crate::error::DriveError;
+use crate::mechanical::Mechanical;
+
+/// One request of a trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TraceRequest {
+    /// It reads.
+    pub read: bool,
+    /// First block.
+    pub lbn: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// Measured response time, nanoseconds.
+    pub service_ns: u64,
+    /// Pause between its completion and the next issue, nanoseconds.
+    pub think_ns: u64,
+}
+
+/// How the model compares with the measurement over some requests. Times are milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Score {
+    /// Requests.
+    pub requests: usize,
+    /// Mean measured response time.
+    pub measured_mean_ms: f64,
+    /// Mean modelled response time.
+    pub modelled_mean_ms: f64,
+    /// Root mean square over quantiles.
+    pub demerit_ms: f64,
+    /// The demerit as a percentage of the measured mean.
+    pub demerit_percent: f64,
+    /// Mean absolute error per request.
+    pub mae_ms: f64,
+    /// Correlation of measured and modelled response times; `None` if one of them does not vary.
+    pub correlation: Option<f64>,
+}
+
+/// The comparison of one drive, or of all together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DriveReport {
+    /// Key of the drive in the file; `all` for all together.
+    pub drive: String,
+    /// Its name.
+    pub name: String,
+    /// All requests.
+    pub total: Score,
+    /// Reads only; `None` if there are none.
+    pub reads: Option<Score>,
+    /// Writes only; `None` if there are none.
+    pub writes: Option<Score>,
+    /// What another simulator scores on the same trace, if it is known.
+    pub reference: Option<Reference>,
+    /// Figures that are worse than the reference, in words.
+    pub worse: Vec<String>,
+}
+
+/// Scores of DiskSim 4.0 with the same parameters and traces, milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reference {
+    /// Demerit of all requests.
+    pub demerit_ms: f64,
+    /// Mean absolute error.
+    pub mae_ms: f64,
+    /// Correlation.
+    pub correlation: f64,
+    /// Demerit of reads.
+    pub reads_demerit_ms: f64,
+    /// Demerit of writes.
+    pub writes_demerit_ms: f64,
+}
+
+/// The comparison of all drives of a folder.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Each drive.
+    pub drives: Vec<DriveReport>,
+    /// All together, their requests pooled.
+    pub all: DriveReport,
+}
+
+/// Published scores of DiskSim 4.0 on its own validation traces (as given with the data).
+const REFERENCES: [(&str, Reference); 4] = [
+    ("cheetah9LP", reference(0.108, 1.09, 0.897, 0.123, 0.099)),
+    ("barracuda", reference(0.348, 1.44, 0.930, 0.497, 0.227)),
+    ("ibm18es", reference(0.133, 1.34, 0.912, 0.162, 0.061)),
+    ("hp_c2247a", reference(0.093, 0.57, 0.962, 0.147, 0.121)),
+];
+
+const fn reference(total: f64, mae: f64, correlation: f64, reads: f64, writes: f64) -> Reference {
+    Reference {
+        demerit_ms: total,
+        mae_ms: mae,
+        correlation,
+        reads_demerit_ms: reads,
+        writes_demerit_ms: writes,
+    }
+}
+
+/// Validates every drive of `folder`: its `drives.json` and the traces named there.
+pub fn validate_drives(folder: &Path) -> Result<Report, DriveError> {
+    let file = folder.join("drives.json");
+    let described = read_drives(&read(&file)?, &file.display().to_string())?;
+    let mut drives = Vec::new();
+    let mut pooled = Pairs::default();
+    for drive in described {
+        let Some(trace) = &drive.trace else { continue };
+        let path = folder.join(trace);
+        let requests = parse_trace(&read(&path)?, &path.display().to_string())?;
+        let modelled = replay(&drive, &requests, &path.display().to_string())?;
+        let pairs = Pairs::new(&requests, &modelled);
+        let known = REFERENCES
+            .iter()
+            .find(|(key, _)| *key == drive.key)
+            .map(|(_, reference)| *reference);
+        drives.push(pairs.report(drive.key, drive.params.name, known));
+        pooled.extend(pairs);
+    }
+    if drives.is_empty() {
+        return Err(DriveError::parameter(
+            file.display().to_string(),
+            "no drive in it names a trace",
+        ));
+    }
+    let all = pooled.report("all".to_owned(), "all drives".to_owned(), None);
+    Ok(Report { drives, all })
+}
+
+fn read(path: &Path) -> Result<String, DriveError> {
+    std::fs::read_to_string(path).map_err(|error| DriveError::File {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}
+
+/// Reads a trace: lines of `R|W tag LBN blocks service_us think_us`. `source` names the file in messages.
+pub fn parse_trace(text: &str, source: &str) -> Result<Vec<TraceRequest>, DriveError> {
+    let mut requests = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let request = parse_line(line).ok_or_else(|| {
+            DriveError::parameter(
+                format!("{source}:{}", index + 1),
+                "expected `R|W tag LBN blocks service_us think_us` with at least one block",
+            )
+        })?;
+        requests.push(request);
+    }
+    if requests.is_empty() {
+        return Err(DriveError::parameter(source, "the trace is empty"));
+    }
+    Ok(requests)
+}
+
+fn parse_line(line: &str) -> Option<TraceRequest> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [kind, _, lbn, blocks, service, think] = fields[..] else {
+        return None;
+    };
+    let read = match kind {
+        "R" | "r" => true,
+        "W" | "w" => false,
+        _ => return None,
+    };
+    let ns = |text: &str| {
+        text.parse()
+            .ok()
+            .filter(|us| (0.0..=1e12).contains(us))
+            .map(|us: f64| (us * 1e3).round() as u64)
+    };
+    let blocks: u32 = blocks.parse().ok().filter(|blocks| *blocks > 0)?;
+    Some(TraceRequest {
+        read,
+        lbn: lbn.parse().ok()?,
+        blocks,
+        service_ns: ns(service)?,
+        think_ns: ns(think)?,
+    })
+}
+
+/// Modelled response times of a trace, nanoseconds.
+pub fn replay(
+    drive: &Described,
+    requests: &[TraceRequest],
+    source: &str,
+) -> Result<Vec<u64>, DriveError> {
+    let mut model = Mechanical::new(&drive.params)?;
+    let mut modelled = Vec::with_capacity(requests.len());
+    let mut now_ns = requests.first().map_or(0, |first| start_ns(&model, first));
+    for (index, request) in requests.iter().enumerate() {
+        let id = index as u64;
+        let command = if request.read {
+            Command::read(id, request.lbn, request.blocks)
+        } else {
+            Command::write(id, request.lbn, request.blocks)
+        };
+        model.advance(now_ns, &mut |_| {});
+        model.submit(now_ns, command).map_err(|error| {
+            DriveError::parameter(
+                format!("{source}: request {}", index + 1),
+                error.to_string(),
+            )
+        })?;
+        let completion = complete(&mut model);
+        modelled.push(completion.finish_ns - completion.submit_ns);
+        now_ns = completion.finish_ns + request.think_ns;
+    }
+    Ok(modelled)
+}
+
+/// When to issue the first request. A trace does not tell how the platters stood when it began; the request is issued so
+/// that it waits half a turn for its first block, which is the mean.
+fn start_ns(model: &Mechanical, first: &TraceRequest) -> u64 {
+    let turn_ns = model.turn_ns();
+    let mut trial = model.clone();
+    if trial
+        .submit(turn_ns, Command::read(0, first.lbn, first.blocks))
+        .is_err()
+    {
+        return 0;
+    }
+    turn_ns + complete(&mut trial).phases.rotation_ns + turn_ns / 2
+}
+
+/// Runs the drive until the one command outstanding has completed.
+pub(crate) fn complete(model: &mut impl Device) -> Completion {
+    let mut completed = None;
+    while let Some(event_ns) = model.next_event_ns() {
+        model.advance(event_ns, &mut |completion| completed = Some(completion));
+        if let Some(completion) = completed {
+            return completion;
+        }
+    }
+    unreachable!("a drive with a command outstanding has an event")
+}
+
+/// Measured and modelled response times in milliseconds, request by request.
+#[derive(Debug, Default)]
+struct Pairs {
+    read: Vec<bool>,
+    measured: Vec<f64>,
+    modelled: Vec<f64>,
+}
+
+impl Pairs {
+    fn new(requests: &[TraceRequest], modelled: &[u64]) -> Self {
+        Self {
+            read: requests.iter().map(|request| request.read).collect(),
+            measured: requests
+                .iter()
+                .map(|request| request.service_ns as f64 / 1e6)
+                .collect(),
+            modelled: modelled.iter().map(|ns| *ns as f64 / 1e6).collect(),
+        }
+    }
+
+    fn extend(&mut self, other: Pairs) {
+        self.read.extend(other.read);
+        self.measured.extend(other.measured);
+        self.modelled.extend(other.modelled);
+    }
+
+    fn score(&self, wanted: Option<bool>) -> Option<Score> {
+        let pick = |times: &[f64]| -> Vec<f64> {
+            let of = times.iter().zip(&self.read);
+            of.filter(|(_, read)| wanted.is_none_or(|wanted| wanted == **read))
+                .map(|(ms, _)| *ms)
+                .collect()
+        };
+        score(pick(&self.measured), pick(&self.modelled))
+    }
+
+    fn report(&self, drive: String, name: String, reference: Option<Reference>) -> DriveReport {
+        // A trace has at least one request.
+        let total = self.score(None).unwrap_or(Score {
+            requests: 0,
+            measured_mean_ms: 0.0,
+            modelled_mean_ms: 0.0,
+            demerit_ms: 0.0,
+            demerit_percent: 0.0,
+            mae_ms: 0.0,
+            correlation: None,
+        });
+        let reads = self.score(Some(true));
+        let writes = self.score(Some(false));
+        let worse = reference.map_or_else(Vec::new, |reference| {
+            compare(&total, reads, writes, &reference)
+        });
+        DriveReport {
+            drive,
+            name,
+            total,
+            reads,
+            writes,
+            reference,
+            worse,
+        }
+    }
+}
+
+/// Compares two lists of response times, pair by pair and as distributions.
+fn score(mut measured: Vec<f64>, mut modelled: Vec<f64>) -> Option<Score> {
+    if measured.is_empty() {
+        return None;
+    }
+    let n = measured.len() as f64;
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / n;
+    let (measured_mean_ms, modelled_mean_ms) = (mean(&measured), mean(&modelled));
+    let mae_ms = measured
+        .iter()
+        .zip(&modelled)
+        .map(|(a, b)| (a - b).abs())
+        .sum::<f64>()
+        / n;
+    let (mut both, mut of_measured, mut of_modelled) = (0.0, 0.0, 0.0);
+    for (a, b) in measured.iter().zip(&modelled) {
+        let (a, b) = (a - measured_mean_ms, b - modelled_mean_ms);
+        both += a * b;
+        of_measured += a * a;
+        of_modelled += b * b;
+    }
+    let spread = (of_measured * of_modelled).sqrt();
+    measured.sort_unstable_by(f64::total_cmp);
+    modelled.sort_unstable_by(f64::total_cmp);
+    let squares: f64 = measured
+        .iter()
+        .zip(&modelled)
+        .map(|(a, b)| (a - b) * (a - b))
+        .sum();
+    let demerit_ms = (squares / n).sqrt();
+    Some(Score {
+        requests: measured.len(),
+        measured_mean_ms,
+        modelled_mean_ms,
+        demerit_ms,
+        demerit_percent: 100.0 * demerit_ms / measured_mean_ms,
+        mae_ms,
+        correlation: (spread > 0.0).then(|| both / spread),
+    })
+}
+
+/// Figures that are worse than the reference, at the precision the reference is given with.
+fn compare(
+    total: &Score,
+    reads: Option<Score>,
+    writes: Option<Score>,
+    reference: &Reference,
+) -> Vec<String> {
+    let round =
+        |value: f64, digits: i32| (value * 10_f64.powi(digits)).round() / 10_f64.powi(digits);
+    let mut worse = Vec::new();
+    let mut above = |what: &str, value: Option<f64>, limit: f64, digits: i32| {
+        if let Some(value) = value
+            && round(value, digits) > limit
+        {
+            worse.push(format!("{what} {value:.0$} > {limit:.0$}", digits as usize));
+        }
+    };
+    above("demerit", Some(total.demerit_ms), reference.demerit_ms, 3);
+    above(
+        "reads demerit",
+        reads.map(|score| score.demerit_ms),
+        reference.reads_demerit_ms,
+        3,
+    );
+    above(
+        "writes demerit",
+        writes.map(|score| score.demerit_ms),
+        reference.writes_demerit_ms,
+        3,
+    );
+    above("MAE", Some(total.mae_ms), reference.mae_ms, 2);
+    let correlation = total.correlation.unwrap_or(0.0);
+    if round(correlation, 3) < reference.correlation {
+        worse.push(format!("r {correlation:.3} < {:.3}", reference.correlation));
+    }
+    worse
+}
