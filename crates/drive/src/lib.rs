@@ -21,6 +21,7 @@ mod rotation;
 mod seek;
 mod segments;
 mod server;
+pub mod show;
 mod stream;
 mod transfer;
 pub mod validate;

@@ -1,0 +1,266 @@
+//! What a drive of the catalogue does by itself: its seek curve, its rate over the address space, and what a closed
+//! loop of random reads gets out of it.
+
+use serde::Serialize;
+
+use crate::closed_loop::{Load, run};
+use crate::command::Command;
+use crate::datasheet::{DataSheet, Kind, Settings};
+use crate::device::Device;
+use crate::drive::Drive;
+use crate::error::DriveError;
+
+/// Requests of a closed loop behind each figure.
+const REQUESTS: u64 = 5_000;
+
+/// A drive shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shown {
+    /// Model number.
+    pub name: String,
+    /// Maker and family.
+    pub title: String,
+    /// `disk` or `flash`.
+    pub kind: &'static str,
+    /// Bytes.
+    pub capacity: u64,
+    /// Commands that may be outstanding.
+    pub queue_depth: u32,
+    /// Revolutions per minute; `None` for flash.
+    pub rpm: Option<f64>,
+    /// Cylinders; `None` for flash.
+    pub cylinders: Option<u32>,
+    /// Where each number of the data sheet comes from.
+    pub sources: Vec<Source>,
+    /// Read seek by distance; empty for flash.
+    pub seek_curve: Vec<SeekPoint>,
+    /// Sequential reads over the address space.
+    pub transfer_rate: Vec<RatePoint>,
+    /// Random reads of one size after the other, one outstanding.
+    pub iops_by_size: Vec<SizePoint>,
+    /// Random 4 KiB reads, more and more outstanding.
+    pub iops_by_depth: Vec<DepthPoint>,
+}
+
+/// A number's source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// Key in the sheet.
+    pub key: String,
+    /// Where it comes from.
+    pub source: String,
+}
+
+/// A point of the seek curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SeekPoint {
+    /// Distance, cylinders.
+    pub cylinders: u32,
+    /// Milliseconds.
+    pub ms: f64,
+}
+
+/// A point of the rate over the address space.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RatePoint {
+    /// Bytes from the start of the drive.
+    pub offset: u64,
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+}
+
+/// A point of IOPS against size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SizePoint {
+    /// Bytes of a request.
+    pub size: u64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+}
+
+/// A point of IOPS against queue depth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DepthPoint {
+    /// Requests outstanding.
+    pub depth: u32,
+    /// Requests per second.
+    pub iops: f64,
+    /// Mean response time, milliseconds.
+    pub mean_ms: f64,
+}
+
+/// Shows a drive.
+pub fn show(sheet: &DataSheet) -> Result<Shown, DriveError> {
+    let drive = sheet.build(Settings::default())?;
+    let (rpm, cylinders, seek_curve) = match (&sheet.kind, &drive) {
+        (Kind::Disk(disk), Drive::Mechanical(mechanical)) => {
+            let cylinders = mechanical.geometry().cylinders();
+            (
+                Some(disk.rpm),
+                Some(cylinders),
+                seek_curve(mechanical, cylinders),
+            )
+        }
+        _ => (None, None, Vec::new()),
+    };
+    let fresh = || drive.clone();
+    Ok(Shown {
+        name: sheet.name.clone(),
+        title: sheet.title.clone(),
+        kind: if rpm.is_some() { "disk" } else { "flash" },
+        capacity: drive.capacity_blocks() * 512,
+        queue_depth: drive.queue_depth(),
+        rpm,
+        cylinders,
+        sources: sheet
+            .sources
+            .iter()
+            .map(|fact| Source {
+                key: fact.key.clone(),
+                source: fact.source.clone(),
+            })
+            .collect(),
+        seek_curve,
+        transfer_rate: transfer_rate(fresh),
+        iops_by_size: (9..=24)
+            .map(|power| by_size(&mut fresh(), 1 << power))
+            .collect(),
+        iops_by_depth: depths(drive.queue_depth())
+            .map(|depth| by_depth(&mut fresh(), depth))
+            .collect(),
+    })
+}
+
+fn seek_curve(mechanical: &crate::mechanical::Mechanical, cylinders: u32) -> Vec<SeekPoint> {
+    let last = cylinders.saturating_sub(1).max(1);
+    let mut distances: Vec<u32> = (0..=48)
+        .map(|step| f64::from(last).powf(f64::from(step) / 48.0).round() as u32)
+        .chain((1..=32).map(|step| (u64::from(last) * step / 32) as u32))
+        .collect();
+    distances.sort_unstable();
+    distances.dedup();
+    distances.retain(|distance| *distance > 0);
+    distances
+        .into_iter()
+        .map(|distance| SeekPoint {
+            cylinders: distance,
+            ms: mechanical.seek_ns(distance) as f64 / 1e6,
+        })
+        .collect()
+}
+
+/// Reads 32 MiB in requests of 256 KiB at 33 places, two outstanding, and counts the last three quarters.
+fn transfer_rate(fresh: impl Fn() -> Drive) -> Vec<RatePoint> {
+    const REQUEST: u64 = 512;
+    const TOTAL: u64 = 128;
+    let capacity = fresh().capacity_blocks();
+    let reach = capacity.saturating_sub(REQUEST * TOTAL);
+    (0..=32)
+        .map(|step| {
+            let start = reach / 32 * step;
+            let mut drive = fresh();
+            let (mut submitted, mut done, mut from_ns, mut now_ns) = (0, 0, 0, 0);
+            while done < TOTAL.min(capacity / REQUEST) {
+                while submitted < TOTAL && drive.outstanding() < 2.min(drive.queue_depth()) {
+                    let command =
+                        Command::read(submitted, start + submitted * REQUEST, REQUEST as u32);
+                    if drive.submit(now_ns, command).is_err() {
+                        break;
+                    }
+                    submitted += 1;
+                }
+                let Some(event_ns) = drive.next_event_ns() else {
+                    break;
+                };
+                now_ns = event_ns;
+                drive.advance(now_ns, &mut |_| {
+                    done += 1;
+                    if done == TOTAL / 4 {
+                        from_ns = now_ns;
+                    }
+                });
+            }
+            let bytes = (TOTAL - TOTAL / 4) * REQUEST * 512;
+            RatePoint {
+                offset: start * 512,
+                bytes_per_second: bytes as f64 * 1e9 / (now_ns - from_ns).max(1) as f64,
+            }
+        })
+        .collect()
+}
+
+fn load(depth: u32, blocks: u32) -> Load {
+    Load {
+        depth,
+        blocks,
+        span_blocks: u64::MAX,
+        writes: 0.0,
+        requests: REQUESTS,
+        seed: 1,
+    }
+}
+
+fn by_size(drive: &mut Drive, size: u64) -> SizePoint {
+    let outcome = run(drive, &load(1, (size / 512) as u32));
+    SizePoint {
+        size,
+        iops: outcome.iops,
+        bytes_per_second: outcome.iops * size as f64,
+    }
+}
+
+fn depths(most: u32) -> impl Iterator<Item = u32> {
+    (0..=16)
+        .map(|power| 1_u32 << power)
+        .take_while(move |depth| *depth <= most)
+}
+
+fn by_depth(drive: &mut Drive, depth: u32) -> DepthPoint {
+    let outcome = run(drive, &load(depth, 8));
+    DepthPoint {
+        depth,
+        iops: outcome.iops,
+        mean_ms: outcome.mean_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datasheet::sheet;
+
+    #[test]
+    fn the_rate_falls_from_the_sheets_outer_to_its_inner_figure() {
+        let shown = show(&sheet("HDS725050KLA360").unwrap()).unwrap();
+        let first = shown.transfer_rate.first().unwrap().bytes_per_second / 1e6;
+        let last = shown.transfer_rate.last().unwrap().bytes_per_second / 1e6;
+        assert!((first / 64.8 - 1.0).abs() < 0.03, "{first} MB/s outside");
+        assert!((last / 31.0 - 1.0).abs() < 0.03, "{last} MB/s inside");
+    }
+
+    #[test]
+    fn small_requests_cost_the_same_and_large_ones_reach_the_sequential_rate() {
+        let shown = show(&sheet("HDS725050KLA360").unwrap()).unwrap();
+        let at = |size: u64| {
+            shown
+                .iops_by_size
+                .iter()
+                .find(|point| point.size == size)
+                .unwrap()
+        };
+        assert!((at(512).iops / at(4096).iops - 1.0).abs() < 0.03);
+        assert!(at(1 << 24).bytes_per_second > 40e6);
+    }
+
+    #[test]
+    fn a_deeper_queue_never_costs_throughput() {
+        for name in ["HDS725050KLA360", "ST3600057SS", "970-PRO-1TB"] {
+            let shown = show(&sheet(name).unwrap()).unwrap();
+            for pair in shown.iops_by_depth.windows(2) {
+                assert!(pair[1].iops > 0.97 * pair[0].iops, "{name}: {pair:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The drive catalogue, drives shown, and drives held against measured traces.
+
+use std::path::Path;
+
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// Names of the drives in the catalogue.
+#[pyfunction]
+fn drive_names() -> Vec<&'static str> {
+    spindle_drive::drive_names()
+}
+
+/// What a drive of the catalogue does by itself, as JSON.
+#[pyfunction]
+fn drive_show(python: Python<'_>, name: &str) -> PyResult<String> {
+    let sheet = spindle_drive::sheet(name).map_err(errors::config)?;
+    let shown = python.detach(|| spindle_drive::show::show(&sheet)).map_err(errors::config)?;
+    errors::json(&shown)
+}
+
+/// The traces of a directory replayed on the drives it describes, as JSON.
+#[pyfunction]
+fn validate_drives(python: Python<'_>, directory: &str) -> PyResult<String> {
+    let report = python.detach(|| spindle_drive::validate::validate_drives(Path::new(directory)));
+    errors::json(&report.map_err(errors::config)?)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(drive_names, module)?)?;
+    module.add_function(wrap_pyfunction!(drive_show, module)?)?;
+    module.add_function(wrap_pyfunction!(validate_drives, module)?)
+}

@@ -1,0 +1,24 @@
+"""`spindle validate drives`."""
+
+from __future__ import annotations
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import json_option
+
+
+@click.command("drives")
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@json_option
+def drives(directory: str, json: bool) -> Exit:
+    """Drive models against traces measured on real drives: DIR/drives.json names drives and traces.
+
+    Figures worse than those of DiskSim 4.0 are named; they do not change the exit status.
+    """
+    from spindle.report.drives import drives_json, drives_page, drives_report
+
+    report = drives_report(directory)
+    for line in drives_json(report) if json else drives_page(report):
+        print(line)
+    return Exit.FINE
