@@ -198,3 +198,46 @@ impl Array {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(pieces: &[(u32, u64, u64)]) -> Vec<(u32, u64, u64, u32)> {
+        let (mut merger, mut out) = (Merger::new(2), Vec::new());
+        let mut visit = |r: MemberRequest| out.push((r.member, r.offset, r.len, r.pieces));
+        for (member, offset, len) in pieces {
+            merger.push(*member, *offset, *len, &mut visit);
+        }
+        merger.flush(&mut visit);
+        out
+    }
+
+    #[test]
+    fn pieces_merge_at_the_back_and_at_the_front() {
+        assert_eq!(
+            merged(&[(0, 8, 4), (1, 8, 4), (0, 12, 4), (1, 4, 4)]),
+            [(0, 8, 8, 2), (1, 4, 8, 2)]
+        );
+    }
+
+    #[test]
+    fn a_piece_that_does_not_touch_sends_the_open_request_off() {
+        assert_eq!(
+            merged(&[(0, 0, 4), (1, 0, 4), (0, 5, 4)]),
+            [(0, 0, 4, 1), (0, 5, 4, 1), (1, 0, 4, 1)]
+        );
+        assert_eq!(
+            merged(&[(0, 4, 4), (0, 0, 3)]),
+            [(0, 4, 4, 1), (0, 0, 3, 1)]
+        );
+    }
+
+    #[test]
+    fn a_member_beyond_those_foreseen_is_passed_on() {
+        assert_eq!(
+            merged(&[(7, 0, 4), (7, 4, 4)]),
+            [(7, 0, 4, 1), (7, 4, 4, 1)]
+        );
+    }
+}

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use spindle_array::{Array, ArrayConfig, Layout, Level, ValidateError, validate_maps};
 
 fn data() -> PathBuf {
@@ -211,4 +212,25 @@ fn queue_limits_are_those_that_the_kernel_chose() {
         compared += 1;
     }
     assert_eq!(compared, 48);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever a file holds, the answer is a line and not a panic.
+    #[test]
+    fn damaged_lists_are_reported_in_a_line(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        digits in any::<bool>(),
+    ) {
+        let mut bytes = list("raid10_f2_n4_c4.csv").into_bytes();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = if digits { b'0' + byte % 10 } else { byte % 128 };
+        }
+        let name = format!("damaged-{:?}", std::thread::current().id()).replace(['(', ')'], "");
+        if let Some(found) = with_list(&name, &String::from_utf8(bytes).unwrap()) {
+            prop_assert!(!found.is_empty());
+        }
+    }
 }
