@@ -110,6 +110,8 @@ def test_a_worker_that_never_waits_makes_the_cpu_the_limit() -> None:
     run = quiet_read()
     busy = replace(run, figures=replace(run.figures, generator=replace(run.figures.generator, busiest_worker=0.99)))
     assert look("ssd-sata", top=busy).limit == "cpu"
+    own = replace(busy, figures=replace(busy.figures, cpu=replace(busy.figures.cpu, user_ns=9 * 10**9)))
+    assert look("ssd-sata", top=own).limit == "generator"
 
 
 def test_bytes_that_no_device_moved_make_a_cache_the_limit() -> None:

@@ -159,8 +159,9 @@ def test_the_version_is_the_cores(tmp_path: Path) -> None:
     assert spindle("--version", cwd=tmp_path).out == f"spindle {_core.__version__}\n"
 
 
-def test_nobody_there_to_confirm_is_a_no(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     from spindle.cli.run import ask
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    assert ask("All data on /dev/sdz will be lost.") is False
+    with pytest.raises(Refused, match="All data on /dev/sdz will be lost: nobody is there to confirm it; --yes"):
+        ask("All data on /dev/sdz will be lost.")

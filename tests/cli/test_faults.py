@@ -113,7 +113,9 @@ def test_a_mounted_device_is_not_written_whatever_is_agreed_to(bench, invoke) ->
 
 def test_an_empty_device_that_is_named_is_written(bench, invoke) -> None:
     device = bench.loop()
-    assert invoke("run", "sdd-write", device, "--erase", device, "--seconds", "0.5").status == 3  # nobody confirms
+    unconfirmed = invoke("run", "sdd-write", device, "--erase", device, "--seconds", "0.5")
+    assert unconfirmed.status == 3
+    assert f"All data on {device} will be lost" in unconfirmed.complaint
     found = invoke("run", "sdd-write", device, "--erase", device, "--yes", "--seconds", "0.5")
     assert found.status == 0, found
     with open(device, "rb") as opened:

@@ -16,7 +16,7 @@ from spindle.run.errors import RunFailed
 from spindle.run.quick import Lengths, quick
 from spindle.run.watch import Silent
 
-SHORT = Lengths(step_s=0.4, sweep_step_s=0.2, zone_s=0.3, file_bytes=32 << 20)
+SHORT = Lengths(step_s=0.3, sweep_step_s=0.1, zone_s=0.2, file_bytes=32 << 20)
 
 
 def look(target: str | None) -> QuickRecord:

@@ -146,7 +146,7 @@ def test_a_kept_file_stays_and_is_forgotten_by_the_next_start(invoke, here: Path
 
 def test_find_knee_sweeps_and_plots(invoke, here: Path) -> None:
     ended = invoke(
-        "run", "saturate", "t.bin", "--create", "64MiB", "--find-knee", "--seconds", "0.3", "--output", "k.json"
+        "run", "saturate", "t.bin", "--create", "64MiB", "--find-knee", "--seconds", "0.1", "--output", "k.json"
     )
     assert ended.status == 0, ended
     assert "<- knee" in ended.out

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import click
-import msgspec
-from msgspec import Struct
 
 from spindle import _core
 
@@ -15,7 +15,8 @@ KEY_PREFIX = "key_"
 """In front of a key's name among a verb's values, so that no other option can have it."""
 
 
-class Key(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)
+class Key:
     """One key of a workload file."""
 
     name: str
@@ -24,14 +25,18 @@ class Key(Struct, frozen=True, kw_only=True):
     help: str
     default: str
     example: str
-    choices: list[str] = []
+    choices: tuple[str, ...] = ()
     opposite: str | None = None
     option: bool = True
 
 
 def keys() -> list[Key]:
     """Every key, in the order of the documentation."""
-    return msgspec.json.decode(_core.workload_keys(), type=list[Key])
+    known = {field.name for field in fields(Key)}
+    return [
+        Key(**{name: value for name, value in key.items() if name in known})
+        for key in json.loads(_core.workload_keys())
+    ]
 
 
 def key_options(command: click.decorators.FC) -> click.decorators.FC:

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.report.page import page
-from spindle.report.style import style_of
-from spindle.result.document import encode
-from spindle.result.figures import EndedByError
-from spindle.result.record import Level, Record, RunRecord
-from spindle.run.errors import Usage
+
+if TYPE_CHECKING:  # a verb's options are made without what shows its result
+    from spindle.result.record import Record
 
 
 def emit(record: Record, json: bool, output: Path | None, strict: bool = False) -> Exit:
     """Print (and save) the record; the exit status follows from its verdicts."""
+    from spindle.report.page import page
+    from spindle.report.style import style_of
+    from spindle.result.document import encode
+
+    data = encode(record)
     if output is not None:
-        save(record, output)
+        save(data, output)
     if json:
         sys.stdout.flush()
-        sys.stdout.buffer.write(encode(record))
+        sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     else:
         for line in page(record, style_of(sys.stdout)):
@@ -36,12 +38,17 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False) 
 
 def status_of(record: Record, strict: bool) -> Exit:
     """Failed if a verdict is invalid; with `strict`, if one is not ok."""
+    from spindle.result.record import Level
+
     bad = record.level is Level.INVALID or (strict and record.level is not Level.OK)
     return Exit.FAILED if bad else Exit.FINE
 
 
 def complain(record: Record) -> None:
     """A run that an error ended says so on stderr, whatever became of stdout."""
+    from spindle.result.figures import EndedByError
+    from spindle.result.record import RunRecord
+
     for run in [record] if isinstance(record, RunRecord) else record.runs:
         if isinstance(run.figures.ended_by, EndedByError):
             verdict = next(verdict for verdict in run.verdicts if verdict.check == "interrupted")
@@ -69,13 +76,15 @@ def check_output(_context: click.Context, _parameter: click.Parameter, path: Pat
     return path
 
 
-def save(record: Record, path: Path) -> None:
+def save(data: bytes, path: Path) -> None:
     """All of it or nothing: a new file takes the name when it is complete."""
+    from spindle.run.errors import Usage
+
     try:
-        part = path.absolute().with_name(f".{path.name}.{secrets.token_hex(4)}")
+        part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
         with part.open("xb") as file:
             try:
-                file.write(encode(record))
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
                 os.replace(part, path)

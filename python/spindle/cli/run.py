@@ -77,8 +77,9 @@ def command(
 
 
 def ask(line: str) -> bool:
-    """Whether a person agrees; nobody there to answer is a no."""
+    """Whether a person agrees; nobody there to answer is a refusal."""
     if not sys.stdin.isatty():
-        print(f"spindle: {line} Nobody is there to confirm it; --yes confirms beforehand.", file=sys.stderr)
-        return False
+        from spindle.host.errors import Refused
+
+        raise Refused(f"{line.rstrip('.')}: nobody is there to confirm it; --yes confirms beforehand")
     return click.confirm(f"{line} Go on?", default=False, err=True)

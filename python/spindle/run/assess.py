@@ -180,6 +180,9 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
     if "cache-share" in bad and bad["cache-share"].numbers.get("share", 0) > 0:
         return "cache", f"a cache answers, not the device: {bad['cache-share'].evidence}"
     if "generator-bound" in bad:
+        cpu = top.figures.cpu
+        if cpu.user_ns > cpu.system_ns:
+            return "generator", f"the load generator limits the random reads: {bad['generator-bound'].evidence}"
         return "cpu", f"the CPU limits the random reads: {bad['generator-bound'].evidence}"
     if sweep is not None and sweep.levelled_off and _imposed(sweep):
         at = max(sweep.points, key=lambda point: point.iops)
