@@ -103,3 +103,13 @@ def array_layout(
 def validate_maps(directory: str) -> str:
     """JSON of `MapsReport` (crates/array/src/validate.rs): address maps against lists of real arrays. Raises ConfigError
     if the directory has none."""
+
+def drive_names() -> list[str]:
+    """Drives of the catalogue."""
+
+def drive_show(name: str) -> str:
+    """JSON: a drive's seek curve, transfer rate over its addresses, IOPS against request size and queue depth. Raises
+    ConfigError naming the nearest drive."""
+
+def validate_drives(directory: str) -> str:
+    """JSON of `DrivesReport` (crates/drive/src/validate.rs): drive models against measured traces. Raises ConfigError."""

@@ -2,6 +2,7 @@
 
 mod array;
 mod catalogue;
+mod drive;
 mod errors;
 mod measure;
 mod run;
@@ -20,5 +21,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     measure::register(module)?;
     catalogue::register(module)?;
     array::register(module)?;
+    drive::register(module)?;
     Ok(())
 }

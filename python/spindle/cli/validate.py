@@ -6,6 +6,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.validate_drives import drives
 
 
 @click.group("validate")
@@ -24,3 +25,6 @@ def maps(directory: str, json: bool) -> Exit:
     for line in maps_json(report) if json else maps_page(report):
         print(line)
     return Exit.FAILED if report.mismatches else Exit.FINE
+
+
+command.add_command(drives)
