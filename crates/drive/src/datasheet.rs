@@ -157,10 +157,23 @@ const FORWARD_GAP: u32 = 256;
 impl DataSheet {
     /// Reads a sheet; `source` names the file in messages.
     pub fn parse(text: &str, source: &str) -> Result<Self, DriveError> {
-        read_sheet(text, source).map_err(|error| DriveError::Parameter {
-            place: error.place.to_string(),
-            problem: error.problem.to_string(),
-        })
+        Document::parse(text, source)
+            .and_then(read_sheet)
+            .map_err(|error| DriveError::Parameter {
+                place: error.place.to_string(),
+                problem: error.problem.to_string(),
+            })
+    }
+
+    /// Reads a sheet from a table of a larger file.
+    pub fn read(table: Table) -> Result<Self, ConfigError> {
+        read_sheet(table)
+    }
+
+    /// Whether the drive has no moving head.
+    #[must_use]
+    pub fn is_flash(&self) -> bool {
+        matches!(self.kind, Kind::Flash(_))
     }
 
     /// Builds the drive.
@@ -184,8 +197,7 @@ impl DataSheet {
     }
 }
 
-fn read_sheet(text: &str, source: &str) -> Result<DataSheet, ConfigError> {
-    let mut table = Document::parse(text, source)?;
+fn read_sheet(mut table: Table) -> Result<DataSheet, ConfigError> {
     let name = table
         .take_text("name")?
         .ok_or_else(|| table.missing("name"))?;

@@ -48,6 +48,12 @@ impl Kernel {
         self >= Kernel::new(2, 6, 30)
     }
 
+    /// RAID5 and RAID6 pass on that a write is synchronous (3.6: `R5_SyncIO`).
+    #[must_use]
+    pub fn parity_writes_are_sync(self) -> bool {
+        self >= Kernel::new(3, 6, 0)
+    }
+
     /// md's choice of the copy to read.
     #[must_use]
     pub fn balance(self) -> BalanceRule {

@@ -1,11 +1,38 @@
 //! A machine in a file: drives, queues, elevators and arrays in simulated time.
 //!
-//! `docs/simulator.md` tells the model, `docs/elevators.md` the elevators.
+//! [`Machine::parse`] reads a machine file, [`simulate`] runs a workload on it and gives the same figures as a run on
+//! real storage, [`simulate_many`] does so on all cores. `docs/simulator.md` tells the model, `docs/elevators.md` the
+//! elevators.
+//!
+//! ```
+//! use spindle_sim::{Machine, SimOptions, simulate};
+//! use spindle_workload::{Workload, preset_text};
+//!
+//! let machine = Machine::parse("[[drive]]\nmodel = 'HDS725050KLA360'", "one.toml")?;
+//! let options = [("time".to_owned(), "10s".to_owned())];
+//! let workload = Workload::parse(preset_text("seeker")?, "seeker", "seeker", &options)?;
+//! let figures = simulate(&machine, &workload, SimOptions::default())?;
+//! let reads = figures.run.streams[0].read.as_ref().unwrap();
+//! assert!((60.0..90.0).contains(&reads.iops));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod elevator;
+mod engine;
+mod error;
+mod figures;
 mod kernel;
+mod machine;
+mod many;
 mod request;
 
 pub use elevator::{Elevator, Scheduler};
+pub use engine::SimOptions;
+pub use error::SimError;
+pub use figures::{DriveFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
+pub use machine::{
+    ArraySetup, DriveKind, DriveSetup, Host, Machine, QueueSetup, RebuildSetup, simulate,
+};
+pub use many::simulate_many;
 pub use request::{BlockRequest, Id};

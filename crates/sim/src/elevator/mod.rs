@@ -14,7 +14,7 @@ mod kyber;
 mod mq_deadline;
 mod noop;
 mod settings;
-mod sorted;
+pub(crate) mod sorted;
 
 use crate::request::{BlockRequest, Id};
 

@@ -1,0 +1,82 @@
+//! A piece of work for one drive, and whom it belongs to.
+
+use spindle_workload::{Priority, PriorityClass};
+
+use crate::request::{BlockRequest, DEFAULT_LEVEL, NONE};
+
+/// Whom to tell when a bio is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A request of the load, by slot.
+    Load(u32),
+    /// Rows of a parity array that are being written.
+    Rows(u32),
+    /// A stretch of a member that is being rebuilt.
+    Rebuild(u32),
+}
+
+/// Who issues a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Issuer {
+    pub(crate) thread: u32,
+    pub(crate) priority: Priority,
+}
+
+impl Issuer {
+    /// A thread of the kernel's.
+    pub(crate) fn kernel(thread: u32) -> Issuer {
+        Issuer {
+            thread,
+            priority: Priority {
+                class: PriorityClass::BestEffort,
+                level: DEFAULT_LEVEL,
+            },
+        }
+    }
+}
+
+/// Direction of a bio, and whether someone waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Manner {
+    pub(crate) write: bool,
+    pub(crate) sync: bool,
+}
+
+impl Manner {
+    pub(crate) const READ: Manner = Manner {
+        write: false,
+        sync: true,
+    };
+    /// A write that no one waits for.
+    pub(crate) const WRITE_BACK: Manner = Manner {
+        write: true,
+        sync: false,
+    };
+}
+
+/// A stretch of a drive to be read or written. Addresses are those of the drive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bio {
+    pub(crate) owner: Owner,
+    pub(crate) request: BlockRequest,
+    /// The next bio of the same block request.
+    pub(crate) next: u32,
+}
+
+impl Bio {
+    pub(crate) fn new(owner: Owner, issuer: Issuer, lbn: u64, blocks: u32, manner: Manner) -> Bio {
+        Bio {
+            owner,
+            request: BlockRequest {
+                lbn,
+                blocks,
+                write: manner.write,
+                sync: manner.sync,
+                class: issuer.priority.class,
+                level: issuer.priority.level,
+                context: issuer.thread,
+            },
+            next: NONE,
+        }
+    }
+}

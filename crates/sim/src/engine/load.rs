@@ -1,0 +1,443 @@
+//! Who asks for what: workers with their request streams, slots, ends.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use spindle_measure::{EndedBy, OpKind, Plan, StreamRecorder, steady};
+use spindle_workload::{
+    Arrival, Arrivals, Op, Priority, Request, RequestStream, Stream, Thinker, Workload,
+};
+
+use super::bio::Issuer;
+use super::pace::Pace;
+use crate::error::SimError;
+use crate::request::DEFAULT_LEVEL;
+
+/// Window of the steadiness rule, ns.
+pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
+
+/// What the load waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Alarm {
+    /// A worker has a request that becomes due.
+    Worker(u32),
+    /// A slot has paused long enough.
+    Slot(u32),
+    /// The host's part of a request is done.
+    Seen(u32),
+    /// A stream's time is over.
+    End(u32),
+    /// A look at the rates.
+    Window,
+}
+
+/// A request under way, or room for one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    pub(crate) worker: u32,
+    pub(crate) request: Request,
+    pub(crate) issued_ns: u64,
+    pub(crate) intended_ns: u64,
+    /// Parts of it that are not done.
+    pub(crate) left: u32,
+    pub(crate) stage: Stage,
+    /// Issued before counting began, so not paid for from the budgets.
+    pub(crate) unpaid: bool,
+}
+
+/// Where a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Data are moving.
+    Data,
+    /// O_DSYNC: the data are there, the write cache is being emptied.
+    Durable,
+    /// An fsync of its own.
+    Sync,
+    /// The last fdatasync of a stream.
+    EndSync,
+}
+
+/// One thread of the load.
+pub(crate) struct Worker {
+    pub(crate) stream: usize,
+    pub(crate) requests: RequestStream,
+    arrivals: Option<Arrivals>,
+    pub(crate) thinker: Option<Thinker>,
+    /// A request that is drawn but not due, with its time.
+    pub(crate) pending: Option<(u64, Request)>,
+    /// Slots without a request.
+    pub(crate) free: Vec<u32>,
+    /// When its alarm rings.
+    pub(crate) wakes_ns: Option<u64>,
+    /// Until when the host's CPU works for it.
+    pub(crate) cpu_ns: u64,
+}
+
+impl Worker {
+    /// The next request and the time it is due.
+    #[inline]
+    pub(crate) fn draw(&mut self, now_ns: u64, stream: &mut StreamState) -> (u64, Request) {
+        let request = self.requests.next_request();
+        let due_ns = match &mut self.arrivals {
+            Some(arrivals) => stream.first_ns.saturating_add(arrivals.next_ns()),
+            None => match &mut stream.pace {
+                Some(pace) => pace.claim(request.len, now_ns),
+                None => now_ns,
+            },
+        };
+        (due_ns, request)
+    }
+}
+
+/// What is left of an end by count.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Budget {
+    requests: Option<i64>,
+    bytes: Option<i64>,
+}
+
+impl Budget {
+    fn new(requests: Option<u64>, bytes: Option<u64>) -> Budget {
+        let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        Budget {
+            requests: requests.map(signed),
+            bytes: bytes.map(signed),
+        }
+    }
+
+    /// What has run out.
+    pub(crate) fn spent(&self) -> Option<EndedBy> {
+        if self.requests.is_some_and(|left| left <= 0) {
+            Some(EndedBy::Requests)
+        } else if self.bytes.is_some_and(|left| left <= 0) {
+            Some(EndedBy::Bytes)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn pay(&mut self, len: u32) {
+        if let Some(requests) = &mut self.requests {
+            *requests -= 1;
+        }
+        if let Some(bytes) = &mut self.bytes {
+            *bytes -= i64::from(len);
+        }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.requests.is_some() || self.bytes.is_some()
+    }
+}
+
+/// A stream of the workload at work.
+pub(crate) struct StreamState {
+    pub(crate) name: String,
+    pub(crate) recorder: StreamRecorder,
+    pub(crate) issuer_priority: Priority,
+    pub(crate) open: bool,
+    pub(crate) dsync: bool,
+    pub(crate) end_sync: bool,
+    pub(crate) pace: Option<Pace>,
+    pub(crate) budget: Budget,
+    pub(crate) limited: bool,
+    /// Its first request may be issued then.
+    pub(crate) first_ns: u64,
+    /// It issues requests.
+    pub(crate) issuing: bool,
+    pub(crate) in_flight: u64,
+    pub(crate) ended_by: Option<EndedBy>,
+    /// End of its measured time, as far as known.
+    pub(crate) ended_ns: u64,
+    /// A slot for its last sync.
+    pub(crate) sync_slot: u32,
+    pub(crate) over: bool,
+    /// Requests completed, and those at the start of the window.
+    pub(crate) completed: u64,
+    pub(crate) before: u64,
+    pub(crate) detector: Option<steady::Detector>,
+}
+
+/// The whole load.
+pub(crate) struct Load {
+    pub(crate) streams: Vec<StreamState>,
+    pub(crate) workers: Vec<Worker>,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) alarms: BinaryHeap<Reverse<(u64, u64, Alarm)>>,
+    alarms_set: u64,
+    pub(crate) ramp_ns: u64,
+    pub(crate) budget: Budget,
+    pub(crate) ended_by: Option<EndedBy>,
+    pub(crate) detector: Option<steady::Detector>,
+    /// Streams that still issue or have something under way.
+    pub(crate) active: usize,
+}
+
+impl Load {
+    pub(crate) fn new(
+        workload: &Workload,
+        capacity: u64,
+        block_bytes: u32,
+        interval_ns: u64,
+    ) -> Result<Load, SimError> {
+        let mut load = Load {
+            streams: Vec::with_capacity(workload.streams.len()),
+            workers: Vec::new(),
+            slots: Vec::new(),
+            alarms: BinaryHeap::new(),
+            alarms_set: 0,
+            ramp_ns: workload.ramp_ns,
+            budget: Budget::new(workload.end.requests, workload.end.bytes),
+            ended_by: None,
+            detector: workload
+                .end
+                .steady
+                .then(|| steady::Detector::new(steady::Rule::SNIA_PTS)),
+            active: workload.streams.len(),
+        };
+        for (index, stream) in workload.streams.iter().enumerate() {
+            check(stream, workload)?;
+            load.add_stream(workload, index, capacity, block_bytes, interval_ns)?;
+        }
+        if load.detector.is_some() || load.streams.iter().any(|stream| stream.detector.is_some()) {
+            load.alarm(load.ramp_ns, Alarm::Window);
+        }
+        Ok(load)
+    }
+
+    fn add_stream(
+        &mut self,
+        workload: &Workload,
+        index: usize,
+        capacity: u64,
+        block_bytes: u32,
+        interval_ns: u64,
+    ) -> Result<(), SimError> {
+        let stream = &workload.streams[index];
+        let named = |error| SimError::Stream {
+            stream: stream.name.clone(),
+            error,
+        };
+        let first_worker = self.workers.len();
+        let open = matches!(stream.arrival, Arrival::Open { .. });
+        for worker in 0..stream.workers {
+            let requests =
+                RequestStream::new(stream, index, worker, workload.seed, capacity, block_bytes)
+                    .map_err(named)?;
+            let first_slot = self.slots.len() as u32;
+            let slot = Slot {
+                worker: self.workers.len() as u32,
+                request: NOTHING,
+                issued_ns: 0,
+                intended_ns: 0,
+                left: 0,
+                stage: Stage::Data,
+                unpaid: false,
+            };
+            let depth = stream.depth.max(1);
+            self.slots.resize(self.slots.len() + depth as usize, slot);
+            self.workers.push(Worker {
+                stream: index,
+                requests,
+                arrivals: Arrivals::new(stream, index, worker, workload.seed),
+                thinker: Thinker::new(stream, index, worker, workload.seed).filter(|_| !open),
+                pending: None,
+                free: (first_slot..first_slot + depth).rev().collect(),
+                wakes_ns: None,
+                cpu_ns: 0,
+            });
+            self.alarm(
+                stream.start_delay_ns,
+                Alarm::Worker(self.workers.len() as u32 - 1),
+            );
+        }
+        let counted_from = workload.ramp_ns.max(stream.start_delay_ns);
+        let end_ns = ends_at(workload.ramp_ns, workload.end.time_ns)
+            .into_iter()
+            .chain(ends_at(counted_from, stream.end.time_ns))
+            .min();
+        if let Some(end_ns) = end_ns {
+            self.alarm(end_ns, Alarm::End(index as u32));
+        }
+        // The last sync of a stream has a slot of its own.
+        let sync_slot = self.slots.len() as u32;
+        self.slots.push(Slot {
+            worker: first_worker as u32,
+            request: NOTHING,
+            issued_ns: 0,
+            intended_ns: 0,
+            left: 0,
+            stage: Stage::EndSync,
+            unpaid: false,
+        });
+        let changes = stream.mix.write + stream.mix.zero > 0.0;
+        let kinds = kinds_of(stream);
+        let budget = Budget::new(stream.end.requests, stream.end.bytes);
+        self.streams.push(StreamState {
+            name: stream.name.clone(),
+            recorder: StreamRecorder::new(&Plan {
+                kinds: &kinds,
+                service: open,
+                ramp_ns: workload.ramp_ns,
+                start_ns: stream.start_delay_ns,
+                interval_ns,
+                expected_ns: end_ns.map(|end_ns| end_ns.saturating_sub(workload.ramp_ns)),
+                end_ns,
+                max_intervals: Plan::DEFAULT_MAX_INTERVALS,
+            }),
+            issuer_priority: stream.priority.unwrap_or(Priority {
+                class: spindle_workload::PriorityClass::BestEffort,
+                level: DEFAULT_LEVEL,
+            }),
+            open,
+            dsync: stream.sync.dsync,
+            end_sync: stream.sync.end_fsync && changes,
+            pace: stream
+                .rate_limit
+                .filter(|_| !open)
+                .map(|limit| Pace::new(limit, stream.start_delay_ns)),
+            limited: budget.is_limited() || self.budget.is_limited(),
+            budget,
+            first_ns: stream.start_delay_ns,
+            issuing: true,
+            in_flight: 0,
+            ended_by: None,
+            ended_ns: 0,
+            sync_slot,
+            over: false,
+            completed: 0,
+            before: 0,
+            detector: stream
+                .end
+                .steady
+                .then(|| steady::Detector::new(steady::Rule::SNIA_PTS)),
+        });
+        Ok(())
+    }
+
+    /// Sets an alarm; of several at the same time the one set first rings first.
+    pub(crate) fn alarm(&mut self, at_ns: u64, alarm: Alarm) {
+        self.alarms_set += 1;
+        self.alarms.push(Reverse((at_ns, self.alarms_set, alarm)));
+    }
+
+    pub(crate) fn next_alarm_ns(&self) -> Option<u64> {
+        self.alarms.peek().map(|Reverse((at_ns, ..))| *at_ns)
+    }
+
+    /// The alarm that rings now, if any.
+    pub(crate) fn ring(&mut self, now_ns: u64) -> Option<Alarm> {
+        let &Reverse((at_ns, _, alarm)) = self.alarms.peek()?;
+        if at_ns > now_ns {
+            return None;
+        }
+        self.alarms.pop();
+        Some(alarm)
+    }
+
+    pub(crate) fn issuer(&self, slot: u32) -> Issuer {
+        let thread = self.slots[slot as usize].worker;
+        let stream = self.workers[thread as usize].stream;
+        Issuer {
+            thread,
+            priority: self.streams[stream].issuer_priority,
+        }
+    }
+
+    /// Ends a stream: it issues nothing more.
+    pub(crate) fn end_stream(&mut self, stream: usize, now_ns: u64, why: EndedBy) {
+        let state = &mut self.streams[stream];
+        if state.issuing {
+            state.issuing = false;
+            state.ended_ns = now_ns;
+            state.ended_by.get_or_insert(why);
+        }
+    }
+
+    /// Ends the whole run.
+    pub(crate) fn end_all(&mut self, now_ns: u64, why: EndedBy) {
+        self.ended_by.get_or_insert(why.clone());
+        for stream in 0..self.streams.len() {
+            self.end_stream(stream, now_ns, why.clone());
+        }
+    }
+
+    /// A window of a second is over: is anything steady?
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        let first = now_ns == self.ramp_ns;
+        let mut total = 0;
+        let mut steady = Vec::new();
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            let rate = stream.completed - std::mem::replace(&mut stream.before, stream.completed);
+            total += rate;
+            if let Some(detector) = &mut stream.detector
+                && !first
+                && stream.issuing
+                && detector.push(rate as f64).is_some()
+            {
+                steady.push(index);
+            }
+        }
+        for stream in steady {
+            self.end_stream(stream, now_ns, EndedBy::Steady);
+        }
+        if let Some(detector) = &mut self.detector
+            && !first
+            && detector.push(total as f64).is_some()
+        {
+            self.end_all(now_ns, EndedBy::Steady);
+        }
+        if self.streams.iter().any(|stream| stream.issuing) {
+            self.alarm(now_ns + WINDOW_NS, Alarm::Window);
+        }
+    }
+}
+
+const NOTHING: Request = Request {
+    offset: 0,
+    len: 0,
+    op: Op::Read,
+    fsync_after: false,
+};
+
+fn ends_at(from_ns: u64, time_ns: Option<u64>) -> Option<u64> {
+    Some(from_ns.saturating_add(time_ns?))
+}
+
+fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
+    let stream_name = || stream.name.clone();
+    if !stream.direct {
+        return Err(SimError::Buffered {
+            stream: stream_name(),
+        });
+    }
+    if stream.mix.trim > 0.0 {
+        return Err(SimError::Trim {
+            stream: stream_name(),
+        });
+    }
+    let ends = |end: &spindle_workload::End| {
+        end.steady || end.time_ns.is_some() || end.bytes.is_some() || end.requests.is_some()
+    };
+    if !ends(&workload.end) && !ends(&stream.end) {
+        return Err(SimError::Endless);
+    }
+    Ok(())
+}
+
+fn kinds_of(stream: &Stream) -> Vec<OpKind> {
+    let mix = &stream.mix;
+    let changes = mix.write + mix.zero;
+    let syncs =
+        stream.sync.fsync_every > 0 || stream.sync.fsync_fraction > 0.0 || stream.sync.end_fsync;
+    [
+        (OpKind::Read, changes < 1.0 - 1e-12),
+        (OpKind::Write, mix.write > 0.0),
+        (OpKind::Zero, mix.zero > 0.0),
+        (OpKind::Fsync, changes > 0.0 && syncs),
+    ]
+    .into_iter()
+    .filter_map(|(kind, occurs)| occurs.then_some(kind))
+    .collect()
+}

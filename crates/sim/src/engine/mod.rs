@@ -1,0 +1,846 @@
+//! The machine at work: events in the order of their times, from the load through the array to the drives and back.
+//!
+//! One thread, integer nanoseconds, no allocation once everything has been as busy as it gets. Several events at one
+//! time are dealt with in a fixed order: drives, timers of elevators, alarms of the load, the rebuild.
+
+mod bio;
+mod events;
+mod fabric;
+mod load;
+mod pace;
+mod queue;
+mod rebuild;
+mod slab;
+mod trace;
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use spindle_array::MemberRequest;
+use spindle_drive::{Completion, Device, SubmitError};
+use spindle_measure::{CpuFigures, EndedBy, GeneratorFigures, OpKind, RunFacts, RunFigures};
+use spindle_workload::{Op, Workload};
+
+use self::bio::{Bio, Issuer, Manner, Owner};
+use self::events::{Events, NEVER};
+pub(crate) use self::fabric::{Fabric, Setup};
+use self::load::{Alarm, Load, Stage};
+use self::queue::Finished;
+pub(crate) use self::queue::{Limits, Queue};
+pub(crate) use self::rebuild::Rebuild;
+use self::slab::Slab;
+use self::trace::Trace;
+use crate::error::SimError;
+use crate::figures::SimFigures;
+use crate::kernel::Kernel;
+
+/// How often a stop is looked for, events.
+const LOOK: u64 = 4096;
+/// Blocks of this many bytes.
+const BLOCK: u64 = 512;
+
+/// How a run is done.
+#[derive(Default)]
+pub struct SimOptions {
+    /// Where every command of every drive goes as a line of CSV.
+    pub trace: Option<Box<dyn Write + Send>>,
+    /// Interval of the time series, ns; 0 for one second.
+    pub interval_ns: u64,
+    /// Set from elsewhere to end the run early; figures up to then are kept.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+/// Where the load's requests go.
+pub(crate) enum Target {
+    /// One drive, from this block on.
+    Drive {
+        start: u64,
+    },
+    Array(Box<Fabric>),
+}
+
+/// What the engine must know of the host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) kernel: Kernel,
+    /// CPU time of a request.
+    pub(crate) cpu_ns: u64,
+}
+
+pub(crate) struct Engine {
+    now_ns: u64,
+    rules: Rules,
+    target: Target,
+    queues: Vec<Queue>,
+    events: Events,
+    bios: Slab<Bio>,
+    load: Load,
+    capacity: u64,
+    finished: VecDeque<(u32, Completion)>,
+    /// Queues that got something and have not been run since.
+    touched: Vec<u32>,
+    is_touched: Vec<bool>,
+    requests: Vec<MemberRequest>,
+    rows: Vec<u32>,
+    trace: Option<Trace>,
+    stop: Option<Arc<AtomicBool>>,
+    counted: u64,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        target: Target,
+        queues: Vec<Queue>,
+        capacity: u64,
+        rules: Rules,
+        workload: &Workload,
+        options: SimOptions,
+    ) -> Result<Engine, SimError> {
+        let interval_ns = match options.interval_ns {
+            0 => 1_000_000_000,
+            interval_ns => interval_ns,
+        };
+        let load = Load::new(workload, capacity, BLOCK as u32, interval_ns)?;
+        Ok(Engine {
+            now_ns: 0,
+            rules,
+            events: Events::new(2 * queues.len() + 2),
+            bios: Slab::with_capacity(256),
+            finished: VecDeque::with_capacity(64),
+            touched: Vec::with_capacity(queues.len()),
+            is_touched: vec![false; queues.len()],
+            requests: Vec::with_capacity(64),
+            rows: Vec::with_capacity(64),
+            trace: options.trace.map(Trace::new),
+            stop: options.stop,
+            counted: 0,
+            capacity,
+            load,
+            target,
+            queues,
+        })
+    }
+
+    /// Runs the load to its end.
+    pub(crate) fn run(mut self, workload: &Workload) -> Result<SimFigures, SimError> {
+        let alarms = 2 * self.queues.len();
+        self.work_on_rebuild()?;
+        self.settle()?;
+        while self.load.active > 0 {
+            let (now_ns, source) = self.events.first();
+            if now_ns == NEVER {
+                break;
+            }
+            self.now_ns = now_ns;
+            self.counted += 1;
+            if self.counted.is_multiple_of(LOOK) && self.is_stopped() {
+                self.stop_now();
+                break;
+            }
+            if source < self.queues.len() {
+                self.advance(source);
+                self.touch(source);
+            } else if source < alarms {
+                let queue = source - self.queues.len();
+                self.queues[queue].timer(now_ns);
+                self.touch(queue);
+            } else if source == alarms {
+                while let Some(alarm) = self.load.ring(now_ns) {
+                    self.alarm(alarm)?;
+                }
+            } else {
+                self.work_on_rebuild()?;
+            }
+            self.settle()?;
+        }
+        self.figures(workload)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop
+            .as_ref()
+            .is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Someone asked it to stop: what is under way is given up.
+    fn stop_now(&mut self) {
+        self.load.end_all(self.now_ns, EndedBy::Stopped);
+        for stream in &mut self.load.streams {
+            stream.recorder.set_outstanding(self.now_ns, 0);
+        }
+    }
+
+    /// Deals with all that has finished, runs the queues that were touched, and notes when they want to be heard next.
+    #[inline]
+    fn settle(&mut self) -> Result<(), SimError> {
+        loop {
+            while let Some((queue, completion)) = self.finished.pop_front() {
+                self.finish(queue as usize, &completion)?;
+            }
+            let Some(queue) = self.touched.pop() else {
+                break;
+            };
+            let queue = queue as usize;
+            self.is_touched[queue] = false;
+            self.catch_up(queue);
+            if !self.finished.is_empty() {
+                self.touch(queue);
+                continue;
+            }
+            let now_ns = self.now_ns;
+            self.queues[queue]
+                .run(now_ns)
+                .map_err(|error| self.refused(queue, error))?;
+            let of = &self.queues[queue];
+            let (event_ns, timer_ns) = (of.drive.next_event_ns(), of.timer_ns());
+            self.events.set(queue, event_ns.unwrap_or(NEVER));
+            self.events
+                .set(self.queues.len() + queue, timer_ns.unwrap_or(NEVER));
+        }
+        let alarms = 2 * self.queues.len();
+        self.events
+            .set(alarms, self.load.next_alarm_ns().unwrap_or(NEVER));
+        if let Target::Array(fabric) = &self.target {
+            let wakes_ns = fabric.rebuild.as_ref().and_then(Rebuild::wakes_ns);
+            self.events.set(alarms + 1, wakes_ns.unwrap_or(NEVER));
+        }
+        Ok(())
+    }
+
+    fn refused(&self, queue: usize, error: SubmitError) -> SimError {
+        SimError::Refused {
+            name: self.queues[queue].figures.name.clone(),
+            error,
+        }
+    }
+
+    #[inline]
+    fn touch(&mut self, queue: usize) {
+        if !self.is_touched[queue] {
+            self.is_touched[queue] = true;
+            self.touched.push(queue as u32);
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, queue: usize) {
+        let finished = &mut self.finished;
+        self.queues[queue]
+            .drive
+            .advance(self.now_ns, &mut |completion| {
+                finished.push_back((queue as u32, completion));
+            });
+    }
+
+    /// A drive takes commands only when it has dealt with all that is due.
+    #[inline]
+    fn catch_up(&mut self, queue: usize) {
+        while self.queues[queue]
+            .drive
+            .next_event_ns()
+            .is_some_and(|due_ns| due_ns <= self.now_ns)
+        {
+            self.advance(queue);
+        }
+    }
+
+    /// Sends a stretch of a drive, cut where the queue wants it; the number of bios.
+    #[inline]
+    fn send(
+        &mut self,
+        owner: Owner,
+        issuer: Issuer,
+        queue: usize,
+        lbn: u64,
+        blocks: u64,
+        manner: Manner,
+    ) -> Result<u32, SimError> {
+        self.catch_up(queue);
+        let most = u64::from(self.queues[queue].max_blocks());
+        let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
+        while at < end {
+            let blocks = most.min(end - at) as u32;
+            let bio = self.bios.add(Bio::new(owner, issuer, at, blocks, manner));
+            if let Target::Array(fabric) = &mut self.target {
+                fabric.sent(queue);
+            }
+            let now_ns = self.now_ns;
+            self.queues[queue]
+                .add(now_ns, bio, &mut self.bios)
+                .map_err(|error| self.refused(queue, error))?;
+            at += u64::from(blocks);
+            bios += 1;
+        }
+        self.touch(queue);
+        Ok(bios)
+    }
+
+    fn send_member(
+        &mut self,
+        owner: Owner,
+        issuer: Issuer,
+        (member, offset, len): (u32, u64, u64),
+        manner: Manner,
+    ) -> Result<u32, SimError> {
+        let start = match &self.target {
+            Target::Drive { start } => *start,
+            Target::Array(fabric) => fabric.starts[member as usize],
+        };
+        // A RAID computes in whole blocks of its own; the ends of a request may lie within one of the drive's.
+        let first = offset / BLOCK;
+        let blocks = (offset + len).div_ceil(BLOCK) - first;
+        self.send(
+            owner,
+            issuer,
+            member as usize,
+            start + first,
+            blocks,
+            manner,
+        )
+    }
+
+    /// Something rings.
+    fn alarm(&mut self, alarm: Alarm) -> Result<(), SimError> {
+        match alarm {
+            Alarm::Worker(worker) => {
+                let of = &mut self.load.workers[worker as usize];
+                if of.wakes_ns.is_some_and(|at_ns| at_ns <= self.now_ns) {
+                    of.wakes_ns = None;
+                }
+                self.fill(worker as usize)
+            }
+            Alarm::Slot(slot) => {
+                let worker = self.load.slots[slot as usize].worker as usize;
+                self.load.workers[worker].free.push(slot);
+                self.fill(worker)
+            }
+            Alarm::Seen(slot) => self.seen(slot),
+            Alarm::End(stream) => {
+                self.load
+                    .end_stream(stream as usize, self.now_ns, EndedBy::Time);
+                self.close(stream as usize)
+            }
+            Alarm::Window => {
+                self.load.look(self.now_ns);
+                for stream in 0..self.load.streams.len() {
+                    self.close(stream)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives each free slot of a worker a request that is due.
+    #[inline]
+    fn fill(&mut self, worker: usize) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        loop {
+            let of = &mut self.load.workers[worker];
+            let index = of.stream;
+            let stream = &mut self.load.streams[index];
+            if !stream.issuing {
+                break;
+            }
+            if of.free.is_empty() {
+                break;
+            }
+            let (due_ns, request) = match of.pending.take() {
+                Some(pending) => pending,
+                None => of.draw(now_ns, stream),
+            };
+            if due_ns > now_ns {
+                of.pending = Some((due_ns, request));
+                if of.wakes_ns != Some(due_ns) {
+                    of.wakes_ns = Some(due_ns);
+                    self.load.alarm(due_ns, Alarm::Worker(worker as u32));
+                }
+                break;
+            }
+            let counts = now_ns >= self.load.ramp_ns;
+            if stream.limited && counts {
+                if let Some(why) = self.load.budget.spent() {
+                    self.load.end_all(now_ns, why);
+                    for stream in 0..self.load.streams.len() {
+                        self.close(stream)?;
+                    }
+                    break;
+                }
+                if let Some(why) = stream.budget.spent() {
+                    self.load.end_stream(index, now_ns, why);
+                    break;
+                }
+                stream.budget.pay(request.len);
+                self.load.budget.pay(request.len);
+            }
+            let Some(slot) = of.free.pop() else {
+                break;
+            };
+            stream.in_flight += 1;
+            let limited = stream.limited;
+            let at = &mut self.load.slots[slot as usize];
+            at.request = request;
+            at.issued_ns = now_ns;
+            at.intended_ns = due_ns;
+            at.stage = Stage::Data;
+            at.unpaid = limited && !counts;
+            self.issue(slot)?;
+        }
+        let index = self.load.workers[worker].stream;
+        let stream = &mut self.load.streams[index];
+        stream.recorder.set_outstanding(now_ns, stream.in_flight);
+        if !stream.issuing {
+            self.close(index)?;
+        }
+        Ok(())
+    }
+
+    /// Sends a request of the load to the drives.
+    #[inline]
+    fn issue(&mut self, slot: u32) -> Result<(), SimError> {
+        let request = self.load.slots[slot as usize].request;
+        let write = request.op.changes_data();
+        let manner = Manner {
+            write,
+            sync: !write || self.rules.kernel.direct_writes_are_sync(),
+        };
+        let issuer = self.load.issuer(slot);
+        let (offset, len) = (request.offset, u64::from(request.len));
+        let Target::Array(fabric) = &mut self.target else {
+            let part = (0, offset, len);
+            let bios = self.send_member(Owner::Load(slot), issuer, part, manner)?;
+            self.load.slots[slot as usize].left = bios;
+            return Ok(());
+        };
+        if write && fabric.has_parity() {
+            return self.issue_rows(slot, offset, len);
+        }
+        let mut requests = std::mem::take(&mut self.requests);
+        if write {
+            fabric.write(offset, len, &mut requests)?;
+        } else {
+            fabric.read(offset, len, &mut requests)?;
+        }
+        let mut bios = 0;
+        for request in &requests {
+            let part = (request.member, request.offset, request.len);
+            bios += self.send_member(Owner::Load(slot), issuer, part, manner)?;
+        }
+        requests.clear();
+        self.requests = requests;
+        self.load.slots[slot as usize].left = bios;
+        if bios == 0 {
+            // Every copy is on members that are gone.
+            return Err(SimError::Array(spindle_array::ArrayError::Lost {
+                logical: offset,
+                missing: 0,
+            }));
+        }
+        Ok(())
+    }
+
+    /// A write to a parity array: rows, each with what it reads first.
+    fn issue_rows(&mut self, slot: u32, offset: u64, len: u64) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let mut rows = std::mem::take(&mut self.rows);
+        fabric.write_rows(slot, offset, len, &mut rows)?;
+        self.load.slots[slot as usize].left = rows.len() as u32;
+        for &id in &rows {
+            let Target::Array(fabric) = &mut self.target else {
+                break;
+            };
+            if fabric.may_start(id) {
+                self.start_rows(id)?;
+            }
+        }
+        rows.clear();
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// The next step of rows: the reads, or the writes if there is nothing (more) to read.
+    fn start_rows(&mut self, id: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let rows = fabric.rows.get_mut(id);
+        if !rows.writing && rows.reads.is_empty() {
+            rows.writing = true;
+        }
+        let rows = *rows;
+        let members = if rows.writing {
+            rows.writes
+        } else {
+            rows.reads
+        };
+        let slot = &self.load.slots[rows.slot as usize];
+        let stream = self.load.workers[slot.worker as usize].stream;
+        let issuer = Issuer {
+            priority: self.load.streams[stream].issuer_priority,
+            ..Issuer::kernel(self.md_thread())
+        };
+        let manner = Manner {
+            write: rows.writing,
+            sync: !rows.writing || self.rules.kernel.parity_writes_are_sync(),
+        };
+        let mut bios = 0;
+        for member in members.iter() {
+            let part = (member, rows.offset, rows.len);
+            bios += self.send_member(Owner::Rows(id), issuer, part, manner)?;
+        }
+        if let Target::Array(fabric) = &mut self.target {
+            fabric.rows.get_mut(id).left = bios;
+        }
+        Ok(())
+    }
+
+    /// md's own thread comes after those of the load.
+    fn md_thread(&self) -> u32 {
+        self.load.workers.len() as u32
+    }
+
+    /// A command is done.
+    #[inline]
+    fn finish(&mut self, queue: usize, completion: &Completion) -> Result<(), SimError> {
+        self.touch(queue);
+        let finished = self.queues[queue]
+            .finish(self.now_ns, completion, &mut self.bios)
+            .map_err(|error| self.refused(queue, error))?;
+        match finished {
+            Finished::Flush => {
+                if let Some(trace) = &mut self.trace {
+                    trace.flush(queue, completion);
+                }
+                let mut slots = std::mem::take(self.queues[queue].flushed());
+                for slot in slots.drain(..) {
+                    self.part_done(slot)?;
+                }
+                // The list keeps its room.
+                *self.queues[queue].flushed() = slots;
+                Ok(())
+            }
+            Finished::Request {
+                first,
+                request,
+                arrived_ns,
+                dispatched_ns,
+            } => {
+                if let Some(trace) = &mut self.trace {
+                    trace.request(queue, &request, arrived_ns, dispatched_ns, completion);
+                }
+                let mut id = first;
+                while id != Queue::END {
+                    let bio = *self.bios.get(id);
+                    self.bios.remove(id);
+                    self.bio_done(queue, &bio)?;
+                    id = bio.next;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn bio_done(&mut self, queue: usize, bio: &Bio) -> Result<(), SimError> {
+        if let Target::Array(fabric) = &mut self.target {
+            fabric.done(queue, bio.request.end());
+        }
+        match bio.owner {
+            Owner::Load(slot) => self.part_done(slot),
+            Owner::Rows(id) => self.rows_part_done(id),
+            Owner::Rebuild(unit) => self.unit_part_done(queue, unit, bio.request.blocks),
+        }
+    }
+
+    fn rows_part_done(&mut self, id: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let rows = fabric.rows.get_mut(id);
+        rows.left -= 1;
+        if rows.left > 0 {
+            return Ok(());
+        }
+        if !rows.writing {
+            rows.writing = true;
+            return self.start_rows(id);
+        }
+        let slot = rows.slot;
+        let mut next = std::mem::take(&mut self.rows);
+        fabric.end_rows(id, &mut next);
+        for &id in &next {
+            self.start_rows(id)?;
+        }
+        next.clear();
+        self.rows = next;
+        self.part_done(slot)
+    }
+
+    /// A part of a request of the load is done.
+    #[inline]
+    fn part_done(&mut self, slot: u32) -> Result<(), SimError> {
+        let at = &mut self.load.slots[slot as usize];
+        at.left -= 1;
+        if at.left > 0 {
+            return Ok(());
+        }
+        let worker = at.worker as usize;
+        if at.stage == Stage::Data && at.request.op == Op::Write {
+            let stream = self.load.workers[worker].stream;
+            if self.load.streams[stream].dsync && self.rules.kernel.flushes() {
+                at.stage = Stage::Durable;
+                return self.flush(slot);
+            }
+        }
+        if self.rules.cpu_ns == 0 || at.stage == Stage::EndSync {
+            return self.seen(slot);
+        }
+        let of = &mut self.load.workers[worker];
+        of.cpu_ns = of.cpu_ns.max(self.now_ns) + self.rules.cpu_ns;
+        let at_ns = of.cpu_ns;
+        self.load.alarm(at_ns, Alarm::Seen(slot));
+        Ok(())
+    }
+
+    /// The worker sees that its request is done.
+    #[inline]
+    fn seen(&mut self, slot: u32) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        let at = &mut self.load.slots[slot as usize];
+        let worker = at.worker as usize;
+        let index = self.load.workers[worker].stream;
+        let stream = &mut self.load.streams[index];
+        let service_ns = now_ns - at.issued_ns;
+        match at.stage {
+            Stage::Data | Stage::Durable => {
+                let kind = match at.request.op {
+                    Op::Read => OpKind::Read,
+                    Op::Write => OpKind::Write,
+                    Op::Trim => OpKind::Trim,
+                    Op::Zero => OpKind::Zero,
+                };
+                let bytes = u64::from(at.request.len);
+                stream.completed += 1;
+                if stream.open {
+                    let latency_ns = now_ns - at.intended_ns;
+                    stream
+                        .recorder
+                        .record_open(kind, now_ns, latency_ns, service_ns, bytes);
+                } else {
+                    stream.recorder.record(kind, now_ns, service_ns, bytes);
+                }
+                if at.unpaid && now_ns >= self.load.ramp_ns {
+                    stream.budget.pay(at.request.len);
+                    self.load.budget.pay(at.request.len);
+                }
+                if at.request.fsync_after {
+                    at.stage = Stage::Sync;
+                    at.issued_ns = now_ns;
+                    if self.rules.kernel.flushes() {
+                        return self.flush(slot);
+                    }
+                    // Nothing to be written back, and the drive is not asked.
+                    stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
+                }
+                self.release(slot)
+            }
+            Stage::Sync => {
+                stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
+                self.release(slot)
+            }
+            Stage::EndSync => {
+                stream.recorder.record(OpKind::Fsync, now_ns, service_ns, 0);
+                stream.in_flight -= 1;
+                stream.ended_ns = now_ns;
+                self.close(index)
+            }
+        }
+    }
+
+    /// The slot is free again.
+    #[inline]
+    fn release(&mut self, slot: u32) -> Result<(), SimError> {
+        let worker = self.load.slots[slot as usize].worker as usize;
+        let of = &mut self.load.workers[worker];
+        let stream = &mut self.load.streams[of.stream];
+        stream.in_flight -= 1;
+        match &mut of.thinker {
+            None => of.free.push(slot),
+            Some(thinker) => {
+                let at_ns = self.now_ns + thinker.pause_ns();
+                self.load.alarm(at_ns, Alarm::Slot(slot));
+            }
+        }
+        self.fill(worker)
+    }
+
+    /// Empties the write caches of all drives for a slot.
+    fn flush(&mut self, slot: u32) -> Result<(), SimError> {
+        let mut drives = 0;
+        for queue in 0..self.queues.len() {
+            let present = match &self.target {
+                Target::Drive { .. } => true,
+                Target::Array(fabric) => fabric.is_present(queue as u32),
+            };
+            if present {
+                self.queues[queue].flush(slot);
+                self.touch(queue);
+                drives += 1;
+            }
+        }
+        self.load.slots[slot as usize].left = drives;
+        Ok(())
+    }
+
+    /// A stream that issues nothing more and has nothing under way is over, after its last sync.
+    fn close(&mut self, index: usize) -> Result<(), SimError> {
+        let now_ns = self.now_ns;
+        let stream = &mut self.load.streams[index];
+        if stream.issuing || stream.over || stream.in_flight > 0 {
+            return Ok(());
+        }
+        stream.recorder.set_outstanding(now_ns, 0);
+        if std::mem::take(&mut stream.end_sync) {
+            if self.rules.kernel.flushes() {
+                stream.in_flight = 1;
+                let slot = stream.sync_slot;
+                self.load.slots[slot as usize].issued_ns = now_ns;
+                return self.flush(slot);
+            }
+            stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
+        }
+        stream.over = true;
+        self.load.active -= 1;
+        Ok(())
+    }
+
+    /// Begins as much of the rebuild as may be begun.
+    fn work_on_rebuild(&mut self) -> Result<(), SimError> {
+        loop {
+            let Target::Array(fabric) = &mut self.target else {
+                return Ok(());
+            };
+            let Some(rebuild) = &mut fabric.rebuild else {
+                return Ok(());
+            };
+            let queues = &self.queues;
+            let Some(unit) = rebuild.begin(self.now_ns, |member| queues[member].figures.blocks())
+            else {
+                return Ok(());
+            };
+            let (offset, len) = (
+                rebuild.units[unit as usize].offset,
+                rebuild.units[unit as usize].len,
+            );
+            let mut requests = std::mem::take(&mut self.requests);
+            fabric.rebuild_reads(offset, len, &mut requests)?;
+            let issuer = Issuer::kernel(self.md_thread() + 1);
+            let mut bios = 0;
+            for request in &requests {
+                let part = (request.member, request.offset, request.len);
+                bios += self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ)?;
+            }
+            requests.clear();
+            self.requests = requests;
+            self.set_unit(unit, bios, false);
+            if bios == 0 {
+                self.write_unit(unit)?;
+            }
+        }
+    }
+
+    fn set_unit(&mut self, unit: u32, left: u32, writing: bool) {
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(rebuild) = &mut fabric.rebuild
+        {
+            let of = &mut rebuild.units[unit as usize];
+            of.left = left;
+            of.writing = writing;
+        }
+    }
+
+    fn write_unit(&mut self, unit: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &self.target else {
+            return Ok(());
+        };
+        let Some(rebuild) = &fabric.rebuild else {
+            return Ok(());
+        };
+        let of = rebuild.units[unit as usize];
+        let part = (rebuild.member, of.offset, of.len);
+        let issuer = Issuer::kernel(self.md_thread() + 1);
+        let bios = self.send_member(Owner::Rebuild(unit), issuer, part, Manner::WRITE_BACK)?;
+        self.set_unit(unit, bios, true);
+        Ok(())
+    }
+
+    fn unit_part_done(&mut self, queue: usize, unit: u32, blocks: u32) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let Some(rebuild) = &mut fabric.rebuild else {
+            return Ok(());
+        };
+        rebuild.count_own(queue, blocks);
+        let of = &mut rebuild.units[unit as usize];
+        of.left -= 1;
+        if of.left > 0 {
+            return Ok(());
+        }
+        if !of.writing {
+            return self.write_unit(unit);
+        }
+        rebuild.end(self.now_ns, unit);
+        if rebuild.is_finished() {
+            fabric.end_rebuild();
+            return Ok(());
+        }
+        self.work_on_rebuild()
+    }
+
+    fn figures(mut self, workload: &Workload) -> Result<SimFigures, SimError> {
+        if let Some(trace) = self.trace.take() {
+            trace.close()?;
+        }
+        let mut reasons = Vec::new();
+        let mut streams = Vec::with_capacity(self.load.streams.len());
+        let mut elapsed_ns = 0;
+        for stream in self.load.streams {
+            let record = stream.recorder.finish(stream.ended_ns);
+            elapsed_ns = elapsed_ns.max(record.last_ns());
+            reasons.extend(stream.ended_by);
+            streams.push((stream.name, record));
+        }
+        let facts = RunFacts {
+            elapsed_ns,
+            ended_by: self
+                .load
+                .ended_by
+                .or(reasons.pop())
+                .unwrap_or(EndedBy::Time),
+            cpu: CpuFigures::default(),
+            generator: GeneratorFigures {
+                engine: "simulator".to_owned(),
+                reason: "a modelled machine".to_owned(),
+                timestamps: "request".to_owned(),
+                ..GeneratorFigures::default()
+            },
+        };
+        debug_assert_eq!(streams.len(), workload.streams.len());
+        let run = RunFigures::new(streams, facts)?;
+        let rebuild = match &self.target {
+            Target::Array(fabric) => fabric.rebuild.as_ref().map(Rebuild::figures),
+            Target::Drive { .. } => None,
+        };
+        Ok(SimFigures {
+            run,
+            drives: self.queues.into_iter().map(|queue| queue.figures).collect(),
+            rebuild,
+            capacity: self.capacity,
+            events: self.counted,
+        })
+    }
+}

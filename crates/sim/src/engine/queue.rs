@@ -1,0 +1,403 @@
+//! The block layer's queue of one drive: merging, requests and their limit, the elevator, the drive.
+
+use std::collections::VecDeque;
+
+use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
+
+use super::bio::Bio;
+use super::slab::Slab;
+use crate::elevator::Elevator;
+use crate::elevator::sorted::{Nodes, Sorted};
+use crate::figures::DriveFigures;
+use crate::request::{BlockRequest, Id, NONE};
+
+/// Id of a flush at the drive; requests have those of their slots.
+const FLUSH: u64 = u64::MAX;
+
+/// How a queue is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Requests there may be: in all, or of each kind (synchronous or not) before blk-mq.
+    pub(crate) requests: u32,
+    /// blk-mq: one pool, waiters are woken in batches.
+    pub(crate) multi_queue: bool,
+    /// Commands at the drive.
+    pub(crate) depth: u32,
+    /// Blocks of a request.
+    pub(crate) max_blocks: u32,
+    /// A flush waits until nothing else is at the drive, and nothing else until it is done (ATA: FLUSH CACHE is no
+    /// queued command).
+    pub(crate) flush_alone: bool,
+}
+
+/// What lies beside each block request.
+#[derive(Debug, Clone, Copy)]
+struct Beside {
+    first: u32,
+    last: u32,
+    arrived_ns: u64,
+    dispatched_ns: u64,
+}
+
+/// A queue and its drive.
+pub(crate) struct Queue {
+    pub(crate) drive: Drive,
+    pub(crate) figures: DriveFigures,
+    elevator: Box<dyn Elevator>,
+    limits: Limits,
+    merges: bool,
+    /// Requests pass the elevator by while none waits there: it would hand them out in order anyway.
+    passes: bool,
+    requests: Slab<BlockRequest>,
+    beside: Vec<Beside>,
+    /// Waiting requests by their end, for back merges.
+    ends: Nodes,
+    by_end: Sorted,
+    allocated: [u32; 2],
+    /// Bios that wait for a request.
+    waiting: [VecDeque<u32>; 2],
+    freed: u32,
+    at_drive: u32,
+    busy_since_ns: u64,
+    flushes_waiting: Vec<u32>,
+    flushes_running: Vec<u32>,
+}
+
+/// Something that the drive has finished.
+pub(crate) enum Finished {
+    /// A block request: its bios, the first of a list, and what is known of it.
+    Request {
+        first: u32,
+        request: BlockRequest,
+        arrived_ns: u64,
+        dispatched_ns: u64,
+    },
+    /// A flush; `Queue::flushed` has those who wait for it.
+    Flush,
+}
+
+impl Queue {
+    pub(crate) fn new(
+        drive: Drive,
+        name: String,
+        model: String,
+        elevator: Box<dyn Elevator>,
+        passes: bool,
+        limits: Limits,
+    ) -> Queue {
+        let capacity = 2 * limits.requests as usize;
+        Queue {
+            figures: DriveFigures {
+                name,
+                model,
+                ..DriveFigures::default()
+            },
+            merges: elevator.merges(),
+            passes,
+            elevator,
+            requests: Slab::with_capacity(capacity.min(4096)),
+            beside: Vec::with_capacity(capacity.min(4096)),
+            ends: Nodes::default(),
+            by_end: Sorted::default(),
+            allocated: [0; 2],
+            waiting: Default::default(),
+            freed: 0,
+            at_drive: 0,
+            busy_since_ns: 0,
+            flushes_waiting: Vec::new(),
+            flushes_running: Vec::new(),
+            limits,
+            drive,
+        }
+    }
+
+    /// Longest request, blocks.
+    pub(crate) fn max_blocks(&self) -> u32 {
+        self.limits.max_blocks
+    }
+
+    /// When the elevator wants to be called.
+    #[inline]
+    pub(crate) fn timer_ns(&self) -> Option<u64> {
+        if self.passes {
+            None
+        } else {
+            self.elevator.timer_ns()
+        }
+    }
+
+    pub(crate) fn timer(&mut self, now_ns: u64) {
+        self.elevator.timer(now_ns, self.requests.as_slice());
+    }
+
+    #[inline]
+    fn pool(&self, sync: bool) -> usize {
+        usize::from(sync && !self.limits.multi_queue)
+    }
+
+    /// Takes a bio: it becomes part of a waiting request, or one of its own, or waits until it may be one.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        now_ns: u64,
+        id: u32,
+        bios: &mut Slab<Bio>,
+    ) -> Result<(), SubmitError> {
+        let bio = *bios.get(id);
+        if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, id, &bio.request, bios)
+        {
+            return Ok(());
+        }
+        let pool = self.pool(bio.request.sync);
+        if self.allocated[pool] >= self.limits.requests || !self.waiting[pool].is_empty() {
+            self.figures.request_waits += 1;
+            self.waiting[pool].push_back(id);
+            return Ok(());
+        }
+        self.admit(now_ns, id, bio.request, pool)
+    }
+
+    #[inline]
+    fn admit(
+        &mut self,
+        now_ns: u64,
+        bio: u32,
+        request: BlockRequest,
+        pool: usize,
+    ) -> Result<(), SubmitError> {
+        self.allocated[pool] += 1;
+        let id = self.requests.add(request);
+        let beside = Beside {
+            first: bio,
+            last: bio,
+            arrived_ns: now_ns,
+            dispatched_ns: now_ns,
+        };
+        match self.beside.get_mut(id as usize) {
+            Some(slot) => *slot = beside,
+            None => self.beside.push(beside),
+        }
+        if self.passes && self.elevator.waiting() == 0 && self.may_submit() {
+            return self.submit(now_ns, id);
+        }
+        self.elevator.insert(now_ns, id, self.requests.as_slice());
+        if self.merges {
+            self.ends.insert(&mut self.by_end, id, request.end());
+        }
+        Ok(())
+    }
+
+    /// `elv_merge`: at the end of a waiting request, or before the begin of one.
+    fn merge(
+        &mut self,
+        now_ns: u64,
+        bio_id: u32,
+        bio: &BlockRequest,
+        bios: &mut Slab<Bio>,
+    ) -> bool {
+        let all = self.requests.as_slice();
+        let fits = |id: &Id| {
+            let request = &all[*id as usize];
+            request.write == bio.write
+                && (request.sync || !bio.sync)
+                && request.blocks + bio.blocks <= self.limits.max_blocks
+                && self.elevator.may_merge(*id, bio, all)
+        };
+        if let Some(id) = self.ends.exactly_at(&self.by_end, bio.lbn).filter(fits) {
+            self.ends.remove(&mut self.by_end, id);
+            self.requests.get_mut(id).blocks += bio.blocks;
+            let last = std::mem::replace(&mut self.beside[id as usize].last, bio_id);
+            bios.get_mut(last).next = bio_id;
+            self.figures.back_merges += 1;
+            self.ends.insert(&mut self.by_end, id, bio.end());
+            if let Some(next) = self.elevator.neighbour(id, true) {
+                self.join(now_ns, id, next, bios);
+            }
+            return true;
+        }
+        if let Some(id) = self.elevator.front_merge(bio, all).filter(fits) {
+            let request = self.requests.get_mut(id);
+            request.lbn = bio.lbn;
+            request.blocks += bio.blocks;
+            let first = std::mem::replace(&mut self.beside[id as usize].first, bio_id);
+            bios.get_mut(bio_id).next = first;
+            self.figures.front_merges += 1;
+            self.elevator.moved(now_ns, id, self.requests.as_slice());
+            if let Some(before) = self.elevator.neighbour(id, false) {
+                self.join(now_ns, before, id, bios);
+            }
+            return true;
+        }
+        false
+    }
+
+    /// `attempt_merge`: two waiting requests that touch become one.
+    fn join(&mut self, now_ns: u64, kept: Id, gone: Id, bios: &mut Slab<Bio>) {
+        let (front, back) = (*self.requests.get(kept), *self.requests.get(gone));
+        if front.end() != back.lbn
+            || front.write != back.write
+            || front.sync != back.sync
+            || front.blocks + back.blocks > self.limits.max_blocks
+            || !self
+                .elevator
+                .may_merge(kept, &back, self.requests.as_slice())
+        {
+            return;
+        }
+        self.elevator
+            .joined(now_ns, kept, gone, self.requests.as_slice());
+        self.ends.remove(&mut self.by_end, kept);
+        self.ends.remove(&mut self.by_end, gone);
+        self.requests.get_mut(kept).blocks += back.blocks;
+        self.ends.insert(&mut self.by_end, kept, back.end());
+        let (first, last) = (
+            self.beside[gone as usize].first,
+            self.beside[gone as usize].last,
+        );
+        let end = std::mem::replace(&mut self.beside[kept as usize].last, last);
+        bios.get_mut(end).next = first;
+        let arrived_ns = self.beside[gone as usize].arrived_ns;
+        let kept = &mut self.beside[kept as usize];
+        kept.arrived_ns = kept.arrived_ns.min(arrived_ns);
+        self.figures.request_merges += 1;
+        self.allocated[self.pool(back.sync)] -= 1;
+        self.requests.remove(gone);
+    }
+
+    #[inline]
+    fn may_submit(&self) -> bool {
+        self.at_drive < self.limits.depth
+            && !(self.limits.flush_alone
+                && !(self.flushes_waiting.is_empty() && self.flushes_running.is_empty()))
+    }
+
+    #[inline]
+    fn submit(&mut self, now_ns: u64, id: Id) -> Result<(), SubmitError> {
+        let request = self.requests.get(id);
+        let command = if request.write {
+            Command::write(u64::from(id), request.lbn, request.blocks)
+        } else {
+            Command::read(u64::from(id), request.lbn, request.blocks)
+        };
+        self.beside[id as usize].dispatched_ns = now_ns;
+        if self.at_drive == 0 {
+            self.busy_since_ns = now_ns;
+        }
+        self.at_drive += 1;
+        self.drive.submit(now_ns, command)
+    }
+
+    /// Hands the drive what it may have.
+    #[inline]
+    pub(crate) fn run(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        if !self.flushes_waiting.is_empty() {
+            self.run_flush(now_ns)?;
+        }
+        while self.may_submit() && self.elevator.waiting() > 0 {
+            let Some(id) = self.elevator.dispatch(now_ns, self.requests.as_slice()) else {
+                break;
+            };
+            if self.merges {
+                self.ends.remove(&mut self.by_end, id);
+            }
+            self.submit(now_ns, id)?;
+        }
+        Ok(())
+    }
+
+    /// One flush at a time; those who come meanwhile share the next (`blk_kick_flush`).
+    fn run_flush(&mut self, now_ns: u64) -> Result<(), SubmitError> {
+        let room = if self.limits.flush_alone {
+            self.at_drive == 0
+        } else {
+            self.at_drive < self.limits.depth
+        };
+        if !self.flushes_running.is_empty() || !room {
+            return Ok(());
+        }
+        std::mem::swap(&mut self.flushes_waiting, &mut self.flushes_running);
+        if self.at_drive == 0 {
+            self.busy_since_ns = now_ns;
+        }
+        self.at_drive += 1;
+        self.drive.submit(now_ns, Command::flush(FLUSH))
+    }
+
+    /// Someone (a slot of the load) wants the write cache emptied.
+    pub(crate) fn flush(&mut self, slot: u32) {
+        self.flushes_waiting.push(slot);
+    }
+
+    /// Those whose flush is done; to be emptied by the caller.
+    pub(crate) fn flushed(&mut self) -> &mut Vec<u32> {
+        &mut self.flushes_running
+    }
+
+    /// Books what the drive has finished; its place is free again.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        now_ns: u64,
+        completion: &Completion,
+        bios: &mut Slab<Bio>,
+    ) -> Result<Finished, SubmitError> {
+        self.at_drive -= 1;
+        if self.at_drive == 0 {
+            self.figures.busy_ns += now_ns - self.busy_since_ns;
+        }
+        self.figures.phases(completion);
+        if completion.id == FLUSH {
+            self.figures.flushes += 1;
+            return Ok(Finished::Flush);
+        }
+        let id = completion.id as Id;
+        let request = *self.requests.get(id);
+        let beside = self.beside[id as usize];
+        if !self.passes {
+            self.elevator
+                .completed(now_ns, id, self.requests.as_slice());
+        }
+        self.figures
+            .served(&request, beside.dispatched_ns - beside.arrived_ns);
+        self.requests.remove(id);
+        let pool = self.pool(request.sync);
+        self.allocated[pool] -= 1;
+        if !self.waiting[pool].is_empty() {
+            self.wake(now_ns, pool, bios)?;
+        }
+        Ok(Finished::Request {
+            first: beside.first,
+            request,
+            arrived_ns: beside.arrived_ns,
+            dispatched_ns: beside.dispatched_ns,
+        })
+    }
+
+    /// Requests have become free: bios that waited get them, in batches with blk-mq (`sbitmap_queue_wake_up`).
+    fn wake(&mut self, now_ns: u64, pool: usize, bios: &mut Slab<Bio>) -> Result<(), SubmitError> {
+        self.freed += 1;
+        let batch = if self.limits.multi_queue {
+            (self.limits.requests / 8).clamp(1, 8)
+        } else {
+            1
+        };
+        if self.freed < batch && self.allocated[pool] > 0 {
+            return Ok(());
+        }
+        self.freed = 0;
+        while self.allocated[pool] < self.limits.requests
+            && let Some(id) = self.waiting[pool].pop_front()
+        {
+            let request = bios.get(id).request;
+            if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, id, &request, bios)
+            {
+                continue;
+            }
+            self.admit(now_ns, id, request, pool)?;
+        }
+        Ok(())
+    }
+
+    /// End of the list of a request's bios.
+    pub(crate) const END: u32 = NONE;
+}

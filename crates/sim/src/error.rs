@@ -1,0 +1,62 @@
+//! What can be wrong with a machine or with a run on it. One line each.
+
+use spindle_array::ArrayError;
+use spindle_drive::{DriveError, SubmitError};
+use spindle_measure::MergeError;
+use spindle_workload::StreamError;
+
+/// Why a workload cannot run on a machine, or a run could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimError {
+    /// Buffered I/O.
+    #[error(
+        "stream \"{stream}\": buffered I/O needs a page cache, which is not modelled; set `direct = true`"
+    )]
+    Buffered {
+        /// Stream's name.
+        stream: String,
+    },
+    /// Discards.
+    #[error("stream \"{stream}\": discards are not modelled; leave out `trim`")]
+    Trim {
+        /// Stream's name.
+        stream: String,
+    },
+    /// The run would never end.
+    #[error("the run has no end; set `time`, `bytes`, `requests` or `steady`")]
+    Endless,
+    /// The stream does not fit the machine.
+    #[error("stream \"{stream}\": {error}")]
+    Stream {
+        /// Stream's name.
+        stream: String,
+        /// Why.
+        error: StreamError,
+    },
+    /// A drive cannot be built.
+    #[error("drive {name}: {error}")]
+    Drive {
+        /// Drive's name in the machine.
+        name: String,
+        /// Why.
+        error: DriveError,
+    },
+    /// A drive refused a command: a mistake in the simulator.
+    #[error("drive {name} refused a command: {error}")]
+    Refused {
+        /// Drive's name in the machine.
+        name: String,
+        /// Why.
+        error: SubmitError,
+    },
+    /// The array cannot do what was asked.
+    #[error("array: {0}")]
+    Array(#[from] ArrayError),
+    /// Records of one run that do not fit: a mistake in the simulator.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// The trace could not be written.
+    #[error("trace: {0}")]
+    Trace(#[from] std::io::Error),
+}

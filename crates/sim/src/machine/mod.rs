@@ -1,0 +1,267 @@
+//! A machine as data, and how it is brought to life.
+
+mod parse;
+
+use serde::Serialize;
+use spindle_array::{Array, ArrayConfig, MemberSet};
+use spindle_drive::{DataSheet, Device, Drive, Server, ServerParams, Settings};
+use spindle_workload::Workload;
+
+use crate::elevator::Scheduler;
+use crate::engine::{Engine, Fabric, Limits, Queue, Rebuild, Rules, Setup, SimOptions, Target};
+use crate::error::SimError;
+use crate::figures::SimFigures;
+use crate::kernel::Kernel;
+
+/// Bytes of a block.
+pub(crate) const BLOCK: u64 = 512;
+/// Deepest queue of an ATA drive: whatever has a deeper one queues its flushes too.
+const ATA_DEPTH: u32 = 32;
+
+/// A machine: host, queues, array, drives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Machine {
+    /// Name, from the file.
+    pub name: String,
+    /// One line for people.
+    pub about: String,
+    /// The host.
+    pub host: Host,
+    /// The queue of each drive.
+    pub queue: QueueSetup,
+    /// Software RAID over all drives; without, there is one drive.
+    pub array: Option<ArraySetup>,
+    /// The drives, in slot order.
+    pub drives: Vec<DriveSetup>,
+}
+
+/// The host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// Kernel whose rules are followed.
+    pub kernel: Kernel,
+    /// CPU time a worker spends on each request, ns.
+    pub cpu_per_request_ns: u64,
+}
+
+/// The block layer's queue, the same for each drive.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueueSetup {
+    /// Elevator; `None` for the kernel's default for the drive.
+    pub scheduler: Option<Scheduler>,
+    /// Requests there may be (`nr_requests`); `None` for the kernel's default.
+    pub nr_requests: Option<u32>,
+    /// Longest request, bytes (`max_sectors_kb`).
+    pub max_request: u64,
+}
+
+/// Software RAID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArraySetup {
+    /// Level, layout, chunk, members.
+    pub config: ArrayConfig,
+    /// `stripe_cache_size`: rows of 4 KiB blocks under way.
+    pub stripe_cache: u32,
+    /// Slots of members that are gone.
+    pub missing: Vec<u32>,
+    /// A member that is being rebuilt on a new drive.
+    pub rebuild: Option<RebuildSetup>,
+}
+
+/// A rebuild and its pace (`sync_speed_min`, `sync_speed_max`), bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RebuildSetup {
+    /// Slot.
+    pub member: u32,
+    /// Reached whatever else is going on.
+    pub speed_min: u64,
+    /// Never exceeded.
+    pub speed_max: u64,
+}
+
+/// One drive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DriveSetup {
+    /// Model, for people.
+    pub model: String,
+    /// What it is.
+    pub kind: DriveKind,
+    /// Settings that differ from those it ships with.
+    pub settings: Settings,
+    /// First byte used.
+    pub start: u64,
+    /// Bytes used.
+    pub len: u64,
+}
+
+/// What a drive is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DriveKind {
+    /// A data sheet.
+    Sheet(Box<DataSheet>),
+    /// A service time, for what queueing theory has formulas for.
+    Server(ServerParams),
+}
+
+impl DriveSetup {
+    fn build(&self) -> Result<Drive, spindle_drive::DriveError> {
+        match &self.kind {
+            DriveKind::Sheet(sheet) => sheet.build(self.settings),
+            DriveKind::Server(params) => Ok(Drive::Server(Box::new(Server::new(*params)?))),
+        }
+    }
+
+    fn is_flash(&self) -> bool {
+        matches!(&self.kind, DriveKind::Sheet(sheet) if sheet.is_flash())
+    }
+}
+
+impl Machine {
+    /// A machine of one drive that is only a service time, reached through `none`: for comparisons with queueing theory.
+    #[must_use]
+    pub fn server(params: ServerParams) -> Machine {
+        Machine {
+            name: "server".to_owned(),
+            about: "a single server".to_owned(),
+            host: Host {
+                kernel: Kernel::DEFAULT,
+                cpu_per_request_ns: 0,
+            },
+            queue: QueueSetup {
+                scheduler: Some(Scheduler::None),
+                nr_requests: None,
+                max_request: DEFAULT_MAX_REQUEST,
+            },
+            array: None,
+            drives: vec![DriveSetup {
+                model: "server".to_owned(),
+                kind: DriveKind::Server(params),
+                settings: Settings::default(),
+                start: 0,
+                len: params.capacity_blocks * BLOCK,
+            }],
+        }
+    }
+
+    /// Bytes that a load can address.
+    pub fn capacity(&self) -> Result<u64, SimError> {
+        Ok(match &self.array {
+            Some(array) => Array::new(array.config.clone())?.capacity(),
+            None => self.drives.first().map_or(0, |drive| drive.len),
+        })
+    }
+
+    fn engine(&self, workload: &Workload, options: SimOptions) -> Result<Engine, SimError> {
+        let mut queues = Vec::with_capacity(self.drives.len());
+        for (slot, drive) in self.drives.iter().enumerate() {
+            queues.push(self.queue(slot, drive)?);
+        }
+        let (target, capacity) = match &self.array {
+            Some(array) => {
+                let fabric = self.fabric(array)?;
+                let capacity = fabric.array.capacity();
+                (Target::Array(Box::new(fabric)), capacity)
+            }
+            None => {
+                let drive = &self.drives[0];
+                let start = drive.start / BLOCK;
+                (Target::Drive { start }, drive.len)
+            }
+        };
+        let rules = Rules {
+            kernel: self.host.kernel,
+            cpu_ns: self.host.cpu_per_request_ns,
+        };
+        Engine::new(target, queues, capacity, rules, workload, options)
+    }
+
+    fn queue(&self, slot: usize, setup: &DriveSetup) -> Result<Queue, SimError> {
+        let name = format!("drive{slot}");
+        let drive = setup.build().map_err(|error| SimError::Drive {
+            name: name.clone(),
+            error,
+        })?;
+        let kernel = self.host.kernel;
+        let scheduler = self.scheduler(setup.is_flash());
+        let depth = drive.queue_depth();
+        let passes = matches!(scheduler, Scheduler::None | Scheduler::Noop);
+        // Without an elevator, blk-mq has no requests but the drive's own tags.
+        let requests = match (&scheduler, self.queue.nr_requests) {
+            (Scheduler::None, Some(requests)) => requests.min(depth),
+            (Scheduler::None, None) => depth,
+            (_, Some(requests)) => requests,
+            (_, None) if kernel.multi_queue() => 2 * depth.min(128),
+            (_, None) => 128,
+        };
+        let limits = Limits {
+            requests,
+            multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
+            depth,
+            max_blocks: (self.queue.max_request / BLOCK) as u32,
+            flush_alone: depth <= ATA_DEPTH && !matches!(setup.kind, DriveKind::Server(_)),
+        };
+        let elevator = scheduler.build(setup.is_flash());
+        Ok(Queue::new(
+            drive,
+            name,
+            setup.model.clone(),
+            elevator,
+            passes,
+            limits,
+        ))
+    }
+
+    fn scheduler(&self, flash: bool) -> Scheduler {
+        let kernel = self.host.kernel;
+        self.queue.scheduler.clone().unwrap_or_else(|| {
+            Scheduler::named(kernel.default_scheduler(flash), kernel).unwrap_or(Scheduler::None)
+        })
+    }
+
+    fn fabric(&self, setup: &ArraySetup) -> Result<Fabric, SimError> {
+        let array = Array::new(setup.config.clone())?;
+        let kernel = self.host.kernel;
+        let mut missing: MemberSet = setup.missing.iter().copied().collect();
+        let rebuild = setup.rebuild.map(|rebuild| {
+            missing.insert(rebuild.member);
+            let size = match array.component() {
+                0 => self.drives[rebuild.member as usize].len,
+                component => component,
+            };
+            Rebuild::new(
+                rebuild.member,
+                size,
+                self.drives.len(),
+                rebuild.speed_min,
+                rebuild.speed_max,
+                kernel,
+            )
+        });
+        let setup = Setup {
+            starts: self
+                .drives
+                .iter()
+                .map(|drive| drive.start / BLOCK)
+                .collect(),
+            flash: self.drives.iter().map(DriveSetup::is_flash).collect(),
+            missing,
+            balance: kernel.balance(),
+            write_rule: kernel.write_rule(),
+            stripe_cache: setup.stripe_cache,
+            rebuild,
+        };
+        Ok(Fabric::new(array, setup))
+    }
+}
+
+/// Longest request unless the machine says otherwise: 512 KiB, as long as most kernels have had it.
+pub(crate) const DEFAULT_MAX_REQUEST: u64 = 512 * 1024;
+
+/// Runs a workload on a machine, on the calling thread.
+pub fn simulate(
+    machine: &Machine,
+    workload: &Workload,
+    options: SimOptions,
+) -> Result<SimFigures, SimError> {
+    machine.engine(workload, options)?.run(workload)
+}

@@ -1,0 +1,500 @@
+//! Machine files. Whatever is wrong is told in one line: place, what, what is allowed.
+
+use spindle_array::{
+    Array, ArrayConfig, ArrayError, DEFAULT_CHUNK, Layout, Level, MemberSet, Merger,
+};
+use spindle_config::units::{Place, Rate};
+use spindle_config::{ConfigError, Document, Problem, Table, Value, nearest};
+use spindle_drive::{DataSheet, Device, Scheduling, Settings, drive_names, sheet};
+
+use super::{
+    ArraySetup, BLOCK, DEFAULT_MAX_REQUEST, DriveKind, DriveSetup, Host, Machine, QueueSetup,
+    RebuildSetup,
+};
+use crate::elevator::Scheduler;
+use crate::kernel::Kernel;
+
+/// md's `stripe_cache_size`.
+const STRIPE_CACHE: u64 = 256;
+/// md's `speed_limit_min` and `speed_limit_max`, bytes per second.
+const SPEED_MIN: u64 = 1000 * 1024;
+const SPEED_MAX: u64 = 200_000 * 1024;
+/// Most drives of a machine.
+const MOST_DRIVES: usize = spindle_array::MAX_MEMBERS;
+
+impl Machine {
+    /// Reads a machine file; `source` names it in messages.
+    pub fn parse(text: &str, source: &str) -> Result<Machine, ConfigError> {
+        let mut table = Document::parse(text, source)?;
+        let name = table.take_text("name")?.unwrap_or_else(|| stem(source));
+        let about = table.take_text("about")?.unwrap_or_default();
+        let host = read_host(table.take_table("host")?)?;
+        let queue = read_queue(table.take_table("queue")?, host.kernel)?;
+        let own = read_sheets(table.take_tables("sheet")?)?;
+        let array = table.take_table("array")?;
+        let tables = table.take_tables("drive")?;
+        if tables.is_empty() {
+            return Err(table.missing("drive"));
+        }
+        let mut drives = Vec::new();
+        let mut extra = None;
+        for drive in tables {
+            let place = drive.place().clone();
+            drives.extend(read_drive(drive, &own)?);
+            if drives.len() > 1 {
+                extra.get_or_insert(place.clone());
+            }
+            if drives.len() > MOST_DRIVES {
+                return Err(other(
+                    place,
+                    format!("a machine has at most {MOST_DRIVES} drives"),
+                ));
+            }
+        }
+        let array = array.map(|array| read_array(array, &drives)).transpose()?;
+        if let (None, Some(place)) = (&array, extra) {
+            let what = format!(
+                "{} drives need an `[array]`; without one a machine has a single drive",
+                drives.len()
+            );
+            return Err(other(place, what));
+        }
+        table.finish()?;
+        Ok(Machine {
+            name,
+            about,
+            host,
+            queue,
+            array,
+            drives,
+        })
+    }
+}
+
+fn other(place: spindle_config::Place, what: String) -> ConfigError {
+    ConfigError::new(place, Problem::Other { what })
+}
+
+fn stem(source: &str) -> String {
+    let file = source.rsplit('/').next().unwrap_or(source);
+    file.strip_suffix(".toml").unwrap_or(file).to_owned()
+}
+
+fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
+    let mut host = Host {
+        kernel: Kernel::DEFAULT,
+        cpu_per_request_ns: 0,
+    };
+    let Some(mut table) = table else {
+        return Ok(host);
+    };
+    table.describe("[host]".to_owned());
+    if let Some(value) = table.take("kernel") {
+        host.kernel = Kernel::parse(value.text()?).ok_or_else(|| {
+            value.error("expected a kernel version such as \"6.1\" or \"2.6.25\", 2.6.0 or later")
+        })?;
+    }
+    if let Some(value) = table.take("cpu_per_request") {
+        host.cpu_per_request_ns = value.duration()?;
+        if host.cpu_per_request_ns > 1_000_000_000 {
+            return Err(value.error("expected at most a second"));
+        }
+    }
+    if let Some(value) = table.take("page_cache")
+        && value.flag()?
+    {
+        return Err(value.error("a page cache is not modelled; leave the key out"));
+    }
+    table.finish()?;
+    Ok(host)
+}
+
+fn read_queue(table: Option<Table>, kernel: Kernel) -> Result<QueueSetup, ConfigError> {
+    let mut queue = QueueSetup {
+        scheduler: None,
+        nr_requests: None,
+        max_request: DEFAULT_MAX_REQUEST,
+    };
+    let Some(mut table) = table else {
+        return Ok(queue);
+    };
+    table.describe("[queue]".to_owned());
+    if let Some(value) = table.take("scheduler") {
+        let name = value.text()?;
+        queue.scheduler =
+            Some(Scheduler::named(name, kernel).ok_or_else(|| unknown_scheduler(&value, name))?);
+    }
+    queue.nr_requests = table
+        .take_integer("nr_requests", 1..=1_000_000)?
+        .map(|requests| requests as u32);
+    if let Some(value) = table.take("max_request") {
+        queue.max_request = value.size()?;
+        if !queue.max_request.is_multiple_of(4096) || !(4096..=1 << 30).contains(&queue.max_request)
+        {
+            return Err(value.error("expected a multiple of 4096 bytes, at most 1 GiB"));
+        }
+    }
+    if let Some(mut settings) = table.take_table("iosched")? {
+        settings.describe("[queue.iosched]".to_owned());
+        match &mut queue.scheduler {
+            Some(scheduler) => read_iosched(&mut settings, scheduler)?,
+            None => return Err(settings.error("`[queue.iosched]` needs `scheduler` in `[queue]`")),
+        }
+        settings.finish()?;
+    }
+    table.finish()?;
+    Ok(queue)
+}
+
+fn unknown_scheduler(value: &Value, name: &str) -> ConfigError {
+    let hint = match nearest(name, Scheduler::NAMES.iter().copied()) {
+        Some(near) => format!("; did you mean \"{near}\"?"),
+        None => format!("; one of {}", Scheduler::NAMES.join(", ")),
+    };
+    value.error(format!(
+        "unknown scheduler \"{}\"{hint}",
+        spindle_config::clean(name)
+    ))
+}
+
+/// Parameters under the names that sysfs has for them.
+fn read_iosched(table: &mut Table, scheduler: &mut Scheduler) -> Result<(), ConfigError> {
+    fn time(table: &mut Table, key: &'static str, to: &mut u64) -> Result<(), ConfigError> {
+        if let Some(time_ns) = table.take_duration(key)? {
+            *to = time_ns;
+        }
+        Ok(())
+    }
+    fn count(
+        table: &mut Table,
+        key: &'static str,
+        least: u64,
+        to: &mut u32,
+    ) -> Result<(), ConfigError> {
+        if let Some(count) = table.take_integer(key, least..=1_000_000)? {
+            *to = count as u32;
+        }
+        Ok(())
+    }
+    fn blocks(table: &mut Table, key: &'static str, to: &mut u64) -> Result<(), ConfigError> {
+        if let Some(bytes) = table.take_size(key)? {
+            *to = bytes / BLOCK;
+        }
+        Ok(())
+    }
+    fn penalty(table: &mut Table, to: &mut u64) -> Result<(), ConfigError> {
+        if let Some(penalty) = table.take_integer("back_seek_penalty", 1..=1000)? {
+            *to = penalty;
+        }
+        Ok(())
+    }
+    match scheduler {
+        Scheduler::Deadline(to) => {
+            time(table, "read_expire", &mut to.read_expire_ns)?;
+            time(table, "write_expire", &mut to.write_expire_ns)?;
+            count(table, "writes_starved", 0, &mut to.writes_starved)?;
+            count(table, "fifo_batch", 0, &mut to.fifo_batch)?;
+            to.front_merges = table.take_flag("front_merges")?.unwrap_or(to.front_merges);
+        }
+        Scheduler::MqDeadline(to) => {
+            time(table, "read_expire", &mut to.read_expire_ns)?;
+            time(table, "write_expire", &mut to.write_expire_ns)?;
+            time(table, "prio_aging_expire", &mut to.prio_aging_expire_ns)?;
+            count(table, "writes_starved", 0, &mut to.writes_starved)?;
+            count(table, "fifo_batch", 0, &mut to.fifo_batch)?;
+            to.front_merges = table.take_flag("front_merges")?.unwrap_or(to.front_merges);
+        }
+        Scheduler::Anticipatory(to) => {
+            time(table, "read_expire", &mut to.read_expire_ns)?;
+            time(table, "write_expire", &mut to.write_expire_ns)?;
+            time(table, "read_batch_expire", &mut to.read_batch_expire_ns)?;
+            time(table, "write_batch_expire", &mut to.write_batch_expire_ns)?;
+            time(table, "antic_expire", &mut to.antic_expire_ns)?;
+        }
+        Scheduler::Cfq(to) => {
+            count(table, "quantum", 1, &mut to.quantum)?;
+            time(table, "fifo_expire_sync", &mut to.fifo_expire_sync_ns)?;
+            time(table, "fifo_expire_async", &mut to.fifo_expire_async_ns)?;
+            blocks(table, "back_seek_max", &mut to.back_seek_max)?;
+            penalty(table, &mut to.back_seek_penalty)?;
+            time(table, "slice_sync", &mut to.slice_sync_ns)?;
+            time(table, "slice_async", &mut to.slice_async_ns)?;
+            count(table, "slice_async_rq", 1, &mut to.slice_async_rq)?;
+            time(table, "slice_idle", &mut to.slice_idle_ns)?;
+            to.low_latency = table.take_flag("low_latency")?.unwrap_or(to.low_latency);
+        }
+        Scheduler::Bfq(to) => {
+            time(table, "fifo_expire_sync", &mut to.fifo_expire_sync_ns)?;
+            time(table, "fifo_expire_async", &mut to.fifo_expire_async_ns)?;
+            blocks(table, "back_seek_max", &mut to.back_seek_max)?;
+            penalty(table, &mut to.back_seek_penalty)?;
+            blocks(table, "max_budget", &mut to.max_budget)?;
+            to.max_budget = to.max_budget.max(32);
+            time(table, "timeout_sync", &mut to.timeout_sync_ns)?;
+            time(table, "slice_idle", &mut to.slice_idle_ns)?;
+        }
+        Scheduler::Kyber(to) => {
+            time(table, "read_lat", &mut to.read_lat_ns)?;
+            time(table, "write_lat", &mut to.write_lat_ns)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Drives described in the machine file itself, as in `catalogue/drives`.
+fn read_sheets(tables: Vec<Table>) -> Result<Vec<DataSheet>, ConfigError> {
+    tables
+        .into_iter()
+        .map(|mut table| {
+            table.describe("[[sheet]]".to_owned());
+            DataSheet::read(table)
+        })
+        .collect()
+}
+
+fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, ConfigError> {
+    table.describe("[[drive]]".to_owned());
+    let model = table.take("model").ok_or_else(|| table.missing("model"))?;
+    let name = model.text()?;
+    let sheet = match own.iter().find(|sheet| sheet.name == name) {
+        Some(sheet) => sheet.clone(),
+        None => sheet(name).map_err(|_| unknown_model(&model, name, own))?,
+    };
+    let count = table
+        .take_integer("count", 1..=MOST_DRIVES as u64)?
+        .unwrap_or(1);
+    let settings = Settings {
+        queue_depth: table
+            .take_integer("queue_depth", 1..=65_536)?
+            .map(|depth| depth as u32),
+        write_cache: table.take_flag("write_cache")?,
+        scheduling: table.take_choice(
+            "queueing",
+            &[
+                ("fifo", Scheduling::Fifo),
+                ("shortest_seek", Scheduling::ShortestSeek),
+                ("shortest_positioning", Scheduling::ShortestPositioning),
+            ],
+        )?,
+    };
+    let built = sheet
+        .build(settings)
+        .map_err(|error| model.error(error.to_string()))?;
+    let capacity = built.capacity_blocks() * BLOCK;
+    let (start, len) = match table.take("region") {
+        None => (0, capacity),
+        Some(value) => read_region(&value, capacity)?,
+    };
+    table.finish()?;
+    let drive = DriveSetup {
+        model: sheet.name.clone(),
+        kind: DriveKind::Sheet(Box::new(sheet)),
+        settings,
+        start,
+        len,
+    };
+    Ok(vec![drive; count as usize])
+}
+
+fn unknown_model(value: &Value, name: &str, own: &[DataSheet]) -> ConfigError {
+    let known: Vec<&str> = own
+        .iter()
+        .map(|sheet| sheet.name.as_str())
+        .chain(drive_names())
+        .collect();
+    let hint = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => "`spindle drives` lists the catalogue".to_owned(),
+    };
+    value.error(format!(
+        "unknown drive \"{}\"; {hint}",
+        spindle_config::clean(name)
+    ))
+}
+
+fn read_region(value: &Value, capacity: u64) -> Result<(u64, u64), ConfigError> {
+    let (from, to) = value.range()?;
+    let byte = |place: Place| match place {
+        Place::Bytes(bytes) => bytes,
+        Place::Fraction(fraction) => (capacity as f64 * fraction) as u64,
+    };
+    // Partitions begin and end at whole MiB, as every partitioning tool has them.
+    let start = byte(from) / BLOCK * BLOCK;
+    let end = byte(to) / BLOCK * BLOCK;
+    if end > capacity {
+        return Err(value.error(format!(
+            "the region ends at byte {end}, the drive at byte {capacity}"
+        )));
+    }
+    if end <= start {
+        return Err(value.error("the region is empty"));
+    }
+    Ok((start, end - start))
+}
+
+fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, ConfigError> {
+    table.describe("[array]".to_owned());
+    if let Some(value) = table.take("type") {
+        match value.text()? {
+            "md" => {}
+            "controller" => {
+                return Err(value.error("RAID controllers are not modelled; use \"md\""));
+            }
+            _ => return Err(value.error("expected \"md\"")),
+        }
+    }
+    let level = table.take("level").ok_or_else(|| table.missing("level"))?;
+    let parsed: Level = level
+        .text()?
+        .parse()
+        .map_err(|error: ArrayError| level.error(words(&error)))?;
+    let mut config = ArrayConfig::new(parsed, drives.iter().map(|drive| drive.len).collect());
+    let layout = table.take("layout");
+    if let Some(value) = &layout {
+        config.layout =
+            Layout::parse(parsed, value.text()?).map_err(|error| value.error(words(&error)))?;
+    }
+    let chunk = table.take("chunk");
+    if let Some(value) = &chunk {
+        config.chunk = value.size()?;
+        if parsed == Level::Raid1 {
+            return Err(value.error("RAID1 has no chunks; leave the key out"));
+        }
+    } else if parsed != Level::Raid1 && parsed != Level::Linear {
+        config.chunk = DEFAULT_CHUNK;
+    }
+    let groups = table.take("groups");
+    if let Some(value) = &groups {
+        config.groups = value.integer(1..=MOST_DRIVES as u64)? as u32;
+    }
+    let outer = table.take("outer_chunk");
+    if let Some(value) = &outer {
+        config.outer_chunk = Some(value.size()?);
+    }
+    let stripe_cache = table
+        .take_integer("stripe_cache_size", 17..=32_768)?
+        .unwrap_or(STRIPE_CACHE) as u32;
+    let missing_value = table.take("missing");
+    let missing = match &missing_value {
+        None => Vec::new(),
+        Some(value) => read_slots(value, drives.len())?,
+    };
+    let rebuild_value = table.take("rebuild");
+    let rebuild = read_rebuild(&mut table, rebuild_value.as_ref(), drives.len())?;
+
+    let array = Array::new(config.clone()).map_err(|error| {
+        let at = match &error {
+            ArrayError::Chunk { .. } => chunk.as_ref(),
+            ArrayError::UnknownLayout { .. }
+            | ArrayError::TooManyCopies { .. }
+            | ArrayError::Overlap { .. } => layout.as_ref(),
+            ArrayError::Groups(_) => groups.as_ref().or(outer.as_ref()),
+            _ => None,
+        };
+        at.unwrap_or(&level).error(words(&error))
+    })?;
+    let mut gone: MemberSet = missing.iter().copied().collect();
+    if let Some(rebuild) = rebuild {
+        if gone.contains(rebuild.member) {
+            let value = rebuild_value.as_ref().unwrap_or(&level);
+            return Err(value.error("a member that is being rebuilt is not missing"));
+        }
+        gone.insert(rebuild.member);
+    }
+    if !gone.is_empty() && !survives(&array, &gone) {
+        let value = missing_value
+            .as_ref()
+            .or(rebuild_value.as_ref())
+            .unwrap_or(&level);
+        let slots: Vec<String> = gone.iter().map(|slot| slot.to_string()).collect();
+        return Err(value.error(format!(
+            "the array does not survive without the members {}; it survives any {} at least",
+            slots.join(", "),
+            array.tolerance().guaranteed
+        )));
+    }
+    table.finish()?;
+    Ok(ArraySetup {
+        config,
+        stripe_cache,
+        missing,
+        rebuild,
+    })
+}
+
+/// The array's own words, without the key they begin with: the place names it.
+fn words(error: &ArrayError) -> String {
+    let text = error.to_string();
+    match text.split_once(": ") {
+        Some((key, rest)) if key.len() < 12 && key != "drives" && key != "drive size" => {
+            rest.to_owned()
+        }
+        _ => text,
+    }
+}
+
+fn read_slots(value: &Value, drives: usize) -> Result<Vec<u32>, ConfigError> {
+    let most = drives as u64 - 1;
+    match value.list() {
+        Ok(items) => items
+            .iter()
+            .map(|item| item.integer(0..=most).map(|slot| slot as u32))
+            .collect(),
+        Err(_) => Ok(vec![value.integer(0..=most)? as u32]),
+    }
+}
+
+fn read_rebuild(
+    table: &mut Table,
+    member: Option<&Value>,
+    drives: usize,
+) -> Result<Option<RebuildSetup>, ConfigError> {
+    let mut speed = |key: &'static str| -> Result<Option<(u64, Value)>, ConfigError> {
+        let Some(value) = table.take(key) else {
+            return Ok(None);
+        };
+        match value.rate()? {
+            Rate::Bytes(rate) if rate >= 1.0 => Ok(Some((rate as u64, value))),
+            _ => Err(value.error("expected a rate in bytes such as \"200 MB/s\"")),
+        }
+    };
+    let (least, most) = (speed("sync_speed_min")?, speed("sync_speed_max")?);
+    let Some(value) = member else {
+        if let Some((_, value)) = least.or(most) {
+            return Err(value.error("there is no rebuild; set `rebuild` to a member's slot"));
+        }
+        return Ok(None);
+    };
+    let rebuild = RebuildSetup {
+        member: value.integer(0..=drives as u64 - 1)? as u32,
+        speed_min: least.as_ref().map_or(SPEED_MIN, |(rate, _)| *rate),
+        speed_max: most.as_ref().map_or(SPEED_MAX, |(rate, _)| *rate),
+    };
+    if rebuild.speed_min > rebuild.speed_max {
+        let (_, at) = most.or(least).unwrap_or((0, value.clone()));
+        return Err(at.error("`sync_speed_min` is above `sync_speed_max`"));
+    }
+    Ok(Some(rebuild))
+}
+
+/// Whether all data can be read without these members: the map repeats itself, so a look at its first stripes and at
+/// its last is enough.
+fn survives(array: &Array, gone: &MemberSet) -> bool {
+    let chunk = array.chunk().unwrap_or(BLOCK);
+    let mut merger = Merger::new(array.members());
+    let stripes = u64::from(array.members()) * u64::from(array.members());
+    let capacity = array.capacity();
+    let mut readable = |offset: u64| {
+        let len = BLOCK.min(capacity.saturating_sub(offset));
+        len == 0
+            || array
+                .plan_read(offset, len, gone, &mut merger, |_| {})
+                .is_ok()
+    };
+    (0..stripes.clamp(4, 4096))
+        .map(|index| index * chunk)
+        .take_while(|&offset| offset < capacity)
+        .all(&mut readable)
+        && readable(capacity.saturating_sub(BLOCK))
+}
