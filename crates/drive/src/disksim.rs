@@ -4,6 +4,9 @@
 //! for measured seek curves, `seek_curve_cyl_ms`. Parameter names are those of DiskSim's manual (CMU-PDL-08-101,
 //! appendices A and B); what is missing takes the manual's default or, where it has none, the value that switches the
 //! feature off. Times are in milliseconds.
+//!
+//! `Use separate write segment` is not read: DiskSim 4.0 accepts it and stores it nowhere (`modules/disk.modspec`), so the
+//! drives described in its format were validated without.
 
 use std::collections::BTreeMap;
 
@@ -457,12 +460,12 @@ fn buffer(cache: &Block<'_>) -> Result<Buffer, String> {
     Ok(Buffer {
         segments,
         segment_blocks: cache.count_or("Segment size (in blks)", 64)?.max(1),
-        write_segment_apart: cache.flag_or("Use separate write segment", false)? && segments > 1,
         caching: cache.count_or("Enable caching in buffer", 1)? != 0,
         read_ahead,
         least_read_ahead: cache.count_or("Minimum read-ahead (blks)", 0)?,
         most_read_ahead: cache.count_or("Maximum read-ahead (blks)", 0)?,
-        keep_requested: over == 0.0,
+        // So DiskSim 4.0 computes it (`disk_buffer_get_max_readahead`), whatever its manual says of the name.
+        keep_requested: over > 0.0,
         drop_requested: over < 0.0,
         read_ahead_on_hit: cache.flag_or("Read-ahead on idle hit", false)?,
         keep_passing: cache.flag_or("Read any free blocks", false)?,

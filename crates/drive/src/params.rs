@@ -133,8 +133,6 @@ pub struct Buffer {
     pub segments: u32,
     /// Blocks of a segment.
     pub segment_blocks: u32,
-    /// A segment of its own for writes; reads find nothing in it.
-    pub write_segment_apart: bool,
     /// Data stay usable after their command.
     pub caching: bool,
     /// Read-ahead.
@@ -187,7 +185,6 @@ impl Default for Buffer {
         Self {
             segments: 1,
             segment_blocks: 64,
-            write_segment_apart: false,
             caching: true,
             read_ahead: ReadAhead::None,
             least_read_ahead: 0,

@@ -45,7 +45,6 @@ pub(crate) struct Segments {
     segments: Vec<Segment>,
     size: u64,
     stamp: u64,
-    write_apart: bool,
     caching: bool,
     hits_on_written: bool,
     /// How far ahead of read-ahead a read may begin to count as found; `None` for not at all.
@@ -61,9 +60,7 @@ impl Segments {
             written: false,
             stamp: 0,
         };
-        let count = buffer
-            .segments
-            .max(if buffer.write_segment_apart { 2 } else { 1 });
+        let count = buffer.segments.max(1);
         let ahead =
             (buffer.almost_hits || buffer.forward_gap > 0).then_some(u64::from(buffer.forward_gap));
         Self {
@@ -75,7 +72,6 @@ impl Segments {
                 .collect(),
             size: u64::from(buffer.segment_blocks.max(1)),
             stamp: u64::from(count),
-            write_apart: buffer.write_segment_apart,
             caching: buffer.caching,
             hits_on_written: buffer.hits_on_written,
             ahead,
@@ -110,9 +106,6 @@ impl Segments {
     pub(crate) fn for_read(&self, lbn: u64, blocks: u64, upcoming: u64) -> Option<(usize, Hit)> {
         let mut best: Option<(i32, u64, usize, Hit)> = None;
         for (index, segment) in self.segments.iter().enumerate() {
-            if self.write_apart && index == 0 {
-                continue;
-            }
             let found =
                 segment.content != Content::Empty && (segment.start..segment.end).contains(&lbn);
             let (value, hit) = if segment.content == Content::Empty {
@@ -155,9 +148,6 @@ impl Segments {
 
     /// The segment for a write.
     pub(crate) fn for_write(&self, lbn: u64, blocks: u64) -> Option<usize> {
-        if self.write_apart {
-            return Some(0);
-        }
         let mut best: Option<(i32, u64, usize)> = None;
         for (index, segment) in self.segments.iter().enumerate() {
             let value = match segment.content {

@@ -3,7 +3,9 @@
 //! A trace is replayed as it was taken, with one command outstanding: the first is issued at 0, each further one a measured
 //! pause after the completion of the one before. The response times are compared one by one (mean absolute error,
 //! correlation) and as distributions: the *demerit* (Ruemmler & Wilkes 1994) is the root mean square of the horizontal
-//! distance between the two distributions, taken at every quantile the trace has.
+//! distance between the two distributions. It is taken at the 9999 quantiles 0.0001, 0.0002 ... 0.9999, with straight
+//! lines between order statistics, whatever the number of requests; so are the published figures of DiskSim 4.0 that stand
+//! beside (on this grid, not on one point per request, the same model gives them back).
 
 use std::path::Path;
 
@@ -201,7 +203,7 @@ pub fn replay(
 ) -> Result<Vec<u64>, DriveError> {
     let mut model = Mechanical::new(&drive.params)?;
     let mut modelled = Vec::with_capacity(requests.len());
-    let mut now_ns = requests.first().map_or(0, |first| start_ns(&model, first));
+    let mut now_ns = 0;
     for (index, request) in requests.iter().enumerate() {
         let id = index as u64;
         let command = if request.read {
@@ -221,20 +223,6 @@ pub fn replay(
         now_ns = completion.finish_ns + request.think_ns;
     }
     Ok(modelled)
-}
-
-/// When to issue the first request. A trace does not tell how the platters stood when it began; the request is issued so
-/// that it waits half a turn for its first block, which is the mean.
-fn start_ns(model: &Mechanical, first: &TraceRequest) -> u64 {
-    let turn_ns = model.turn_ns();
-    let mut trial = model.clone();
-    if trial
-        .submit(turn_ns, Command::read(0, first.lbn, first.blocks))
-        .is_err()
-    {
-        return 0;
-    }
-    turn_ns + complete(&mut trial).phases.rotation_ns + turn_ns / 2
 }
 
 /// Runs the drive until the one command outstanding has completed.
@@ -313,6 +301,17 @@ impl Pairs {
     }
 }
 
+/// The demerit is taken at all quantiles that are multiples of one in so many.
+const QUANTILES: u32 = 10_000;
+
+/// A quantile of values in rising order, with straight lines between them.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let below = place as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
+}
+
 /// Compares two lists of response times, pair by pair and as distributions.
 fn score(mut measured: Vec<f64>, mut modelled: Vec<f64>) -> Option<Score> {
     if measured.is_empty() {
@@ -337,12 +336,14 @@ fn score(mut measured: Vec<f64>, mut modelled: Vec<f64>) -> Option<Score> {
     let spread = (of_measured * of_modelled).sqrt();
     measured.sort_unstable_by(f64::total_cmp);
     modelled.sort_unstable_by(f64::total_cmp);
-    let squares: f64 = measured
-        .iter()
-        .zip(&modelled)
-        .map(|(a, b)| (a - b) * (a - b))
+    let squares: f64 = (1..QUANTILES)
+        .map(|step| {
+            let share = f64::from(step) / f64::from(QUANTILES);
+            let apart = quantile(&measured, share) - quantile(&modelled, share);
+            apart * apart
+        })
         .sum();
-    let demerit_ms = (squares / n).sqrt();
+    let demerit_ms = (squares / f64::from(QUANTILES - 1)).sqrt();
     Some(Score {
         requests: measured.len(),
         measured_mean_ms,
@@ -390,4 +391,51 @@ fn compare(
         worse.push(format!("r {correlation:.3} < {:.3}", reference.correlation));
     }
     worse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lists_score_perfectly_and_a_shift_is_its_own_demerit() {
+        let times: Vec<f64> = (0..1000).map(|step| f64::from(step) / 10.0).collect();
+        let same = score(times.clone(), times.clone()).unwrap();
+        assert_eq!((same.demerit_ms, same.mae_ms), (0.0, 0.0));
+        let shifted = score(times.clone(), times.iter().map(|ms| ms + 0.25).collect()).unwrap();
+        assert!((shifted.demerit_ms - 0.25).abs() < 1e-9 && (shifted.mae_ms - 0.25).abs() < 1e-9);
+        assert!((shifted.correlation.unwrap() - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_order_of_requests_counts_per_request_but_not_in_the_demerit() {
+        let times: Vec<f64> = (0..100).map(f64::from).collect();
+        let reversed = times.iter().rev().copied().collect();
+        let swapped = score(times, reversed).unwrap();
+        assert!(swapped.demerit_ms < 1e-9 && swapped.mae_ms > 10.0);
+        assert!((swapped.correlation.unwrap() + 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn lists_without_variation_have_no_correlation() {
+        assert_eq!(score(vec![1.0; 5], vec![2.0; 5]).unwrap().correlation, None);
+        assert!(score(Vec::new(), Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_bad_line_of_a_trace_is_told_with_its_number() {
+        for line in [
+            "R Hit 1 0 5 5",
+            "X Hit 1 4 5 5",
+            "R Hit 1 4 5",
+            "R Hit -1 4 5 5",
+            "R Hit 1 4 nan 5",
+        ] {
+            let error = parse_trace(&format!("R Hit 1 4 5 5\n{line}\n"), "t")
+                .unwrap_err()
+                .to_string();
+            assert!(error.starts_with("t:2:"), "{error}");
+        }
+        assert!(parse_trace("\n", "t").is_err());
+    }
 }
