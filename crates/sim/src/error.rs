@@ -18,13 +18,13 @@ pub enum SimError {
         stream: String,
     },
     /// Discards.
-    #[error("stream \"{stream}\": discards are not modelled; leave out `trim`")]
+    #[error("stream \"{stream}\": discards are not modelled; leave out `trim_fraction`")]
     Trim {
         /// Stream's name.
         stream: String,
     },
     /// The run would never end.
-    #[error("the run has no end; set `time`, `bytes`, `requests` or `steady`")]
+    #[error("the run has no end; set `seconds`, `bytes`, `requests` or `until_steady`")]
     Endless,
     /// The stream does not fit the machine.
     #[error("stream \"{stream}\": {error}")]

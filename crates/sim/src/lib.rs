@@ -9,7 +9,7 @@
 //! use spindle_workload::{Workload, preset_text};
 //!
 //! let machine = Machine::parse("[[drive]]\nmodel = 'HDS725050KLA360'", "one.toml")?;
-//! let options = [("time".to_owned(), "10s".to_owned())];
+//! let options = [("seconds".to_owned(), "10".to_owned())];
 //! let workload = Workload::parse(preset_text("seeker")?, "seeker", "seeker", &options)?;
 //! let figures = simulate(&machine, &workload, SimOptions::default())?;
 //! let reads = figures.run.streams[0].read.as_ref().unwrap();

@@ -190,7 +190,8 @@ impl Machine {
             (Scheduler::None, Some(requests)) => requests.min(depth),
             (Scheduler::None, None) => depth,
             (_, Some(requests)) => requests,
-            (_, None) if kernel.multi_queue() => 2 * depth.min(128),
+            // Twice the tags of the host adapter (blk_mq_init_sched): 32 for ATA, whatever the drive's depth is set to.
+            (_, None) if kernel.multi_queue() => 2 * depth.clamp(ATA_DEPTH, 128),
             (_, None) => 128,
         };
         let limits = Limits {

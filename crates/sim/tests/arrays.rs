@@ -1,0 +1,183 @@
+//! Arrays: what their members get, without members, and while one is rebuilt.
+
+mod common;
+
+use common::{machine, read, run, write};
+use spindle_sim::SimFigures;
+
+fn array(lines: &str, drives: u32) -> String {
+    format!(
+        "[queue]\nscheduler = 'none'\n[array]\nchunk = '64KiB'\n{lines}\n[[drive]]\nmodel = 'HDS725050KLA360'\ncount = {drives}\n"
+    )
+}
+
+fn random(write_fraction: f64, size: &str, outstanding: u32) -> String {
+    format!(
+        "requests = 20000\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '{size}'\nwrite_fraction = {write_fraction}\nworkers = {outstanding}"
+    )
+}
+
+fn reads(figures: &SimFigures) -> u64 {
+    figures.drives.iter().map(|drive| drive.reads).sum()
+}
+
+fn writes(figures: &SimFigures) -> u64 {
+    figures.drives.iter().map(|drive| drive.writes).sum()
+}
+
+#[test]
+fn small_writes_cost_what_the_level_says() {
+    // Member reads and writes for each 4 KiB write.
+    for (level, drives, expected) in [
+        ("level = 'raid0'", 4, (0, 1)),
+        ("level = 'raid10'", 4, (0, 2)),
+        ("level = 'raid10'\nlayout = 'f2'", 4, (0, 2)),
+        ("level = 'raid5'", 6, (2, 2)),
+        ("level = 'raid6'", 8, (3, 3)),
+    ] {
+        let figures = run(&machine(&array(level, drives)), &random(1.0, "4KiB", 8));
+        let count = write(&figures).requests;
+        assert_eq!(reads(&figures), expected.0 * count, "{level}");
+        assert_eq!(writes(&figures), expected.1 * count, "{level}");
+    }
+    let mirror = "[queue]\nscheduler = 'none'\n[array]\nlevel = 'raid1'\n[[drive]]\nmodel = 'HDS725050KLA360'\ncount = 3\n";
+    let figures = run(&machine(mirror), &random(1.0, "4KiB", 8));
+    assert_eq!(writes(&figures), 3 * write(&figures).requests);
+}
+
+#[test]
+fn full_stripes_are_written_without_reading() {
+    let load = "requests = 2000\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '192KiB'\nalign = '192KiB'\nwrite_fraction = 1.0\nworkers = 4";
+    let figures = run(&machine(&array("level = 'raid5'", 4)), load);
+    assert_eq!(reads(&figures), 0);
+    assert_eq!(writes(&figures), 4 * 2000);
+}
+
+#[test]
+fn reads_use_all_spindles() {
+    let iops = |text: &str, outstanding| {
+        read(&run(&machine(text), &random(0.0, "4KiB", outstanding))).iops
+    };
+    let one = iops(
+        "[queue]\nscheduler = 'none'\n[[drive]]\nmodel = 'HDS725050KLA360'",
+        1,
+    );
+    for level in ["level = 'raid0'", "level = 'raid10'", "level = 'raid5'"] {
+        let gain = iops(&array(level, 6), 48) / one;
+        assert!((6.0..14.0).contains(&gain), "{level}: {gain}");
+    }
+}
+
+#[test]
+fn bytes_reach_the_members_in_full() {
+    for level in [
+        "level = 'raid0'",
+        "level = 'raid10'\nlayout = 'o2'",
+        "level = 'raid5'",
+        "level = 'raid6'",
+    ] {
+        let figures = run(&machine(&array(level, 5)), &random(0.0, "300KiB", 4));
+        let moved: u64 = figures.drives.iter().map(|drive| drive.read_bytes).sum();
+        assert_eq!(moved, read(&figures).bytes, "{level}");
+    }
+}
+
+#[test]
+fn a_missing_member_is_computed_from_all_others() {
+    let whole = run(
+        &machine(&array("level = 'raid5'", 5)),
+        &random(0.0, "4KiB", 8),
+    );
+    let degraded = run(
+        &machine(&array("level = 'raid5'\nmissing = 1", 5)),
+        &random(0.0, "4KiB", 8),
+    );
+    assert_eq!(degraded.drives[1].reads, 0);
+    // A fifth of the reads costs four.
+    let cost = reads(&degraded) as f64 / read(&degraded).requests as f64;
+    assert!((cost - 1.6).abs() < 0.02, "{cost}");
+    assert!(read(&degraded).iops < 0.8 * read(&whole).iops);
+    let mirror = run(
+        &machine(&array("level = 'raid10'\nmissing = [1]", 4)),
+        &random(0.2, "4KiB", 8),
+    );
+    assert_eq!(mirror.drives[1].reads + mirror.drives[1].writes, 0);
+    assert_eq!(mirror.drives[1].flushes, 0);
+}
+
+/// A small partition, so that a rebuild comes to its end.
+fn rebuilding(level: &str, lines: &str) -> String {
+    format!(
+        "[queue]\nscheduler = 'none'\n[array]\nlevel = '{level}'\nchunk = '64KiB'\nrebuild = 2\n{lines}\n[[drive]]\nmodel = 'HDS725050KLA360'\ncount = 4\nregion = '0-1GiB'\n"
+    )
+}
+
+const LIGHT: &str = "seconds = 120\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nrate = '2 IOPS'\nspacing = 'constant'\ndepth = 8";
+
+#[test]
+fn a_rebuild_reads_the_others_and_writes_the_member() {
+    for level in ["raid10", "raid5", "raid6", "raid1"] {
+        let text = match level {
+            "raid1" => rebuilding(level, "").replace("chunk = '64KiB'\n", ""),
+            _ => rebuilding(level, ""),
+        };
+        let figures = run(&machine(&text), LIGHT);
+        let rebuild = figures.rebuild.unwrap();
+        assert_eq!(rebuild.done_bytes, rebuild.bytes, "{level}");
+        assert!(rebuild.bytes > 1_000_000_000);
+        let finished_s = rebuild.finished_ns.unwrap() as f64 / 1e9;
+        // Not faster than the drive writes, and with little else to do not much slower than reading and writing allow.
+        assert!(
+            (14.0..110.0).contains(&finished_s),
+            "{level}: {finished_s} s"
+        );
+        assert!(figures.drives[2].write_bytes >= rebuild.bytes);
+    }
+}
+
+#[test]
+fn a_rebuild_yields_to_the_load_and_keeps_its_least_speed() {
+    let busy =
+        "seconds = 60\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 16";
+    for kernel in ["2.6.32", "6.1"] {
+        let text = |lines: &str| {
+            format!(
+                "[host]\nkernel = '{kernel}'\n{}",
+                rebuilding("raid5", lines)
+            )
+        };
+        let speed = |lines: &str| {
+            let figures = run(&machine(&text(lines)), busy);
+            figures.rebuild.unwrap().done_bytes as f64 / 60e6
+        };
+        let (slow, fast) = (
+            speed("sync_speed_min = '1 MB/s'"),
+            speed("sync_speed_min = '5 MB/s'"),
+        );
+        assert!((3.5..8.0).contains(&fast), "{kernel}: {fast} MB/s");
+        // Since 3.19 a rebuild that finds others at work waits for its own requests instead of sleeping: it goes on, one
+        // window at a time.
+        let most = if kernel == "6.1" { 4.0 } else { 2.0 };
+        assert!((0.7..most).contains(&slow), "{kernel}: {slow} MB/s");
+    }
+}
+
+#[test]
+fn a_rebuild_keeps_its_greatest_speed() {
+    let figures = run(
+        &machine(&rebuilding("raid10", "sync_speed_max = '10 MB/s'")),
+        LIGHT,
+    );
+    let finished_s = figures.rebuild.unwrap().finished_ns.unwrap() as f64 / 1e9;
+    assert!((95.0..115.0).contains(&finished_s), "{finished_s} s");
+}
+
+#[test]
+fn six_drives_do_what_was_measured_on_six_drives() {
+    // data/published/randomio_setups_2008.csv: 454.6 IOPS; parameters from data sheets alone.
+    let text = include_str!("../../../catalogue/machines/six-sata-f2.toml");
+    let load = "seconds = 120\n[[stream]]\nname = 'main'\npattern = 'uniform'\nsize = '64KiB'\nworkers = 48\nwrite_fraction = 0.2\nfsync_fraction = 0.1";
+    let figures = run(&machine(text), load);
+    let iops = read(&figures).iops + write(&figures).iops;
+    assert!((iops / 454.6 - 1.0).abs() < 0.15, "{iops} IOPS");
+}

@@ -1,0 +1,327 @@
+//! Whole runs: ends, paces, streams, fsync, traces, the same figures every time.
+
+mod common;
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, atomic::AtomicBool};
+
+use common::{machine, ops, read, run, workload, write};
+use spindle_measure::EndedBy;
+use spindle_sim::{Machine, SimError, SimOptions, simulate, simulate_many};
+
+const DISK: &str = "[[drive]]\nmodel = 'HDS725050KLA360'";
+const MIRROR: &str = "
+[array]
+level = 'raid10'
+chunk = '64KiB'
+[[drive]]
+model = 'HDS725050KLA360'
+count = 4
+";
+const PARITY: &str = "
+[queue]
+scheduler = 'cfq'
+[array]
+level = 'raid5'
+chunk = '64KiB'
+[[drive]]
+model = 'HDS725050KLA360'
+count = 4
+";
+const MIXED: &str = "
+seconds = 20
+[[stream]]
+name = 'random'
+pattern = 'uniform'
+size = '16KiB'
+write_fraction = 0.3
+fsync_fraction = 0.2
+workers = 8
+[[stream]]
+name = 'stream'
+pattern = 'sequential'
+size = '256KiB'
+depth = 4
+rate_limit = '20 MB/s'
+priority = 'idle'
+[[stream]]
+name = 'arrivals'
+pattern = 'zipf'
+size = '4KiB-64KiB'
+rate = '20 IOPS'
+spacing = 'poisson'
+depth = 64
+";
+
+fn json(machine: &str, load: &str) -> String {
+    serde_json::to_string(&run(&common::machine(machine), load)).unwrap()
+}
+
+#[test]
+fn the_same_run_gives_the_same_bytes_twice_and_on_any_number_of_threads() {
+    for text in [DISK, MIRROR, PARITY] {
+        let first = json(text, MIXED);
+        assert_eq!(first, json(text, MIXED));
+        let (machine, load) = (machine(text), workload(MIXED));
+        let runs = vec![(&machine, &load); 4];
+        for threads in [1, 2, 4] {
+            for figures in simulate_many(&runs, 0, Some(threads), None) {
+                assert_eq!(first, serde_json::to_string(&figures.unwrap()).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_end_as_asked() {
+    let disk = machine(DISK);
+    let base = "[[stream]]\nname = 's'\nsize = '4KiB'\nworkers = 4\n";
+    let figures = run(&disk, &format!("requests = 1234\n{base}"));
+    assert_eq!(figures.run.ended_by, EndedBy::Requests);
+    assert_eq!(read(&figures).requests, 1234);
+    let figures = run(&disk, &format!("bytes = '4MiB'\n{base}"));
+    assert_eq!(figures.run.ended_by, EndedBy::Bytes);
+    assert_eq!(read(&figures).bytes, 4 << 20);
+    let figures = run(&disk, &format!("seconds = 10\nramp = '5s'\n{base}"));
+    assert_eq!(figures.run.ended_by, EndedBy::Time);
+    assert_eq!(figures.run.measured_ns, 10_000_000_000);
+    assert!(figures.run.streams[0].total_bytes > read(&figures).bytes * 14 / 10);
+    let figures = run(&disk, &format!("until_steady = true\n{base}"));
+    assert_eq!(figures.run.ended_by, EndedBy::Steady);
+    assert!(figures.run.measured_ns >= 5_000_000_000);
+}
+
+#[test]
+fn a_run_can_be_stopped() {
+    let stop = Arc::new(AtomicBool::new(true));
+    let options = SimOptions {
+        stop: Some(stop),
+        ..SimOptions::default()
+    };
+    let load = workload("requests = 100000000\n[[stream]]\nname = 's'\nsize = '4KiB'");
+    let figures = simulate(&machine(DISK), &load, options).unwrap();
+    assert_eq!(figures.run.ended_by, EndedBy::Stopped);
+    assert!(read(&figures).requests < 10_000);
+}
+
+#[test]
+fn rates_and_pauses_are_kept() {
+    let disk = machine(DISK);
+    let figures = run(
+        &disk,
+        "seconds = 60\n[[stream]]\nname = 's'\nsize = '4KiB'\nworkers = 4\nrate_limit = '40 IOPS'",
+    );
+    assert!((read(&figures).iops - 40.0).abs() < 0.5);
+    let figures = run(
+        &disk,
+        "seconds = 600\n[[stream]]\nname = 's'\nsize = '4KiB'\nthink = '100ms'",
+    );
+    let expected = 1e9 / (1e8 + read(&figures).latency.mean_ns);
+    assert!((read(&figures).iops / expected - 1.0).abs() < 0.01);
+    let figures = run(
+        &disk,
+        "seconds = 60\n[[stream]]\nname = 's'\nsize = '4KiB'\nrate = '30 IOPS'\nspacing = 'constant'\ndepth = 16",
+    );
+    assert!((read(&figures).iops - 30.0).abs() < 0.5);
+    assert!(read(&figures).service.is_some());
+}
+
+#[test]
+fn fsync_waits_for_the_write_cache() {
+    let load = "seconds = 30\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nwrite_fraction = 1.0\nfsync_every = 1";
+    let flushing = run(&machine(DISK), load);
+    let fsync = flushing.run.streams[0].fsync.as_ref().unwrap();
+    // Acknowledged by the cache at once, on the medium a seek and half a turn later.
+    assert!(write(&flushing).latency.mean_ns < 2e6);
+    assert!(
+        (8e6..25e6).contains(&fsync.latency.mean_ns),
+        "{}",
+        fsync.latency.mean_ns
+    );
+    // Before 2.6.33 fsync of a block device asked nothing of the drive.
+    let old = run(
+        &machine(&format!("[host]\nkernel = '2.6.25'\n{DISK}")),
+        load,
+    );
+    assert_eq!(old.run.streams[0].fsync.as_ref().unwrap().latency.max_ns, 0);
+    assert_eq!(old.drives[0].flushes, 0);
+    // O_DSYNC: the write itself waits.
+    let load = "seconds = 30\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nwrite_fraction = 1.0\ndsync = true";
+    assert!(write(&run(&machine(DISK), load)).latency.mean_ns > 8e6);
+}
+
+#[test]
+fn priorities_separate_streams_under_cfq_and_mq_deadline() {
+    let load = |first: &str, second: &str| {
+        format!(
+            "seconds = 60\n[[stream]]\nname = 'a'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 4\npriority = '{first}'\n\
+             [[stream]]\nname = 'b'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 4\npriority = '{second}'\n"
+        )
+    };
+    for (kernel, scheduler) in [("2.6.32", "cfq"), ("6.1", "mq-deadline")] {
+        let machine = machine(&format!(
+            "[host]\nkernel = '{kernel}'\n[queue]\nscheduler = '{scheduler}'\n[[drive]]\nmodel = 'HDS725050KLA360'\nqueue_depth = 1"
+        ));
+        let figures = run(&machine, &load("best-effort", "idle"));
+        let iops = |index: usize| {
+            ops(&figures.run.streams[index])
+                .map(|op| op.iops)
+                .sum::<f64>()
+        };
+        assert!(
+            iops(0) > 5.0 * iops(1),
+            "{scheduler}: {} {}",
+            iops(0),
+            iops(1)
+        );
+    }
+}
+
+#[test]
+fn nr_requests_makes_submitters_wait_and_deep_queues_sort_better() {
+    let iops = |requests: u32| {
+        let machine = machine(&format!(
+            "[host]\nkernel = '2.6.32'\n[queue]\nscheduler = 'deadline'\nnr_requests = {requests}\n[[drive]]\nmodel = 'HDS725050KLA360'\nqueue_depth = 1"
+        ));
+        let figures = run(
+            &machine,
+            "seconds = 120\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\nworkers = 128",
+        );
+        (read(&figures).iops, figures.drives[0].request_waits)
+    };
+    let (shallow, deep) = (iops(4), iops(128));
+    assert!(shallow.1 > 1000 && deep.1 == 0, "{shallow:?} {deep:?}");
+    assert!(deep.0 > 1.2 * shallow.0, "{shallow:?} {deep:?}");
+}
+
+#[test]
+fn neighbours_are_merged_while_they_wait() {
+    let merges = |scheduler: &str| {
+        let machine = machine(&format!(
+            "[host]\nkernel = '2.6.32'\n[queue]\nscheduler = '{scheduler}'\n[[drive]]\nmodel = 'HDS725050KLA360'\nqueue_depth = 1"
+        ));
+        let figures = run(
+            &machine,
+            "requests = 20000\n[[stream]]\nname = 's'\npattern = 'sequential'\nsize = '4KiB'\ndepth = 64",
+        );
+        let of = &figures.drives[0];
+        assert_eq!(of.read_bytes, 20_000 * 4096);
+        assert_eq!(
+            of.reads + of.back_merges + of.front_merges + of.request_merges,
+            20_000
+        );
+        of.back_merges
+    };
+    for scheduler in ["noop", "deadline", "cfq", "anticipatory"] {
+        assert!(merges(scheduler) > 10_000, "{scheduler}");
+    }
+    assert_eq!(merges("fcfs"), 0);
+}
+
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_trace_holds_every_command_and_its_times_add_up() {
+    let kept = Kept::default();
+    let options = SimOptions {
+        trace: Some(Box::new(kept.clone())),
+        ..SimOptions::default()
+    };
+    let figures = simulate(&machine(PARITY), &workload(MIXED), options).unwrap();
+    let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    let mut lines = text.lines();
+    let head: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let parts = [
+        "queue_ns",
+        "overhead_ns",
+        "seek_ns",
+        "rotation_ns",
+        "transfer_ns",
+    ]
+    .map(column);
+    let (total, drive, finish) = (column("total_ns"), column("drive"), column("finish_ns"));
+    let (mut count, mut latest) = (0_u64, 0);
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), head.len());
+        let sum: u64 = parts
+            .iter()
+            .map(|&part| cells[part].parse::<u64>().unwrap())
+            .sum();
+        assert_eq!(sum, cells[total].parse::<u64>().unwrap(), "{line}");
+        assert!(cells[drive].starts_with("drive"));
+        let finish: u64 = cells[finish].parse().unwrap();
+        assert!(finish >= latest);
+        latest = finish;
+        count += 1;
+    }
+    let served: u64 = figures
+        .drives
+        .iter()
+        .map(|of| of.reads + of.writes + of.flushes)
+        .sum();
+    assert_eq!(count, served);
+}
+
+#[test]
+fn what_is_not_modelled_is_refused_in_one_line() {
+    let refused = |load: &str| {
+        let error = simulate(&machine(DISK), &workload(load), SimOptions::default()).unwrap_err();
+        let text = error.to_string();
+        assert!(!text.contains('\n'));
+        (error, text)
+    };
+    let (error, text) =
+        refused("seconds = 1\n[[stream]]\nname = 'log'\nsize = '4KiB'\ndirect = false");
+    assert!(matches!(error, SimError::Buffered { .. }));
+    assert!(
+        text.contains("log") && text.contains("direct = true"),
+        "{text}"
+    );
+    let (error, _) =
+        refused("seconds = 1\n[[stream]]\nname = 's'\nsize = '4KiB'\ntrim_fraction = 0.5");
+    assert!(matches!(error, SimError::Trim { .. }));
+    let (error, _) =
+        refused("seconds = 1\n[[stream]]\nname = 's'\nsize = '4KiB'\nregion = '0-900GB'");
+    assert!(matches!(error, SimError::Stream { .. }));
+}
+
+#[test]
+fn cpu_time_of_the_host_bounds_a_fast_drive() {
+    let fast = |cpu: &str| {
+        let machine = machine(&format!(
+            "[host]\ncpu_per_request = '{cpu}'\n[[drive]]\nmodel = '970-PRO-1TB'"
+        ));
+        let load = "requests = 50000\n[[stream]]\nname = 's'\npattern = 'uniform'\nsize = '4KiB'\ndepth = 32";
+        read(&run(&machine, load)).iops
+    };
+    assert!((fast("10us") / 100_000.0 - 1.0).abs() < 0.01);
+    assert!(fast("0us") > 150_000.0);
+}
+
+#[test]
+fn memory_does_not_grow_with_the_run() {
+    // Slots, bios and requests are used again: the length of a run shows in nothing but its counts.
+    let of = |seconds: u32| -> Machine {
+        let machine = machine(MIRROR);
+        let load = format!(
+            "seconds = {seconds}\n[[stream]]\nname = 's'\nsize = '4KiB'\nworkers = 16\nwrite_fraction = 0.2"
+        );
+        run(&machine, &load);
+        machine
+    };
+    assert_eq!(of(1), of(100));
+}
