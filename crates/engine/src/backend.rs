@@ -36,8 +36,9 @@ pub(crate) trait Backend {
     /// Hands over everything taken, and waits. May return without a completion.
     fn enter(&mut self, wait: Wait) -> Result<(), Errno>;
 
-    /// Gives each completion once: slot and result (bytes moved, or minus errno).
-    fn reap(&mut self, each: impl FnMut(u32, i32));
+    /// Gives each completion once: slot and result (bytes moved, or minus errno). What `each` returns is taken as the
+    /// slot's next call, as by `push`.
+    fn reap(&mut self, each: impl FnMut(u32, i32) -> Option<Call>);
 
     /// Leaves outstanding requests to the kernel, together with the memory they use.
     fn abandon(self);

@@ -46,24 +46,31 @@ pub(crate) struct BufferNeed {
 #[derive(Debug)]
 pub(crate) struct Buffers {
     map: Mapping,
-    slots: Vec<SlotMemory>,
-    /// Length of a slot's place to write from, bytes.
-    write_place: usize,
+    read: Row,
+    write: Row,
+    cursors: Vec<Cursor>,
     stamps: Option<Stamps>,
     /// Areas as (start, length) for registration.
     areas: Vec<(usize, usize)>,
 }
 
-/// Where the memory of a slot lies.
+/// Equally long places, one for each slot.
 #[derive(Debug, Clone, Copy)]
-struct SlotMemory {
-    read: usize,
-    read_area: u16,
-    write: usize,
-    write_area: u16,
-    /// Offset of the current write within the slot's place.
-    cursor: usize,
-    /// Offset of the next one.
+struct Row {
+    /// First byte.
+    start: usize,
+    /// Length of a place, bytes.
+    place: usize,
+    /// Number of the first registered buffer.
+    area: u16,
+    /// Places in a registered buffer, if they do not all lie in one.
+    per_area: Option<usize>,
+}
+
+/// How far a slot has come in its place to write from.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cursor {
+    current: usize,
     next: usize,
 }
 
@@ -93,34 +100,20 @@ impl Buffers {
             .ok_or_else(overflow)?;
         let mut map = Mapping::new(total, align)?;
         let mut areas = Vec::new();
-        let mut slots = vec![
-            SlotMemory {
-                read: 0,
-                read_area: 0,
-                write: 0,
-                write_area: 0,
-                cursor: 0,
-                next: 0,
-            };
-            need.depth
-        ];
-        let reads = lay(&mut areas, 0, read_place, need.depth);
-        let writes = lay(&mut areas, read_place * need.depth, write_place, need.depth);
-        for (slot, (read, write)) in slots.iter_mut().zip(reads.into_iter().zip(writes)) {
-            (slot.read, slot.read_area) = read;
-            (slot.write, slot.write_area) = write;
-        }
-        let (read, write) = map.bytes().split_at_mut(read_place * need.depth);
+        let read = Row::lay(&mut areas, 0, read_place, need.depth);
+        let write = Row::lay(&mut areas, read_place * need.depth, write_place, need.depth);
+        let (to_read, to_write) = map.bytes().split_at_mut(read_place * need.depth);
         // Touched now, so that no page fault falls into the measurement.
-        read.fill(0);
-        filler.fill(write);
+        to_read.fill(0);
+        filler.fill(to_write);
         let stamps = (need.writes && !need.zeroes).then_some(Stamps {
             counter: need.stamp_seed,
         });
         Ok(Buffers {
             map,
-            slots,
-            write_place,
+            read,
+            write,
+            cursors: vec![Cursor::default(); if need.writes { need.depth } else { 0 }],
             stamps,
             areas,
         })
@@ -129,10 +122,10 @@ impl Buffers {
     /// Where slot `slot` reads to.
     #[inline(always)]
     pub(crate) fn read_place(&self, slot: usize) -> Place {
-        let memory = &self.slots[slot];
+        let (offset, area) = self.read.at(slot);
         Place {
-            address: self.map.at(memory.read),
-            area: memory.read_area,
+            address: self.map.at(offset),
+            area,
         }
     }
 
@@ -140,24 +133,19 @@ impl Buffers {
     /// the same as last time (the rest of a short write).
     #[inline]
     pub(crate) fn write_place(&mut self, slot: usize, len: usize, fresh: bool) -> Place {
-        let memory = &mut self.slots[slot];
+        let (start, area) = self.write.at(slot);
+        let cursor = &mut self.cursors[slot];
         if fresh {
-            let step = len.next_multiple_of(UNIT);
-            let start = if memory.next + len > self.write_place {
-                0
-            } else {
-                memory.next
-            };
-            memory.cursor = start;
-            memory.next = start + step;
+            let fits = cursor.next + len <= self.write.place;
+            cursor.current = if fits { cursor.next } else { 0 };
+            cursor.next = cursor.current + len.next_multiple_of(UNIT);
             if let Some(stamps) = &mut self.stamps {
-                let first = memory.write + start;
-                self.map.stamp(first, len, stamps);
+                self.map.stamp(start + cursor.current, len, stamps);
             }
         }
         Place {
-            address: self.map.at(memory.write + memory.cursor),
-            area: memory.write_area,
+            address: self.map.at(start + cursor.current),
+            area,
         }
     }
 
@@ -171,27 +159,34 @@ impl Buffers {
     }
 }
 
-/// Lays `count` places of `size` bytes from `start` on, so that none crosses a registered buffer's end.
-fn lay(
-    areas: &mut Vec<(usize, usize)>,
-    start: usize,
-    size: usize,
-    count: usize,
-) -> Vec<(usize, u16)> {
-    if size == 0 {
-        return vec![(0, 0); count];
-    }
-    let per_area = (REGISTER_MAX / size).max(1);
-    let base = areas.len();
-    let mut places = Vec::with_capacity(count);
-    for index in 0..count {
-        let place = start + index * size;
-        if index % per_area == 0 {
-            areas.push((place, size * per_area.min(count - index)));
+impl Row {
+    /// Lays `count` places of `place` bytes from `start` on, so that none crosses a registered buffer's end.
+    fn lay(areas: &mut Vec<(usize, usize)>, start: usize, place: usize, count: usize) -> Row {
+        let area = areas.len() as u16;
+        let per_area = (REGISTER_MAX / place.max(1)).max(1);
+        if place > 0 {
+            for first in (0..count).step_by(per_area) {
+                let places = per_area.min(count - first);
+                areas.push((start + first * place, places * place));
+            }
         }
-        places.push((place, (base + index / per_area) as u16));
+        Row {
+            start,
+            place,
+            area,
+            per_area: (count > per_area).then_some(per_area),
+        }
     }
-    places
+
+    /// Offset and registered buffer of a slot's place.
+    #[inline(always)]
+    fn at(&self, slot: usize) -> (usize, u16) {
+        let area = match self.per_area {
+            None => self.area,
+            Some(per_area) => self.area + (slot / per_area) as u16,
+        };
+        (self.start + slot * self.place, area)
+    }
 }
 
 /// Random words, one for each 4 KiB written: splitmix64 over a counter, so none repeats within 2^64.

@@ -275,6 +275,7 @@ impl Load {
             (BackendKind::Blocking, Target::File(open)) => match self.buffers(index) {
                 Ok(buffers) => {
                     let backend = Blocking::new(open.file.fd, open.is_device, buffers);
+                    core.features = backend.features();
                     self.start(seat, core, backend, source, ready)
                 }
                 Err(error) => self.refuse(seat, "get memory", &error, ready),

@@ -15,6 +15,8 @@ pub(crate) struct Null {
     service_ns: u64,
     /// Slot and result of what is done at once.
     done: Vec<(u32, i32)>,
+    /// The same while it is given out.
+    reaped: Vec<(u32, i32)>,
     /// Slot, result and time of what is being served.
     served: VecDeque<(u32, i32, u64)>,
     free_at: u64,
@@ -26,8 +28,18 @@ impl Null {
             clock,
             service_ns,
             done: Vec::with_capacity(depth),
+            reaped: Vec::with_capacity(depth),
             served: VecDeque::with_capacity(depth),
             free_at: 0,
+        }
+    }
+
+    /// Moves what has been served.
+    fn serve(&mut self) {
+        let now = self.clock.now();
+        while let Some(&(slot, result, _)) = self.served.front().filter(|served| served.2 <= now) {
+            self.served.pop_front();
+            self.done.push((slot, result));
         }
     }
 }
@@ -67,20 +79,18 @@ impl Backend for Null {
     }
 
     #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        for (slot, result) in self.done.drain(..) {
-            each(slot, result);
+    fn reap(&mut self, mut each: impl FnMut(u32, i32) -> Option<Call>) {
+        if self.service_ns > 0 {
+            self.serve();
         }
-        if !self.served.is_empty() {
-            let now = self.clock.now();
-            while let Some(&(slot, result, done)) = self.served.front() {
-                if done > now {
-                    break;
-                }
-                self.served.pop_front();
-                each(slot, result);
+        std::mem::swap(&mut self.done, &mut self.reaped);
+        for index in 0..self.reaped.len() {
+            let (slot, result) = self.reaped[index];
+            if let Some(next) = each(slot, result) {
+                self.push(slot, &next);
             }
         }
+        self.reaped.clear();
     }
 
     fn abandon(self) {}

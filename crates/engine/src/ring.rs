@@ -49,15 +49,23 @@ pub(crate) struct Ring {
     handle: RawFd,
     handle_flag: u32,
     need: RingNeed,
-    buffers: Buffers,
-    /// Buffers are registered.
-    fixed_buffers: bool,
+    author: Author,
     clock: Clock,
     tick: Box<Timespec>,
     tick_armed: bool,
-    /// fsync is made by the worker itself, where the ring cannot (IOPOLL): slot and result.
-    synced: Option<(u32, i32)>,
+    /// fsyncs made by the worker itself, where the ring cannot (IOPOLL): slot and result.
+    synced: Vec<(u32, i32)>,
     features: Vec<String>,
+}
+
+/// Writes submissions.
+struct Author {
+    is_device: bool,
+    /// `ioprio` of each submission; 0: none.
+    priority: u16,
+    buffers: Buffers,
+    /// Buffers are registered.
+    fixed_buffers: bool,
 }
 
 /// One step down the stairs of set-up flags.
@@ -129,12 +137,16 @@ impl Ring {
             },
             ring,
             need,
-            buffers,
-            fixed_buffers,
+            author: Author {
+                is_device: need.is_device,
+                priority: need.priority,
+                buffers,
+                fixed_buffers,
+            },
             clock,
             tick: Box::new(Timespec::new().nsec(TICK_NS)),
             tick_armed: false,
-            synced: None,
+            synced: Vec::with_capacity(need.depth as usize),
             features,
         })
     }
@@ -144,68 +156,29 @@ impl Ring {
         &self.features
     }
 
-    #[inline(always)]
-    fn entry(&mut self, slot: u32, call: &Call) -> squeue::Entry {
-        let offset = call.offset + u64::from(call.done);
-        let rest = call.len - call.done;
-        let file = Fixed(0);
-        match call.kind {
-            OpKind::Read => {
-                let place = self.buffers.read_place(slot as usize);
-                let (address, area) = skip(place, call.done);
-                if self.fixed_buffers {
-                    opcode::ReadFixed::new(file, address, rest, area)
-                        .offset(offset)
-                        .ioprio(self.need.priority)
-                        .build()
-                } else {
-                    opcode::Read::new(file, address, rest)
-                        .offset(offset)
-                        .ioprio(self.need.priority)
-                        .build()
-                }
-            }
-            OpKind::Write => {
-                let place =
-                    self.buffers
-                        .write_place(slot as usize, call.len as usize, call.done == 0);
-                let (address, area) = skip(place, call.done);
-                if self.fixed_buffers {
-                    opcode::WriteFixed::new(file, address, rest, area)
-                        .offset(offset)
-                        .ioprio(self.need.priority)
-                        .build()
-                } else {
-                    opcode::Write::new(file, address, rest)
-                        .offset(offset)
-                        .ioprio(self.need.priority)
-                        .build()
-                }
-            }
-            OpKind::Trim if self.need.is_device => discard(offset, u64::from(rest)),
-            OpKind::Trim => opcode::Fallocate::new(file, u64::from(rest))
-                .offset(offset)
-                .mode(PUNCH)
-                .build(),
-            // On a device the kernel takes the same way as BLKZEROOUT (block/fops.c, blkdev_fallocate).
-            OpKind::Zero => opcode::Fallocate::new(file, u64::from(rest))
-                .offset(offset)
-                .mode(ZERO)
-                .build(),
-            OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
-        }
-    }
-
     /// Lets a timer end the next wait without a completion, which costs nothing a request.
     #[inline(always)]
     fn arm_tick(&mut self) {
-        if !self.tick_armed && !self.need.iopoll {
+        if !self.tick_armed {
+            self.arm_tick_now();
+        }
+    }
+
+    #[cold]
+    fn arm_tick_now(&mut self) {
+        if !self.need.iopoll {
             let timer = opcode::Timeout::new(&raw const *self.tick)
                 .build()
                 .user_data(TICK);
-            // SAFETY: the time lives in a box that belongs to the ring; the queue has two entries more than
-            // slots.
-            self.tick_armed = unsafe { self.ring.submission().push(&timer) }.is_ok();
+            // SAFETY: the time lives in a box that belongs to the ring.
+            let mut armed = unsafe { self.ring.submission().push(&timer) };
+            if armed.is_err() {
+                // Every entry is taken by a slot: they go first. Only after a tick, so every 20 ms at most.
+                let _ = self.submit(0, None);
+                // SAFETY: as above.
+                armed = unsafe { self.ring.submission().push(&timer) };
+            }
+            self.tick_armed = armed.is_ok();
         }
     }
 
@@ -274,14 +247,73 @@ impl Ring {
     }
 }
 
+impl Author {
+    #[inline(always)]
+    fn entry(&mut self, slot: u32, call: &Call) -> squeue::Entry {
+        self.request(slot, call).user_data(u64::from(slot))
+    }
+
+    #[inline(always)]
+    fn request(&mut self, slot: u32, call: &Call) -> squeue::Entry {
+        let offset = call.offset + u64::from(call.done);
+        let rest = call.len - call.done;
+        let file = Fixed(0);
+        match call.kind {
+            OpKind::Read => {
+                let place = self.buffers.read_place(slot as usize);
+                let (address, area) = skip(place, call.done);
+                if self.fixed_buffers {
+                    opcode::ReadFixed::new(file, address, rest, area)
+                        .offset(offset)
+                        .ioprio(self.priority)
+                        .build()
+                } else {
+                    opcode::Read::new(file, address, rest)
+                        .offset(offset)
+                        .ioprio(self.priority)
+                        .build()
+                }
+            }
+            OpKind::Write => {
+                let place =
+                    self.buffers
+                        .write_place(slot as usize, call.len as usize, call.done == 0);
+                let (address, area) = skip(place, call.done);
+                if self.fixed_buffers {
+                    opcode::WriteFixed::new(file, address, rest, area)
+                        .offset(offset)
+                        .ioprio(self.priority)
+                        .build()
+                } else {
+                    opcode::Write::new(file, address, rest)
+                        .offset(offset)
+                        .ioprio(self.priority)
+                        .build()
+                }
+            }
+            OpKind::Trim if self.is_device => discard(offset, u64::from(rest)),
+            OpKind::Trim => opcode::Fallocate::new(file, u64::from(rest))
+                .offset(offset)
+                .mode(PUNCH)
+                .build(),
+            // On a device the kernel takes the same way as BLKZEROOUT (block/fops.c, blkdev_fallocate).
+            OpKind::Zero => opcode::Fallocate::new(file, u64::from(rest))
+                .offset(offset)
+                .mode(ZERO)
+                .build(),
+            OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
+        }
+    }
+}
+
 impl Backend for Ring {
     #[inline(always)]
     fn push(&mut self, slot: u32, call: &Call) {
         if call.kind == OpKind::Fsync && self.need.iopoll {
-            self.synced = Some((slot, fsync(self.need.fd)));
+            self.synced.push((slot, fsync(self.need.fd)));
             return;
         }
-        let entry = self.entry(slot, call).user_data(u64::from(slot));
+        let entry = self.author.entry(slot, call);
         // SAFETY: the memory belongs to the slot, which has no other request outstanding, and lives as long
         // as the ring. The queue has room for every slot, so it is never full.
         let pushed = unsafe { self.ring.submission().push(&entry) };
@@ -290,7 +322,7 @@ impl Backend for Ring {
 
     #[inline(always)]
     fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
-        if self.synced.is_some() {
+        if !self.synced.is_empty() {
             return Ok(());
         }
         let answer = match wait {
@@ -315,15 +347,24 @@ impl Backend for Ring {
     }
 
     #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        if let Some((slot, result)) = self.synced.take() {
-            each(slot, result);
-        }
-        for completion in self.ring.completion() {
+    fn reap(&mut self, mut each: impl FnMut(u32, i32) -> Option<Call>) {
+        let (_, mut submissions, completions) = self.ring.split();
+        let tick_armed = &mut self.tick_armed;
+        let synced = self.synced.drain(..);
+        let completed = completions.filter_map(|completion| {
             if completion.user_data() == TICK {
-                self.tick_armed = false;
-            } else {
-                each(completion.user_data() as u32, completion.result());
+                *tick_armed = false;
+                return None;
+            }
+            Some((completion.user_data() as u32, completion.result()))
+        });
+        // One place that calls `each`, so that it is compiled into the loop.
+        for (slot, result) in synced.chain(completed) {
+            if let Some(next) = each(slot, result) {
+                let entry = self.author.entry(slot, &next);
+                // SAFETY: as in `push`. A next call is never an fsync.
+                let pushed = unsafe { submissions.push(&entry) };
+                debug_assert!(pushed.is_ok());
             }
         }
     }
@@ -365,8 +406,8 @@ fn fsync(fd: RawFd) -> i32 {
 
 /// Builds with the newest flags that the kernel takes.
 fn build(need: &RingNeed) -> io::Result<(IoUring, Vec<String>)> {
-    // Two more than slots: the timer, and one to spare.
-    let entries = (need.depth + 2).next_power_of_two();
+    // As small as can be: the entries take turns, and all of them pass through the cache.
+    let entries = need.depth.next_power_of_two().max(2);
     let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
     for setup in &SETUPS {
         let mut builder = IoUring::builder();

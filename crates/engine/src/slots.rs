@@ -12,20 +12,47 @@ use crate::thread::Usage;
 /// Result that no call gives: the completion of an fsync is not that of a request.
 const NEVER: i32 = i32::MIN;
 
-/// One outstanding request, or room for one.
+/// One outstanding request, or room for one: half a cache line, as there may be thousands.
 #[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(crate) struct Slot {
-    pub(crate) call: Call,
-    /// Result of a call that moved everything.
+    issued: u64,
+    offset: u64,
+    len: u32,
+    /// Result of a call that moves all the rest.
     expect: i32,
+    kind: OpKind,
     fsync_after: bool,
-    pub(crate) outstanding: bool,
+    outstanding: bool,
     /// Issued before counting began, so not yet paid for from the run's budget.
     unpaid: bool,
-    pub(crate) issued: u64,
-    /// Open loop: intended start, ns.
-    intended: u64,
+}
+
+impl Slot {
+    const IDLE: Slot = Slot {
+        issued: 0,
+        offset: 0,
+        len: 0,
+        expect: 0,
+        kind: OpKind::Read,
+        fsync_after: false,
+        outstanding: false,
+        unpaid: false,
+    };
+
+    /// The call that the slot needs next.
+    pub(crate) fn call(&self) -> Call {
+        let done = match self.kind {
+            OpKind::Read | OpKind::Write => self.len - self.expect as u32,
+            OpKind::Trim | OpKind::Zero | OpKind::Fsync => 0,
+        };
+        Call {
+            kind: self.kind,
+            offset: self.offset,
+            len: self.len,
+            done,
+        }
+    }
 }
 
 /// A call that failed.
@@ -41,6 +68,8 @@ pub(crate) struct Failure {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(crate) slots: Vec<Slot>,
+    /// Open loop: intended start of each slot's request, ns.
+    intended: Vec<u64>,
     pub(crate) recorder: StreamRecorder,
     /// End of the ramp, ns.
     ramp_ns: u64,
@@ -79,22 +108,9 @@ impl Core {
         open: bool,
         thinker: Option<Thinker>,
     ) -> Core {
-        let idle = Slot {
-            call: Call {
-                kind: OpKind::Read,
-                offset: 0,
-                len: 0,
-                done: 0,
-            },
-            expect: 0,
-            fsync_after: false,
-            outstanding: false,
-            unpaid: false,
-            issued: 0,
-            intended: 0,
-        };
         Core {
-            slots: vec![idle; depth],
+            slots: vec![Slot::IDLE; depth],
+            intended: vec![0; if open { depth } else { 0 }],
             recorder,
             ramp_ns,
             open,
@@ -118,36 +134,44 @@ impl Core {
         self.thinker.is_some()
     }
 
-    /// Puts a request into a slot; `intended` is 0 in a closed loop.
+    /// Puts a request into a slot.
     #[inline(always)]
-    pub(crate) fn place(
-        &mut self,
-        index: u32,
-        request: Request,
-        intended: u64,
-        unpaid: bool,
-    ) -> Call {
+    pub(crate) fn place(&mut self, index: u32, request: Request, unpaid: bool) -> Call {
         let (kind, expect) = match request.op {
             Op::Read => (OpKind::Read, request.len as i32),
             Op::Write => (OpKind::Write, request.len as i32),
             Op::Trim => (OpKind::Trim, 0),
             Op::Zero => (OpKind::Zero, 0),
         };
-        let call = Call {
+        self.slots[index as usize] = Slot {
+            issued: 0,
+            offset: request.offset,
+            len: request.len,
+            expect,
+            kind,
+            fsync_after: request.fsync_after,
+            outstanding: true,
+            unpaid,
+        };
+        self.pushed.push(index);
+        Call {
             kind,
             offset: request.offset,
             len: request.len,
             done: 0,
-        };
-        let slot = &mut self.slots[index as usize];
-        slot.call = call;
-        slot.expect = expect;
-        slot.fsync_after = request.fsync_after;
-        slot.outstanding = true;
-        slot.unpaid = unpaid;
-        slot.intended = intended;
-        self.pushed.push(index);
-        call
+        }
+    }
+
+    /// The same in an open loop, with the intended start.
+    pub(crate) fn place_due(
+        &mut self,
+        index: u32,
+        request: Request,
+        unpaid: bool,
+        due: u64,
+    ) -> Call {
+        self.intended[index as usize] = due;
+        self.place(index, request, unpaid)
     }
 
     /// Stamps everything that is handed over now.
@@ -159,17 +183,19 @@ impl Core {
         self.pushed.clear();
     }
 
-    /// Takes a completion.
+    /// Takes a completion; true: the slot's request is over, and it is for the caller to fill or `release` the slot.
     #[inline(always)]
-    pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) {
+    #[must_use]
+    pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) -> bool {
         let slot = &mut self.slots[index as usize];
         if result != slot.expect {
-            return self.unusual(index, result, now);
+            self.unusual(index, result, now);
+            return false;
         }
         let service = now.saturating_sub(slot.issued);
-        let (kind, len) = (slot.call.kind, u64::from(slot.call.len));
+        let (kind, len) = (slot.kind, u64::from(slot.len));
         if self.open {
-            let latency = now.saturating_sub(slot.intended);
+            let latency = now.saturating_sub(self.intended[index as usize]);
             self.recorder.record_open(kind, now, latency, service, len);
         } else {
             self.recorder.record(kind, now, service, len);
@@ -178,22 +204,22 @@ impl Core {
             slot.unpaid = false;
             if now >= self.ramp_ns {
                 self.owed.0 += 1;
-                self.owed.1 += i64::from(slot.call.len);
+                self.owed.1 += i64::from(slot.len);
             }
         }
         if slot.fsync_after {
             slot.fsync_after = false;
-            slot.call.kind = OpKind::Fsync;
+            slot.kind = OpKind::Fsync;
             slot.expect = NEVER;
             self.sync.push(index);
-            return;
+            return false;
         }
-        self.release(index, now);
+        true
     }
 
-    /// The slot's request is over.
+    /// Leaves the slot without a request.
     #[inline(always)]
-    fn release(&mut self, index: u32, now: u64) {
+    pub(crate) fn release(&mut self, index: u32, now: u64) {
         self.slots[index as usize].outstanding = false;
         match &mut self.thinker {
             None => self.free.push(index),
@@ -207,8 +233,7 @@ impl Core {
     #[cold]
     fn unusual(&mut self, index: u32, result: i32, now: u64) {
         let slot = &mut self.slots[index as usize];
-        let call = slot.call;
-        match (call.kind, result) {
+        match (slot.kind, result) {
             (_, result) if result == -libc::EINTR || result == -libc::EAGAIN => {
                 self.again.push(index)
             }
@@ -222,7 +247,6 @@ impl Core {
             (OpKind::Read, 0) => self.fail(index, libc::ENODATA, now),
             (_, 0) => self.fail(index, libc::EIO, now),
             (_, moved) => {
-                slot.call.done += moved as u32;
                 slot.expect -= moved;
                 self.again.push(index);
             }
@@ -233,7 +257,7 @@ impl Core {
     fn fail(&mut self, index: u32, errno: Errno, now: u64) {
         let Call {
             kind, offset, len, ..
-        } = self.slots[index as usize].call;
+        } = self.slots[index as usize].call();
         self.recorder.error(kind, errno, offset);
         self.failure.get_or_insert(Failure {
             errno,
@@ -251,7 +275,7 @@ impl Core {
             if self.slots[index].outstanding {
                 let Call {
                     kind, offset, len, ..
-                } = self.slots[index].call;
+                } = self.slots[index].call();
                 self.recorder.error(kind, libc::ETIMEDOUT, offset);
                 self.failure.get_or_insert(Failure {
                     errno: libc::ETIMEDOUT,

@@ -197,7 +197,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.simple {
             while let Some(index) = self.core.free.pop() {
                 let (_, request) = self.source.next();
-                let call = self.core.place(index, request, 0, false);
+                let call = self.core.place(index, request, false);
                 self.backend.push(index, &call);
             }
         } else {
@@ -231,8 +231,11 @@ impl<'a, B: Backend> Worker<'a, B> {
                 break;
             }
             self.core.free.pop();
-            let intended = if self.orders.open { due } else { 0 };
-            let call = self.core.place(index, request, intended, unpaid);
+            let call = if self.orders.open {
+                self.core.place_due(index, request, unpaid, due)
+            } else {
+                self.core.place(index, request, unpaid)
+            };
             self.backend.push(index, &call);
         }
     }
@@ -269,7 +272,8 @@ impl<'a, B: Backend> Worker<'a, B> {
         let (exact, clock) = (self.orders.exact, self.clock);
         let batch = if exact { 0 } else { clock.now() };
         let (mut first, mut last, mut count) = (0, 0, 0);
-        let core = &mut *self.core;
+        let refill = self.simple && self.issuing;
+        let (core, source) = (&mut *self.core, &mut self.source);
         self.backend.reap(|index, result| {
             let now = if exact { clock.now() } else { batch };
             if count == 0 {
@@ -277,7 +281,15 @@ impl<'a, B: Backend> Worker<'a, B> {
             }
             last = now;
             count += 1;
-            core.complete(index, result, now);
+            if !core.complete(index, result, now) {
+                return None;
+            }
+            if refill {
+                let (_, request) = source.next();
+                return Some(core.place(index, request, false));
+            }
+            core.release(index, now);
+            None
         });
         if count == 0 {
             first = clock.now();
@@ -303,12 +315,12 @@ impl<'a, B: Backend> Worker<'a, B> {
     /// Calls that belong to requests under way.
     fn follow_up(&mut self) {
         while let Some(index) = self.core.again.pop() {
-            let call = self.core.slots[index as usize].call;
+            let call = self.core.slots[index as usize].call();
             self.backend.push(index, &call);
             self.inflight += 1;
         }
         while let Some(index) = self.core.sync.pop() {
-            let call = self.core.slots[index as usize].call;
+            let call = self.core.slots[index as usize].call();
             self.backend.push(index, &call);
             self.core.pushed.push(index);
         }
