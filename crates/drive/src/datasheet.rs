@@ -170,6 +170,15 @@ impl DataSheet {
         read_sheet(table)
     }
 
+    /// Cache that can hide the medium, bytes; 0 for flash, whose cache is part of the medium's work.
+    #[must_use]
+    pub fn cache_bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Disk(sheet) => sheet.cache,
+            Kind::Flash(_) => 0,
+        }
+    }
+
     /// Whether the drive has no moving head.
     #[must_use]
     pub fn is_flash(&self) -> bool {
@@ -511,6 +520,8 @@ impl DiskSheet {
                 keep_requested: true,
                 read_ahead_on_hit: true,
                 keep_passing: true,
+                read_on_arrival: true,
+                write_on_arrival: true,
                 write_back,
                 combine_writes: true,
                 hits_on_written: true,

@@ -21,6 +21,8 @@ use crate::transfer::Sending;
 struct Waiting {
     command: Command,
     submit_ns: u64,
+    /// Place in the order of arrival.
+    arrival: u64,
     /// When the electronics have dealt with the command and the arm may leave.
     ready_ns: u64,
     /// When the command has left the bus.
@@ -74,6 +76,7 @@ pub struct Mechanical {
     bus_free_ns: u64,
     last_was_read: bool,
     outstanding: u32,
+    arrivals: u64,
     segments: Segments,
     stream: Option<Stream>,
     destage: Option<Destage>,
@@ -113,6 +116,7 @@ impl Mechanical {
             bus_free_ns: 0,
             last_was_read: true,
             outstanding: 0,
+            arrivals: 0,
             segments: Segments::new(&params.buffer),
             stream: None,
             destage: None,
@@ -338,7 +342,7 @@ impl Mechanical {
             waiting
                 .iter()
                 .enumerate()
-                .min_by_key(|(_, wait)| (wait.submit_ns, wait.command.id))
+                .min_by_key(|(_, wait)| wait.arrival)
                 .map(|(index, _)| index)
         };
         if self.queue.scheduling == Scheduling::Fifo {
@@ -346,8 +350,17 @@ impl Mechanical {
         }
         let mut best = (0, u64::MAX);
         let mut first = u64::MAX;
+        let mut found = None;
+        let reading = self.reading(now_ns);
         for (index, wait) in self.waiting.iter().enumerate() {
             first = first.min(wait.submit_ns);
+            let Command { lbn, op, .. } = wait.command;
+            if reading.contains(&lbn)
+                && op == Op::Read
+                && found.is_none_or(|(_, least)| lbn < least)
+            {
+                found = Some((index, lbn));
+            }
             if let Some(cost) = self.cost(arm, now_ns, wait, best.1) {
                 best = (index, cost);
             }
@@ -355,7 +368,21 @@ impl Mechanical {
         if self.queue.age_bound_ns > 0 && first.saturating_add(self.queue.age_bound_ns) <= now_ns {
             return oldest(&self.waiting).map(|index| (index, 0));
         }
-        Some(best)
+        Some(found.map_or(best, |(index, _)| (index, 0)))
+    }
+
+    /// Where a read may begin that read-ahead has come to, or is about to: it costs the arm nothing.
+    fn reading(&self, now_ns: u64) -> std::ops::Range<u64> {
+        let Some(mut stream) = self.stream else {
+            return 0..0;
+        };
+        let end = stream.progress(&self.mechanics, now_ns);
+        let gap = if self.buffer.almost_hits {
+            u64::from(self.buffer.forward_gap) + 1
+        } else {
+            0
+        };
+        self.segments.start(stream.segment)..(end + gap).min(stream.limit)
     }
 
     /// What the scheduler takes a command to cost; `None` if not less than `best`.
@@ -530,7 +557,7 @@ impl Mechanical {
         if follows {
             let mechanics = Arc::clone(&self.mechanics);
             if let Some(stream) = &mut self.stream {
-                stream.extend(&mechanics, end, limit);
+                stream.extend(end, limit);
                 if from < end {
                     collect(stream, &mechanics, lbn.max(from), end, &mut self.runs);
                 }
@@ -541,25 +568,26 @@ impl Mechanical {
             } else {
                 self.mechanics.geometry.locate(from)
             };
-            let approach = self
+            let mut approach = self
                 .mechanics
                 .approach(self.arm, leave_ns, &place, false, 0);
+            let turned_ns = approach.wait_ns;
             let mut stream = Stream::begin(
                 &self.mechanics,
                 segment,
                 from,
                 end,
                 limit.max(end),
-                self.buffer.read_ahead,
+                &self.buffer,
                 &place,
                 leave_ns,
-                approach,
+                &mut approach,
             );
             if from < end {
                 seek_ns = approach.seek_ns;
                 wait_ns = approach.wait_ns;
                 if self.buffer.keep_passing && hit == Hit::None {
-                    self.keep_passing(segment, lbn, &place, wait_ns);
+                    self.keep_passing(segment, lbn, &place, turned_ns);
                 }
                 let mechanics = Arc::clone(&self.mechanics);
                 collect(&mut stream, &mechanics, from, end, &mut self.runs);
@@ -842,10 +870,24 @@ impl Mechanical {
             let mut run = self.mechanics.run(at, end, &place, now_ns, approach);
             self.arm = run.arm;
             first.get_or_insert((approach.seek_ns, approach.wait_ns));
-            if let Some(supply) = supply {
-                supply.delay(&mut run, turn_ns);
+            let middle = if self.buffer.write_on_arrival {
+                self.mechanics.on_arrival(&run, approach.wait_ns)
+            } else {
+                None
+            };
+            match (middle, supply) {
+                // In the middle only with all of its data there; the rest is written when the front is.
+                (Some((front, rest, begun_ns)), supply)
+                    if supply.is_none_or(|supply| supply.there_ns(rest.end() - 1) <= begun_ns) =>
+                {
+                    now_ns = front.end_ns();
+                }
+                (_, Some(supply)) => {
+                    supply.delay(&mut run, turn_ns);
+                    now_ns = run.end_ns();
+                }
+                _ => now_ns = run.end_ns(),
             }
-            now_ns = run.end_ns();
             at = run.end();
             if at >= end {
                 let (seek_ns, wait_ns) = first.unwrap_or_default();
@@ -1082,6 +1124,7 @@ impl Device for Mechanical {
     fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
         check(self, &command)?;
         self.outstanding += 1;
+        self.arrivals += 1;
         let at_ns = now_ns + self.overheads.command_ns;
         self.settle(at_ns);
         let after = self.last_was_read;
@@ -1110,6 +1153,7 @@ impl Device for Mechanical {
         let wait = Waiting {
             command,
             submit_ns: now_ns,
+            arrival: self.arrivals,
             ready_ns: at_ns + ready,
             off_bus_ns: at_ns + ready + off_bus,
             place: self.mechanics.geometry.locate(lbn),

@@ -185,4 +185,36 @@ impl Mechanics {
             on_track_ns,
         }
     }
+
+    /// Reading or writing on arrival: where the heads land in the middle of `run`, what is behind them goes first and what
+    /// is before them when it comes round. The two parts, the second done as soon as the first is, and when the heads
+    /// began; `None` if they land outside.
+    ///
+    /// `wait_ns` is what waiting for the first block would take.
+    pub(crate) fn on_arrival(&self, run: &Run, wait_ns: u64) -> Option<(Run, Run, u64)> {
+        let turn_ns = self.rotation.turn_ns();
+        let passed_ns = turn_ns.saturating_sub(wait_ns);
+        let missed = ((passed_ns << 16).div_ceil(run.block_q16.max(1))) as u32;
+        if wait_ns == 0 || missed == 0 || missed >= run.blocks {
+            return None;
+        }
+        let front = Run {
+            blocks: missed,
+            ..*run
+        };
+        let end_ns = front.end_ns();
+        let rest = Run {
+            first: run.first + u64::from(missed),
+            blocks: run.blocks - missed,
+            start_ns: end_ns,
+            block_q16: 0,
+            on_track_ns: end_ns,
+            ..*run
+        };
+        Some((
+            front,
+            rest,
+            run.passed_ns(u64::from(missed)).saturating_sub(turn_ns),
+        ))
+    }
 }

@@ -161,7 +161,8 @@ pub struct Buffer {
     pub hits_on_written: bool,
     /// A read that begins with the very block being read ahead counts as found.
     pub almost_hits: bool,
-    /// A read that begins at most this many blocks ahead of what is being read ahead waits for it.
+    /// With [`Buffer::almost_hits`], a read that begins at most this many blocks behind that block waits for read-ahead to
+    /// come to it.
     pub forward_gap: u32,
     /// Reads found wholly in the buffer are served while another command uses the medium.
     pub hits_beside: bool,

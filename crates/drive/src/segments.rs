@@ -61,8 +61,7 @@ impl Segments {
             stamp: 0,
         };
         let count = buffer.segments.max(1);
-        let ahead =
-            (buffer.almost_hits || buffer.forward_gap > 0).then_some(u64::from(buffer.forward_gap));
+        let ahead = buffer.almost_hits.then_some(u64::from(buffer.forward_gap));
         Self {
             segments: (0..count)
                 .map(|index| Segment {
@@ -80,6 +79,11 @@ impl Segments {
 
     pub(crate) fn get(&mut self, index: usize) -> &mut Segment {
         &mut self.segments[index]
+    }
+
+    /// First block of a segment.
+    pub(crate) fn start(&self, index: usize) -> u64 {
+        self.segments[index].start
     }
 
     /// Brings the segment's end to `end` and lets the oldest blocks go if it overflows.

@@ -6,7 +6,7 @@
 
 use crate::geometry::Place;
 use crate::mechanics::{Approach, Arm, Mechanics, Run};
-use crate::params::ReadAhead;
+use crate::params::{Buffer, ReadAhead};
 
 /// A stream of blocks into a segment.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,9 @@ pub(crate) struct Stream {
     /// Where reading for a command ends and reading ahead begins.
     pub(crate) asked_end: u64,
     policy: ReadAhead,
+    /// Reading on arrival: the part of the run that was read before it.
+    rest: Option<Run>,
+    on_arrival: bool,
 }
 
 /// How a stream was cut off.
@@ -42,19 +45,37 @@ impl Stream {
         lbn: u64,
         asked_end: u64,
         limit: u64,
-        policy: ReadAhead,
+        buffer: &Buffer,
         place: &Place,
         now_ns: u64,
-        approach: Approach,
+        approach: &mut Approach,
     ) -> Self {
-        let run = mechanics.run(lbn, limit.max(lbn + 1), place, now_ns, approach);
-        Self {
+        let run = mechanics.run(lbn, limit.max(lbn + 1), place, now_ns, *approach);
+        let mut stream = Self {
             segment,
             run,
             limit,
             least: lbn,
             asked_end,
-            policy,
+            policy: buffer.read_ahead,
+            rest: None,
+            on_arrival: buffer.read_on_arrival,
+        };
+        stream.arrive(mechanics, approach);
+        stream
+    }
+
+    /// The heads are on the track of the present run; reading on arrival may begin in its middle.
+    fn arrive(&mut self, mechanics: &Mechanics, approach: &mut Approach) {
+        if !self.on_arrival || self.run.first >= self.asked_end {
+            return;
+        }
+        let mut asked = self.run;
+        asked.blocks = u64::from(asked.blocks).min(self.asked_end - asked.first) as u32;
+        if let Some((front, rest, begun_ns)) = mechanics.on_arrival(&asked, approach.wait_ns) {
+            approach.wait_ns = begun_ns.saturating_sub(asked.on_track_ns);
+            self.run = front;
+            self.rest = Some(rest);
         }
     }
 
@@ -62,19 +83,19 @@ impl Stream {
         &self.run
     }
 
-    /// Reads on up to `limit` if that is farther than before.
-    pub(crate) fn extend(&mut self, mechanics: &Mechanics, asked_end: u64, limit: u64) {
+    /// Reads on up to `limit` if that is farther than before; `asked_end` is the end of what a command asks for.
+    pub(crate) fn extend(&mut self, asked_end: u64, limit: u64) {
         self.asked_end = self.asked_end.max(asked_end);
-        if limit > self.limit {
-            self.limit = limit;
-            let place = mechanics.geometry.locate(self.run.first);
-            self.run.blocks = u64::from(place.run).min(limit - self.run.first) as u32;
-        }
+        self.limit = self.limit.max(limit);
     }
 
     /// Goes on to the next run; `false` if the stream ends with this one.
     #[inline]
     pub(crate) fn step(&mut self, mechanics: &Mechanics) -> bool {
+        if let Some(rest) = self.rest.take() {
+            self.run = rest;
+            return true;
+        }
         let next = self.run.end();
         if next >= self.limit {
             return false;
@@ -94,8 +115,9 @@ impl Stream {
             }
         }
         let now_ns = self.run.end_ns();
-        let approach = mechanics.approach(arm, now_ns, &place, false, 0);
+        let mut approach = mechanics.approach(arm, now_ns, &place, false, 0);
         self.run = mechanics.run(next, self.limit, &place, now_ns, approach);
+        self.arrive(mechanics, &mut approach);
         true
     }
 
@@ -112,7 +134,7 @@ impl Stream {
 
     /// Whether all has been read at `now_ns`, to which the stream has come.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
-        self.run.end() >= self.limit && now_ns >= self.run.end_ns()
+        self.rest.is_none() && self.run.end() >= self.limit && now_ns >= self.run.end_ns()
     }
 
     /// When the block before `lbn` has been read. `lbn` must not lie behind the present run.

@@ -1,0 +1,399 @@
+//! What a disk does, held against closed forms, against itself, and against measurements of real drives.
+
+use spindle_drive::closed_loop::{Load, run};
+use spindle_drive::datasheet::Kind;
+use spindle_drive::{
+    Command, Completion, Device, DriveParams, Mechanical, Op, Scheduling, ServedFrom, Settings,
+    WriteBack, drive, sheet,
+};
+
+const NAME: &str = "HDS725050KLA360";
+
+fn params(name: &str, settings: Settings) -> DriveParams {
+    let sheet = sheet(name).unwrap();
+    let Kind::Disk(disk) = &sheet.kind else {
+        panic!("{name} is not a disk")
+    };
+    disk.params(name, settings)
+}
+
+fn build(change: impl FnOnce(&mut DriveParams)) -> Mechanical {
+    let mut params = params(NAME, Settings::default());
+    change(&mut params);
+    Mechanical::new(&params).unwrap()
+}
+
+/// A small generator, so that the tests draw the same everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 20
+    }
+}
+
+/// Runs `count` commands with `depth` outstanding; every completion, in order.
+fn drive_all(
+    drive: &mut Mechanical,
+    depth: u32,
+    count: u64,
+    mut next: impl FnMut(u64) -> Command,
+) -> Vec<Completion> {
+    let mut all = Vec::new();
+    let mut submitted = 0;
+    let mut now_ns = 0;
+    while (all.len() as u64) < count {
+        while submitted < count && drive.outstanding() < depth {
+            drive.submit(now_ns, next(submitted)).unwrap();
+            submitted += 1;
+        }
+        now_ns = drive.next_event_ns().expect("commands are outstanding");
+        drive.advance(now_ns, &mut |completion| all.push(completion));
+    }
+    all
+}
+
+fn load(depth: u32) -> Load {
+    Load {
+        depth,
+        blocks: 8,
+        span_blocks: u64::MAX,
+        writes: 0.0,
+        requests: 40_000,
+        seed: 3,
+    }
+}
+
+#[test]
+fn random_reads_one_at_a_time_take_overhead_seek_half_a_turn_and_transfer() {
+    let mut disk = build(|_| {});
+    let geometry = disk.geometry().clone();
+    let mut draw = Draw(1);
+    let mut random = || geometry.locate(draw.next() % (geometry.blocks() / 8) * 8);
+    let pairs = 200_000;
+    let (mut seek_ns, mut block_ns) = (0.0, 0.0);
+    let mut from = random();
+    for _ in 0..pairs {
+        let to = random();
+        let mut ns = disk.seek_ns(from.cylinder.abs_diff(to.cylinder));
+        if from.surface != to.surface {
+            ns = ns.max(1_500_000);
+        }
+        seek_ns += ns as f64 / f64::from(pairs);
+        block_ns += disk.turn_ns() as f64
+            / f64::from(geometry.blocks_per_track(to.zone))
+            / f64::from(pairs);
+        from = to;
+    }
+    let overhead_ns = 880_000.0;
+    let bus_block_ns = 512e9 / 300e6;
+    let expected_ns =
+        overhead_ns + seek_ns + disk.turn_ns() as f64 / 2.0 + 8.0 * block_ns + bus_block_ns;
+    let outcome = run(&mut disk, &load(1));
+    let off = outcome.mean_ms * 1e6 / expected_ns - 1.0;
+    assert!(
+        off.abs() < 0.01,
+        "{} ms instead of {} ms",
+        outcome.mean_ms,
+        expected_ns / 1e6
+    );
+}
+
+#[test]
+fn the_published_drive_does_what_was_measured_on_it() {
+    // Kernel list, June 2006: 4 KiB O_DIRECT random reads in the first 32 GiB.
+    for (depth, measured, within) in [(1, 122.0, 0.05), (32, 235.0, 0.10)] {
+        let mut disk = drive(NAME, Settings::default()).unwrap();
+        let iops = run(
+            &mut disk,
+            &Load {
+                span_blocks: 32 << 21,
+                ..load(depth)
+            },
+        )
+        .iops;
+        assert!(
+            (iops / measured - 1.0).abs() < within,
+            "{iops} IOPS at depth {depth} instead of {measured}"
+        );
+    }
+}
+
+#[test]
+fn a_drive_of_today_does_what_its_data_sheet_says() {
+    // Seagate Exos X18 data sheet: 170 random 4 KiB reads/s at depth 16.
+    let mut disk = drive("ST18000NM000J", Settings::default()).unwrap();
+    let iops = run(&mut disk, &load(16)).iops;
+    assert!((iops / 170.0 - 1.0).abs() < 0.10, "{iops} IOPS");
+}
+
+#[test]
+fn the_better_the_scheduling_the_more_gets_done() {
+    let iops = |scheduling| {
+        run(
+            &mut build(|params| params.queue.scheduling = scheduling),
+            &load(16),
+        )
+        .iops
+    };
+    let fifo = iops(Scheduling::Fifo);
+    let seek = iops(Scheduling::ShortestSeek);
+    let positioning = iops(Scheduling::ShortestPositioning);
+    assert!(
+        seek > 1.15 * fifo && positioning > 1.1 * seek,
+        "{fifo} {seek} {positioning}"
+    );
+    let one = run(&mut build(|_| {}), &load(1)).iops;
+    assert!(
+        (fifo / one - 1.0).abs() < 0.03,
+        "a queue served in order gains nothing: {fifo} against {one}"
+    );
+}
+
+#[test]
+fn no_command_waits_much_longer_than_the_age_bound() {
+    let bound_ns = 300_000_000;
+    let mut disk = build(|params| params.queue.age_bound_ns = bound_ns);
+    let longest = run(&mut disk, &load(16)).max_ms;
+    // When it comes due, at most the others that came before it are ahead.
+    let limit = bound_ns as f64 / 1e6 + 16.0 * 28.0;
+    assert!(longest < limit, "{longest} ms, limit {limit} ms");
+    let unbound = run(
+        &mut build(|params| params.queue.age_bound_ns = 0),
+        &load(16),
+    )
+    .max_ms;
+    assert!(
+        unbound > longest,
+        "the bound has no effect: {unbound} against {longest}"
+    );
+}
+
+#[test]
+fn every_command_completes_once_and_its_phases_add_up() {
+    let mut draw = Draw(9);
+    let mut disk = build(|params| {
+        params.buffer.write_back = WriteBack::Cache {
+            commands: 8,
+            blocks: 512,
+        }
+    });
+    let capacity = disk.capacity_blocks();
+    let mut busy_until = 0;
+    let all = drive_all(&mut disk, 32, 20_000, |id| {
+        let lbn = if draw.next().is_multiple_of(3) {
+            draw.next() % 4096
+        } else {
+            draw.next() % (capacity - 2048)
+        };
+        let blocks = 1 + (draw.next() % 700) as u32;
+        match draw.next() % 10 {
+            0 => Command::flush(id),
+            1 => Command {
+                force_unit_access: true,
+                ..Command::write(id, lbn, blocks)
+            },
+            2..=4 => Command::write(id, lbn, blocks),
+            _ => Command::read(id, lbn, blocks),
+        }
+    });
+    let mut seen = vec![false; 20_000];
+    for completion in &all {
+        assert!(
+            !std::mem::replace(&mut seen[completion.id as usize], true),
+            "{completion:?} twice"
+        );
+        assert_eq!(
+            completion.phases.total_ns(),
+            completion.finish_ns - completion.submit_ns,
+            "{completion:?}"
+        );
+        assert!(
+            completion.finish_ns >= busy_until,
+            "completions are reported in order"
+        );
+        busy_until = completion.finish_ns;
+    }
+    assert!(seen.iter().all(|seen| *seen));
+}
+
+#[test]
+fn nothing_is_faster_than_the_bus() {
+    let mut disk = build(|_| {});
+    // Every other read asks for what the one before it got.
+    let all = drive_all(&mut disk, 1, 5_000, |id| {
+        Command::read(id, id / 2 * 999_983 % 900_000_000, 64)
+    });
+    let bus_ns = (64.0 * 512e9 / 300e6) as u64;
+    let hits = all
+        .iter()
+        .filter(|completion| completion.served_from == ServedFrom::Buffer)
+        .count();
+    assert!(hits >= 2_500, "{hits} hits");
+    assert!(
+        all.iter()
+            .all(|completion| completion.finish_ns - completion.submit_ns >= bus_ns)
+    );
+    let first = all
+        .iter()
+        .map(|completion| completion.submit_ns)
+        .min()
+        .unwrap();
+    let last = all
+        .iter()
+        .map(|completion| completion.finish_ns)
+        .max()
+        .unwrap();
+    assert!(last - first >= bus_ns * 5_000);
+}
+
+#[test]
+fn a_sequential_stream_runs_at_the_rate_of_the_medium() {
+    for depth in [1, 2, 8] {
+        let mut disk = build(|_| {});
+        let all = drive_all(&mut disk, depth, 2_000, |id| {
+            Command::read(id, id * 256, 256)
+        });
+        let seconds = (all[1999].finish_ns - all[199].finish_ns) as f64 / 1e9;
+        let rate = 1800.0 * 256.0 * 512.0 / seconds / 1e6;
+        assert!(
+            (rate / 64.8 - 1.0).abs() < 0.03,
+            "{rate} MB/s at depth {depth}"
+        );
+    }
+}
+
+#[test]
+fn without_read_ahead_a_sequential_stream_loses_turns() {
+    let mut disk = build(|params| {
+        params.buffer.read_ahead = spindle_drive::ReadAhead::None;
+        params.buffer.almost_hits = false;
+        params.buffer.forward_gap = 0;
+    });
+    let all = drive_all(&mut disk, 1, 500, |id| Command::read(id, id * 64, 64));
+    let mean = all[499].finish_ns as f64 / 500.0;
+    assert!(mean > 0.9 * disk.turn_ns() as f64, "{mean} ns a request");
+}
+
+#[test]
+fn a_whole_track_read_on_arrival_takes_one_turn_wherever_the_heads_land() {
+    let mean_ms = |on_arrival| {
+        let mut disk = build(|params| {
+            params.buffer.read_on_arrival = on_arrival;
+            // Blocks go to the host in order; how long the bus takes is not the point here.
+            params.bus.read_block_q16 = 1;
+            params.buffer.read_ahead = spindle_drive::ReadAhead::None;
+            params.geometry.mapping = spindle_drive::Mapping::Conventional;
+        });
+        let track = u64::from(disk.geometry().blocks_per_track(0));
+        let mut draw = Draw(4);
+        let all = drive_all(&mut disk, 1, 2_000, |id| {
+            Command::read(id, draw.next() % 1000 * track, track as u32)
+        });
+        let ns: u64 = all
+            .iter()
+            .map(|completion| completion.phases.rotation_ns + completion.phases.transfer_ns)
+            .sum();
+        ns as f64 / 2_000.0 / disk.turn_ns() as f64
+    };
+    let (arriving, waiting) = (mean_ms(true), mean_ms(false));
+    assert!((arriving - 1.0).abs() < 0.02, "{arriving} turns");
+    assert!((waiting - 1.5).abs() < 0.05, "{waiting} turns");
+}
+
+#[test]
+fn a_flush_ends_when_all_before_it_is_on_the_medium() {
+    let mut disk = build(|_| {});
+    let mut written = Vec::new();
+    for id in 0..8 {
+        disk.submit(0, Command::write(id, id * 1_000_003, 8))
+            .unwrap();
+    }
+    disk.submit(0, Command::flush(100)).unwrap();
+    while let Some(event) = disk.next_event_ns() {
+        disk.advance(event, &mut |completion| written.push(completion));
+    }
+    assert_eq!(written.len(), 9);
+    let flush = written.last().unwrap();
+    assert_eq!(flush.op, Op::Flush);
+    assert!(
+        written[..8].iter().all(
+            |write| write.finish_ns < 10_000_000 && write.served_from == ServedFrom::WriteCache
+        )
+    );
+    // Eight writes all over the drive need at least their short seeks.
+    assert!(flush.finish_ns > 16_000_000, "{flush:?}");
+}
+
+#[test]
+fn writes_beyond_the_cache_wait_for_the_medium() {
+    let iops = |depth| {
+        run(
+            &mut build(|_| {}),
+            &Load {
+                writes: 1.0,
+                ..load(depth)
+            },
+        )
+        .iops
+    };
+    let through = run(
+        &mut Mechanical::new(&params(
+            NAME,
+            Settings {
+                write_cache: Some(false),
+                ..Settings::default()
+            },
+        ))
+        .unwrap(),
+        &Load {
+            writes: 1.0,
+            ..load(1)
+        },
+    )
+    .iops;
+    assert!(
+        iops(1) > 1.5 * through,
+        "the cache sorts writes: {} against {through}",
+        iops(1)
+    );
+    assert!(iops(1) < 400.0, "but it cannot beat the arm: {}", iops(1));
+}
+
+#[test]
+fn the_same_commands_give_the_same_times() {
+    let once = || {
+        let mut disk = build(|_| {});
+        let mut draw = Draw(5);
+        drive_all(&mut disk, 16, 5_000, |id| {
+            Command::read(id, draw.next() % 900_000_000, 8)
+        })
+    };
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn commands_that_cannot_be_are_refused() {
+    let mut disk = build(|params| params.queue.depth = 1);
+    let capacity = disk.capacity_blocks();
+    assert!(
+        disk.submit(0, Command::read(1, capacity - 4, 8))
+            .unwrap_err()
+            .to_string()
+            .contains("past the end")
+    );
+    assert!(disk.submit(0, Command::read(1, u64::MAX, 8)).is_err());
+    assert!(disk.submit(0, Command::read(1, 0, 0)).is_err());
+    disk.submit(0, Command::read(1, 0, 8)).unwrap();
+    assert!(
+        disk.submit(0, Command::read(2, 0, 8))
+            .unwrap_err()
+            .to_string()
+            .contains("full")
+    );
+    assert_eq!(disk.outstanding(), 1);
+}
