@@ -37,9 +37,9 @@ class Workload:
     def to_json(self) -> str:
         """The `Workload` of crates/workload/src/spec.rs."""
 
-    def requests(self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int) -> list[
-        tuple[str, int, int, bool]
-    ]:
+    def requests(
+        self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int
+    ) -> list[tuple[str, int, int, bool]]:
         """The first requests of a worker: (op, offset, length, fsync after)."""
 
 @final
@@ -101,8 +101,8 @@ def array_layout(
     Raises ConfigError."""
 
 def validate_maps(directory: str) -> str:
-    """JSON of `MapsReport` (crates/array/src/validate.rs): address maps against lists of real arrays. Raises ConfigError
-    if the directory has none."""
+    """JSON of `MapsReport` (crates/array/src/validate.rs): address maps against lists of real arrays. Raises
+    ConfigError if the directory has none."""
 
 def drive_names() -> list[str]:
     """Drives of the catalogue."""
@@ -112,4 +112,50 @@ def drive_show(name: str) -> str:
     ConfigError naming the nearest drive."""
 
 def validate_drives(directory: str) -> str:
-    """JSON of `DrivesReport` (crates/drive/src/validate.rs): drive models against measured traces. Raises ConfigError."""
+    """JSON of `DrivesReport` (crates/drive/src/validate.rs): drive models against measured traces. Raises
+    ConfigError."""
+
+@final
+class Machine:
+    """A modelled machine."""
+
+    @staticmethod
+    def parse(text: str, source: str) -> Machine:
+        """Read a machine file; `source` names it in messages. Raises ConfigError: place, what, what is allowed."""
+
+    def to_json(self) -> str:
+        """JSON: {name, about, capacity, kernel, schedulers, drives, level, queue_depth, cache_bytes}."""
+
+@final
+class Simulation:
+    """A load on a modelled machine, on a thread of its own. It starts when constructed."""
+
+    def __new__(
+        cls, machine: Machine, workload: Workload, *, trace: str | None = None, interval_ns: int = 1_000_000_000
+    ) -> Simulation:
+        """`trace`: a file that gets every command of every drive as a line of CSV."""
+
+    def progress(self) -> str:
+        """As `Run.progress`, in the machine's time."""
+
+    def stop(self) -> None:
+        """Ask it to end; figures up to then are kept."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it is over; returns at once when it is."""
+
+    def figures(self) -> str:
+        """JSON of `SimFigures` (crates/sim/src/figures.rs); waits for the end. Raises ConfigError if the workload
+        cannot run on the machine."""
+
+def simulate_many(
+    runs: Sequence[tuple[Machine, Workload]], *, threads: int | None = None, interval_ns: int = 1_000_000_000
+) -> list[str]:
+    """Several runs on as many threads (None: one a core); JSON of `SimFigures` of each, the same whatever their
+    number."""
+
+def machine_names() -> list[str]:
+    """Machines of the catalogue."""
+
+def machine_text(name: str) -> str:
+    """TOML of a machine of the catalogue. Raises ConfigError naming the nearest."""

@@ -16,7 +16,9 @@ fn drive_names() -> Vec<&'static str> {
 #[pyfunction]
 fn drive_show(python: Python<'_>, name: &str) -> PyResult<String> {
     let sheet = spindle_drive::sheet(name).map_err(errors::config)?;
-    let shown = python.detach(|| spindle_drive::show::show(&sheet)).map_err(errors::config)?;
+    let shown = python
+        .detach(|| spindle_drive::show::show(&sheet))
+        .map_err(errors::config)?;
     errors::json(&shown)
 }
 

@@ -6,6 +6,7 @@ mod drive;
 mod errors;
 mod measure;
 mod run;
+mod sim;
 mod units;
 mod workload;
 
@@ -22,5 +23,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     catalogue::register(module)?;
     array::register(module)?;
     drive::register(module)?;
+    sim::register(module)?;
     Ok(())
 }

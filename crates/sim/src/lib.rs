@@ -24,6 +24,7 @@ mod figures;
 mod kernel;
 mod machine;
 mod many;
+mod progress;
 mod request;
 
 pub use elevator::{Elevator, Scheduler};
@@ -32,7 +33,9 @@ pub use error::SimError;
 pub use figures::{DriveFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
 pub use machine::{
-    ArraySetup, DriveKind, DriveSetup, Host, Machine, QueueSetup, RebuildSetup, simulate,
+    ArraySetup, DriveKind, DriveSetup, Host, Machine, QueueSetup, RebuildSetup, UnknownMachine,
+    machine_names, machine_text, simulate,
 };
 pub use many::simulate_many;
+pub use progress::{Progress, StreamCounts};
 pub use request::{BlockRequest, Id};

@@ -35,6 +35,7 @@ pub fn simulate_many(
                         trace: None,
                         interval_ns,
                         stop: stop.clone(),
+                        progress: None,
                     };
                     let figures = simulate(machine, workload, options);
                     done.lock()

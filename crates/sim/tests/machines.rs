@@ -1,6 +1,6 @@
 //! Machine files: what is wrong is told in one line with its place, and the examples of the catalogue are right.
 
-use spindle_sim::Machine;
+use spindle_sim::{Machine, machine_names, machine_text};
 
 fn error(text: &str) -> String {
     let error = Machine::parse(text, "m.toml").unwrap_err().to_string();
@@ -148,17 +148,20 @@ fn a_machine_may_bring_its_own_drives() {
 }
 
 #[test]
-fn the_examples_of_the_catalogue_are_right() {
-    for entry in std::fs::read_dir(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../catalogue/machines"
-    ))
-    .unwrap()
-    {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let machine = Machine::parse(&text, path.to_str().unwrap()).unwrap();
-        assert!(!machine.about.is_empty(), "{}", path.display());
+fn the_examples_of_the_catalogue_are_right_and_all_there() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalogue/machines");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let names: Vec<String> = machine_names().map(|name| format!("{name}.toml")).collect();
+    assert_eq!(files, names);
+    for name in machine_names() {
+        let machine = Machine::parse(machine_text(name).unwrap(), name).unwrap();
+        assert!(!machine.about.is_empty(), "{name}");
         assert!(machine.capacity().unwrap() > 0);
     }
+    let error = machine_text("six-sata-f3").unwrap_err().to_string();
+    assert!(error.contains("did you mean \"six-sata-f2\""), "{error}");
 }

@@ -30,6 +30,7 @@ from spindle.cli.output import emit, json_option, output_option, strict_option
 @click.option("--erase-stacked", is_flag=True, help="Write to a device that is built of other devices (md, dm, loop).")
 @click.option("--erase-shared", is_flag=True, help="Write to a partition while others of its disk are in use.")
 @click.option("--yes", is_flag=True, help="Do not ask before a device is overwritten.")
+@click.option("--trace", metavar="FILE", help="Modelled machines: write every command of every drive here (CSV).")
 @json_option
 @output_option
 @strict_option
@@ -46,14 +47,15 @@ def command(
     erase_stacked: bool,
     erase_shared: bool,
     yes: bool,
+    trace: str | None,
     json: bool,
     output: Path | None,
     strict: bool,
     quiet: bool,
     **values: Any,
 ) -> Exit:
-    """Run WORKLOAD (a preset, see `spindle presets`, or a TOML file) on TARGET: a file, a block device, or null:SIZE,
-    which measures the load generator itself.
+    """Run WORKLOAD (a preset, see `spindle presets`, or a TOML file) on TARGET: a file, a block device, a
+    modelled machine (a TOML file, see docs/simulator.md), or null:SIZE, which measures the load generator itself.
 
     Reading is the default. A block device is written to only with --erase naming it, a file only if --create made it.
     """
@@ -70,6 +72,7 @@ def command(
         find_knee=find_knee,
         consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
         making=making_of(values),
+        trace=trace,
     )
     with session(quiet) as watch:
         record = carry_out(order, watch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from spindle.report.style import Style
 from spindle.result import units
 from spindle.result.record import RunRecord, Target
@@ -14,6 +16,11 @@ def target_words(target: Target) -> str:
     parts = [f"{target.kind} of {units.size(target.size_bytes)}"]
     if target.kind == "null":
         return f"null target of {units.size(target.size_bytes)}"
+    if target.kind == "model":
+        drives = Counter(str(model) for model in target.detail.get("drives") or [])
+        words = [f"{count} x {model}" if count > 1 else model for model, count in drives.items()]
+        level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
+        return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
     if target.kind == "file" and devices:
         parts[0] += " on " + ", ".join(str(device["name"]) for device in devices)
     parts.extend(str(device["model"]) for device in devices if device.get("model"))

@@ -118,7 +118,7 @@ class Target(Struct, frozen=True, kw_only=True):
     asked: str
     """As given on the command line."""
     kind: str
-    """`device`, `file`, or `null` (no I/O at all)."""
+    """`device`, `file`, `model` (a modelled machine), or `null` (no I/O at all)."""
     size_bytes: int
     created: bool = False
     """Whether the file was made for this run."""

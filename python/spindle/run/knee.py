@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from spindle.result.record import Knee, KneePoint, Level, RunRecord, Verdict
 from spindle.run.bench import Bench
 from spindle.run.errors import Usage
+from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
 
 NEARLY_ALL = 0.95
@@ -37,7 +38,7 @@ class Sweep:
 
 
 def sweep(
-    bench: Bench,
+    bench: Bench | ModelledBench,
     resolved: Resolved,
     *,
     largest: int = LARGEST,

@@ -12,7 +12,9 @@ from spindle.run import knee
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import own_file
+from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
 from spindle.run.resolve import Resolved, resolve
+from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
 
 
@@ -32,11 +34,15 @@ class Order:
     find_knee: bool = False
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
+    trace: str | None = None
+    """Modelled machines: write every command of every drive to this file."""
 
 
 def carry_out(order: Order, watch: Watch) -> Record:
     """Raises what `resolve`, `host` and the core raise: one line each."""
     resolved = resolve(order.workload, order.overrides)
+    if is_machine(order.target):
+        return _on_model(order, resolved, watch)
     _check(order, resolved)
     with ExitStack() as stack:
         file = None
@@ -52,8 +58,31 @@ def carry_out(order: Order, watch: Watch) -> Record:
         return record
 
 
+def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
+    consent = order.consent
+    refuse_what_makes_no_sense(
+        {
+            "--create": order.create is not None,
+            "--keep": order.keep,
+            "--erase": consent.erase is not None,
+            "--iopoll": order.making.iopoll,
+            "--sqpoll": order.making.sqpoll,
+            "--cpus": order.making.cpus is not None,
+            "--engine": order.making.engine != "auto",
+        }
+    )
+    if order.trace is not None and order.find_knee:
+        raise Usage("--trace: a sweep is many runs; trace one of them")
+    with modelled(order.target, watch, trace=order.trace, interval_ns=order.making.interval_ns) as opened:
+        record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+        watch.end()
+        return record
+
+
 def _check(order: Order, resolved: Resolved) -> None:
     null = order.target.startswith(NULL)
+    if order.trace is not None:
+        raise Usage("--trace: only a modelled machine tells what each drive does; give a machine file as target")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:
@@ -69,7 +98,7 @@ def _size(text: str) -> int:
         raise Usage(f"--create: {error}; write for example 4GiB") from None
 
 
-def _sweep(order: Order, resolved: Resolved, opened: Bench) -> KneeRecord:
+def _sweep(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> KneeRecord:
     run_id, started = new_id(), utc_now()
     if not any(name.rpartition(".")[2] == "seconds" for name, _ in order.overrides):
         resolved = resolved.with_overrides([("seconds", f"{knee.STEP_SECONDS:g}")])

@@ -35,6 +35,7 @@ use self::trace::Trace;
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
+use crate::progress::Progress;
 
 /// How often a stop is looked for, events.
 const LOOK: u64 = 4096;
@@ -50,6 +51,8 @@ pub struct SimOptions {
     pub interval_ns: u64,
     /// Set from elsewhere to end the run early; figures up to then are kept.
     pub stop: Option<Arc<AtomicBool>>,
+    /// Where the run tells how far it is.
+    pub progress: Option<Arc<Progress>>,
 }
 
 /// Where the load's requests go.
@@ -86,6 +89,7 @@ pub(crate) struct Engine {
     rows: Vec<u32>,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
+    progress: Option<Arc<Progress>>,
     counted: u64,
 }
 
@@ -115,6 +119,7 @@ impl Engine {
             rows: Vec::with_capacity(64),
             trace: options.trace.map(Trace::new),
             stop: options.stop,
+            progress: options.progress,
             counted: 0,
             capacity,
             load,
@@ -135,9 +140,12 @@ impl Engine {
             }
             self.now_ns = now_ns;
             self.counted += 1;
-            if self.counted.is_multiple_of(LOOK) && self.is_stopped() {
-                self.stop_now();
-                break;
+            if self.counted.is_multiple_of(LOOK) {
+                self.tell();
+                if self.is_stopped() {
+                    self.stop_now();
+                    break;
+                }
             }
             if source < self.queues.len() {
                 self.advance(source);
@@ -155,7 +163,18 @@ impl Engine {
             }
             self.settle()?;
         }
+        self.tell();
         self.figures(workload)
+    }
+
+    /// Tells those who look from elsewhere how far it is.
+    fn tell(&self) {
+        if let Some(progress) = &self.progress {
+            progress.reach(self.now_ns);
+            for (index, stream) in self.load.streams.iter().enumerate() {
+                progress.set(index, &stream.recorder.totals());
+            }
+        }
     }
 
     fn is_stopped(&self) -> bool {

@@ -1,5 +1,6 @@
 //! A machine as data, and how it is brought to life.
 
+mod catalogue;
 mod parse;
 
 use serde::Serialize;
@@ -12,6 +13,8 @@ use crate::engine::{Engine, Fabric, Limits, Queue, Rebuild, Rules, Setup, SimOpt
 use crate::error::SimError;
 use crate::figures::SimFigures;
 use crate::kernel::Kernel;
+
+pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
@@ -111,6 +114,15 @@ impl DriveSetup {
         }
     }
 
+    /// Cache of the drive, bytes; 0 where it is not told.
+    #[must_use]
+    pub fn cache_bytes(&self) -> u64 {
+        match &self.kind {
+            DriveKind::Sheet(sheet) => sheet.cache_bytes(),
+            DriveKind::Server(_) => 0,
+        }
+    }
+
     fn is_flash(&self) -> bool {
         matches!(&self.kind, DriveKind::Sheet(sheet) if sheet.is_flash())
     }
@@ -149,6 +161,32 @@ impl Machine {
             Some(array) => Array::new(array.config.clone())?.capacity(),
             None => self.drives.first().map_or(0, |drive| drive.len),
         })
+    }
+
+    /// Commands that all drives together take.
+    pub fn queue_depth(&self) -> Result<u32, SimError> {
+        let mut sum = 0_u32;
+        for (slot, drive) in self.drives.iter().enumerate() {
+            let built = drive.build().map_err(|error| SimError::Drive {
+                name: format!("drive{slot}"),
+                error,
+            })?;
+            sum = sum.saturating_add(built.queue_depth());
+        }
+        Ok(sum)
+    }
+
+    /// Names of the elevators in use.
+    #[must_use]
+    pub fn schedulers(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self
+            .drives
+            .iter()
+            .map(|drive| self.scheduler(drive.is_flash()).name())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     fn engine(&self, workload: &Workload, options: SimOptions) -> Result<Engine, SimError> {

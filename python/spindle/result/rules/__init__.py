@@ -36,10 +36,27 @@ RULES: tuple[Rule, ...] = (
 """In the order in which a person should read them."""
 
 
+MODELLED: tuple[Rule, ...] = (
+    completeness.interrupted,
+    completeness.errors,
+    completeness.long_enough,
+    cache.working_set,
+    consistency.littles_law,
+    steadiness.steady,
+    load.saturated,
+    load.achieved_depth,
+    load.on_time,
+    conditions.during_the_run,
+)
+"""Those that make sense on a modelled machine: nothing else runs there, and nothing is cached unseen."""
+
+
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
     if record.target.kind == "null":
         return completeness.null_target(record)
+    if record.target.kind == "model":
+        return [verdict for rule in MODELLED for verdict in rule(record)]
     return [verdict for rule in RULES for verdict in rule(record)]
 
 

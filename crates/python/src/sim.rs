@@ -1,0 +1,277 @@
+//! Modelled machines: read, described, and run.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use serde::Serialize;
+use spindle_sim::{Progress, SimError, SimFigures, SimOptions};
+
+use crate::errors;
+use crate::workload::Workload;
+
+/// A machine file, read and checked.
+#[pyclass(frozen, module = "spindle._core")]
+struct Machine(Arc<spindle_sim::Machine>);
+
+/// What Python needs to know of a machine.
+#[derive(Serialize)]
+struct Described<'a> {
+    name: &'a str,
+    about: &'a str,
+    capacity: u64,
+    kernel: String,
+    schedulers: Vec<&'static str>,
+    drives: Vec<&'a str>,
+    level: Option<&'static str>,
+    queue_depth: u32,
+    cache_bytes: u64,
+}
+
+#[pymethods]
+impl Machine {
+    #[staticmethod]
+    fn parse(text: &str, source: &str) -> PyResult<Self> {
+        spindle_sim::Machine::parse(text, source)
+            .map(|machine| Self(Arc::new(machine)))
+            .map_err(errors::config)
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        let machine = &self.0;
+        errors::json(&Described {
+            name: &machine.name,
+            about: &machine.about,
+            capacity: machine.capacity().map_err(errors::config)?,
+            kernel: machine.host.kernel.to_string(),
+            schedulers: machine.schedulers(),
+            drives: machine
+                .drives
+                .iter()
+                .map(|drive| drive.model.as_str())
+                .collect(),
+            level: machine
+                .array
+                .as_ref()
+                .map(|array| array.config.level.name()),
+            queue_depth: machine.queue_depth().map_err(errors::config)?,
+            cache_bytes: machine.drives.iter().map(|drive| drive.cache_bytes()).sum(),
+        })
+    }
+}
+
+/// A run on a modelled machine, on a thread of its own. It starts when constructed.
+#[pyclass(frozen, module = "spindle._core")]
+struct Simulation {
+    shared: Arc<Shared>,
+    names: Vec<String>,
+    ramp_ns: u64,
+}
+
+struct Shared {
+    stop: Arc<AtomicBool>,
+    progress: Arc<Progress>,
+    outcome: Mutex<Option<Result<SimFigures, SimError>>>,
+    over: Condvar,
+}
+
+impl Shared {
+    fn outcome(&self) -> MutexGuard<'_, Option<Result<SimFigures, SimError>>> {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Progress in the shape that real runs have.
+#[derive(Serialize)]
+struct Told<'a> {
+    phase: &'static str,
+    elapsed_ns: u64,
+    measured_ns: u64,
+    streams: Vec<ToldStream<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToldStream<'a> {
+    name: &'a str,
+    reads: u64,
+    writes: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    errors: u64,
+}
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    #[pyo3(signature = (machine, workload, *, trace = None, interval_ns = 1_000_000_000))]
+    fn new(
+        machine: &Machine,
+        workload: &Workload,
+        trace: Option<&str>,
+        interval_ns: u64,
+    ) -> PyResult<Self> {
+        let shared = Arc::new(Shared {
+            stop: Arc::default(),
+            progress: Arc::new(Progress::new(workload.0.streams.len())),
+            outcome: Mutex::new(None),
+            over: Condvar::new(),
+        });
+        let options = SimOptions {
+            trace: trace.map(open).transpose()?,
+            interval_ns,
+            stop: Some(shared.stop.clone()),
+            progress: Some(shared.progress.clone()),
+        };
+        let (machine, load, told) = (machine.0.clone(), workload.0.clone(), shared.clone());
+        let names = load
+            .streams
+            .iter()
+            .map(|stream| stream.name.clone())
+            .collect();
+        let ramp_ns = load.ramp_ns;
+        thread::Builder::new()
+            .name("simulation".to_owned())
+            .spawn(move || {
+                let outcome = spindle_sim::simulate(&machine, &load, options);
+                *told.outcome() = Some(outcome);
+                told.over.notify_all();
+            })
+            .map_err(errors::run)?;
+        Ok(Self {
+            shared,
+            names,
+            ramp_ns,
+        })
+    }
+
+    fn progress(&self) -> PyResult<String> {
+        let elapsed_ns = self.shared.progress.now_ns();
+        let streams = self.names.iter().zip(self.shared.progress.streams());
+        errors::json(&Told {
+            phase: match self.shared.outcome().is_some() {
+                true => "done",
+                false if elapsed_ns < self.ramp_ns => "ramp",
+                false => "measure",
+            },
+            elapsed_ns,
+            measured_ns: elapsed_ns.saturating_sub(self.ramp_ns),
+            streams: streams
+                .map(|(name, counts)| ToldStream {
+                    name,
+                    reads: counts.reads,
+                    writes: counts.writes,
+                    read_bytes: counts.read_bytes,
+                    write_bytes: counts.write_bytes,
+                    errors: 0,
+                })
+                .collect(),
+        })
+    }
+
+    fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn wait(&self, python: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let shared = &self.shared;
+        Ok(python.detach(|| {
+            let (outcome, _) = shared
+                .over
+                .wait_timeout_while(shared.outcome(), timeout, |outcome| outcome.is_none())
+                .unwrap_or_else(PoisonError::into_inner);
+            outcome.is_some()
+        }))
+    }
+
+    fn figures(&self, python: Python<'_>) -> PyResult<String> {
+        let shared = &self.shared;
+        python.detach(|| {
+            let outcome = shared
+                .over
+                .wait_while(shared.outcome(), |outcome| outcome.is_none())
+                .unwrap_or_else(PoisonError::into_inner);
+            match &*outcome {
+                Some(Ok(figures)) => errors::json(figures),
+                Some(Err(error)) => Err(refused(error)),
+                None => Err(errors::run("the simulation left no figures")),
+            }
+        })
+    }
+}
+
+impl Drop for Simulation {
+    /// No one will ask for its figures.
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Runs on machines, several at a time.
+#[pyfunction]
+#[pyo3(signature = (runs, *, threads = None, interval_ns = 1_000_000_000))]
+fn simulate_many(
+    python: Python<'_>,
+    runs: Vec<(PyRef<'_, Machine>, PyRef<'_, Workload>)>,
+    threads: Option<usize>,
+    interval_ns: u64,
+) -> PyResult<Vec<String>> {
+    let runs: Vec<_> = runs
+        .iter()
+        .map(|(machine, workload)| (machine.0.clone(), workload.0.clone()))
+        .collect();
+    let outcomes = python.detach(|| {
+        let runs: Vec<_> = runs
+            .iter()
+            .map(|(machine, workload)| (&**machine, workload))
+            .collect();
+        spindle_sim::simulate_many(&runs, interval_ns, threads, None)
+    });
+    outcomes
+        .into_iter()
+        .map(|outcome| match outcome {
+            Ok(figures) => errors::json(&figures),
+            Err(error) => Err(refused(&error)),
+        })
+        .collect()
+}
+
+#[pyfunction]
+fn machine_names() -> Vec<&'static str> {
+    spindle_sim::machine_names().collect()
+}
+
+#[pyfunction]
+fn machine_text(name: &str) -> PyResult<&'static str> {
+    spindle_sim::machine_text(name).map_err(errors::config)
+}
+
+fn open(path: &str) -> PyResult<Box<dyn std::io::Write + Send>> {
+    let file = File::create(path).map_err(|error| {
+        errors::run(format!(
+            "trace {path}: {error}; check its folder and rights"
+        ))
+    })?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
+}
+
+/// What the user asked for, or what went wrong.
+fn refused(error: &SimError) -> PyErr {
+    match error {
+        SimError::Refused { .. } | SimError::Merge(_) | SimError::Trace(_) => errors::run(error),
+        _ => errors::config(error),
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Machine>()?;
+    module.add_class::<Simulation>()?;
+    module.add_function(wrap_pyfunction!(simulate_many, module)?)?;
+    module.add_function(wrap_pyfunction!(machine_names, module)?)?;
+    module.add_function(wrap_pyfunction!(machine_text, module)?)
+}

@@ -1,0 +1,52 @@
+//! The example machines of `catalogue/machines`, part of the program.
+
+use spindle_config::{clean, nearest};
+
+macro_rules! machines {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../catalogue/machines/", $name, ".toml")))),*]
+    };
+}
+
+const MACHINES: [(&str, &str); 9] = machines![
+    "four-sata-md",
+    "one-nvme",
+    "one-sata",
+    "one-sata-ssd",
+    "six-large-raid6-rebuilding",
+    "six-sata-f2",
+    "six-sata-raid10",
+    "six-sata-raid5",
+    "ten-sata-raid10",
+];
+
+/// No example of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no machine named \"{name}\"{hint}")]
+pub struct UnknownMachine {
+    name: String,
+    hint: String,
+}
+
+/// Names of the examples, in alphabetical order.
+pub fn machine_names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|(name, _)| *name)
+}
+
+/// The text of an example.
+pub fn machine_text(name: &str) -> Result<&'static str, UnknownMachine> {
+    MACHINES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
+        .ok_or_else(|| UnknownMachine {
+            name: clean(name).to_string(),
+            hint: match nearest(name, machine_names()) {
+                Some(near) => format!("; did you mean \"{near}\"?"),
+                None => format!(
+                    "; give a file, or one of {}",
+                    machine_names().collect::<Vec<_>>().join(", ")
+                ),
+            },
+        })
+}
