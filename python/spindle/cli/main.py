@@ -14,11 +14,12 @@ from spindle.cli.exits import Exit
 VERBS = {
     "run": "Run a workload on a file or a block device.",
     "quick": "Tell in about a minute what a device delivers.",
+    "inspect": "Show the block stack from mount point to controller, with its settings.",
     "show": "Show a result that was saved.",
     "array": "Draw a RAID array and tell what it holds, bears and costs.",
     "validate": "Hold the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
-    "schema": "Print the JSON Schema of results or workloads.",
+    "schema": "Print the JSON Schema of results, workloads or inventories.",
 }
 """Verb -> one line; the module of the same name has it as `command`."""
 

@@ -76,7 +76,7 @@ def check_output(_context: click.Context, _parameter: click.Parameter, path: Pat
     return path
 
 
-def save(data: bytes, path: Path) -> None:
+def save(data: bytes, path: Path, option: str = "--output") -> None:
     """All of it or nothing: a new file takes the name when it is complete."""
     from spindle.run.errors import Usage
 
@@ -92,7 +92,7 @@ def save(data: bytes, path: Path) -> None:
                 part.unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise Usage(f"--output {path}: {error.strerror}; the result is lost, save it elsewhere") from None
+        raise Usage(f"{option} {path}: {error.strerror}; the result is lost, save it elsewhere") from None
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:

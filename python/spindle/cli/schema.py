@@ -8,12 +8,20 @@ from spindle.cli.exits import Exit
 
 
 @click.command("schema")
-@click.argument("of", type=click.Choice(["result", "workload"]))
+@click.argument("of", type=click.Choice(["result", "workload", "inspect"]))
 def command(of: str) -> Exit:
-    """Print the JSON Schema of a result (what --json prints) or of a resolved workload."""
+    """Print the JSON Schema of a result (what --json prints), of a resolved workload, or of what
+    `spindle inspect --json` prints.
+    """
     import msgspec
 
-    from spindle.result.document import schema
+    if of == "inspect":
+        from spindle.host.inspect import schema as found
 
-    print(msgspec.json.format(msgspec.json.encode(schema(of)), indent=2).decode())
+        document = found()
+    else:
+        from spindle.result.document import schema
+
+        document = schema(of)
+    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     return Exit.FINE

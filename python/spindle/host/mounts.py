@@ -54,7 +54,7 @@ def parse_mountinfo(text: str, where: str = "", root_path: Path = Path("/")) -> 
     for line in text.splitlines():
         before, dash, after = line.partition(" - ")
         fields, tail = before.split(" "), after.split(" ")
-        if not dash or len(fields) < 6 or len(tail) < 3:
+        if not dash or len(fields) < 6 or len(tail) < 3 or not _sound(fields[0], fields[2]):
             continue
         mounts.append(
             Mount(
@@ -71,6 +71,11 @@ def parse_mountinfo(text: str, where: str = "", root_path: Path = Path("/")) -> 
             )
         )
     return mounts
+
+
+def _sound(mount_id: str, dev: str) -> bool:
+    """A captured file may hold anything."""
+    return re.fullmatch(r"[0-9]{1,18} [0-9]{1,9}:[0-9]{1,9}", f"{mount_id} {dev}") is not None
 
 
 def own_mounts(machine: Machine) -> list[Mount]:

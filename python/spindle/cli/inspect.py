@@ -1,0 +1,71 @@
+"""`spindle inspect`: the block stack, of this machine or of a captured one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import check_output, json_option
+
+if TYPE_CHECKING:
+    from spindle.host.inspect import Inventory
+
+
+@click.command("inspect")
+@click.argument("target", required=False)
+@click.option("--root", metavar="PATH", help="Inspect a capture: a folder with sys and proc in it, or a tar.")
+@click.option(
+    "--capture",
+    "into",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE.tar[.gz]",
+    help="Save what was read to a tar, for `--root` elsewhere.",
+)
+@click.option("--mask-serials", is_flag=True, help="Replace serial numbers and world-wide names in the capture.")
+@json_option
+def command(target: str | None, root: str | None, into: Path | None, mask_serials: bool, json: bool) -> Exit:
+    """Show the block stack under TARGET (a mount point, a file or a block device) as a tree down to drives and
+    controllers, with the settings in force. Without TARGET: everything. Nothing is changed; as root more is learnt.
+    """
+    if root is not None and into is not None:
+        raise click.UsageError("--capture takes this machine; it does not go with --root")
+    if mask_serials and into is None:
+        raise click.UsageError("--mask-serials is for --capture FILE; what is shown here is not masked")
+    if into is not None:
+        return _capture(target, into, mask_serials, json)
+    from spindle.host.inspect import inspect_stack, open_capture, running
+
+    return _show(inspect_stack(target, running() if root is None else open_capture(root)), json)
+
+
+def _capture(target: str | None, into: Path, mask_serials: bool, json: bool) -> Exit:
+    from spindle import _core
+    from spindle.cli.output import save
+    from spindle.host.inspect import capture, inspect_stack
+
+    taken = capture(target, mask_serials, _core.__version__)
+    save(taken.tar(compressed=into.name.endswith((".gz", ".tgz"))), into, option="--capture")
+    # What is shown is what the capture will show, masked or not.
+    inventory = inspect_stack(target, taken.held) if mask_serials else taken.inventory
+    return _show(inventory, json)
+
+
+def _show(inventory: Inventory, json: bool) -> Exit:
+    import sys
+
+    from spindle.host.inspect.model import encode
+    from spindle.report.inspect import inventory_page
+    from spindle.report.style import style_of
+
+    if json:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(encode(inventory))
+        sys.stdout.buffer.flush()
+    else:
+        for line in inventory_page(inventory, style_of(sys.stdout)):
+            print(line)
+    return Exit.FINE

@@ -1,0 +1,116 @@
+"""A device-mapper device: LVM, multipath, crypt and the rest, from sysfs and dmsetup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..devices import SECTOR
+from .model import Area, Dm, DmPath, Segment
+from .nodes import Nodes
+from .reading import Reading, value
+from .tree import Tool, Tree
+
+_GROUP_STATES = {"A": "active", "E": "enabled", "D": "disabled"}
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+def dm_of(device: str, folder: str, tree: Tree, nodes: Nodes) -> Dm:
+    """What a dm-N is."""
+    dm = Dm()
+    read = Reading(tree, dm.unknown)
+    dm.name = read.text("name", f"{folder}/dm/name")
+    dm.uuid = value(tree, f"{folder}/dm/uuid")  # not every target gives one
+    if dm.uuid is not None:
+        dm.owner = dm.uuid.partition("-")[0]
+    if dm.owner == "LVM" and dm.name is not None:
+        dm.volume_group, dm.logical_volume = split_volume(dm.name)
+    table = read.output("segments", Tool("dmsetup-table", device, ("dmsetup", "table", f"/dev/{device}")))
+    dm.segments = [segment for line in (table or "").splitlines() if (segment := _segment(line, nodes)) is not None]
+    if table is not None and not dm.segments:
+        read.lack("segments", f"dmsetup table {device}: no line of it is understood")
+    if dm.owner == "mpath":
+        status = read.output("paths", Tool("dmsetup-status", device, ("dmsetup", "status", f"/dev/{device}")))
+        dm.paths = _paths(status or "", nodes)
+        if status is not None and not dm.paths:
+            read.lack("paths", f"dmsetup status {device}: not the form of multipath")
+    return dm
+
+
+def split_volume(name: str) -> tuple[str | None, str | None]:
+    """LVM writes vg-lv, with each dash inside a name doubled."""
+    found = re.fullmatch(r"((?:[^-]|--)+)-((?:[^-]|--)+)", name)
+    return (found[1].replace("--", "-"), found[2].replace("--", "-")) if found else (None, None)
+
+
+def _segment(line: str, nodes: Nodes) -> Segment | None:
+    """'0 8388608 striped 4 128 253:0 2048 ...' (Documentation/admin-guide/device-mapper)."""
+    words = re.sub(r"^[^\s:]+: (?=[0-9])", "", line).split()
+    if len(words) < 3 or not _NUMBER.fullmatch(words[0]) or not _NUMBER.fullmatch(words[1]):
+        return None
+    segment = Segment(start_sector=int(words[0]), sectors=int(words[1]), target=words[2][:100])
+    rest = words[3:]
+    if segment.target == "striped" and len(rest) >= 2 and all(_NUMBER.fullmatch(word) for word in rest[:2]):
+        segment.stripes, segment.chunk_bytes = int(rest[0]), int(rest[1]) * SECTOR
+        rest = rest[2:]
+    for at, word in enumerate(rest):
+        if re.fullmatch(r"[0-9]{1,7}:[0-9]{1,7}", word):
+            following = rest[at + 1] if at + 1 < len(rest) else ""
+            segment.areas.append(
+                Area(
+                    device=nodes.numbers.get(word, word),
+                    offset_sectors=int(following) if _has_offset(segment.target, following) else None,
+                )
+            )
+    return segment
+
+
+def _has_offset(target: str, following: str) -> bool:
+    return target in ("linear", "striped", "crypt") and _NUMBER.fullmatch(following) is not None
+
+
+def _paths(status: str, nodes: Nodes) -> list[DmPath]:
+    """'0 N multipath FEATURES... HANDLER... GROUPS NEXT {STATE ARGS... PATHS PER_PATH {DEV A|F FAILURES ...}}'
+    (multipath_status in drivers/md/dm-mpath.c)."""
+    words = re.sub(r"^[^\s:]+: (?=[0-9])", "", status).split()
+    if len(words) < 4 or words[2] != "multipath":
+        return []
+    paths: list[DmPath] = []
+    try:
+        rest = iter(words[3:])
+        _skip(rest)  # features
+        _skip(rest)  # hardware handler
+        groups = _count(rest)
+        next(rest)  # the group to use next
+        for group in range(1, groups + 1):
+            state = _GROUP_STATES[next(rest)]
+            _skip(rest)  # the selector's own
+            count, arguments = _count(rest), _count(rest)
+            for _ in range(count):
+                dev, word, failures = next(rest), next(rest), _count(rest, 1 << 40)
+                paths.append(
+                    DmPath(
+                        device=nodes.numbers.get(dev, dev[:40]),
+                        active=word == "A",
+                        failures=failures,
+                        group=group,
+                        group_state=state,
+                    )
+                )
+                for _ in range(arguments):
+                    next(rest)
+    except (StopIteration, ValueError, KeyError):
+        return []
+    return paths
+
+
+def _count(words: Iterator[str], most: int = 1000) -> int:
+    word = next(words)
+    if not _NUMBER.fullmatch(word) or int(word) > most:
+        raise ValueError(word)
+    return int(word)
+
+
+def _skip(words: Iterator[str]) -> None:
+    for _ in range(_count(words)):
+        next(words)

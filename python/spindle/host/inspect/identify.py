@@ -1,0 +1,67 @@
+"""Words of ATA's IDENTIFY DEVICE (ACS-3, 7.12.7), which libata shows in sysfs as `ata_device/*/id`, eight to a line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_WORDS = 256
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the drive says of itself."""
+
+    rotation_rpm: int | None
+    """0: does not rotate."""
+    ncq_supported: bool
+    ncq_depth: int
+    write_cache_enabled: bool | None
+    """None: it has none to switch."""
+    link_max_gbps: float | None
+    firmware: str | None
+
+
+def identity(text: str) -> Identity | None:
+    """None when it is not the words of a drive."""
+    words = text.split()
+    if len(words) != _WORDS or not all(re.fullmatch(r"[0-9a-fA-F]{4}", word) for word in words):
+        return None
+    word = [int(found, 16) for found in words]
+    if not any(word):
+        return None
+    return Identity(
+        rotation_rpm=_rotation(word[217]),
+        ncq_supported=bool(word[76] & 1 << 8) and word[76] != 0xFFFF,
+        ncq_depth=(word[75] & 0x1F) + 1,
+        write_cache_enabled=bool(word[85] & 1 << 5) if word[82] & 1 << 5 else None,
+        link_max_gbps=_fastest(word[76]),
+        firmware=_string(word[23:27]),
+    )
+
+
+def without_serial(text: str) -> str:
+    """The same with serial number (words 10 to 19) and world-wide name (108 to 111) blotted out."""
+    words = text.split()
+    if len(words) != _WORDS:
+        return ""
+    hidden = {*range(10, 20), *range(108, 112)}
+    words = ["2020" if at in hidden else word for at, word in enumerate(words)]
+    return "".join(f"{' '.join(words[at : at + 8])}\n" for at in range(0, _WORDS, 8))
+
+
+def _rotation(word: int) -> int | None:
+    if word == 1:
+        return 0
+    return word if 0x0401 <= word <= 0xFFFE else None
+
+
+def _fastest(word: int) -> float | None:
+    if word in (0, 0xFFFF):
+        return None
+    return next((speed for bit, speed in ((3, 6.0), (2, 3.0), (1, 1.5)) if word & 1 << bit), None)
+
+
+def _string(words: list[int]) -> str | None:
+    text = b"".join(word.to_bytes(2, "big") for word in words).decode("ascii", errors="replace").strip(" \0")
+    return text if text and text.isprintable() and "\ufffd" not in text else None

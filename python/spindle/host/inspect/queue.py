@@ -1,0 +1,72 @@
+"""A device's queue, as sysfs shows it (Documentation/ABI/stable/sysfs-block)."""
+
+from __future__ import annotations
+
+import re
+
+from ..settings import chosen
+from .model import Queue
+from .reading import Reading, value
+from .tree import Tree, natural
+
+_NUMBERS = (
+    "nr_requests",
+    "read_ahead_kb",
+    "max_sectors_kb",
+    "max_hw_sectors_kb",
+    "max_segments",
+    "rotational",
+    "fua",
+    "wbt_lat_usec",
+    "nomerges",
+    "rq_affinity",
+    "add_random",
+    "iostats",
+    "io_poll",
+    "io_poll_delay",
+    "io_timeout",
+    "nr_zones",
+    "chunk_sectors",
+    "logical_block_size",
+    "physical_block_size",
+    "minimum_io_size",
+    "optimal_io_size",
+    "discard_granularity",
+    "discard_max_bytes",
+    "write_zeroes_max_bytes",
+    "stable_writes",
+    "dax",
+)
+_MOST_PARAMETERS = 100
+
+
+def queue_of(folder: str, tree: Tree) -> Queue | None:
+    """None where the device has no queue of its own (partitions)."""
+    place = f"{folder}/queue"
+    if tree.resolve(place) is None:
+        return None
+    queue = Queue()
+    read = Reading(tree, queue.unknown)
+    for name in _NUMBERS:
+        setattr(queue, name, read.number(name, f"{place}/{name}"))
+    queue.write_cache = read.text("write_cache", f"{place}/write_cache")
+    queue.zoned = read.text("zoned", f"{place}/zoned")
+    schedulers = read.text("scheduler", f"{place}/scheduler")
+    if schedulers is not None:
+        queue.scheduler = chosen(schedulers)
+        queue.schedulers = re.findall(r"[^\s\[\]]+", schedulers)
+    for name in tree.names(f"{place}/iosched")[:_MOST_PARAMETERS]:
+        found = read.text(f"iosched.{name}", f"{place}/iosched/{name}")
+        if found is not None:
+            queue.iosched[name] = found
+    hardware = [name for name in tree.names(f"{folder}/mq") if name.isdigit()]
+    if hardware:
+        queue.hardware_queues = len(hardware)
+        queue.tags = read.number("tags", f"{folder}/mq/{sorted(hardware, key=natural)[0]}/nr_tags")
+    return queue
+
+
+def read_only(folder: str, tree: Tree) -> bool | None:
+    """Whether the kernel refuses writes to it."""
+    found = value(tree, f"{folder}/ro")
+    return {"0": False, "1": True}.get(found or "")

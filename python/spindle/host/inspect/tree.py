@@ -1,0 +1,331 @@
+"""Where text comes from: the running machine, or a capture of one held in memory.
+
+Paths are relative to the root, without a leading slash: `sys/block/sda/size`. Outputs of tools lie beside them under
+`tools/`, so that a capture is nothing but files. No reader follows a link out of its root, opens anything that is not a
+regular file, or reads more than a limit.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+SHORT = 64 * 1024
+"""Bytes of the longest kernel file with one value: a page of sysfs is 4 KiB, or 64 KiB on some machines."""
+LONG = 4 * 1024 * 1024
+"""Bytes of the longest table (mountinfo, interrupts) or tool output that is read."""
+_TOOL_SECONDS = 20.0
+_MOST_LINKS = 40  # as the kernel's own limit, MAXSYMLINKS
+
+
+class Unread(Exception):
+    """Something could not be read; the text says what and why."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command whose output is read. `name` and `of` (what it is asked about) say where a capture keeps it."""
+
+    name: str
+    of: str
+    command: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """Where a capture keeps its output."""
+        return f"tools/{self.name}/{_one_name(self.of)}"
+
+    @property
+    def why_path(self) -> str:
+        """Where a capture keeps the reason when there was none."""
+        return self.path + ".why"
+
+
+def _one_name(text: str) -> str:
+    """One component of a path, whatever is asked about: a mount point has slashes."""
+    return text.replace("%", "%25").replace("/", "%2F") or "%"
+
+
+class Tree(Protocol):
+    """What every source of text can do."""
+
+    live: bool
+    """Whether it is the running machine, so that paths and devices can be asked directly."""
+
+    def read(self, path: str, limit: int = SHORT) -> bytes:
+        """Content of a regular file. Raises `Unread`."""
+
+    def names(self, path: str) -> list[str]:
+        """Names in a folder; none when it is not there."""
+
+    def resolve(self, path: str) -> str | None:
+        """The path without links; None when nothing is there."""
+
+    def output(self, tool: Tool) -> str:
+        """What a tool printed. Raises `Unread`."""
+
+
+class Running:
+    """The running machine."""
+
+    live = True
+
+    def read(self, path: str, limit: int = SHORT) -> bytes:
+        try:
+            # Not blocking: a name may turn out to be a pipe or a device. What it is, is asked before it is read.
+            fd = os.open("/" + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        except (OSError, ValueError) as error:
+            raise Unread(f"{path}: {_reason(error)}") from None
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise Unread(f"{path}: not a regular file")
+            return _at_most(fd, limit, path)
+        except OSError as error:
+            raise Unread(f"{path}: {_reason(error)}") from None
+        finally:
+            os.close(fd)
+
+    def names(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir("/" + path), key=natural)
+        except (OSError, ValueError):
+            return []
+
+    def resolve(self, path: str) -> str | None:
+        try:
+            return os.path.realpath("/" + path, strict=True)[1:]
+        except (OSError, ValueError):
+            return None
+
+    def output(self, tool: Tool) -> str:
+        search = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+        found = shutil.which(tool.command[0], path=search)
+        if found is None:
+            raise Unread(f"{tool.command[0]}: not installed")
+        try:
+            done = subprocess.run(
+                [found, *tool.command[1:]],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_TOOL_SECONDS,
+                env={**os.environ, "PATH": search, "LC_ALL": "C"},
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unread(f"{tool.command[0]} {tool.of}: no answer in {_TOOL_SECONDS:.0f} s") from None
+        except OSError as error:
+            raise Unread(f"{tool.command[0]}: {_reason(error)}") from None
+        # smartctl's status tells of the drive's health as well: what was printed counts.
+        if done.stdout.strip() and (done.returncode == 0 or tool.command[0] == "smartctl"):
+            if len(done.stdout) > LONG:
+                raise Unread(f"{tool.command[0]} {tool.of}: prints more than {LONG} bytes")
+            return done.stdout.decode(errors="replace")
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        text = plain(said[-1]) if said else "prints nothing"
+        raise Unread(f"{tool.command[0]} {tool.of}: {text or 'no reason given'}")
+
+
+def running() -> Tree:
+    """This machine."""
+    return Running()
+
+
+class Held:
+    """A tree in memory: files by their path, links by their path. What was too long to hold is known by its size."""
+
+    live = False
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.too_long: set[str] = set()
+        self.links: dict[str, str] = {}
+        self._folders: dict[str, set[str]] = {"": set()}
+
+    def add(self, path: str, content: bytes) -> None:
+        """A regular file."""
+        self.files[path] = content
+        self._enter(path)
+
+    def add_link(self, path: str, target: str) -> None:
+        """A symbolic link, taken as text."""
+        self.links[path] = target
+        self._enter(path)
+
+    def add_folder(self, path: str) -> None:
+        """A folder, perhaps with nothing in it."""
+        if path not in self._folders:
+            self._folders[path] = set()
+            self._enter(path)
+
+    def add_too_long(self, path: str) -> None:
+        """A file that is there but was not read."""
+        self.too_long.add(path)
+        self._enter(path)
+
+    def _enter(self, path: str) -> None:
+        while path:
+            folder, _, name = path.rpartition("/")
+            known = self._folders.setdefault(folder, set())
+            if name in known:
+                return
+            known.add(name)
+            path = folder
+
+    def entries(self) -> Iterator[tuple[str, bytes | None, str | None]]:
+        """Every path in order: with its content, or its link's target, or neither (a folder)."""
+        for path in sorted({*self.files, *self.links, *self._folders} - {""}):
+            yield path, self.files.get(path), self.links.get(path)
+
+    def read(self, path: str, limit: int = SHORT) -> bytes:
+        found = self.resolve(path)
+        if found is None:
+            raise Unread(f"{path}: not in the capture")
+        if found in self.too_long:
+            raise Unread(f"{path}: longer than {limit} bytes")
+        content = self.files.get(found)
+        if content is None:
+            raise Unread(f"{path}: not a regular file")
+        if len(content) > limit:
+            raise Unread(f"{path}: longer than {limit} bytes")
+        return content
+
+    def names(self, path: str) -> list[str]:
+        found = self.resolve(path)
+        return sorted(self._folders.get(found, ()), key=natural) if found is not None else []
+
+    def resolve(self, path: str) -> str | None:
+        # Component by component, as the kernel does; `..` stops at the root, and a link that begins with a slash
+        # begins at this root, so no path leads out.
+        pending = [part for part in path.split("/") if part not in ("", ".")][::-1]
+        at, links = "", 0
+        while pending:
+            part = pending.pop()
+            if part == "..":
+                at = posixpath.dirname(at)
+                continue
+            step = f"{at}/{part}" if at else part
+            target = self.links.get(step)
+            if target is None:
+                if part not in self._folders.get(at, ()):
+                    return None
+                at = step
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                return None
+            if target.startswith("/"):
+                at = ""
+            pending.extend([part for part in target.split("/") if part not in ("", ".")][::-1])
+        return at
+
+    def output(self, tool: Tool) -> str:
+        try:
+            return self.read(tool.path, LONG).decode(errors="replace")
+        except Unread as missing:
+            try:
+                why = plain(self.read(tool.why_path).decode(errors="replace"))
+            except Unread:
+                why = ""
+            raise Unread(why or str(missing)) from None
+
+
+class Recording:
+    """The running machine, with everything that is asked of it kept as a capture that answers the same."""
+
+    live = True
+
+    def __init__(self, source: Tree) -> None:
+        self._source = source
+        self.held = Held()
+
+    def read(self, path: str, limit: int = SHORT) -> bytes:
+        content = self._source.read(path, limit)
+        self.held.add(self._keep_links(path), content)
+        return content
+
+    def names(self, path: str) -> list[str]:
+        names = self._source.names(path)
+        if names or self._source.resolve(path) is not None:
+            folder = self._keep_links(path)
+            self.held.add_folder(folder)
+            for name in names:
+                self._keep_entry(f"{folder}/{name}")
+        return names
+
+    def resolve(self, path: str) -> str | None:
+        found = self._source.resolve(path)
+        if found is not None:
+            kept = self._keep_links(path)
+            if kept not in self.held.files:
+                self._keep_entry(kept)
+        return found
+
+    def output(self, tool: Tool) -> str:
+        try:
+            text = self._source.output(tool)
+        except Unread as missing:
+            self.held.add(tool.why_path, f"{missing}\n".encode())
+            raise
+        self.held.add(tool.path, text.encode(errors="replace"))
+        return text
+
+    def _keep_entry(self, path: str) -> None:
+        """What is seen in a folder: a link as a link; a file without its content until that is asked for."""
+        if os.path.islink("/" + path):
+            self.held.add_link(path, os.readlink("/" + path))
+        elif os.path.isdir("/" + path):
+            self.held.add_folder(path)
+        elif path not in self.held.files:
+            self.held.add(path, b"")
+
+    def _keep_links(self, path: str) -> str:
+        """Keep the links on the way; the path without them."""
+        at = ""
+        for _ in range(_MOST_LINKS):
+            parts = path.split("/")
+            for count in range(1, len(parts) + 1):
+                at = "/".join(parts[:count])
+                if os.path.islink("/" + at):
+                    target = os.readlink("/" + at)
+                    self.held.add_link(at, target)
+                    folder = posixpath.dirname("/" + at)
+                    path = posixpath.normpath(posixpath.join(folder, target, *parts[count:])).lstrip("/")
+                    break
+            else:
+                return path
+        return path
+
+
+def _at_most(fd: int, limit: int, path: str) -> bytes:
+    parts, left = [], limit + 1
+    while left > 0 and (part := os.read(fd, min(left, 1 << 16))):
+        parts.append(part)
+        left -= len(part)
+    if left <= 0:
+        raise Unread(f"{path}: longer than {limit} bytes")
+    return b"".join(parts)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "not there"
+    if isinstance(error, PermissionError):
+        return "no right to read it; try as root"
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]
+
+
+def natural(name: str) -> tuple[int, str]:
+    """sda, sdb, ..., sdz, sdaa; loop2 before loop10."""
+    return len(name), name
+
+
+def plain(text: str) -> str:
+    """One line without control characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text[:1000]).split())
