@@ -8,6 +8,9 @@ use crate::units::UnitError;
 /// Longest piece of the user's own text that a message repeats, characters.
 const MAX_QUOTED: usize = 60;
 
+/// Longest file name in a message, characters: cut short, its end, which tells files apart, would be lost.
+const MAX_SOURCE: usize = 300;
+
 /// Something in a file or option is wrong. Displays as one line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}{problem}", at(place))]
@@ -41,7 +44,7 @@ pub enum Place {
     },
     /// An option of the command line.
     Option {
-        /// Its name.
+        /// As it was written: `--size`, `--set log.size`.
         name: Arc<str>,
     },
     /// A name given directly, such as that of a preset: the message quotes it, there is no more to tell.
@@ -51,8 +54,8 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line { source, line } => write!(f, "{}:{line}", clean(source)),
-            Place::Option { name } => write!(f, "option {}", clean(name)),
+            Place::Line { source, line } => write!(f, "{}:{line}", shorten(source, MAX_SOURCE)),
+            Place::Option { name } => f.write_str(&clean(name)),
             Place::Argument => f.write_str("argument"),
         }
     }
@@ -211,5 +214,20 @@ mod tests {
     fn what_the_user_wrote_cannot_break_the_line_or_move_the_cursor() {
         assert_eq!(clean("a\nb\x1b[2Jc\u{202e}d"), "a?b?[2Jc?d");
         assert_eq!(clean(&"x".repeat(1000)).chars().count(), MAX_QUOTED + 1);
+    }
+
+    #[test]
+    fn a_file_keeps_its_name_however_deep_it_lies() {
+        let line = |source: &str| {
+            Place::Line {
+                source: source.into(),
+                line: 7,
+            }
+            .to_string()
+        };
+        let deep = format!("{}nightly.toml", "some-folder/".repeat(20));
+        assert_eq!(line(&deep), format!("{deep}:7"));
+        assert_eq!(line("a\nb.toml"), "a?b.toml:7");
+        assert_eq!(line(&"x".repeat(1000)).chars().count(), MAX_SOURCE + 1 + 2);
     }
 }

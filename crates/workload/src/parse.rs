@@ -99,15 +99,20 @@ impl File {
 
     /// Applies an option.
     fn apply(&mut self, option: &str, text: &str) -> Result<(), ConfigError> {
-        let place = Place::Option {
-            name: option.into(),
-        };
         let (stream, name) = match option.split_once('.') {
             Some((stream, name)) => (Some(stream), name),
             None => (None, option),
         };
-        let key =
-            keys::find(&name.replace('-', "_")).ok_or_else(|| unknown_option(&place, name))?;
+        let key = keys::find(&name.replace('-', "_"));
+        let place = Place::Option {
+            name: match key {
+                Some(key) if key.option && stream.is_none() => {
+                    format!("--{}", key.name.replace('_', "-")).into()
+                }
+                _ => format!("--set {option}").into(),
+            },
+        };
+        let key = key.ok_or_else(|| unknown_option(&place, name))?;
         let value = Value::typed(key.name, text, place.clone());
         if !key.option {
             return Err(value.error("can only be set in a file"));
@@ -142,10 +147,14 @@ impl File {
         if about.text()?.chars().count() > 200 {
             return Err(about.error("is longer than 200 characters"));
         }
+        let ramp_ns = workload.value(&keys::RAMP).duration()?;
+        let end = run_end(workload)?;
+        let run_length_ns = end.time_ns.map(|time_ns| ramp_ns.saturating_add(time_ns));
         let mut streams = Vec::with_capacity(self.streams.len());
         let mut outstanding = 0;
         for (name, settings) in &self.streams {
             let stream = stream(name, settings)?;
+            begins_before(run_length_ns, &stream, settings)?;
             outstanding += u64::from(stream.workers) * u64::from(stream.depth);
             if outstanding > MAX_OUTSTANDING {
                 return Err(settings.last_set(&[&keys::WORKERS, &keys::DEPTH]).error(format!(
@@ -160,8 +169,8 @@ impl File {
             about: about.text()?.chars().filter(|c| !c.is_control()).collect(),
             table: workload.value(&keys::TABLE).choice(keys::TABLES)?,
             seed: workload.value(&keys::SEED).integer(0..=u64::MAX)?,
-            ramp_ns: workload.value(&keys::RAMP).duration()?,
-            end: run_end(workload)?,
+            ramp_ns,
+            end,
             streams,
         })
     }
@@ -253,6 +262,22 @@ fn run_end(workload: &Settings) -> Result<End, ConfigError> {
         requests,
         steady,
     })
+}
+
+/// A stream that would begin after the end of the run is a slip of units.
+fn begins_before(
+    run_length_ns: Option<u64>,
+    stream: &Stream,
+    settings: &Settings,
+) -> Result<(), ConfigError> {
+    match run_length_ns {
+        Some(length_ns) if stream.start_delay_ns >= length_ns => {
+            let what =
+                "the run, ramp included, ends before the stream would begin; lengthen seconds";
+            Err(settings.value(&keys::START_DELAY).error(what))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {

@@ -204,8 +204,8 @@ fn check(text: &str, options: &[(String, String)]) -> Result<(), TestCaseError> 
                 .strip_prefix("damaged.toml:")
                 .and_then(|rest| rest.split(':').next());
             let line = place.and_then(|place| place.parse::<usize>().ok());
-            let placed = line.is_some_and(|line| (1..=lines).contains(&line))
-                || message.starts_with("option ");
+            let placed =
+                line.is_some_and(|line| (1..=lines).contains(&line)) || message.starts_with("--");
             prop_assert!(placed, "no place: {message}");
         }
     }

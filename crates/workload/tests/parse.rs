@@ -285,7 +285,7 @@ fn an_option_for_another_pattern_overrules_the_old_one_s_parameters() {
     );
     assert_eq!(
         with("", &[("zipf_theta", "1.2")]).unwrap_err(),
-        "option zipf_theta: only means something with pattern = \"zipf\""
+        "--zipf-theta: only means something with pattern = \"zipf\""
     );
 }
 
@@ -568,32 +568,43 @@ fn errors_of_options_name_the_option() {
     for (pairs, message) in [
         (
             ("size", "64k"),
-            "option size: `64k` could mean powers of 1000 or 1024; write kB or KiB",
+            "--size: `64k` could mean powers of 1000 or 1024; write kB or KiB",
         ),
         (
             ("sise", "4KiB"),
-            "option sise: unknown key `sise`; did you mean `size`?",
+            "--set sise: unknown key `sise`; did you mean `size`?",
         ),
         (
             ("lag.size", "4KiB"),
-            "option lag.size: unknown stream `lag`; did you mean `log`?",
+            "--set lag.size: unknown stream `lag`; did you mean `log`?",
         ),
         (
             ("log.seed", "4"),
-            "option log.seed: belongs to the whole workload; write seed",
+            "--set log.seed: belongs to the whole workload; write seed",
         ),
-        (("name", "x"), "option name: can only be set in a file"),
+        (("name", "x"), "--set name: can only be set in a file"),
         (
             ("direct", "yes"),
-            "option direct: expected true or false, found `yes`",
+            "--direct: expected true or false, found `yes`",
         ),
         (
             ("workers", "many"),
-            "option workers: expected a whole number from 1 to 65536, found `many`",
+            "--workers: expected a whole number from 1 to 65536, found `many`",
         ),
     ] {
         assert_eq!(with(TWO, &[pairs]).unwrap_err(), message);
     }
+}
+
+#[test]
+fn a_stream_that_would_begin_after_the_end_is_refused() {
+    let late = "seconds = 2\nramp = '1s'\nstart_delay = '3s'";
+    assert_eq!(
+        error(late),
+        "f.toml:3: start_delay: the run, ramp included, ends before the stream would begin; lengthen seconds"
+    );
+    assert!(with("seconds = 2\nramp = '1s'\nstart_delay = '2999ms'", &[]).is_ok());
+    assert!(with("seconds = 'none'\nbytes = '1GiB'\nstart_delay = '3s'", &[]).is_ok());
 }
 
 #[test]
