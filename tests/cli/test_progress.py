@@ -102,6 +102,7 @@ def test_the_time_left_is_that_of_the_end_that_comes_first(monkeypatch: pytest.M
         (units.rate(0), "0 B/s"),
         (units.duration(85_300), "85.3 us"),
         (units.duration(1.2e6), "1.20 ms"),
+        (units.seconds(0.0032), "3.20 ms"),
         (units.seconds(0.25), "0.25 s"),
         (units.seconds(59.6), "1 min"),
         (units.seconds(200), "3 min 20 s"),

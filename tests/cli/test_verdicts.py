@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import records
 from msgspec.structs import replace
-from records import MIB, counters, figures, op, quiet_read, record, series, stream
+from records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
-from spindle.result.figures import EndedByError, Error, Stopped
+from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
 from spindle.result.record import Level, RunRecord, SettingChange, Settings, Target, Verdict
 from spindle.result.rules import judge
 
@@ -161,6 +161,28 @@ def test_the_journal_of_a_file_system_is_the_loads_own_doing() -> None:
     assert verdict(record(found, devices=[busy]), "other-io").level is Level.WARN
 
 
+def test_what_the_load_zeroed_is_its_own_even_where_a_driver_counts_it_as_written() -> None:
+    zeroed = op(1000.0)
+    found = figures(stream(None, zero=zeroed, total_bytes=zeroed.bytes))
+    overrides = [*READ_ONLY, ("zero_fraction", "1")]
+    assert (
+        verdict(record(found, devices=[counters(0, zeroed.bytes)], overrides=overrides), "other-io").level is Level.OK
+    )
+    more = record(found, devices=[counters(0, zeroed.bytes * 1.5)], overrides=overrides)
+    assert verdict(more, "other-io").level is Level.WARN
+
+
+def test_what_is_written_beside_a_test_file_may_be_its_file_systems_doing() -> None:
+    found = figures(stream(op(800.0), op(200.0)))
+    target = Target(asked="t", kind="file", size_bytes=MIB)
+    seen = verdict(
+        record(found, devices=[counters(found.total_read_bytes, found.total_write_bytes * 3)], target=target),
+        "other-io",
+    )
+    assert seen.level is Level.WARN
+    assert "file system" in seen.advice
+
+
 # --- completeness ----------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +224,25 @@ def test_no_request_at_all_is_no_measurement() -> None:
 
 
 @pytest.mark.parametrize(
+    ("late_ms", "slowest_counted_ms", "hung"),
+    [(2500, 8, True), (101, 100, True), (100, 8, False), (2500, 2600, False), (0, 8, False)],
+)
+def test_a_request_that_hung_when_the_time_was_over_is_told(late_ms: int, slowest_counted_ms: int, hung: bool) -> None:
+    found = op(16_000.0, latency=latency(1.0, max_ns=slowest_counted_ms * 10**6))
+    seen = checks(
+        record(figures(stream(found, late=Late(requests=3, max_latency_ns=late_ms * 10**6))), overrides=READ_ONLY)
+    )
+    assert ("late" in seen) is hung
+    assert seen.get("late", Level.WARN) is Level.WARN
+
+
+def test_a_slow_fsync_that_counted_explains_a_late_one() -> None:
+    slow = op(10.0, latency=latency(1.0, max_ns=3 * 10**9))
+    found = stream(op(16_000.0), fsync=slow, late=Late(requests=1, max_latency_ns=2 * 10**9))
+    assert "late" not in checks(record(figures(found), overrides=READ_ONLY))
+
+
+@pytest.mark.parametrize(
     ("factor", "level"), [(1.0, Level.OK), (1.04, Level.OK), (1.1, Level.INVALID), (0.9, Level.INVALID)]
 )
 def test_rates_and_latencies_must_agree_with_the_requests_under_way(factor: float, level: Level) -> None:
@@ -213,6 +254,19 @@ def test_littles_law_counts_fsyncs_and_the_service_time_of_an_open_loop() -> Non
     read = replace(op(1000.0, mean_ms=9.0), service=records.latency(1.0))
     found = stream(read, mean_outstanding=1.0 + 2.0, fsync=op(100.0, size=0, mean_ms=20.0))
     assert verdict(record(figures(found), overrides=READ_ONLY), "littles-law").level is Level.OK
+
+
+def test_what_was_late_at_the_end_is_outstanding_without_a_counted_latency() -> None:
+    # Of 16 outstanding requests 8 hung for the last 2 s of 10: 1.6 on average are in no latency.
+    hung = stream(
+        op(16_000.0, 10.0, mean_ms=0.9),
+        seconds=10.0,
+        mean_outstanding=16.0,
+        late=Late(requests=8, max_latency_ns=2 * 10**9),
+    )
+    assert verdict(record(figures(hung, seconds=10.0), overrides=READ_ONLY), "littles-law").level is Level.OK
+    quick = replace(hung, late=Late(requests=8, max_latency_ns=10**6))
+    assert verdict(record(figures(quick, seconds=10.0), overrides=READ_ONLY), "littles-law").level is Level.INVALID
 
 
 def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
@@ -238,6 +292,16 @@ def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
 def test_a_run_is_steady_when_its_series_is(rates: list[float], level: Level) -> None:
     found = replace(quiet_read(), figures=figures(stream(op(16_000.0)), series=series(rates)))
     assert verdict(found, "steady").level is level
+
+
+def test_a_run_that_ended_as_it_was_steady_is_not_told_to_run_until_it_is() -> None:
+    drift = figures(
+        stream(op(16_000.0)), series=series([100e6 - 1e6 * at for at in range(30)]), ended_by=EndedBySteady()
+    )
+    seen = verdict(replace(quiet_read(), figures=drift), "steady")
+    assert seen.level is Level.WARN
+    assert "--ramp" in seen.advice
+    assert "--until-steady" not in seen.advice
 
 
 def test_an_interval_cut_off_by_the_end_does_not_count() -> None:
@@ -292,7 +356,7 @@ def test_fewer_requests_under_way_than_asked_is_said() -> None:
     found = record(figures(stream(op(16_000.0, mean_ms=0.5))), overrides=READ_ONLY)
     seen = verdict(found, "achieved-depth")
     assert seen.level is Level.WARN
-    assert "16 requests were to be under way, 8.00" in seen.evidence
+    assert "of 16 outstanding requests 8.00" in seen.evidence
 
 
 def test_requests_that_wait_above_the_device_are_found() -> None:
@@ -309,6 +373,25 @@ def test_an_open_loop_that_falls_behind_is_said() -> None:
     assert verdict(late, "on-time").level is Level.WARN
     on_time = record(figures(stream(op(2000.0))), overrides=overrides)
     assert verdict(on_time, "on-time").level is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("spacing", "got", "level"),
+    [("poisson", 460.0, Level.OK), ("constant", 460.0, Level.WARN), ("poisson", 420.0, Level.WARN)],
+)
+def test_random_arrivals_may_be_fewer_by_chance(spacing: str, got: float, level: Level) -> None:
+    overrides = [*READ_ONLY, ("rate", "500 IOPS"), ("spacing", spacing)]
+    found = figures(stream(op(got, 2.0), seconds=2.0), seconds=2.0)
+    assert verdict(record(found, overrides=overrides), "on-time").level is level
+
+
+def test_what_the_target_cannot_do_is_not_looked_for_in_the_kernels_log() -> None:
+    ended = EndedByError(errno=errno.EOPNOTSUPP, op="trim", offset=0, len=4096)
+    seen = verdict(record(figures(stream(op(1.0)), ended_by=ended)), "interrupted")
+    assert "leave the trims out" in seen.advice
+    polled = with_generator(features=["iopoll"])
+    polled = replace(polled, figures=replace(polled.figures, ended_by=replace(ended, op="read")))
+    assert "leave --iopoll out" in verdict(polled, "interrupted").advice
 
 
 # --- conditions ------------------------------------------------------------------------------------------------------

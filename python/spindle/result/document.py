@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,24 @@ class Unreadable(Exception):
 
 def encode(record: Record) -> bytes:
     """One JSON document, indented, with a newline at its end."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    try:
+        data = msgspec.json.encode(record)
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        data = msgspec.json.encode(_printable(msgspec.to_builtins(record)))
+    return msgspec.json.format(data, indent=2) + b"\n"
+
+
+def _printable(value: Any) -> Any:
+    """The same with `\\xff` for bytes of a name that are not UTF-8: JSON has no other way to hold them."""
+    match value:
+        case str():
+            return os.fsencode(value).decode("utf-8", "backslashreplace")
+        case dict():
+            return {_printable(key): _printable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_printable(item) for item in value]
+        case _:
+            return value
 
 
 def decode(data: bytes, source: str) -> Record:

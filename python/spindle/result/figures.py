@@ -241,6 +241,11 @@ class Figures(Struct, frozen=True, kw_only=True):
         """Ramp included."""
         return sum(stream.total_write_bytes for stream in self.streams)
 
+    @property
+    def total_freed_bytes(self) -> int:
+        """Discarded or zeroed, ramp included."""
+        return sum(stream.total_bytes - stream.total_read_bytes - stream.total_write_bytes for stream in self.streams)
+
     def mean_latency_ns(self) -> float | None:
         """Over all data operations of all streams, weighted by their number."""
         pairs = [(op.requests, op.latency.mean_ns) for stream in self.streams for _, op in stream.ops()]

@@ -56,7 +56,9 @@ def duration(ns: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A length of time for people: `0.25 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    """A length of time for people: `3.2 ms`, `0.25 s`, `12 s`, `3 min 20 s`, `2 h 5 min`."""
+    if 0 < value < 0.1:
+        return duration(value * 1e9)
     if value < 10:
         return f"{value:.2f}".rstrip("0").rstrip(".") + " s"
     whole = round(value)

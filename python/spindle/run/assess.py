@@ -184,6 +184,8 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
         if cpu.user_ns > cpu.system_ns:
             return "generator", f"the load generator limits the random reads: {bad['generator-bound'].evidence}"
         return "cpu", f"the CPU limits the random reads: {bad['generator-bound'].evidence}"
+    if top.target.detail.get("class") == "zram":
+        return "cpu", "the CPU limits the random reads: zram works on the CPU of whoever asks, and has no queue"
     if sweep is not None and sweep.levelled_off and _imposed(sweep):
         at = max(sweep.points, key=lambda point: point.iops)
         return (

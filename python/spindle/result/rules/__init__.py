@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     completeness.errors,
     conditions.target_changed,
     completeness.long_enough,
+    completeness.late,
     cache.cache_share,
     cache.working_set,
     consistency.littles_law,

@@ -79,6 +79,7 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
     for upper, lower in zip(record.devices, record.devices[1:], strict=False):
         if not upper.name.startswith("loop"):
             continue
+        past_the_cache = record.settings.before.get(f"{upper.name}.loop.dio") == "1"
         for direction in ("read", "write"):
             asked, moved = upper.bytes_of(direction), lower.bytes_of(direction)
             if asked is None or moved is None or asked < TOO_LITTLE_BYTES:
@@ -91,10 +92,19 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
                         level=Level.WARN,
                         evidence=(
                             f"{direction}s: {upper.name} moved {units.size(asked)}, {lower.name} under its backing "
-                            f"file {units.size(moved)}: {units.percent(share)} stayed in the page cache between them"
+                            f"file {units.size(moved)}: {units.percent(share)} "
+                            + (
+                                "was not there to be moved (holes of a sparse file) or cached below"
+                                if past_the_cache
+                                else "stayed in the page cache between them"
+                            )
                         ),
                         advice=f"these are figures of {upper.name}, not of {lower.name}; "
-                        "set the loop device up with losetup --direct-io=on to reach the drive",
+                        + (
+                            "write the backing file once from end to end, so that there is something to read"
+                            if past_the_cache
+                            else "set the loop device up with losetup --direct-io=on to reach the drive"
+                        ),
                         numbers={"share": share, "upper_bytes": asked, "lower_bytes": moved},
                     )
                 )

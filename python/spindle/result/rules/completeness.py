@@ -13,6 +13,8 @@ SHORT_S = 60.0
 """Below this a run is too short to trust its mean: caches and background work have not shown themselves."""
 FEW_REQUESTS = 1000
 """Below this the 99th percentile rests on fewer than ten requests."""
+HUNG_NS = 100_000_000
+"""A request that takes longer than this is one that a person notices, whatever the device."""
 
 
 def errno_text(number: int) -> str:
@@ -52,12 +54,20 @@ def interrupted(record: RunRecord) -> list[Verdict]:
                         f"{op} of {units.size(length)} at byte {offset} failed with {errno_text(number)} {how_far}: "
                         "the figures are partial"
                     ),
-                    advice="look at the kernel log (dmesg), or go on past errors with --tolerate-errors",
+                    advice=_what_to_do(number, op, record),
                     numbers={**numbers, "errno": float(number), "offset": float(offset)},
                 )
             ]
         case _:
             return []
+
+
+def _what_to_do(number: int, op: str, record: RunRecord) -> str:
+    if number == errno_names.EOPNOTSUPP:
+        if "iopoll" in record.figures.generator.features:
+            return "the driver does not poll for completions: leave --iopoll out"
+        return f"the target cannot do it: leave the {op}s out"
+    return "look at the kernel log (dmesg), or go on past errors with --tolerate-errors"
 
 
 def errors(record: RunRecord) -> list[Verdict]:
@@ -117,6 +127,36 @@ def long_enough(record: RunRecord) -> list[Verdict]:
             level=Level.OK,
             evidence=f"{units.seconds(figures.measured_s)}, {units.count(figures.requests)} requests",
             numbers=numbers,
+        )
+    ]
+
+
+def late(record: RunRecord) -> list[Verdict]:
+    """What was under way when the time was over is in no latency figure: a request that hung there must be told."""
+    found = [stream.late for stream in record.figures.streams]
+    longest = max((each.max_latency_ns for each in found), default=0)
+    counted = max(
+        (
+            op.latency.max_ns
+            for stream in record.figures.streams
+            for op in (stream.read, stream.write, stream.trim, stream.zero, stream.fsync)
+            if op is not None
+        ),
+        default=0,
+    )
+    if longest <= max(HUNG_NS, counted):
+        return []
+    requests = sum(each.requests for each in found)
+    return [
+        Verdict(
+            check="late",
+            level=Level.WARN,
+            evidence=(
+                f"{units.count(requests)} requests were under way when the time was over; the slowest of them took "
+                f"{units.duration(longest)}, the slowest of those counted {units.duration(counted)}"
+            ),
+            advice="a request hung at the end: its latency is in no other figure; run longer and compare the maxima",
+            numbers={"requests": float(requests), "max_latency_ns": float(longest), "counted_max_ns": float(counted)},
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spindle.result import units
-from spindle.result.figures import Stream
+from spindle.result.figures import Figures, Stream
 from spindle.result.record import Level, RunRecord, Verdict
 
 TOLERANCE = 0.05
@@ -21,7 +21,7 @@ def littles_law(record: RunRecord) -> list[Verdict]:
         return []
     difference = implied / counted - 1
     # Requests that are under way at the ends of the measured time count on one side only.
-    edges = 2 * record.workload.outstanding / figures.requests
+    edges = 2 * record.workload.outstanding / figures.requests + _late_outstanding(figures) / counted
     numbers = {"counted": counted, "implied": implied, "difference": difference}
     seen = f"IOPS x mean latency gives {units.significant(implied)}, counted were {units.significant(counted)}"
     if abs(difference) > TOLERANCE + edges:
@@ -42,6 +42,14 @@ def littles_law(record: RunRecord) -> list[Verdict]:
             numbers=numbers,
         )
     ]
+
+
+def _late_outstanding(figures: Figures) -> float:
+    """At most what requests still under way at the end added to the outstanding ones; no latency of theirs counts."""
+    return sum(
+        stream.late.requests * min(1.0, stream.late.max_latency_ns / max(1, stream.measured_ns))
+        for stream in figures.streams
+    )
 
 
 def _implied_outstanding(stream: Stream) -> float:

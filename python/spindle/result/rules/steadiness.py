@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from spindle import _core
 from spindle.result import units
+from spindle.result.figures import EndedBySteady
 from spindle.result.record import Level, RunRecord, Verdict
 
 WHOLE = 0.9
@@ -94,7 +95,9 @@ def steady(record: RunRecord) -> list[Verdict]:
                     f"throughput {'rose' if drift > 0 else 'fell'} by {units.percent(abs(drift))} over the run "
                     f"(Mann-Kendall, p {report.trend.p_value:.1g})"
                 ),
-                advice="run longer, until it has settled: --until-steady, or --ramp 10s to leave the start out",
+                advice="leave the start out: --ramp 10s"
+                if isinstance(record.figures.ended_by, EndedBySteady)
+                else "run longer, until it has settled: --until-steady, or --ramp 10s to leave the start out",
                 numbers=numbers,
             )
         ]

@@ -39,7 +39,12 @@ def other_io(record: RunRecord) -> list[Verdict]:
                 check="other-io",
                 level=Level.WARN,
                 evidence="; ".join(texts),
-                advice="find who it is (iotop, pidstat -d) and run again without it",
+                advice=(
+                    "a file system that copies what it writes does that (btrfs); if it is not that, "
+                    if record.target.kind == "file" and record.figures.total_write_bytes > 0
+                    else ""
+                )
+                + "find who it is (iotop, pidstat -d) and run again without it",
                 numbers=numbers,
             )
         ]
@@ -69,7 +74,7 @@ def _reads(record: RunRecord, target: DeviceCounters) -> _Excess | None:
 
 
 def _writes(record: RunRecord, target: DeviceCounters) -> _Excess | None:
-    own = record.figures.total_write_bytes
+    own = record.figures.total_write_bytes + record.figures.total_freed_bytes  # some drivers count zeroings as writes
     moved, requests = target.bytes_of("write"), target.requests_of("write")
     if moved is None or requests is None:
         return None
