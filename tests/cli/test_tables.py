@@ -51,6 +51,19 @@ def test_randomio_tells_fsyncs_apart() -> None:
     assert "fsync: 4.40 a second" in text(mixed_record())
 
 
+def test_what_randomio_has_no_columns_for_is_told_below_them() -> None:
+    found = stream(op(100.0), trim=op(30.0, mean_ms=2.0), zero=op(20.0, mean_ms=3.0))
+    shown = text(record(figures(found)))
+    assert "trim: 30.0 a second, 0.500 / 2.00 / 16.0 / 1.00 ms" in shown
+    assert "zero: 20.0 a second, 0.750 / 3.00 / 24.0 / 1.50 ms" in shown
+    assert "  150.0 |" in shown
+
+
+def test_seeker_counts_writes_as_well() -> None:
+    found = record(figures(stream(op(50.0, mean_ms=10.0), op(50.0, mean_ms=20.0))), preset="seeker")
+    assert "Results: 100 seeks/second, 15.0 ms random access time" in text(found)
+
+
 def test_seeker_says_seeks_per_second_and_best_and_worst() -> None:
     found = record(figures(stream(op(73.8, mean_ms=13.5))), preset="seeker")
     assert "Results: 73.8 seeks/second, 13.5 ms random access time (best 3.38 ms, worst 108 ms)" in text(found)

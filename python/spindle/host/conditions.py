@@ -127,7 +127,7 @@ def _cpu(before: CpuTimes, after: CpuTimes) -> list[Finding]:
     iowait = max(0, after.iowait - before.iowait) / total
     steal = (after.steal - before.steal) / total
     loud = [
-        f"{name} {share:.0%}"
+        f"{name} {share * 100:.0f} %"
         for name, share, limit in (
             ("busy", busy, CPU_BUSY),
             ("waiting for I/O", iowait, CPU_IOWAIT),
@@ -135,7 +135,7 @@ def _cpu(before: CpuTimes, after: CpuTimes) -> list[Finding]:
         )
         if share > limit
     ]
-    text = f"CPU {', '.join(loud)} before the run" if loud else f"CPU {busy:.0%} busy"
+    text = f"CPU {', '.join(loud)} before the run" if loud else f"CPU {busy * 100:.0f} % busy"
     evidence = {"busy": busy, "iowait": iowait, "steal": steal}
     return [Finding("cpu", "warn" if loud else "ok", text, evidence)]
 

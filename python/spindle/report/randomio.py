@@ -33,7 +33,7 @@ def page(record: RunRecord, style: Style) -> list[str]:
         lines = [f"total {total.strip()} iops", *table(columns, [read.row("read"), write.row("write")], style)]
     else:
         lines = [*HEAD, f"{total} |{read.cells()} |{write.cells()}"]
-    return [*lines, *_fsync(record, style)]
+    return [*lines, *_beside(record, style)]
 
 
 class _Side:
@@ -77,12 +77,19 @@ def merged(latencies: Sequence[Latency], counts: Sequence[int]) -> tuple[float, 
     )
 
 
-def _fsync(record: RunRecord, style: Style) -> list[str]:
-    """randomio counts an fsync as part of its write; here it has figures of its own."""
-    syncs = [stream.fsync for stream in record.figures.streams if stream.fsync is not None]
-    found = merged([op.latency for op in syncs], [op.requests for op in syncs])
-    if found is None:
-        return []
-    low, mean, high, sdev = (plain(value / 1e6) for value in found)
-    rate = plain(sum(op.iops for op in syncs))
-    return style.wrap(f"fsync: {rate} a second, {low} / {mean} / {high} / {sdev} ms (not within the write columns)")
+def _beside(record: RunRecord, style: Style) -> list[str]:
+    """What randomio has no columns for. It counts an fsync as part of its write; here it has figures of its own."""
+    streams = record.figures.streams
+    lines = []
+    for name, ops, note in (
+        ("trim", [stream.trim for stream in streams], ""),
+        ("zero", [stream.zero for stream in streams], ""),
+        ("fsync", [stream.fsync for stream in streams], " (not within the write columns)"),
+    ):
+        made = [op for op in ops if op is not None]
+        found = merged([op.latency for op in made], [op.requests for op in made])
+        if found is not None:
+            low, mean, high, sdev = (plain(value / 1e6) for value in found)
+            rate = plain(sum(op.iops for op in made))
+            lines += style.wrap(f"{name}: {rate} a second, {low} / {mean} / {high} / {sdev} ms{note}")
+    return lines

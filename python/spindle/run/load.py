@@ -16,7 +16,9 @@ from spindle.result.workload import Workload
 from spindle.run.watch import Moment, Watch
 
 POLL_S = 0.1
-"""Often enough for a live line and for a snapshot close to the first counted request."""
+"""Often enough for a live line."""
+CALIBRATION_POLL_S = 0.005
+"""Often enough that the counters taken last before the load hold hardly any of the calibration's own requests."""
 RATE_WINDOW = 20
 """Polls over which the live rate is taken."""
 
@@ -63,14 +65,18 @@ def carry_out(
     stopped = False
     load = start()
     pace = _Pace(spec, label)
+    calibrating, told_at = True, 0.0
     try:
-        while not load.wait(POLL_S):
+        while not load.wait(CALIBRATION_POLL_S if calibrating else POLL_S):
             # A snapshot first, then the phase: one that is still `calibrate` was taken before the load began.
-            fresh = snapshot()
+            fresh = snapshot() if calibrating else before
             progress = msgspec.json.decode(load.progress())
-            if progress["phase"] == "calibrate":
+            calibrating = progress["phase"] == "calibrate"
+            if calibrating:
                 before = fresh
-            watch.moment(pace.moment(progress))
+            if not calibrating or time.monotonic() - told_at >= POLL_S:
+                told_at = time.monotonic()
+                watch.moment(pace.moment(progress))
     except Stopped:
         stopped = True
         load.stop()
