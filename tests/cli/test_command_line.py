@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from program import spindle
+from program import COMMAND, Ended, spindle
 
 from spindle.cli.keys import keys
 from spindle.host.errors import Refused, TargetError
@@ -145,6 +147,60 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("{")
     assert done.stderr == ""
+
+
+def test_an_output_that_cannot_take_the_result_is_one_line(tmp_path: Path) -> None:
+    for arguments in (["run", "seeker", "null:1GiB", "--seconds", "0.01"], ["presets"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert Ended(done.returncode, "", done.stderr).complaint.count("No space left on device") == 1
+        assert done.returncode == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_standard_stream_is_no_defect_and_no_other_file_takes_its_place(closed: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        f"{shlex.join(COMMAND)} run seeker t.bin --create 1MiB --seconds 0.05 --output r.json {closed}",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads((tmp_path / "r.json").read_bytes())["figures"]["ended_by"]["kind"] == "time"
+    assert not (tmp_path / "t.bin").exists()
+
+
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        f"rmdir {gone}; {shlex.join(COMMAND)} run seeker t.bin --create 1MiB",
+        shell=True,
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    ended = Ended(done.returncode, done.stdout, done.stderr)
+    assert "the current directory is gone" in ended.complaint
+    assert ended.status == 2
+
+
+def test_a_name_that_is_not_utf8_is_measured_and_recorded(tmp_path: Path) -> None:
+    for extra in ([], ["--json"]):
+        done = subprocess.run(
+            [*COMMAND, "run", "seeker", b"t\xff.bin", "--create", "1MiB", "--seconds", "0.05", *extra],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if extra:
+            assert json.loads(done.stdout)["target"]["asked"] == "t\\xff.bin"
+        else:
+            assert done.stdout.startswith(b"seeker on t\\udcff.bin (file of 1 MiB")
 
 
 def test_presets_are_listed_printed_and_resolved(invoke) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -79,12 +81,36 @@ def spindle(context: click.Context) -> Exit | None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program: exits with the status, never with a traceback."""
+    _open_standard_streams()
     status = invoke(arguments)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         _forget_stdout()
+        if status is Exit.FINE and not isinstance(error, BrokenPipeError):
+            print(f"spindle: the output cannot be written ({error.strerror})", file=sys.stderr)
+            status = Exit.FAILED
     sys.exit(int(status))
+
+
+def _open_standard_streams() -> None:
+    """Started with one of them closed, the next file opened would take its number, and with it what is meant for
+    the terminal; and names that are not UTF-8 must not keep a result from being shown.
+    """
+    with open(os.devnull, "r+") as nowhere:
+        spare = fcntl.fcntl(nowhere.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(spare, number)
+    os.close(spare)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def invoke(arguments: Sequence[str] | None = None) -> Exit:

@@ -21,17 +21,24 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False) 
     from spindle.report.page import page
     from spindle.report.style import style_of
     from spindle.result.document import encode
+    from spindle.run.errors import RunFailed
 
     data = encode(record)
     if output is not None:
         save(data, output)
-    if json:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    else:
-        for line in page(record, style_of(sys.stdout)):
-            print(line)
+    try:
+        if json:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            for line in page(record, style_of(sys.stdout)):
+                print(line)
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunFailed(f"the result cannot be written to stdout ({error.strerror}); use --output FILE") from None
     complain(record)
     return status_of(record, strict)
 
