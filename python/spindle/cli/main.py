@@ -18,6 +18,9 @@ VERBS = {
     "quick": "Tell in about a minute what a device delivers.",
     "inspect": "Show the block stack from mount point to controller, with its settings.",
     "show": "Show a result that was saved.",
+    "knobs": "See and change settings of devices, memory and CPUs.",
+    "restore": "Put back every setting that was changed.",
+    "monitor": "Show what disks, CPUs and control groups do, interval by interval.",
     "array": "Draw a RAID array and tell what it holds, bears and costs.",
     "validate": "Hold the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
@@ -90,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if status is Exit.FINE and not isinstance(error, BrokenPipeError):
             print(f"spindle: the output cannot be written ({error.strerror})", file=sys.stderr)
             status = Exit.FAILED
-    sys.exit(int(status))
+    sys.exit(status)
 
 
 def _open_standard_streams() -> None:
@@ -113,8 +116,8 @@ def _open_standard_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def invoke(arguments: Sequence[str] | None = None) -> Exit:
-    """Run a verb. Every error becomes one line on stderr."""
+def invoke(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb. Every error becomes one line on stderr. The status is an `Exit`, or that of a command it ran."""
     from spindle.cli.failure import explain
 
     try:
@@ -122,7 +125,7 @@ def invoke(arguments: Sequence[str] | None = None) -> Exit:
         with spindle.make_context("spindle", list(sys.argv[1:] if arguments is None else arguments)) as context:
             status = spindle.invoke(context)
     except click.exceptions.Exit as end:
-        return Exit(end.exit_code)
+        return end.exit_code
     except BrokenPipeError:
         _forget_stdout()
         return Exit.FAILED
@@ -132,7 +135,7 @@ def invoke(arguments: Sequence[str] | None = None) -> Exit:
         line, failed = explain(error)
         print(line, file=sys.stderr)
         return failed
-    return status if isinstance(status, Exit) else Exit(status or 0)
+    return Exit.FINE if status is None else int(status)
 
 
 def _forget_stdout() -> None:

@@ -1,0 +1,114 @@
+"""`spindle monitor`: what disks, CPUs and control groups do, interval by interval."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import check_output
+
+if TYPE_CHECKING:
+    from spindle.report.monitor import CsvFile, View
+
+SHORTEST_S = 0.05
+"""Reading all counters takes some milliseconds on a machine with many devices."""
+LONGEST_S = 86_400.0
+"""Times wrap after 50 days of I/O time: a busy queue gets there within days."""
+
+
+def _interval(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
+    if not math.isfinite(value) or not SHORTEST_S <= value <= LONGEST_S:
+        raise click.BadParameter(f"{value:g} is not an interval; give seconds from {SHORTEST_S:g} to {LONGEST_S:g}")
+    return value
+
+
+@click.command("monitor")
+@click.argument("devices", nargs=-1)
+@click.option(
+    "-i",
+    "--interval",
+    "interval_s",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    callback=_interval,
+    help="Length of an interval.",
+)
+@click.option("-n", "--count", type=click.IntRange(1), metavar="N", help="End after N reports.  [default: at Ctrl-C]")
+@click.option("-z", "--active", is_flag=True, help="Show only devices with I/O in the interval, as iostat -z.")
+@click.option(
+    "--cgroups",
+    type=click.IntRange(0, 1000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Show the N control groups that moved most; 0: do not read them. JSON and CSV have all.",
+)
+@click.option("--json", is_flag=True, help="One JSON object a line, the summary as the last.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), callback=check_output, metavar="FILE",
+    help="Write a row a device and interval to a new CSV file as well.",
+)  # fmt: skip
+def command(
+    devices: tuple[str, ...],
+    interval_s: float,
+    count: int | None,
+    active: bool,
+    cgroups: int,
+    json: bool,
+    output: Path | None,
+) -> Exit:
+    """Tell at each interval what DEVICES did (any name, or a file on them; default: all disks that ever did I/O), in
+    iostat's columns, with vmstat's columns for the CPUs, I/O pressure and the I/O of control groups.
+
+    The first report is of the time since the start, not since boot. Ctrl-C ends with mean and maximum of every column.
+    """
+    from spindle.host.monitor import Selection, Summary, signals_kept, watch
+
+    selection = Selection(devices)
+    file = _new_file(output) if output is not None else None
+    summary, view = Summary(), _view(json, active, cgroups)
+    try:
+        with signals_kept():
+            view.begin(interval_s, selection.aliases)
+            for report in watch(selection, interval_s, count, cgroups=cgroups > 0):
+                if file is not None:
+                    file.add(report)
+                summary.add(report)
+                view.show(report)
+            view.end(summary)
+    finally:
+        view.close()
+        if file is not None:
+            file.close()
+    return Exit.FINE
+
+
+def _view(json: bool, active: bool, cgroups: int) -> View:
+    from spindle.report.monitor import JsonLines, Rows
+
+    if json:
+        return JsonLines(active_only=active)
+    if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
+        from spindle.report.monitor.live import LiveView  # loads Rich, which takes longer than all the rest
+
+        return LiveView(active_only=active, most_cgroups=cgroups)
+    return Rows(active_only=active, most_cgroups=cgroups)
+
+
+def _new_file(path: Path) -> CsvFile:
+    from spindle.report.monitor import CsvFile
+
+    try:
+        return CsvFile(path)
+    except FileExistsError:
+        raise click.UsageError(f"--output {path}: the file exists, and is not written over; name a new one") from None
+    except OSError as error:
+        raise click.UsageError(f"--output {path}: {error.strerror}; name a file elsewhere") from None

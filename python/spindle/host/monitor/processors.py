@@ -1,0 +1,58 @@
+"""/proc/stat: what vmstat's columns r, b, us, sy, id, wa and st are made of (proc(5))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..conditions import CpuTimes
+from .disks import whole_number
+
+_LEAST = 4
+"""user, nice, system and idle: every kernel gives these; iowait, irq, softirq and steal came later."""
+
+
+@dataclass(frozen=True)
+class Processors:
+    """All CPUs together, and the tasks of the moment. None: not known."""
+
+    times: CpuTimes | None
+    running: int | None
+    """Tasks that run or wait for a CPU; whoever reads this is one of them."""
+    blocked: int | None
+    """Tasks in uninterruptible sleep that wait for I/O."""
+
+
+def parse(text: str) -> Processors:
+    """From the text of /proc/stat."""
+    lines: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition(" ")
+        if name in ("cpu", "procs_running", "procs_blocked") and name not in lines:
+            lines[name] = rest.split(maxsplit=10)
+    return Processors(
+        _times(lines.get("cpu", [])), _one(lines.get("procs_running", [])), _one(lines.get("procs_blocked", []))
+    )
+
+
+def _times(parts: list[str]) -> CpuTimes | None:
+    values = [whole_number(part) for part in parts[:8]]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or len(known) < _LEAST:
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = [*known, 0, 0, 0, 0][:8]
+    return CpuTimes(user + nice, system + irq + softirq, idle, iowait, steal)
+
+
+def _one(parts: list[str]) -> int | None:
+    return whole_number(parts[0]) if parts else None
+
+
+def shares(before: CpuTimes | None, after: CpuTimes | None) -> dict[str, float | None]:
+    """Percent of all CPU time in between. idle and iowait can go back a little (proc(5)): that counts as 0, as in
+    vmstat."""
+    names = {"us": "user", "sy": "system", "id": "idle", "wa": "iowait", "st": "steal"}
+    if before is None or after is None:
+        return dict.fromkeys(names)
+    spent = {short: max(0, getattr(after, name) - getattr(before, name)) for short, name in names.items()}
+    total = sum(spent.values())
+    return {short: 100 * ticks / total if total else None for short, ticks in spent.items()}

@@ -1,0 +1,140 @@
+"""What happened between two samples, in the columns people know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..devices import DevNumber
+from ..diskstats import DiskDelta
+from . import cgroups, disks, pressure, processors
+from .cgroups import CgroupIo
+from .columns import DISK
+from .disks import Disk
+from .sample import Sample
+
+Values = dict[str, float | None]
+"""Column -> value; None: unknown."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What one device did."""
+
+    delta: DiskDelta | None
+    """None: its counters could not be read, or began anew."""
+    disk: Disk
+    """At the end."""
+
+    @property
+    def active(self) -> bool:
+        """Whether anything was completed, or is under way. Unknown counts as active: it is to be seen."""
+        if self.delta is None:
+            return True
+        done = self.delta.reads + self.delta.writes + self.delta.discards + self.delta.flushes
+        return bool(done or self.delta.in_flight or self.delta.busy_ms)
+
+    def columns(self) -> Values:
+        """iostat's columns, with rates in KiB/s."""
+        if self.delta is None:
+            return dict.fromkeys(column.name for column in DISK)
+        known = self.delta.iostat()
+        for letter in "rwd":
+            known[f"{letter}kB/s"] = known[f"{letter}MB/s"] * 1024
+        return {column.name: known[column.name] if self.disk.counts(column.since) else None for column in DISK}
+
+
+@dataclass(frozen=True)
+class CgroupRates:
+    """What one control group asked of one device."""
+
+    group: str
+    device: str
+    io: CgroupIo
+    seconds: float
+
+    def columns(self) -> Values:
+        """Requests and KiB a second."""
+        io, seconds = self.io, self.seconds
+        return {
+            "r/s": io.reads / seconds,
+            "rkB/s": io.read_bytes / 1024 / seconds,
+            "w/s": io.writes / seconds,
+            "wkB/s": io.write_bytes / 1024 / seconds,
+            "d/s": io.discards / seconds,
+            "dkB/s": io.discard_bytes / 1024 / seconds,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """One interval."""
+
+    seconds: float
+    """How long it really was, by the monotonic clock."""
+    end_ns: int
+    """Wall clock, since 1970."""
+    disks: dict[str, Activity]
+    host: Values
+    cgroups: list[CgroupRates] | None
+    """Those that did anything, the busiest first; None: not asked for or not known."""
+    appeared: list[str]
+    """Devices that came, or were exchanged for another of the same name: their first interval begins now."""
+    gone: list[str]
+
+
+def between(before: Sample, after: Sample) -> Report:
+    """The report of the interval between two samples."""
+    seconds = max(after.at_ns - before.at_ns, 1) / 1e9
+    activities, appeared = {}, []
+    for name, disk in after.disks.items():
+        old = before.disks.get(name)
+        if old is None or not disks.same_device(old, disk):
+            appeared.append(name)
+        else:
+            activities[name] = _activity(old, disk, seconds)
+    return Report(
+        seconds=seconds,
+        end_ns=after.wall_ns,
+        disks=activities,
+        host={
+            "r": _as_float(after.cpu.running),
+            "b": _as_float(after.cpu.blocked),
+            **processors.shares(before.cpu.times, after.cpu.times),
+            **pressure.columns(before.pressure, after.pressure, seconds),
+        },
+        cgroups=_cgroups(before, after, seconds),
+        appeared=appeared,
+        gone=[name for name in before.disks if name not in after.disks],
+    )
+
+
+def _activity(old: Disk, new: Disk, seconds: float) -> Activity:
+    if old.counters is None or new.counters is None:
+        return Activity(None, new)
+    return Activity(disks.difference(old.counters, new.counters, seconds), new)
+
+
+def _as_float(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _cgroups(before: Sample, after: Sample, seconds: float) -> list[CgroupRates] | None:
+    if before.cgroups is None or after.cgroups is None:
+        return None
+    names = _names(after.disks)
+    rates = []
+    for key, io in after.cgroups.items():
+        change = cgroups.difference(before.cgroups.get(key), io)
+        # A device that has just come has groups whose counters are older than the watch.
+        if key.number in names and _was_there(before, key.number) and change != CgroupIo():
+            rates.append(CgroupRates(key.group, names[key.number], change, seconds))
+    return sorted(rates, key=lambda rate: -(rate.io.read_bytes + rate.io.write_bytes + rate.io.discard_bytes))
+
+
+def _names(found: Mapping[str, Disk]) -> dict[DevNumber, str]:
+    return {disk.number: name for name, disk in found.items() if disk.number is not None}
+
+
+def _was_there(before: Sample, number: DevNumber) -> bool:
+    return any(disk.number == number for disk in before.disks.values())

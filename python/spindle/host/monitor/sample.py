@@ -1,0 +1,78 @@
+"""Everything the monitor reads, at one moment."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..devices import DevNumber, text_of
+from . import disks, pressure, processors
+from .cgroups import CgroupIo, Hierarchy, Key, hierarchy
+from .disks import Disk
+from .pressure import Pressure
+from .processors import Processors
+from .selection import Selection
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counters since boot."""
+
+    at_ns: int
+    """When /proc/diskstats was read, by the monotonic clock."""
+    wall_ns: int
+    """The same by the wall clock, since 1970."""
+    disks: dict[str, Disk]
+    cpu: Processors
+    pressure: Pressure
+    cgroups: dict[Key, CgroupIo] | None
+    """None: not asked for, or the machine has no groups that count."""
+
+
+class Sampler:
+    """Reads the machine again and again."""
+
+    def __init__(self, selection: Selection, *, cgroups: bool = True) -> None:
+        self._selection = selection
+        self._machine = selection.machine
+        self._hierarchy: Hierarchy | None = hierarchy(self._machine) if cgroups else None
+
+    def take(self) -> Sample:
+        """One sample."""
+        machine = self._machine
+        begin_ns = time.monotonic_ns()
+        text = text_of(machine.proc / "diskstats") or ""
+        at_ns, wall_ns = (begin_ns + time.monotonic_ns()) // 2, time.time_ns()
+        cpu = processors.parse(text_of(machine.proc / "stat") or "")
+        stalls = pressure.parse(text_of(machine.proc / "pressure/io") or "")
+        picked = self._identified(self._selection.pick(disks.parse(text)))
+        groups = self._hierarchy.read(self._numbers(picked)) if self._hierarchy else None
+        return Sample(at_ns, wall_ns, picked, cpu, stalls, groups)
+
+    def _identified(self, picked: dict[str, Disk]) -> dict[str, Disk]:
+        """Read after the counters: a device that is exchanged just then differs from the sample before, so no
+        difference is taken across two devices; that its own counters begin anew is seen by the next sample."""
+        now = disks.diskseqs(picked, self._machine)
+        return {name: replace(disk, diskseq=now[name]) for name, disk in picked.items()}
+
+    def _numbers(self, picked: dict[str, Disk]) -> set[DevNumber]:
+        """Groups are counted by whole disk."""
+        found = set()
+        for name, disk in picked.items():
+            place = disks.folder(name, self._machine)
+            if os.path.exists(place / "partition"):
+                number = _number_in(Path(os.path.realpath(place)).parent)
+            else:
+                number = disk.number
+            if number is not None:
+                found.add(number)
+        return found
+
+
+def _number_in(folder: Path) -> DevNumber | None:
+    try:
+        return DevNumber.read(folder / "dev")
+    except ValueError:
+        return None

@@ -1,0 +1,122 @@
+"""For programs: a CSV file with a row a device and interval, or one JSON object a line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from spindle.host.monitor import DISK, HOST, Report, Summary
+from spindle.report.monitor.rows import moment
+from spindle.run.errors import RunFailed
+
+KEYS = ("time [UTC]", "elapsed [s]", "device", "cgroup")
+
+
+class CsvFile:
+    """A new file; each row is in it as soon as it is known."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError, FileExistsError above all: a measurement is never written over."""
+        # Line buffering: a row reaches the kernel in one write, so that whoever reads along sees whole rows.
+        self._file = path.open("x", buffering=1, encoding="utf-8", errors="surrogateescape", newline="")
+        self._path = path
+        self._rows = csv.writer(self._file, lineterminator="\n")
+        self._write([*KEYS, *(column.heading for column in (*HOST, *DISK))])
+
+    def add(self, report: Report) -> None:
+        """A row for each device, with the columns of the machine; a row for each group, with those it has."""
+        start = [moment(report), f"{report.seconds:.6f}"]
+        host = [_cell(report.host.get(column.name)) for column in HOST]
+        for name, activity in report.disks.items():
+            values = activity.columns()
+            self._write([*start, name, "", *host, *(_cell(values[column.name]) for column in DISK)])
+        if not report.disks:
+            self._write([*start, "", "", *host, *("" for _ in DISK)])
+        for rates in report.cgroups or []:
+            values = rates.columns()
+            of_disk = [_cell(values.get(column.name)) for column in DISK]
+            self._write([*start, rates.device, rates.group, *("" for _ in HOST), *of_disk])
+
+    def close(self) -> None:
+        """To the disk, and closed."""
+        try:
+            os.fsync(self._file.fileno())
+            self._file.close()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _write(self, cells: list[str]) -> None:
+        try:
+            self._rows.writerow(cells)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> RunFailed:
+        return RunFailed(f"--output {self._path}: {error.strerror}; the rows before are in it")
+
+
+def _cell(value: float | None) -> str:
+    """All digits that say something; unknown is empty."""
+    return "" if value is None else f"{value:.6g}" if abs(value) < 1e6 else f"{value:.1f}"
+
+
+class JsonLines:
+    """The view of a program: an object a report, and the summary as the last."""
+
+    def __init__(self, *, active_only: bool) -> None:
+        self._active_only = active_only
+
+    def begin(self, interval_s: float, aliases: dict[str, str]) -> None:
+        """Nothing: every line is a report."""
+
+    def show(self, report: Report) -> None:
+        cgroups = None
+        if report.cgroups is not None:
+            cgroups = [{"cgroup": rate.group, "device": rate.device, **rate.columns()} for rate in report.cgroups]
+        self._print(
+            {
+                "time": moment(report),
+                "elapsed_s": report.seconds,
+                "host": report.host,
+                "devices": {
+                    name: activity.columns()
+                    for name, activity in report.disks.items()
+                    if activity.active or not self._active_only
+                },
+                "cgroups": cgroups,
+                "appeared": report.appeared,
+                "gone": report.gone,
+            }
+        )
+
+    def end(self, summary: Summary) -> None:
+        self._print(
+            {
+                "summary": {
+                    "intervals": summary.reports,
+                    "elapsed_s": summary.seconds,
+                    "host": _extents(summary.host),
+                    "devices": {name: _extents(extents) for name, extents in summary.disks.items()},
+                    "cgroups": [
+                        {"cgroup": key.group, "device": key.device, **_extents(extents)}
+                        for key, extents in summary.cgroups.items()
+                    ],
+                }
+            }
+        )
+
+    def close(self) -> None:
+        pass
+
+    @staticmethod
+    def _print(value: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+
+def _extents(extents: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+    return {name: {"mean": extent.mean, "max": extent.maximum} for name, extent in extents.items()}
