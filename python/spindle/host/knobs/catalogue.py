@@ -1,0 +1,504 @@
+"""The one catalogue of what can be changed while the machine runs.
+
+Sources: Documentation/ABI/stable/sysfs-block, Documentation/block/{queue-sysfs,deadline-iosched,bfq-iosched,
+cfq-iosched,kyber-iosched}.rst, Documentation/admin-guide/sysctl/vm.rst, Documentation/admin-guide/md.rst,
+Documentation/admin-guide/pm/cpufreq.rst, Documentation/core-api/irq/irq-affinity.rst of the Linux kernel; md(4).
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from .. import settings
+from .errors import KnobUsage
+from .values import FLAG, Choice, Cpus, Number, Seconds, Speed, Text, Values
+
+
+class Scope(StrEnum):
+    """What a knob belongs to, and what is locked while it is changed."""
+
+    DEVICE = "device"
+    VM = "vm"
+    RAID = "raid"
+    CPU = "cpu"
+    IRQ = "irq"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knob:
+    """Something that can be changed."""
+
+    scope: Scope
+    name: str
+    where: tuple[str, ...]
+    """Its file, relative to the scope's folder; the first that is there. `*` stands for any one name."""
+    values: Values
+    unit: str
+    about: str
+    since: str
+    """First kernel that has it; 'A-B' where it has been removed again."""
+    schedulers: tuple[str, ...] = ()
+    """The elevators that have this parameter."""
+    disturbs: tuple[str, ...] = ()
+    """Knobs of the same scope that change along with this one, in the kernel."""
+    zero_of: str | None = None
+    """0 here means that this other knob is in force; the kernel makes it so, it cannot be written."""
+
+    @property
+    def id(self) -> str:
+        """Its name in the catalogue: 'scheduler', 'vm.swappiness'."""
+        return self.name if self.scope is Scope.DEVICE else f"{self.scope}.{self.name}"
+
+    @property
+    def folder(self) -> str:
+        """Where its scope's files are, for people."""
+        return {
+            Scope.DEVICE: "/sys/block/DEVICE/",
+            Scope.VM: "/proc/sys/vm/",
+            Scope.RAID: "/proc/sys/dev/raid/",
+            Scope.CPU: "/sys/devices/system/cpu/cpufreq/policyN/",
+            Scope.IRQ: "/proc/irq/N/",
+        }[self.scope]
+
+
+SCHEDULER = "scheduler"
+DEPTH = "nr_requests"
+IOSCHED = "iosched/"
+GOES_WITH_SCHEDULER = (DEPTH, "wbt_lat_usec")
+"""What the kernel sets anew when the scheduler changes, besides iosched/*: measured, and block/blk-mq-sched.c."""
+
+# Names of elevators of all kernels: the last four went with the single-queue block layer (5.0).
+ELEVATORS = ("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq", "anticipatory")
+_DEADLINES, _CFQ, _BFQ, _KYBER, _AS = ("mq-deadline", "deadline"), ("cfq",), ("bfq",), ("kyber",), ("anticipatory",)
+
+
+def _queue(name: str, values: Values, unit: str, since: str, about: str, *disturbs: str) -> Knob:
+    return Knob(
+        scope=Scope.DEVICE,
+        name=name,
+        where=(f"queue/{name}",),
+        values=values,
+        unit=unit,
+        about=about,
+        since=since,
+        disturbs=disturbs,
+    )
+
+
+def _elevator(
+    name: str, schedulers: tuple[str, ...], values: Values, unit: str, since: str, about: str, *disturbs: str
+) -> Knob:
+    return Knob(
+        scope=Scope.DEVICE,
+        name=IOSCHED + name,
+        where=(f"queue/iosched/{name}",),
+        values=values,
+        unit=unit,
+        about=about,
+        since=since,
+        schedulers=schedulers,
+        disturbs=tuple(IOSCHED + other for other in disturbs),
+    )
+
+
+def _device(name: str, where: tuple[str, ...], values: Values, unit: str, since: str, about: str) -> Knob:
+    return Knob(scope=Scope.DEVICE, name=name, where=where, values=values, unit=unit, about=about, since=since)
+
+
+def _md(name: str, values: Values, unit: str, since: str, about: str) -> Knob:
+    return _device(name, (f"md/{name}",), values, unit, since, about)
+
+
+def _sysctl(
+    scope: Scope,
+    name: str,
+    values: Values,
+    unit: str,
+    since: str,
+    about: str,
+    *disturbs: str,
+    zero_of: str | None = None,
+) -> Knob:
+    return Knob(
+        scope=scope,
+        name=name,
+        where=(name,),
+        values=values,
+        unit=unit,
+        about=about,
+        since=since,
+        disturbs=disturbs,
+        zero_of=zero_of,
+    )
+
+
+_MS = Number(0, 2**31 - 1, grain=11)  # kept in clock ticks: rounded up to 10 ms at the most (HZ=100)
+_ANY = Number(0, 2**31 - 1)
+
+_QUEUE = (
+    _queue(SCHEDULER, Choice(ELEVATORS), "", "2.6.10", "Which elevator orders the requests."),
+    _queue(
+        DEPTH,
+        Number(1, 65536, grain=4),
+        "requests",
+        "2.6",
+        "How many requests the block layer keeps, for sorting and merging.",
+        "iosched/async_depth",
+    ),
+    _queue("read_ahead_kb", Number(0, 2**30, grain=64), "KiB", "2.6.6", "How far buffered sequential reads run ahead."),
+    _queue("max_sectors_kb", Number(1, 2**22), "KiB", "2.6.10", "Largest request that the block layer makes."),
+    _queue("nomerges", Number(0, 2), "", "2.6.33", "Merging of neighbours: 0 all, 1 only with the last one, 2 none."),
+    _queue(
+        "rq_affinity", Number(0, 2), "", "2.6.27", "Completions: 1 on the CPU group that asked, 2 on that very CPU."
+    ),
+    _queue(
+        "wbt_lat_usec",
+        Number(-1, 2**31 - 1),
+        "µs",
+        "4.10",
+        "Read latency that write-back throttling aims at; 0 off, -1 default.",
+    ),
+    _queue(
+        "write_cache",
+        Choice(("write back", "write through")),
+        "",
+        "4.7",
+        "What the kernel believes of the cache; 'write through' stops flushes, the drive itself is not changed.",
+    ),
+    _queue("rotational", FLAG, "", "2.6.29", "Whether the kernel takes it for a disk that turns."),
+    _queue("add_random", FLAG, "", "2.6.36", "Whether its interrupts feed the entropy pool."),
+    _queue("iostats", FLAG, "", "2.6.29", "Whether its I/O is counted (/proc/diskstats)."),
+    _queue("iostats_passthrough", FLAG, "", "6.12", "Whether passthrough commands are counted too."),
+    _queue(
+        "io_poll", FLAG, "", "4.4", "Polling for completions; newer kernels take it from the driver and ignore writes."
+    ),
+    _queue(
+        "io_poll_delay",
+        Number(-1, 2**31 - 1),
+        "µs",
+        "4.10",
+        "Sleep before polling: -1 none, 0 adaptive; fixed to -1 since 6.5.",
+    ),
+    _queue(
+        "io_timeout", Number(1, 2**31 - 1, grain=11), "ms", "5.0", "A request that takes longer is given up or retried."
+    ),
+    _queue("stable_writes", FLAG, "", "5.10", "Whether pages must not change while they are written."),
+    _queue("discard_max_bytes", Number(0, 2**63 - 1, grain=4096), "bytes", "2.6.39", "Largest discard request."),
+    _queue("async_depth", Number(1, 65536), "requests", "6.20", "How many asynchronous requests the elevator lets in."),
+)
+
+_ELEVATORS = (
+    _elevator("read_expire", (*_DEADLINES, *_AS), _MS, "ms", "2.6.10", "A read older than this is served first."),
+    _elevator("write_expire", (*_DEADLINES, *_AS), _MS, "ms", "2.6.10", "A write older than this is served first."),
+    _elevator(
+        "writes_starved", _DEADLINES, _ANY, "batches", "2.6.10", "Batches of reads before writes get their turn."
+    ),
+    _elevator(
+        "fifo_batch", _DEADLINES, _ANY, "requests", "2.6.10", "Requests that are served in sorted order at a time."
+    ),
+    _elevator("front_merges", _DEADLINES, FLAG, "", "2.6.10", "Whether a request may be merged in front of another."),
+    _elevator(
+        "async_depth",
+        ("mq-deadline",),
+        Number(1, 65536),
+        "requests",
+        "5.11-6.19",
+        "How many asynchronous requests may be queued.",
+    ),
+    _elevator(
+        "prio_aging_expire",
+        ("mq-deadline",),
+        _MS,
+        "ms",
+        "5.18",
+        "A request of lower priority waits no longer than this.",
+    ),
+    _elevator("read_lat_nsec", _KYBER, Number(0, 2**63 - 1), "ns", "4.12", "Latency that reads aim at."),
+    _elevator("write_lat_nsec", _KYBER, Number(0, 2**63 - 1), "ns", "4.12", "Latency that synchronous writes aim at."),
+    _elevator(
+        "slice_idle",
+        (*_BFQ, *_CFQ),
+        _MS,
+        "ms",
+        "2.6.18",
+        "Wait for the next request of the same process; 0 for none.",
+        "slice_idle_us",
+    ),
+    _elevator("slice_idle_us", (*_BFQ, *_CFQ), Number(0, 2**31 - 1), "µs", "4.8", "The same, finer.", "slice_idle"),
+    _elevator(
+        "fifo_expire_sync", (*_BFQ, *_CFQ), _MS, "ms", "2.6.18", "A synchronous request older than this goes first."
+    ),
+    _elevator(
+        "fifo_expire_async", (*_BFQ, *_CFQ), _MS, "ms", "2.6.18", "An asynchronous request older than this goes first."
+    ),
+    _elevator("back_seek_max", (*_BFQ, *_CFQ), _ANY, "KiB", "2.6.18", "How far backwards a seek may go."),
+    _elevator(
+        "back_seek_penalty",
+        (*_BFQ, *_CFQ),
+        Number(1, 2**31 - 1),
+        "",
+        "2.6.18",
+        "How many times dearer backwards is than forwards.",
+    ),
+    _elevator("low_latency", (*_BFQ, *_CFQ), FLAG, "", "2.6.32", "Favour interactive and soft real-time processes."),
+    _elevator("max_budget", _BFQ, _ANY, "sectors", "4.12", "Service that a queue gets at a time; 0 lets bfq find out."),
+    _elevator("timeout_sync", _BFQ, _MS, "ms", "4.12", "Longest time that a queue is served.", "max_budget"),
+    _elevator(
+        "strict_guarantees", _BFQ, FLAG, "", "4.12", "Idle for each queue, one request at a time: fair and slow."
+    ),
+    _elevator(
+        "quantum", _CFQ, Number(1, 2**31 - 1), "requests", "2.6.18-4.20", "Requests handed to the drive at a time."
+    ),
+    _elevator("slice_sync", _CFQ, _MS, "ms", "2.6.18-4.20", "Time slice of a process's synchronous requests."),
+    _elevator("slice_async", _CFQ, _MS, "ms", "2.6.18-4.20", "Time slice of asynchronous requests."),
+    _elevator(
+        "slice_async_rq", _CFQ, Number(1, 2**31 - 1), "requests", "2.6.18-4.20", "Asynchronous requests in a slice."
+    ),
+    _elevator("group_idle", _CFQ, _MS, "ms", "2.6.36-4.20", "Wait for the next request of the same group."),
+    _elevator("target_latency", _CFQ, _MS, "ms", "3.2-4.20", "Time in which each process gets a slice."),
+    _elevator("read_batch_expire", _AS, _MS, "ms", "2.6.10-2.6.32", "Longest batch of reads."),
+    _elevator("write_batch_expire", _AS, _MS, "ms", "2.6.10-2.6.32", "Longest batch of writes."),
+    _elevator("antic_expire", _AS, _MS, "ms", "2.6.10-2.6.32", "Wait for a read nearby."),
+)
+
+_DEVICE = (
+    _device(
+        "queue_depth",
+        ("device/queue_depth",),
+        Number(1, 65536),
+        "commands",
+        "2.6",
+        "Commands the drive gets at a time (NCQ, TCQ); 1 turns it off.",
+    ),
+    _device(
+        "ncq_prio_enable", ("device/ncq_prio_enable",), FLAG, "", "4.10", "Hand I/O priorities to the drive (NCQ)."
+    ),
+    _device(
+        "cache_type",
+        ("device/scsi_disk/*/cache_type", "cache_type"),
+        Choice(("write back", "write through", "none", "write back, no read (daft)")),
+        "",
+        "2.6.18",
+        "Write cache of the drive itself (SCSI, ATA; virtio asks its host); a drive may keep it over power-off.",
+    ),
+    _device(
+        "timeout", ("device/timeout",), Number(1, 2**31 - 1), "s", "2.6", "A SCSI command that takes longer is aborted."
+    ),
+    _device(
+        "bdi/min_ratio",
+        ("bdi/min_ratio",),
+        Number(0, 100),
+        "%",
+        "2.6.24",
+        "Share of the dirty page limit that it gets at least.",
+    ),
+    _device(
+        "bdi/max_ratio",
+        ("bdi/max_ratio",),
+        Number(0, 100),
+        "%",
+        "2.6.24",
+        "Share of the dirty page limit that it gets at most.",
+    ),
+    _device(
+        "bdi/strict_limit", ("bdi/strict_limit",), FLAG, "", "6.2", "Hold it to its share even when memory is plenty."
+    ),
+)
+
+_MD = (
+    _md("stripe_cache_size", Number(17, 32768), "pages a member", "2.6.17", "Stripes that RAID4/5/6 keeps in memory."),
+    _md(
+        "preread_bypass_threshold",
+        Number(0, 32768),
+        "stripes",
+        "2.6.25",
+        "Full stripes that pass one that must read first.",
+    ),
+    _md(
+        "group_thread_cnt", Number(0, 8192), "threads", "3.12", "Threads for parity of each NUMA node; 0: one for all."
+    ),
+    _md("skip_copy", FLAG, "", "3.16", "Write from the caller's pages without a copy."),
+    _md("rmw_level", Number(0, 2), "", "4.1", "Small writes: 0 reconstruct, 1 and 2 also read-modify-write."),
+    _md("sync_speed_min", Speed(), "KiB/s", "2.6.17", "Resync of this array goes at least so fast, beside other I/O."),
+    _md("sync_speed_max", Speed(), "KiB/s", "2.6.17", "Resync of this array goes at most so fast."),
+    _md("safe_mode_delay", Seconds(), "s", "2.6.18", "Quiet time after which an array is marked clean."),
+)
+
+_VM = (
+    _sysctl(
+        Scope.VM,
+        "dirty_ratio",
+        Number(0, 100),
+        "% of free and cached memory",
+        "2.6",
+        "Dirty pages at which writers must wait.",
+        "dirty_bytes",
+        zero_of="dirty_bytes",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirty_bytes",
+        Number(8192, 2**63 - 1),
+        "bytes",
+        "2.6.29",
+        "The same in bytes; either is 0.",
+        "dirty_ratio",
+        zero_of="dirty_ratio",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirty_background_ratio",
+        Number(0, 100),
+        "% of free and cached memory",
+        "2.6",
+        "Dirty pages at which write-back starts.",
+        "dirty_background_bytes",
+        zero_of="dirty_background_bytes",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirty_background_bytes",
+        Number(1, 2**63 - 1),
+        "bytes",
+        "2.6.29",
+        "The same in bytes; either is 0.",
+        "dirty_background_ratio",
+        zero_of="dirty_background_ratio",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirty_expire_centisecs",
+        Number(0, 2**31 - 1),
+        "1/100 s",
+        "2.6",
+        "A dirty page older than this is written.",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirty_writeback_centisecs",
+        Number(0, 2**31 - 1),
+        "1/100 s",
+        "2.6",
+        "How often write-back wakes up; 0 never.",
+    ),
+    _sysctl(
+        Scope.VM,
+        "dirtytime_expire_seconds",
+        Number(0, 2**31 - 1),
+        "s",
+        "4.0",
+        "Longest wait of lazy time stamps (lazytime).",
+    ),
+    _sysctl(
+        Scope.VM,
+        "swappiness",
+        Number(0, 200),
+        "",
+        "2.6",
+        "Readiness to swap rather than drop cache; over 100 since 5.8.",
+    ),
+    _sysctl(
+        Scope.VM,
+        "page-cluster",
+        Number(0, 31),
+        "log2 pages",
+        "2.6",
+        "Pages read from swap at a time, as a power of two.",
+    ),
+    _sysctl(Scope.VM, "min_free_kbytes", Number(0, 2**40), "KiB", "2.6", "Memory kept free."),
+    _sysctl(
+        Scope.VM, "watermark_scale_factor", Number(1, 3000), "1/10000 of memory", "4.6", "How early reclaim starts."
+    ),
+    _sysctl(
+        Scope.VM,
+        "vfs_cache_pressure",
+        Number(0, 2**31 - 1),
+        "%",
+        "2.6",
+        "Readiness to drop inodes and names rather than pages.",
+    ),
+    _sysctl(
+        Scope.VM, "laptop_mode", Number(0, 2**31 - 1), "s", "2.6.6", "Write everything so soon after a read; 0 off."
+    ),
+    _sysctl(Scope.VM, "zone_reclaim_mode", Number(0, 7), "", "2.6.15", "Reclaim in the own NUMA node first (bits)."),
+)
+
+_MACHINE = (
+    _sysctl(
+        Scope.RAID,
+        "speed_limit_min",
+        Number(0, 2**31 - 1),
+        "KiB/s",
+        "2.6",
+        "Resync of any array goes at least so fast.",
+    ),
+    _sysctl(
+        Scope.RAID, "speed_limit_max", Number(0, 2**31 - 1), "KiB/s", "2.6", "Resync of any array goes at most so fast."
+    ),
+    Knob(
+        scope=Scope.CPU,
+        name="governor",
+        where=("scaling_governor",),
+        values=Choice(("performance", "powersave", "schedutil", "ondemand", "conservative", "userspace")),
+        unit="",
+        about="Who chooses the clock frequency.",
+        since="2.6",
+        disturbs=("energy_performance_preference",),
+    ),
+    Knob(
+        scope=Scope.CPU,
+        name="energy_performance_preference",
+        where=("energy_performance_preference",),
+        values=Choice(("default", "performance", "balance_performance", "balance_power", "power")),
+        unit="",
+        about="Hint to processors that choose their clock themselves.",
+        since="4.10",
+    ),
+    Knob(
+        scope=Scope.IRQ,
+        name="smp_affinity_list",
+        where=("smp_affinity_list",),
+        values=Cpus(),
+        unit="CPUs",
+        about="CPUs that may serve this interrupt; interrupts that the kernel manages refuse.",
+        since="2.6.39",
+    ),
+)
+
+KNOBS: tuple[Knob, ...] = (*_QUEUE, *_ELEVATORS, *_DEVICE, *_MD, *_VM, *_MACHINE)
+"""All of them, in the order they are shown."""
+
+_BY_ID = {knob.id: knob for knob in KNOBS}
+READ_ONLY = {*settings.QUEUE, *settings.DEVICE, *settings.MD, *settings.OTHER} - {
+    path.removeprefix("queue/").removeprefix("device/").removeprefix("md/") for knob in KNOBS for path in knob.where
+}
+"""Settings that are shown and cannot be changed here."""
+
+
+def knob(name: str) -> Knob:
+    """By its name in the catalogue, by its bare name where one has it, or by its path: `md/stripe_cache_size`."""
+    plain = name.replace("iosched.", IOSCHED)
+    if plain in _BY_ID:
+        return _BY_ID[plain]
+    same = [one for one in KNOBS if plain in (one.name, one.name.rpartition("/")[2], *one.where)]
+    if len(same) == 1:
+        return same[0]
+    if len(same) > 1:
+        raise KnobUsage(f"{name}: could be {' or '.join(one.id for one in same)}; write which")
+    if plain.removeprefix("queue/").removeprefix("device/").removeprefix("md/") in READ_ONLY:
+        raise KnobUsage(f"{name} can only be read; `spindle knobs list` shows what can be changed")
+    near = difflib.get_close_matches(plain, [*_BY_ID, *(one.name for one in KNOBS)], n=1, cutoff=0.5)
+    hint = f"did you mean `{near[0]}`?" if near else "`spindle knobs list` shows them all"
+    raise KnobUsage(f"no knob `{name}`; {hint}")
+
+
+def known(scope: Scope, name: str) -> Knob | None:
+    """One that a journal or iosched/ names: from the catalogue, or a parameter of an elevator newer than it."""
+    found = _BY_ID.get(name if scope is Scope.DEVICE else f"{scope}.{name}")
+    if found is None and scope is Scope.DEVICE and re.fullmatch(r"iosched/[A-Za-z0-9_]{1,64}", name):
+        parameter = name.removeprefix(IOSCHED)
+        return _elevator(parameter, (), Text(), "", "", "A parameter of the elevator.")
+    return found

@@ -1,0 +1,312 @@
+"""The journal: what is about to be changed and what it was before, on the disk before it is changed.
+
+One file for each call of Spindle that changes something, numbered in the order of the calls. A line is
+`CRC32 JSON\n`; lines are only ever appended. Kinds of lines:
+
+    begin   version, kind ('with', 'set'), boot, host, pid, command, time
+    intent  id, place, knob, wanted, before {knob: value}; synced to the disk before the change
+    made    id, after {knob: value}: read back
+    plan    place, values {knob: value}: what an undo is about to write
+    undone  place: nothing is left to do there
+
+The maker holds a lock on the file as long as it lives. The file goes when there is nothing left to undo.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import reason
+from ..register import boot_id
+from .catalogue import Scope
+from .errors import KnobRefused
+from .locks import command_line, folder, made_folder, sync_folder
+from .places import Place
+
+VERSION = 1
+_NAME = re.compile(r"([0-9]{10})\.journal")
+_NUMBERING = "numbering.lock"
+
+
+@dataclass
+class Change:
+    """One intent and what is known of its outcome. Values by the knob's name; None: the knob was not there."""
+
+    id: int
+    place: dict[str, Any]
+    key: str
+    knob: str
+    wanted: str
+    before: dict[str, str | None]
+    after: dict[str, str | None] | None = None
+    """None: nobody lived to see."""
+
+
+@dataclass
+class Story:
+    """What a journal tells."""
+
+    kind: str
+    boot: str
+    host: str
+    command: str
+    changes: list[Change] = field(default_factory=list)
+    plans: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    undone: set[str] = field(default_factory=set)
+    unreadable: int = 0
+    """Lines that could not be understood, a torn last one apart."""
+
+    @property
+    def open_changes(self) -> list[Change]:
+        """Those not undone yet."""
+        return [change for change in self.changes if change.key not in self.undone]
+
+
+class Unknown(Exception):
+    """Not a journal that this version understands; what it says may still have to be undone."""
+
+
+class Journal:
+    """One file, held by this process."""
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.path = path
+        self._file = file
+        self._count = 0
+        self._torn = False
+
+    @classmethod
+    def begin(cls, kind: str) -> Journal:
+        """A new one, on the disk. Raises KnobRefused: without a journal nothing is changed."""
+        place = made_folder()
+        try:
+            with (place / _NUMBERING).open("ab") as numbering:
+                fcntl.flock(numbering, fcntl.LOCK_EX)
+                number = (
+                    max((int(found[1]) for found in map(_NAME.fullmatch, os.listdir(place)) if found), default=0) + 1
+                )
+                path = place / f"{number:010}.journal"
+                draft = path.with_suffix(".new")
+                draft.unlink(missing_ok=True)  # of one that died here, holding the numbering lock
+                file = draft.open("x+b", buffering=0)
+                # The lock comes before the name that a restore looks for.
+                fcntl.flock(file, fcntl.LOCK_EX)
+                draft.rename(path)
+            made = cls(path, file)
+            made._append(
+                {
+                    "kind": "begin",
+                    "version": VERSION,
+                    "session": kind,
+                    "boot": boot_id(),
+                    "host": os.uname().nodename,
+                    "pid": os.getpid(),
+                    "command": command_line(),
+                    "time": int(time.time()),
+                },
+                sync=True,
+            )
+            sync_folder(place)
+        except OSError as error:
+            raise KnobRefused(
+                f"{place}: the journal of changes cannot be written: {reason(error)}; nothing was changed"
+            ) from None
+        return made
+
+    @classmethod
+    def adopt(cls, path: Path) -> Journal | None:
+        """One whose maker is dead or done; None: it lives, or the journal is gone."""
+        try:
+            file = path.open("r+b", buffering=0)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            status = os.fstat(file.fileno())
+            if status.st_uid == os.geteuid() and os.path.samestat(status, os.stat(path)):
+                found = cls(path, file)
+                found._mend()
+                return found
+        except OSError:
+            pass
+        file.close()
+        return None
+
+    def _mend(self) -> None:
+        """After a torn line, what comes next needs a line of its own."""
+        end = self._file.seek(0, os.SEEK_END)
+        if end:
+            self._file.seek(-1, os.SEEK_END)
+            if self._file.read(1) != b"\n":
+                self._file.write(b"\n")
+
+    def intent(self, place: Place, knob: str, wanted: str, before: dict[str, str | None]) -> Change:
+        """About to be changed: on the disk when this returns."""
+        self._count += 1
+        change = Change(self._count, place.to_dict(), place.key, knob, wanted, before)
+        try:
+            self._append(
+                {"kind": "intent", "id": change.id, "place": change.place, "key": change.key, "knob": knob,
+                 "wanted": wanted, "before": before},
+                sync=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise KnobRefused(f"{self.path}: the journal of changes cannot be written: {reason(error)}") from None
+        return change
+
+    def made(self, change: Change, after: dict[str, str | None]) -> None:
+        """Read back. Not synced: after a power loss all of these values are the boot's. Only an intent may fail: a full
+        disk must not keep anybody from undoing."""
+        change.after = after
+        with suppress(OSError):
+            self._append({"kind": "made", "id": change.id, "after": after})
+
+    def plan(self, key: str, values: dict[str, str | None]) -> None:
+        """About to be undone. Not synced, for the same reason."""
+        with suppress(OSError):
+            self._append({"kind": "plan", "key": key, "values": values})
+
+    def undone(self, key: str) -> None:
+        """Nothing is left to do at that place."""
+        with suppress(OSError):
+            self._append({"kind": "undone", "key": key})
+
+    def _append(self, record: dict[str, Any], sync: bool = False) -> None:
+        data = json.dumps(record).encode()
+        line = b"%s%08x %s\n" % (b"\n" if self._torn else b"", zlib.crc32(data), data)
+        self._torn = True
+        written = self._file.write(line)
+        if written != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+        if sync:
+            os.fsync(self._file.fileno())
+
+    def story(self) -> Story | None:
+        """What it tells; None: it never got to tell who made it, so nothing was changed."""
+        return read(self.path)
+
+    def discard(self) -> None:
+        """There is nothing left to undo."""
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+        with suppress(OSError):
+            sync_folder(self.path.parent)
+        self._file.close()
+
+    def keep(self) -> None:
+        """For a later restore."""
+        self._file.close()
+
+
+def read(path: Path) -> Story | None:
+    """A journal's lines as far as they are whole; None: its maker died before it changed anything. Raises OSError and
+    Unknown."""
+    lines = path.read_bytes().split(b"\n")
+    torn = lines.pop()  # nothing, or a line without its end
+    story: Story | None = None
+    bad = 0
+    for number, line in enumerate(lines):
+        record = _record(line)
+        if record is None:
+            # An empty line stands where a torn one was mended; the last line may be torn in its middle too.
+            bad += bool(line) and not (number == len(lines) - 1 and not torn)
+        elif record["kind"] == "begin" and story is None:
+            story = _story(record)
+        elif story is not None:
+            bad += not _add(story, record)
+    if story is not None:
+        story.unreadable = bad
+    elif any(lines[1:]):
+        raise Unknown(f"{path}: its beginning cannot be read")
+    return story
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        crc, data = line[:8], line[9:]
+        if int(crc, 16) != zlib.crc32(data):
+            return None
+        record = json.loads(data)
+        return record if isinstance(record, dict) and isinstance(record.get("kind"), str) else None
+    except ValueError:
+        return None
+
+
+def _story(record: dict[str, Any]) -> Story:
+    if record.get("version") != VERSION:
+        raise Unknown(f"written by another version of spindle (format {record.get('version')})")
+    return Story(
+        kind=str(record.get("session")),
+        boot=str(record.get("boot")),
+        host=str(record.get("host")),
+        command=str(record.get("command")),
+    )
+
+
+def _add(story: Story, record: dict[str, Any]) -> bool:
+    try:
+        match record["kind"]:
+            case "intent":
+                Scope(record["place"]["scope"])
+                change = Change(
+                    id=int(record["id"]),
+                    place=record["place"],
+                    key=str(record["key"]),
+                    knob=str(record["knob"]),
+                    wanted=str(record["wanted"]),
+                    before=_values(record["before"]),
+                )
+                story.changes.append(change)
+            case "made":
+                change = next(one for one in reversed(story.changes) if one.id == record["id"])
+                change.after = _values(record["after"])
+            case "plan":
+                story.plans[str(record["key"])] = _values(record["values"])
+            case "undone":
+                story.undone.add(str(record["key"]))
+            case _:
+                return False
+    except (KeyError, TypeError, ValueError, StopIteration):
+        return False
+    return True
+
+
+def _values(data: Any) -> dict[str, str | None]:
+    if not isinstance(data, dict) or not all(value is None or isinstance(value, str) for value in data.values()):
+        raise ValueError("not values")
+    return data
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """One at a time looks through the journals: else each would take the other for a maker that lives."""
+    if not folder().is_dir():
+        yield
+        return
+    with (made_folder() / "restore.lock").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def paths() -> Iterator[Path]:
+    """The journals there are, oldest first; only in a folder that is ours alone."""
+    place = folder()
+    try:
+        status = place.stat()
+        names = sorted(os.listdir(place))
+    except OSError:
+        return
+    if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+        yield from (place / name for name in names if _NAME.fullmatch(name))

@@ -1,0 +1,124 @@
+"""One Spindle at a time: a lock for each device, and one each for virtual memory, md, CPUs and interrupts.
+
+The lock (flock) ends with the process that holds it, however it ends. The file says who that is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from ..errors import reason
+from ..register import state_folder
+from .errors import KnobRefused
+
+
+def folder() -> Path:
+    """Where journal and locks are. One for the machine, whichever home `sudo` leaves root with, as there is one kernel
+    to fight over; a folder that is named wins."""
+    if os.path.isabs(os.environ.get("XDG_STATE_HOME", "")) or os.geteuid() != 0:
+        return state_folder() / "knobs"
+    return Path("/var/lib/spindle/knobs")
+
+
+def made_folder() -> Path:
+    """The same, made if need be, and nobody's but ours: what it says is written to the kernel."""
+    place = folder()
+    try:
+        missing = [one for one in (place, *place.parents) if not one.exists()]
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        status = place.stat()
+        for one in missing:
+            sync_folder(one.parent)
+    except OSError as error:
+        raise KnobRefused(
+            f"{place}: the journal of changes cannot be kept: {reason(error)}; nothing was changed, "
+            "set XDG_STATE_HOME to a folder of yours"
+        ) from None
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise KnobRefused(
+            f"{place}: others may write to the journal of changes; nothing was changed, make the folder "
+            "your own (chown, chmod go-w)"
+        )
+    return place
+
+
+def sync_folder(path: Path) -> None:
+    """Its names are on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class Locks:
+    """Some locks, held together."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, IO[bytes]] = {}
+
+    def take(self, wanted: dict[str, str]) -> None:
+        """All of them (lock -> what people call it) or none. Raises KnobRefused."""
+        taken: list[str] = []
+        for lock in sorted(wanted):
+            if lock in self._held:
+                continue
+            if not self.try_one(lock):
+                for one in taken:
+                    self._held.pop(one).close()
+                raise KnobRefused(
+                    f"{wanted[lock]}: another spindle is changing it ({holder(lock)}); nothing was changed, "
+                    "wait until it has ended"
+                )
+            taken.append(lock)
+
+    def try_one(self, lock: str) -> bool:
+        """Whether it could be had."""
+        if lock in self._held:
+            return True
+        file = (made_folder() / f"{lock}.lock").open("a+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        file.truncate(0)
+        said = {"pid": os.getpid(), "command": command_line(), "since": int(time.time())}
+        file.write(json.dumps(said).encode())
+        file.flush()
+        self._held[lock] = file
+        return True
+
+    def release(self) -> None:
+        """All of them. The files stay: to remove one that somebody waits for would make two of it."""
+        for file in self._held.values():
+            file.close()
+        self._held.clear()
+
+
+def holder(lock: str) -> str:
+    """Who holds it, in words."""
+    try:
+        said = json.loads((folder() / f"{lock}.lock").read_bytes())
+        return f"process {int(said['pid'])}: `{said['command']}`"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "its name is not known"
+
+
+def command_line() -> str:
+    """This process as it was called, not longer than a message can bear."""
+    words = shlex.join(["spindle", *sys.argv[1:]])
+    return words if len(words) <= 100 else words[:97] + "..."
+
+
+def any_locks(names: Iterable[str]) -> dict[str, str]:
+    """Locks that are called by their own name."""
+    return {name: name for name in names}

@@ -1,0 +1,128 @@
+"""Profiles: chosen values under a name, for any device. A TOML file each, for people to read and edit."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ..devices import HERE, Machine
+from ..errors import TargetError, reason
+from .asking import value_of
+from .catalogue import Scope, known
+from .errors import KnobUsage
+from .places import Place, every_cpu, named
+from .session import Setting
+
+SECTIONS = (Scope.DEVICE, Scope.VM, Scope.RAID, Scope.CPU)
+"""What a profile can hold. Interrupts have other numbers on every machine."""
+
+Values = Mapping[Scope, Mapping[str, str]]
+
+
+def folder() -> Path:
+    """Where they are (XDG base directory specification)."""
+    named_folder = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(named_folder) if os.path.isabs(named_folder) else Path.home() / ".config"
+    return base / "spindle/profiles"
+
+
+def names() -> list[str]:
+    """The profiles there are."""
+    return sorted(path.stem for path in folder().glob("*.toml"))
+
+
+def path_of(name: str) -> Path:
+    """Its file."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
+        raise KnobUsage(f"{name!r} is no name for a profile; use letters, digits, - and _")
+    return folder() / f"{name}.toml"
+
+
+def save(name: str, settings: Iterable[Setting]) -> Path:
+    """Write it, all or nothing; one of that name is replaced."""
+    values: dict[Scope, dict[str, str]] = {}
+    for one in settings:
+        if one.place.scope not in SECTIONS:
+            raise KnobUsage(f"{one}: interrupts have other numbers on every machine; a profile cannot hold them")
+        values.setdefault(one.place.scope, {})[one.knob.name] = one.value
+    path = path_of(name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+        with draft.open("x") as file:
+            try:
+                file.write(text(name, values))
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(draft, path)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise TargetError(f"{path}: the profile cannot be saved: {reason(error)}") from None
+    return path
+
+
+def text(name: str, values: Values) -> str:
+    """As TOML."""
+    lines = [f"# spindle knobs profile apply {name} DEVICE"]
+    for scope in SECTIONS:
+        if scope in values:
+            lines += ["", f"[{scope}]"]
+            for knob, value in values[scope].items():
+                key = knob if re.fullmatch(r"[A-Za-z0-9_-]+", knob) else json.dumps(knob)
+                lines.append(f"{key} = {value if re.fullmatch('0|-?[1-9][0-9]*', value) else json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def load(name: str) -> Values:
+    """Checked against the catalogue. Raises KnobUsage."""
+    path = path_of(name)
+    try:
+        data = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        there = names()
+        hint = f"there are {', '.join(there)}" if there else "`spindle knobs profile save` makes one"
+        raise KnobUsage(f"no profile `{name}`; {hint}") from None
+    except OSError as error:
+        raise KnobUsage(f"{path}: {reason(error)}") from None
+    except ValueError as error:
+        raise KnobUsage(f"{path}: not TOML: {error}") from None
+    found: dict[Scope, dict[str, str]] = {}
+    for section, content in data.items():
+        if section not in SECTIONS or not isinstance(content, dict):
+            raise KnobUsage(
+                f"{path}: no section [{section}]; a profile has {', '.join(f'[{one}]' for one in SECTIONS)}"
+            )
+        scope = Scope(section)
+        for key, value in content.items():
+            one = known(scope, key)
+            if one is None:
+                raise KnobUsage(f"{path}: no knob `{key}` in [{section}]; `spindle knobs list` shows them")
+            found.setdefault(scope, {})[one.name] = value_of(one, str(value), f"{path}: {key}={value}")
+    return found
+
+
+def settings(values: Values, device: Place | None, machine: Machine = HERE) -> list[Setting]:
+    """For a device (and the machine)."""
+    if Scope.DEVICE in values and device is None:
+        raise KnobUsage("the profile has settings of a device; name one")
+    found = []
+    for scope, knobs in values.items():
+        for place in _places(scope, device, machine):
+            for name, value in knobs.items():
+                if (one := known(scope, name)) is not None:
+                    found.append(Setting(place, one, value))
+    return found
+
+
+def _places(scope: Scope, device: Place | None, machine: Machine) -> Sequence[Place]:
+    if scope is Scope.DEVICE:
+        return [device] if device is not None else []
+    if scope is Scope.CPU:
+        return every_cpu(machine)
+    return [named(scope, machine)]

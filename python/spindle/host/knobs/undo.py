@@ -1,0 +1,310 @@
+"""Putting back: from what journals tell, what a place should be again, and then making it so.
+
+The oldest value that a journal holds of a knob is what it goes back to; the latest that Spindle left there is what it
+must still have, or somebody else has changed it since: then it is reported and left alone. The scheduler goes first,
+because it sets others anew, then `nr_requests`, then the rest in the reverse order of the changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from ..errors import reason
+from .catalogue import DEPTH, GOES_WITH_SCHEDULER, IOSCHED, SCHEDULER, Knob, known
+from .files import Files
+from .journal import Change
+from .places import Place
+
+_PASSES = 3
+"""Some knobs change each other; after the second pass nothing is left to do but to look."""
+
+
+class State(StrEnum):
+    """What became, or will become, of a value that Spindle changed."""
+
+    CHANGED = "changed"
+    """Still as Spindle left it: to be put back."""
+    RESTORED = "restored"
+    BACK = "back"
+    """Somebody has put it back already."""
+    REBOOT = "reset by reboot"
+    CONFLICT = "conflict"
+    """Somebody else has changed it since: left alone."""
+    PERSISTED = "persisted"
+    """Set by the files of `spindle knobs persist` at boot: left alone."""
+    GONE = "gone"
+    """The device, or the knob, is not there any more."""
+    REPLACED = "replaced"
+    """Another device has its name: left alone."""
+    BUSY = "busy"
+    """A running Spindle holds it."""
+    FAILED = "failed"
+    """The kernel refused."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One value."""
+
+    knob: str
+    """Its address: 'loop3.scheduler'."""
+    start: str | None
+    """Before Spindle changed it."""
+    left_at: str | None
+    """As Spindle left it; None: not known."""
+    now: str | None
+    state: State
+    why: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """For --json."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        start, now = self.start or "-", self.now or "-"
+        match self.state:
+            case State.CHANGED:
+                return f"{self.knob}: {start} -> {now}"
+            case State.RESTORED:
+                return f"{self.knob}: {start} again"
+            case State.BACK:
+                return f"{self.knob}: {start} already"
+            case State.REBOOT:
+                return f"{self.knob}: {start}; the reboot had reset it"
+            case State.CONFLICT:
+                left = f"spindle had set {self.left_at}" if self.left_at else "spindle had changed it"
+                return (
+                    f"{self.knob}: conflict: {now} now, {left}, it was {start} before; somebody else has changed it "
+                    f"since, left alone{self.why}"
+                )
+            case State.PERSISTED:
+                return f"{self.knob}: {now}, as `spindle knobs persist` sets it at boot; left alone"
+            case State.GONE:
+                return f"{self.knob}: gone{self.why}; it was {start}"
+            case State.REPLACED:
+                return f"{self.knob}: left alone, another device has that name now; on the old one it was {start}"
+            case State.BUSY:
+                return f"{self.knob}: left to the spindle that is running{self.why}"
+            case State.FAILED:
+                return f"{self.knob}: {now}, not {start} again: {self.why}"
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """One knob through a row of changes."""
+
+    knob: Knob
+    start: str | None
+    left_at: str | None
+    ours: bool
+    """Asked for, or moved along by what was asked for."""
+    loose: str | None
+    """The value of a change that nobody saw the end of; '*': whatever its scheduler made of it."""
+
+
+class Undoing:
+    """What a row of changes, oldest first, means for one place."""
+
+    def __init__(
+        self,
+        place: Place,
+        changes: Sequence[Change],
+        files: Files,
+        *,
+        plan: Mapping[str, str | None] | None = None,
+        rebooted: bool = False,
+        persisted: Mapping[str, str] | None = None,
+    ) -> None:
+        self._place, self._files = place, files
+        self._rebooted, self._persisted = rebooted, persisted or {}
+        self._plan = plan
+        self._now: dict[str, str | None] = {}
+        self._traces = self._follow(changes)
+
+    # --- looking ---
+
+    def _value(self, knob: Knob) -> str | None:
+        return self._place.value(knob, self._files)
+
+    def _follow(self, changes: Sequence[Change]) -> dict[str, _Trace]:
+        traces: dict[str, _Trace] = {}
+        scheduler_seen = False
+        for change in changes:
+            seen = change.after is not None
+            for name, before in change.before.items():
+                knob = known(self._place.scope, name)
+                if knob is None:
+                    continue
+                if name not in self._now:
+                    self._now[name] = self._value(knob)
+                old = traces.get(name)
+                # A parameter of an elevator that came with a change of ours was not there at the start.
+                first = None if scheduler_seen and name.startswith(IOSCHED) else before
+                asked = name == change.knob
+                after = change.after.get(name) if change.after is not None else None
+                traces[name] = _Trace(
+                    knob=knob,
+                    start=old.start if old else first,
+                    left_at=(after if seen else (old.left_at if old else before)),
+                    ours=(old is not None and old.ours) or asked or (seen and after != before),
+                    loose=None if seen else (change.wanted if asked else self._loose(change)),
+                )
+            scheduler_seen = scheduler_seen or change.knob == SCHEDULER
+        return dict(reversed(traces.items()))
+
+    def _loose(self, change: Change) -> str | None:
+        """Of what a change may have moved along: anything, if it came about."""
+        knob = known(self._place.scope, change.knob)
+        if knob is None:
+            return None
+        if change.knob not in self._now:
+            self._now[change.knob] = self._value(knob)
+        return "*" if self._now[change.knob] != change.before.get(change.knob) else None
+
+    def _is_ours(self, name: str, trace: _Trace) -> bool:
+        """Whether what is there now is what Spindle left."""
+        now = self._now[name]
+        if now == trace.left_at or trace.loose == "*":
+            return True
+        if trace.loose is not None and now is not None:
+            return now == trace.loose or trace.knob.values.may_become(trace.loose, now)
+        return self._half_undone(name)
+
+    def _half_undone(self, name: str) -> bool:
+        """An undo was killed between the scheduler and what the scheduler sets anew."""
+        return (
+            self._plan is not None
+            and SCHEDULER in self._plan
+            and self._now.get(SCHEDULER) == self._plan[SCHEDULER]
+            and (name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED))
+            and name in self._plan
+        )
+
+    def _comes_back(self, name: str, trace: _Trace) -> bool:
+        """A parameter of the elevator that was replaced: it is there again, with its default, once that is undone."""
+        scheduler = self._traces.get(SCHEDULER)
+        return (
+            name.startswith(IOSCHED)
+            and (trace.left_at is None or trace.loose == "*")
+            and scheduler is not None
+            and self._state(SCHEDULER, scheduler) is State.CHANGED
+        )
+
+    def items(self) -> list[Item]:
+        """What is changed, in the order in which it would be put back."""
+        found = []
+        scheduler = self._traces.get(SCHEDULER)
+        foreign = scheduler is not None and scheduler.ours and self._state(SCHEDULER, scheduler) is State.CONFLICT
+        for name, trace in self._ordered():
+            state = self._state(name, trace)
+            moved_along = name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)
+            if foreign and moved_along and state is State.CHANGED:
+                state = State.CONFLICT  # it belongs to somebody else's scheduler now
+            if name.startswith(IOSCHED) and trace.start is None:
+                continue  # it came with a scheduler of ours and goes with it
+            if trace.ours or (state is State.CHANGED and (trace.loose == "*" or self._half_undone(name))):
+                found.append(self._item(name, trace, state))
+        return found
+
+    def _state(self, name: str, trace: _Trace) -> State:
+        now = self._now[name]
+        if now == trace.start:
+            return State.REBOOT if self._rebooted else State.BACK
+        if now is None:
+            return State.CHANGED if self._comes_back(name, trace) else State.GONE
+        if trace.start is None and not name.startswith(IOSCHED):
+            return State.GONE  # it could not be read before, so there is nothing to go back to
+        if not self._is_ours(name, trace):
+            return State.CONFLICT
+        address = self._place.address(trace.knob)
+        if self._rebooted and self._persisted.get(address) == now:
+            return State.PERSISTED
+        return State.CHANGED
+
+    def _item(self, name: str, trace: _Trace, state: State, why: str = "") -> Item:
+        return Item(self._place.address(trace.knob), trace.start, trace.left_at, self._now[name], state, why)
+
+    def _ordered(self) -> list[tuple[str, _Trace]]:
+        first = {SCHEDULER: 0, DEPTH: 1}
+        return sorted(self._traces.items(), key=lambda one: first.get(one[0], 2))
+
+    # --- putting back ---
+
+    @property
+    def targets(self) -> dict[str, str | None]:
+        """What each knob will be (None: as it comes). What somebody else changed stays, also where the scheduler
+        would reset it."""
+        states = {item.knob: item.state for item in self.items()}
+        found = {}
+        for name, trace in self._ordered():
+            state = states.get(self._place.address(trace.knob))
+            if self._plan is not None and state is State.CHANGED and self._half_undone(name):
+                found[name] = self._plan[name]
+            elif state is None:  # not ours: it stays as it is, whatever the scheduler does to it
+                found[name] = trace.start if self._is_ours(name, trace) else self._now[name]
+            else:
+                found[name] = trace.start if state in (State.CHANGED, State.BACK, State.REBOOT) else self._now[name]
+        return found
+
+    def put_back(self) -> list[Item]:
+        """Do it, and look."""
+        before, targets = self.items(), self.targets
+        failures: dict[str, str] = {}
+        for _ in range(_PASSES):
+            wrong = [
+                (trace.knob, target)
+                for name, trace in self._ordered()
+                if (target := targets[name]) is not None
+                and (now := self._value(trace.knob)) is not None
+                and now != target
+            ]
+            if not wrong:
+                break
+            for knob, target in wrong:
+                # The scheduler before it in this pass may have taken the knob away, or put it right.
+                if (now := self._value(knob)) is not None and now != target:
+                    failures.pop(knob.name, None)
+                    if (trouble := self._write(knob, target, targets)) is not None:
+                        failures[knob.name] = trouble
+        return [self._outcome(item, name, targets, failures) for item, name in self._named(before)]
+
+    def _named(self, items: Iterable[Item]) -> list[tuple[Item, str]]:
+        names = {self._place.address(trace.knob): name for name, trace in self._traces.items()}
+        return [(item, names[item.knob]) for item in items]
+
+    def _outcome(self, item: Item, name: str, targets: Mapping[str, str | None], failures: Mapping[str, str]) -> Item:
+        trace = self._traces[name]
+        now, target = self._value(trace.knob), targets[name]
+        state, why = item.state, item.why
+        if now is not None and target is not None and now != target:
+            state, why = State.FAILED, failures.get(name, "the kernel made something else of it")
+        elif item.state is State.CHANGED:
+            state = State.RESTORED
+        elif item.state is State.CONFLICT and now is None:
+            why = "; it went with the scheduler"
+        shown = item.now if item.state is State.CONFLICT and now is None else now
+        return Item(item.knob, item.start, item.left_at, shown, state, why)
+
+    def _write(self, knob: Knob, target: str, targets: Mapping[str, str | None]) -> str | None:
+        """What the kernel says against it."""
+        path = self._place.path(knob)
+        if path is None:
+            return None
+        partner = known(self._place.scope, knob.zero_of) if knob.zero_of is not None else None
+        try:
+            if target != "0" or partner is None:
+                self._files.write(path, target)
+                return None
+            # 0 means: the partner is in force. It is the partner that is written, and the kernel makes this one 0.
+            there = self._place.path(partner)
+            if targets.get(partner.name, "0") in ("0", None) and there is not None and knob.name.endswith("bytes"):
+                # Both are 0. Some kernels take a ratio for new only if it differs.
+                self._files.write(there, "1")
+                self._files.write(there, "0")
+            elif targets.get(partner.name) in ("0", None):
+                self._files.write(path, target)
+        except OSError as error:
+            return reason(error)
+        return None
