@@ -193,7 +193,8 @@ fn interpolate(points: &[(u32, f64)], d: f64) -> f64 {
     left_ms + (right_ms - left_ms) * share
 }
 
-/// Distances up to this many cylinders have their own entry.
+/// Distances below this many cylinders have their own entry. Measured curves have one for each distance, since they may
+/// bend anywhere.
 const FINE: u32 = 1 << 16;
 /// Beyond, one entry stands for this many cylinders (as a power of 2), with straight lines between.
 const COARSE_BITS: u32 = 6;
@@ -210,8 +211,13 @@ impl SeekTable {
     pub(crate) fn new(curve: &SeekCurve, cylinders: u32) -> Result<Self, DriveError> {
         check(curve)?;
         let ns = |distance: u32| (curve.time_ms(distance, cylinders) * 1e6).round().min(4e9) as u32;
-        let fine = (0..cylinders.min(FINE)).map(ns).collect();
-        let coarse = if cylinders > FINE {
+        let fine_below = if matches!(curve, SeekCurve::Table(_)) {
+            cylinders
+        } else {
+            cylinders.min(FINE)
+        };
+        let fine = (0..fine_below).map(ns).collect();
+        let coarse = if cylinders > fine_below {
             (0..=(cylinders >> COARSE_BITS) + 1)
                 .map(|step| ns(step << COARSE_BITS))
                 .collect()
