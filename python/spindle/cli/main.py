@@ -135,7 +135,7 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         line, failed = explain(error)
         print(line, file=sys.stderr)
         return failed
-    return Exit.FINE if status is None else int(status)
+    return Exit.FINE if not status else status
 
 
 def _forget_stdout() -> None:
