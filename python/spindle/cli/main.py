@@ -14,7 +14,7 @@ import click
 from spindle.cli.exits import Exit
 
 VERBS = {
-    "run": "Run a workload on a file or a block device.",
+    "run": "Run a workload on a file, a block device or a modelled machine.",
     "quick": "Tell in about a minute what a device delivers.",
     "inspect": "Show the block stack from mount point to controller, with its settings.",
     "show": "Show a result that was saved.",
@@ -22,6 +22,7 @@ VERBS = {
     "restore": "Put back every setting that was changed.",
     "monitor": "Show what disks, CPUs and control groups do, interval by interval.",
     "array": "Draw a RAID array and tell what it holds, bears and costs.",
+    "drives": "List the drives that models are made of, or draw one.",
     "validate": "Hold the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
     "schema": "Print the JSON Schema of results, workloads or inventories.",

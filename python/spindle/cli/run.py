@@ -11,7 +11,7 @@ import click
 from spindle.cli.exits import Exit
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option, output_option, strict_option
+from spindle.cli.output import check_output, emit, json_option, output_option, strict_option
 
 
 @click.command("run")
@@ -30,7 +30,13 @@ from spindle.cli.output import emit, json_option, output_option, strict_option
 @click.option("--erase-stacked", is_flag=True, help="Write to a device that is built of other devices (md, dm, loop).")
 @click.option("--erase-shared", is_flag=True, help="Write to a partition while others of its disk are in use.")
 @click.option("--yes", is_flag=True, help="Do not ask before a device is overwritten.")
-@click.option("--trace", metavar="FILE", help="Modelled machines: write every command of every drive here (CSV).")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE",
+    help="Modelled machines: write every command of every drive here (CSV).",
+)
 @json_option
 @output_option
 @strict_option
@@ -47,7 +53,7 @@ def command(
     erase_stacked: bool,
     erase_shared: bool,
     yes: bool,
-    trace: str | None,
+    trace: Path | None,
     json: bool,
     output: Path | None,
     strict: bool,

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from spindle import _core
@@ -21,6 +22,7 @@ from spindle.run.errors import Usage
 from spindle.run.load import Counted, carry_out
 from spindle.run.resolve import Resolved
 from spindle.run.simulate import Described, DriveCounters, Simulated, describe, machine_text, read_figures
+from spindle.run.trace import started
 from spindle.run.watch import Watch
 
 STARTED = "1970-01-01T00:00:00Z"
@@ -45,7 +47,7 @@ class ModelledBench:
 
     asked: str
     watch: Watch
-    trace: str | None
+    trace: Path | None
     interval_ns: int
     _machine: _core.Machine
     _text: str
@@ -79,7 +81,7 @@ class ModelledBench:
         spec = resolved.spec
         nothing = Counted(diskstats.Snapshot(0, {}), None)
         finished = carry_out(
-            lambda: _core.Simulation(self._machine, resolved.core, trace=self.trace, interval_ns=self.interval_ns),
+            lambda: started(self._machine, resolved.core, self.trace, self.interval_ns),
             lambda: nothing,
             spec,
             label or spec.name,
@@ -113,7 +115,7 @@ class ModelledBench:
 
 
 @contextmanager
-def modelled(asked: str, watch: Watch, *, trace: str | None = None, interval_ns: int) -> Iterator[ModelledBench]:
+def modelled(asked: str, watch: Watch, *, trace: Path | None = None, interval_ns: int) -> Iterator[ModelledBench]:
     """Read a machine. Raises `Usage` or `_core.ConfigError`, one line with file and line."""
     text = machine_text(asked)
     machine = _core.Machine.parse(text, asked)

@@ -34,7 +34,7 @@ class Order:
     find_knee: bool = False
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
-    trace: str | None = None
+    trace: Path | None = None
     """Modelled machines: write every command of every drive to this file."""
 
 

@@ -12,6 +12,7 @@ from spindle import _core
 from spindle.result.figures import Figures
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve
+from spindle.run.trace import started
 
 LARGEST_FILE_BYTES = 1 << 20
 """No machine file is that long."""
@@ -139,7 +140,7 @@ def simulate(
     elif options or more:
         raise Usage("options go with a workload that is given by name; this one is resolved already")
     core = workload.core if isinstance(workload, Resolved) else workload
-    load = _core.Simulation(machine, core, trace=str(trace) if trace is not None else None, interval_ns=interval_ns)
+    load = started(machine, core, Path(trace) if trace is not None else None, interval_ns)
     try:
         while not load.wait(0.2):
             pass

@@ -1,0 +1,55 @@
+"""`spindle drives`: the catalogue of modelled drives."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import check_output, json_option
+
+
+@click.group("drives", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> Exit | None:
+    """List the drives that machines can be made of; `show` draws what one does."""
+    if context.invoked_subcommand is not None:
+        return None
+    from spindle.report.drive import catalogue
+    from spindle.report.style import style_of
+
+    for line in catalogue(style_of(sys.stdout)):
+        print(line)
+    return Exit.FINE
+
+
+@command.command("show")
+@click.argument("name")
+@click.option(
+    "--chart",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE",
+    help="Draw the curves to a PNG or SVG file.",
+)
+@json_option
+def show(name: str, chart: Path | None, json: bool) -> Exit:
+    """Seek curve, transfer rate over the address space, IOPS against request size and queue depth of drive NAME, and
+    where each number of its data sheet comes from."""
+    from spindle.report import chart as charts
+    from spindle.report.drive import curves, page, shown
+    from spindle.report.style import style_of
+
+    drive = shown(name)
+    if chart is not None:
+        charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
+    if json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(drive), indent=2).decode())
+        return Exit.FINE
+    for line in page(drive, style_of(sys.stdout)):
+        print(line)
+    return Exit.FINE

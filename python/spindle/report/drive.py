@@ -1,0 +1,138 @@
+"""A drive of the catalogue by itself: its data, its curves, where each number comes from."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from spindle import _core
+from spindle.report.chart import Curve, lines
+from spindle.report.style import Style
+from spindle.report.table import Column, table
+from spindle.result import units
+
+
+class Source(Struct, frozen=True):
+    """A number of the data sheet and where it comes from."""
+
+    key: str
+    source: str
+
+
+class SeekPoint(Struct, frozen=True):
+    """Read seek over a distance."""
+
+    cylinders: int
+    ms: float
+
+
+class RatePoint(Struct, frozen=True):
+    """Sequential reads at a place."""
+
+    offset: int
+    bytes_per_second: float
+
+
+class SizePoint(Struct, frozen=True):
+    """Random reads of a size, one outstanding."""
+
+    size: int
+    iops: float
+    bytes_per_second: float
+
+
+class DepthPoint(Struct, frozen=True):
+    """Random 4 KiB reads, several outstanding."""
+
+    depth: int
+    iops: float
+    mean_ms: float
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What `crates/drive/src/show.rs` tells."""
+
+    name: str
+    title: str
+    kind: str
+    capacity: int
+    queue_depth: int
+    rpm: float | None
+    cylinders: int | None
+    sources: list[Source]
+    seek_curve: list[SeekPoint]
+    transfer_rate: list[RatePoint]
+    iops_by_size: list[SizePoint]
+    iops_by_depth: list[DepthPoint]
+
+
+def shown(name: str) -> Shown:
+    """Raises `_core.ConfigError` naming the nearest drive."""
+    return msgspec.json.decode(_core.drive_show(name), type=Shown)
+
+
+def catalogue(style: Style) -> list[str]:
+    """Every drive in a line."""
+    columns = [
+        Column("drive", words=True),
+        Column("size"),
+        Column("rpm"),
+        Column("MB/s"),
+        Column("random 4 KiB IOPS"),
+        Column("about", words=True),
+    ]
+    rows = []
+    for name in _core.drive_names():
+        drive = shown(name)
+        last = drive.iops_by_depth[-1]
+        rows.append(
+            [
+                drive.name,
+                units.size(drive.capacity),
+                f"{drive.rpm:.0f}" if drive.rpm else "flash",
+                units.mb_per_s(drive.transfer_rate[0].bytes_per_second),
+                f"{units.count(drive.iops_by_depth[0].iops)} to {units.count(last.iops)} at {last.depth}",
+                drive.title,
+            ]
+        )
+    return table(columns, rows, style)
+
+
+def curves(drive: Shown) -> list[Curve]:
+    """All that can be drawn."""
+
+    def ms(value: float) -> str:
+        return f"{value:.3g} ms"
+
+    def rate(value: float) -> str:
+        return f"{units.mb_per_s(value)} MB/s"
+
+    found = []
+    if drive.seek_curve:
+        points = [(float(point.cylinders), point.ms) for point in drive.seek_curve]
+        found.append(Curve("Seek", points, "cylinders", "ms", units.count, ms))
+    rates = [(float(point.offset), point.bytes_per_second) for point in drive.transfer_rate]
+    found.append(Curve("Sequential reads", rates, "place, bytes", "bytes/s", units.size, rate))
+    sizes = [(float(point.size), point.iops) for point in drive.iops_by_size]
+    found.append(
+        Curve("Random reads, one outstanding", sizes, "request, bytes", "IOPS", units.size, units.count, log_x=True)
+    )
+    depths = [(float(point.depth), point.iops) for point in drive.iops_by_depth]
+    if len(depths) > 1:
+        found.append(Curve("Random 4 KiB reads", depths, "outstanding", "IOPS", units.count, units.count, log_x=True))
+    return found
+
+
+def page(drive: Shown, style: Style) -> list[str]:
+    """Data, curves, sources."""
+    facts = [units.size(drive.capacity), f"queue depth {drive.queue_depth}"]
+    if drive.rpm:
+        facts.append(f"{drive.rpm:.0f} rpm")
+    text = [*style.headline(f"{drive.name}: {drive.title}"), *style.wrap(", ".join(facts))]
+    for curve in curves(drive):
+        text += ["", *lines(curve, style)]
+    text += ["", "Sources:"]
+    width = max(len(source.key) for source in drive.sources)
+    for source in drive.sources:
+        text += style.wrap(source.source, first=f"  {source.key:<{width}}  ")
+    return text
