@@ -90,6 +90,7 @@ class Journal:
     def begin(cls, kind: str) -> Journal:
         """A new one, on the disk. Raises KnobRefused: without a journal nothing is changed."""
         place = made_folder()
+        made: Journal | None = None
         try:
             with (place / _NUMBERING).open("ab") as numbering:
                 fcntl.flock(numbering, fcntl.LOCK_EX)
@@ -100,10 +101,10 @@ class Journal:
                 draft = path.with_suffix(".new")
                 draft.unlink(missing_ok=True)  # of one that died here, holding the numbering lock
                 file = draft.open("x+b", buffering=0)
+                made = cls(path, file)
                 # The lock comes before the name that a restore looks for.
                 fcntl.flock(file, fcntl.LOCK_EX)
                 draft.rename(path)
-            made = cls(path, file)
             made._append(
                 {
                     "kind": "begin",
@@ -119,6 +120,8 @@ class Journal:
             )
             sync_folder(place)
         except OSError as error:
+            if made is not None:
+                made.keep()
             raise KnobRefused(
                 f"{place}: the journal of changes cannot be written: {reason(error)}; nothing was changed"
             ) from None

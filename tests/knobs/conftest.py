@@ -1,0 +1,83 @@
+"""What tests of knobs share: a kernel made of files, and real loop queues that are put back whatever a test does."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # kernel_of_files.py, for the tests beside it
+
+from kernel_of_files import FakeKernel
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> FakeKernel:
+    return FakeKernel(tmp_path / "machine")
+
+
+class Queue:
+    """A real loop device's queue, and virtual memory, read straight from the kernel's files."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = Path("/sys/block") / name / "queue"
+
+    def __getitem__(self, name: str) -> str:
+        text = (self.folder / name).read_text().strip()
+        found = re.search(r"\[(\S+)\]", text)
+        return found[1] if found else text
+
+    def __setitem__(self, name: str, value: str) -> None:
+        (self.folder / name).write_text(value)
+
+    def values(self) -> dict[str, str]:
+        """Of everything that can be written to, and of virtual memory."""
+        files = [*self.folder.glob("*"), *self.folder.glob("iosched/*"), *Path("/proc/sys/vm").glob("*dirty*")]
+        found = {}
+        for path in (*files, Path("/proc/sys/vm/swappiness")):
+            if path.is_file() and path.stat().st_mode & 0o222:
+                with suppress(OSError):
+                    found[str(path)] = path.read_text()
+        return found
+
+
+@pytest.fixture
+def untouched_vm() -> Iterator[None]:
+    """Virtual memory as it was, even if the code under test fails."""
+    folder = Path("/proc/sys/vm")
+    names = ("dirty_ratio", "dirty_bytes", "dirty_background_ratio", "dirty_background_bytes", "swappiness",
+             "dirty_expire_centisecs", "dirty_writeback_centisecs", "vfs_cache_pressure")  # fmt: skip
+    before = {name: (folder / name).read_text() for name in names}
+    yield
+    for name, value in before.items():
+        if value.strip() != "0" and (folder / name).read_text() != value and os.geteuid() == 0:
+            (folder / name).write_text(value)
+
+
+@pytest.fixture
+def loop(bench: object, untouched_vm: None) -> Iterator[Callable[[], Queue]]:
+    """Makes loop devices; their queues are as they were afterwards, as the next one to use the device inherits them."""
+    made: list[tuple[Queue, dict[str, str]]] = []
+
+    def make() -> Queue:
+        queue = Queue(Path(bench.loop()).name)  # type: ignore[attr-defined]
+        if queue["scheduler"] != "none":
+            queue["scheduler"] = "none"
+        made.append((queue, queue.values()))
+        return queue
+
+    yield make
+    for queue, before in made:
+        if queue["scheduler"] != "none":
+            queue["scheduler"] = "none"
+        for path, value in before.items():
+            if path.startswith(str(queue.folder)) and not path.endswith("/scheduler"):
+                with suppress(OSError):
+                    if Path(path).read_text() != value:
+                        Path(path).write_text(value.strip())
