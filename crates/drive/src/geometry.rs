@@ -422,12 +422,14 @@ impl Zone {
                 (cylinder_places, spares, 0, spares * cylinders + slips)
             }
             Sparing::DriveEnd => (places, 0, 0, slips),
-            Sparing::RangeEnd => (
-                cylinder_places * range,
-                0,
-                spares,
-                spares * (cylinders / range),
-            ),
+            Sparing::RangeEnd => {
+                // A last range cut short by the zone's end keeps no spares, but holds no more blocks
+                // than a whole one.
+                let whole = (cylinder_places * range).saturating_sub(spares);
+                let rest = cylinder_places * (cylinders % range);
+                let lost = spares * (cylinders / range) + rest.saturating_sub(whole);
+                (cylinder_places * range, 0, spares, lost)
+            }
             Sparing::ZoneEnd => (places, 0, 0, spares),
             Sparing::ZoneEndSlipToEnd => (places, 0, 0, spares + slips),
         };
@@ -545,15 +547,17 @@ impl Zone {
         match self.numbering {
             Numbering::Plain => Ok(()),
             Numbering::Region => {
-                let regions = places.div_ceil(self.region_places.divisor());
-                for region in 0..regions {
+                // Regions without slips hold what a region holds; only the last may be cut short.
+                let size = self.region_places.divisor();
+                let mut regions: Vec<u64> = self.slips.iter().map(|slip| slip / size).collect();
+                regions.push(places.div_ceil(size) - 1);
+                regions.dedup();
+                for region in regions {
                     let slipped = self.slips_in(region).len() as u64;
-                    let here = self
-                        .region_places
-                        .divisor()
-                        .min(places - region * self.region_places.divisor());
+                    let here = size.min(places - region * size);
+                    let before = region * self.region_blocks.divisor();
                     let needed = (last + 1)
-                        .saturating_sub(region * self.region_blocks.divisor())
+                        .saturating_sub(before)
                         .min(self.region_blocks.divisor());
                     if needed + slipped > here || (self.front > 0 && slipped > self.front) {
                         return too_many();

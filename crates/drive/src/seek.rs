@@ -193,9 +193,10 @@ fn interpolate(points: &[(u32, f64)], d: f64) -> f64 {
     left_ms + (right_ms - left_ms) * share
 }
 
-/// Distances below this many cylinders have their own entry. Measured curves have one for each distance, since they may
-/// bend anywhere.
+/// Distances below this many cylinders have their own entry.
 const FINE: u32 = 1 << 16;
+/// The same for measured curves, which may bend anywhere.
+const FINE_MEASURED: u32 = 1 << 22;
 /// Beyond, one entry stands for this many cylinders (as a power of 2), with straight lines between.
 const COARSE_BITS: u32 = 6;
 
@@ -211,11 +212,12 @@ impl SeekTable {
     pub(crate) fn new(curve: &SeekCurve, cylinders: u32) -> Result<Self, DriveError> {
         check(curve)?;
         let ns = |distance: u32| (curve.time_ms(distance, cylinders) * 1e6).round().min(4e9) as u32;
-        let fine_below = if matches!(curve, SeekCurve::Table(_)) {
-            cylinders
+        let most = if matches!(curve, SeekCurve::Table(_)) {
+            FINE_MEASURED
         } else {
-            cylinders.min(FINE)
+            FINE
         };
+        let fine_below = cylinders.min(most);
         let fine = (0..fine_below).map(ns).collect();
         let coarse = if cylinders > fine_below {
             (0..=(cylinders >> COARSE_BITS) + 1)

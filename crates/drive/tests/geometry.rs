@@ -173,6 +173,29 @@ fn a_remapped_block_lies_where_it_was_remapped_to() {
 }
 
 #[test]
+fn a_range_cut_short_by_its_zone_holds_no_more_than_a_whole_one() {
+    // Ranges of 8 places with 5 spares: the last, of 4 places, gives 3 blocks like the two before.
+    let zone = ZoneSpec {
+        last_cylinder: 4,
+        blocks_per_track: 4,
+        spares: 5,
+        ..ZoneSpec::default()
+    };
+    let spec = GeometrySpec {
+        surfaces: 1,
+        cylinders: 5,
+        sparing: Sparing::RangeEnd,
+        range_cylinders: 2,
+        zones: vec![zone],
+        ..GeometrySpec::default()
+    };
+    let geometry = Geometry::new(&spec).unwrap();
+    assert_eq!(geometry.blocks(), 9);
+    assert_eq!(geometry.block_at(4, 0, 2), Some(8));
+    assert_eq!(geometry.block_at(4, 0, 3), None);
+}
+
+#[test]
 fn serpentine_order_changes_cylinders_without_changing_heads() {
     let zone = ZoneSpec {
         last_cylinder: 3,

@@ -1,0 +1,442 @@
+//! A disk drive: queue, buffer, bus and mechanism.
+//!
+//! What a command costs is worked out when the drive takes it up, in closed form over the runs of blocks it touches; nothing
+//! is stepped block by block. The rules (which overheads apply, what read-ahead may be interrupted, when the bus is taken)
+//! are those of DiskSim 4.0 (CMU-PDL-08-101); `docs/drives.md` lists them.
+
+mod read;
+mod scheduler;
+mod write;
+mod write_cache;
+
+use std::sync::Arc;
+
+use crate::command::{Command, Completion, Op, Phases, ServedFrom};
+use crate::device::{Device, check};
+use crate::error::{DriveError, SubmitError};
+use crate::geometry::{Geometry, Place};
+use crate::mechanics::{Arm, Mechanics, Run};
+use crate::params::{Buffer, Bus, DriveParams, Overheads, Queue, WriteBack};
+use crate::segments::Segments;
+use crate::stream::Stream;
+
+/// A command that waits for the mechanism.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    command: Command,
+    submit_ns: u64,
+    /// Place in the order of arrival.
+    arrival: u64,
+    /// When the electronics have dealt with the command and the arm may leave.
+    ready_ns: u64,
+    /// When the command has left the bus.
+    off_bus_ns: u64,
+    place: Place,
+}
+
+/// A write in the cache that is not on the medium.
+#[derive(Debug, Clone, Copy)]
+struct Dirty {
+    lbn: u64,
+    blocks: u32,
+    place: Place,
+    /// When its last block was in the cache.
+    ready_ns: u64,
+    order: u64,
+}
+
+/// A write on its way to the medium.
+#[derive(Debug, Clone, Copy)]
+struct Destage {
+    segment: Option<usize>,
+    /// The block behind its last.
+    end: u64,
+    end_ns: u64,
+    /// Place in the order of cached writes, and blocks that leave the cache with it.
+    order: u64,
+    cached_blocks: u32,
+}
+
+/// A flush, and the cached writes it waits for.
+#[derive(Debug, Clone, Copy)]
+struct Flush {
+    id: u64,
+    submit_ns: u64,
+    ready_ns: u64,
+    before: u64,
+}
+
+/// A disk drive.
+#[derive(Debug, Clone)]
+pub struct Mechanical {
+    mechanics: Arc<Mechanics>,
+    overheads: Overheads,
+    bus: Bus,
+    buffer: Buffer,
+    queue: Queue,
+    arm: Arm,
+    /// When the mechanism is done with the command it serves; read-ahead may follow.
+    free_ns: u64,
+    bus_free_ns: u64,
+    last_was_read: bool,
+    outstanding: u32,
+    arrivals: u64,
+    segments: Segments,
+    stream: Option<Stream>,
+    destage: Option<Destage>,
+    waiting: Vec<Waiting>,
+    /// Cached writes, those that wait for room, and flushes.
+    dirty: Vec<Dirty>,
+    dirty_blocks: u64,
+    dirty_order: u64,
+    blocked: Vec<Waiting>,
+    flushes: Vec<Flush>,
+    finished: Vec<Completion>,
+    runs: Vec<Run>,
+}
+
+impl Mechanical {
+    /// Builds a drive that has just spun up: heads over the first track, nothing in the buffer.
+    pub fn new(params: &DriveParams) -> Result<Self, DriveError> {
+        let mechanics = Mechanics::new(params)
+            .map_err(|error| DriveError::parameter(params.name.clone(), error.to_string()))?;
+        let depth = params.queue.depth;
+        if !(1..=4096).contains(&depth) {
+            let problem = format!("a queue depth of {depth}; allowed are 1 to 4096");
+            return Err(DriveError::parameter(params.name.clone(), problem));
+        }
+        let cached = match params.buffer.write_back {
+            WriteBack::Cache { commands, .. } => commands as usize,
+            _ => 0,
+        };
+        Ok(Self {
+            mechanics: Arc::new(mechanics),
+            overheads: params.overheads,
+            bus: params.bus,
+            buffer: params.buffer,
+            queue: params.queue,
+            arm: Arm::default(),
+            free_ns: 0,
+            bus_free_ns: 0,
+            last_was_read: true,
+            outstanding: 0,
+            arrivals: 0,
+            segments: Segments::new(&params.buffer),
+            stream: None,
+            destage: None,
+            waiting: Vec::with_capacity(depth as usize),
+            dirty: Vec::with_capacity(cached),
+            dirty_blocks: 0,
+            dirty_order: 0,
+            blocked: Vec::with_capacity(depth as usize),
+            flushes: Vec::with_capacity(depth as usize),
+            finished: Vec::with_capacity(depth as usize),
+            runs: Vec::with_capacity(64),
+        })
+    }
+
+    /// Where blocks lie.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        &self.mechanics.geometry
+    }
+
+    /// Nanoseconds to move the heads over `distance` cylinders for a read.
+    #[must_use]
+    pub fn seek_ns(&self, distance: u32) -> u64 {
+        self.mechanics.seek_ns(Arm::default(), distance, 0, false)
+    }
+
+    /// Nanoseconds of one turn.
+    #[must_use]
+    pub fn turn_ns(&self) -> u64 {
+        self.mechanics.rotation.turn_ns()
+    }
+
+    fn finish(&mut self, completion: Completion) {
+        let at = self
+            .finished
+            .partition_point(|other| other.finish_ns <= completion.finish_ns);
+        self.finished.insert(at, completion);
+    }
+
+    fn is_idle(&self, now_ns: u64) -> bool {
+        now_ns >= self.free_ns
+            && self.waiting.is_empty()
+            && self.flushes.is_empty()
+            && self.blocked.is_empty()
+    }
+
+    /// When the mechanism next takes up a command.
+    fn dispatch_ns(&self) -> Option<u64> {
+        let at = if !self.waiting.is_empty() {
+            Some(self.free_ns)
+        } else {
+            self.dirty
+                .iter()
+                .map(|write| write.ready_ns)
+                .min()
+                .map(|ready| ready.max(self.free_ns))
+        };
+        match (at, self.destage) {
+            (Some(at), _) => Some(at),
+            // Someone waits for what is being written.
+            (None, Some(destage)) if !self.flushes.is_empty() || !self.blocked.is_empty() => {
+                Some(destage.end_ns)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes up the next command at `now_ns`.
+    fn dispatch(&mut self, now_ns: u64) {
+        self.settle(now_ns);
+        let pressed = !self.blocked.is_empty() || !self.flushes.is_empty();
+        let waiting = self.next_waiting(now_ns);
+        let dirty = if waiting.is_none() || pressed {
+            self.next_dirty(now_ns)
+        } else {
+            None
+        };
+        match (waiting, dirty) {
+            (Some((index, ns)), dirty) if dirty.is_none_or(|(_, other)| ns <= other) => {
+                let wait = self.waiting.swap_remove(index);
+                self.serve(now_ns, wait, false);
+            }
+            (_, Some((index, _))) => {
+                let write = self.dirty.swap_remove(index);
+                self.write_out(now_ns, write);
+            }
+            _ => {}
+        }
+    }
+
+    /// When the electronics let the arm leave for a command taken up at `now_ns`.
+    #[inline]
+    fn leave_ns(&self, now_ns: u64, ready_ns: u64, at_once: bool) -> u64 {
+        let dispatched_ns = if at_once {
+            now_ns
+        } else {
+            now_ns + self.overheads.dispatch_ns
+        };
+        dispatched_ns.max(ready_ns)
+    }
+
+    /// Where the heads stand, read-ahead included.
+    fn arm_at(&self, now_ns: u64) -> Arm {
+        match self.stream {
+            Some(mut stream) => {
+                stream.progress(&self.mechanics, now_ns);
+                stream.run().arm
+            }
+            None => self.arm,
+        }
+    }
+
+    /// Ends read-ahead at `now_ns`; when the heads can leave.
+    fn stop_stream(&mut self, now_ns: u64) -> u64 {
+        let Some(stream) = self.stream.take() else {
+            return now_ns;
+        };
+        let cut = stream.cut(&self.mechanics, now_ns, self.buffer.stop_in_block);
+        self.arm = cut.arm;
+        self.segments.fill(stream.segment, cut.end);
+        self.segments.settle(stream.segment);
+        cut.stop_ns
+    }
+
+    /// Notes how far read-ahead has come.
+    fn catch_up(&mut self, now_ns: u64) {
+        if let Some(mut stream) = self.stream {
+            let end = stream.progress(&self.mechanics, now_ns);
+            self.segments.fill(stream.segment, end);
+            if stream.is_over(now_ns) {
+                self.arm = stream.run().arm;
+                self.segments.settle(stream.segment);
+                self.stream = None;
+            } else {
+                self.stream = Some(stream);
+            }
+        }
+    }
+
+    fn serve(&mut self, now_ns: u64, wait: Waiting, at_once: bool) {
+        self.catch_up(now_ns);
+        match wait.command.op {
+            Op::Read => self.serve_read(now_ns, &wait, at_once),
+            Op::Write | Op::Flush => self.serve_write(now_ns, &wait, at_once),
+        }
+    }
+
+    /// Reports a command that was taken up at `now_ns`.
+    #[allow(clippy::too_many_arguments)] // the parts of a response time, each once
+    fn report(
+        &mut self,
+        wait: &Waiting,
+        now_ns: u64,
+        finish_ns: u64,
+        served_from: ServedFrom,
+        before_ns: u64,
+        seek_ns: u64,
+        wait_ns: u64,
+        tail_ns: u64,
+    ) {
+        let queue_ns = now_ns - wait.submit_ns;
+        let overhead_ns = before_ns + tail_ns;
+        let transfer_ns = (finish_ns - now_ns).saturating_sub(overhead_ns + seek_ns + wait_ns);
+        let overhead_ns = finish_ns - now_ns - seek_ns - wait_ns - transfer_ns;
+        self.finish(Completion {
+            id: wait.command.id,
+            op: wait.command.op,
+            served_from,
+            submit_ns: wait.submit_ns,
+            finish_ns,
+            phases: Phases {
+                queue_ns,
+                overhead_ns,
+                seek_ns,
+                rotation_ns: wait_ns,
+                transfer_ns,
+            },
+        });
+    }
+
+    /// Deals with a command that has just come.
+    fn arrive(&mut self, wait: Waiting, now_ns: u64) {
+        let command = wait.command;
+        match command.op {
+            Op::Flush => {
+                self.flushes.push(Flush {
+                    id: command.id,
+                    submit_ns: wait.submit_ns,
+                    ready_ns: wait.ready_ns,
+                    before: self.dirty_order,
+                });
+                self.end_flushes(now_ns);
+            }
+            Op::Write if self.caches(&command) => {
+                if self.blocked.is_empty() && self.has_room(command.blocks) {
+                    let start_ns = wait.ready_ns + self.overheads.data_preparation_ns;
+                    self.cache_write(&wait, start_ns);
+                } else {
+                    self.blocked.push(wait);
+                }
+            }
+            _ if self.is_idle(now_ns) && !self.must_read_on(&command, now_ns) => {
+                self.serve(now_ns, wait, true)
+            }
+            _ => {
+                if !self.join(&wait, now_ns) && !self.serve_beside(&wait, now_ns) {
+                    self.waiting.push(wait);
+                }
+            }
+        }
+    }
+
+    /// Whether read-ahead has to go on for a while before this command can be taken up; the mechanism then counts as busy.
+    fn must_read_on(&mut self, command: &Command, now_ns: u64) -> bool {
+        let Some(mut stream) = self.stream else {
+            return false;
+        };
+        let end = stream.progress(&self.mechanics, now_ns);
+        if end >= stream.least || stream.is_over(now_ns) {
+            return false;
+        }
+        let segment = *self.segments.get(stream.segment);
+        if command.op == Op::Read && (segment.start..=end).contains(&command.lbn) {
+            return false;
+        }
+        self.free_ns = stream.reached_ns(&self.mechanics, stream.least);
+        stream.limit = stream.least;
+        self.stream = Some(stream);
+        true
+    }
+}
+
+impl Device for Mechanical {
+    fn capacity_blocks(&self) -> u64 {
+        self.mechanics.geometry.blocks()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.queue.depth
+    }
+
+    fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
+        check(self, &command)?;
+        self.outstanding += 1;
+        self.arrivals += 1;
+        let at_ns = now_ns + self.overheads.command_ns;
+        self.settle(at_ns);
+        let after = self.last_was_read;
+        let (ready, off_bus) = match command.op {
+            Op::Read => (
+                self.overheads.read_miss.after(after),
+                self.overheads.read_disconnect.after(after),
+            ),
+            Op::Flush => (self.overheads.write_miss.after(after), 0),
+            Op::Write => {
+                let cached =
+                    self.buffer.write_back != WriteBack::Through && !command.force_unit_access;
+                let overhead = if cached {
+                    self.overheads.write_hit
+                } else {
+                    self.overheads.write_miss
+                };
+                (overhead.after(after), self.overheads.write_disconnect_ns)
+            }
+        };
+        let lbn = if command.op == Op::Flush {
+            0
+        } else {
+            command.lbn
+        };
+        let wait = Waiting {
+            command,
+            submit_ns: now_ns,
+            arrival: self.arrivals,
+            ready_ns: at_ns + ready,
+            off_bus_ns: at_ns + ready + off_bus,
+            place: self.mechanics.geometry.locate(lbn),
+        };
+        self.arrive(wait, at_ns);
+        Ok(())
+    }
+
+    fn next_event_ns(&self) -> Option<u64> {
+        let finish = self.finished.first().map(|completion| completion.finish_ns);
+        match (finish, self.dispatch_ns()) {
+            (Some(finish), Some(dispatch)) => Some(finish.min(dispatch)),
+            (finish, dispatch) => finish.or(dispatch),
+        }
+    }
+
+    fn advance(&mut self, now_ns: u64, done: &mut impl FnMut(Completion)) {
+        loop {
+            let finish = self
+                .finished
+                .first()
+                .map_or(u64::MAX, |completion| completion.finish_ns);
+            let dispatch = self.dispatch_ns().unwrap_or(u64::MAX);
+            if finish.min(dispatch) > now_ns {
+                return;
+            }
+            if finish <= dispatch {
+                let completion = self.finished.remove(0);
+                self.outstanding -= 1;
+                self.last_was_read = completion.op == Op::Read;
+                done(completion);
+            } else {
+                self.dispatch(dispatch);
+            }
+        }
+    }
+}
+
+fn blocks_ns(blocks: u32, block_q16: u64) -> u64 {
+    (u64::from(blocks) * block_q16 + 0xFFFF) >> 16
+}
