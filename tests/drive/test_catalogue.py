@@ -1,0 +1,37 @@
+"""Drives by name: every one in the catalogue works alone, and its figures hang together."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from spindle import _core
+
+
+def shown(name: str) -> dict:
+    return json.loads(_core.drive_show(name))
+
+
+@pytest.mark.parametrize("name", _core.drive_names())
+def test_every_drive_in_the_catalogue_can_be_shown(name: str) -> None:
+    told = shown(name)
+    assert told["name"] == name
+    assert told["iops_by_depth"]
+    assert all(point["iops"] > 0 for point in told["iops_by_depth"])
+
+
+def test_a_deeper_queue_never_serves_fewer_reads() -> None:
+    for name in _core.drive_names():
+        iops = [point["iops"] for point in shown(name)["iops_by_depth"]]
+        assert all(later >= earlier * 0.99 for earlier, later in pairwise(iops)), (name, iops)
+
+
+def test_an_unknown_drive_names_the_nearest() -> None:
+    with pytest.raises(_core.ConfigError, match="HDS725050KLA360"):
+        _core.drive_show("HDS725050KLA36O")
+
+
+def test_the_same_drive_shows_the_same_twice() -> None:
+    assert _core.drive_show("HDS725050KLA360") == _core.drive_show("HDS725050KLA360")
