@@ -166,7 +166,7 @@ def _device(device: Device) -> Iterator[Fact]:
         yield from _dm(device)
     if device.bcache is not None:
         cache = device.bcache
-        words = f"{cache.cache_mode or UNKNOWN}, {cache.state or UNKNOWN}, dirty {cache.dirty or UNKNOWN}"
+        words = f"{cache.cache_mode or UNKNOWN}, state {cache.state or UNKNOWN}, {cache.dirty or UNKNOWN} dirty"
         yield "cache", _safe(words)
     if device.drive is not None:
         yield from _drive(device.drive, device.queue)
@@ -363,7 +363,7 @@ def _controller_title(controller: Controller) -> list[str]:
 def _controller(controller: Controller) -> Iterator[Fact]:
     words = []
     if controller.link_speed is not None:
-        words.append(f"PCIe {_safe(controller.link_speed)} x{_number(controller.link_width)}")
+        words.append(f"PCIe {_safe(controller.link_speed.removesuffix(' PCIe'))} x{_number(controller.link_width)}")
         if (controller.link_max_speed, controller.link_max_width) != (controller.link_speed, controller.link_width):
             words.append(f"of {_safe(controller.link_max_speed or UNKNOWN)} x{_number(controller.link_max_width)}")
     if controller.firmware is not None:

@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import TargetError, reason
 from .gather import inspect_stack
-from .identify import without_serial
+from .identify import identity, with_serial
 from .model import Inventory
 from .nodes import Nodes
 from .tree import LONG, Held, Recording, Running, Tree, Unread
@@ -101,8 +101,12 @@ def _keep(tree: Recording, path: str) -> None:
 
 _SHORTEST = 5
 """Shorter texts are not replaced: they would be found in the midst of other words."""
+_ATA_WORDS = re.compile(r"/ata_device/[^/]+/id$")
+_NUMBERED_NAMES = re.compile(r'("(?:wwn|eui64)"\s*:\s*)\{[^{}]*\}')
+"""smartctl writes world-wide names as numbers."""
+_SERIAL_FILES = {"serial", "wwid", "eui", "nguid", "sas_address", "subsysnqn"}
 _SERIAL_KEYS = re.compile(
-    r'"(?:serial_number|SN|serial|id|wwn_id|eui64_id|logical_unit_id|Serial Number)"\s*:\s*"([^"]+)"'
+    r'"(?:serial_number|SN|serial|id|wwn_id|eui64_id|logical_unit_id|Serial Number|WWN|SAS Address)"\s*:\s*"([^"]+)"'
     r"|^E:ID_(?:SERIAL|SERIAL_SHORT|WWN|WWN_WITH_EXTENSION|SCSI_SERIAL|NVME_SERIAL\w*)=(.+)$",
     re.M,
 )
@@ -124,10 +128,15 @@ def _masked(held: Held) -> Held:
             hidden.add_link(mask(path), mask(link))
         elif content is None:
             hidden.add_folder(mask(path))
-        elif re.search(r"/ata_device/[^/]+/id$", path):
-            hidden.add(mask(path), without_serial(content.decode(errors="replace")).encode())
+        elif _ATA_WORDS.search(path):
+            words = content.decode(errors="replace")
+            found_words = identity(words)
+            hidden.add(mask(path), with_serial(words, mask((found_words and found_words.serial) or "")).encode())
         else:
-            hidden.add(mask(path), mask(content.decode("latin-1")).encode("latin-1"))
+            text = content.decode("latin-1")
+            if path.startswith("tools/smartctl/"):
+                text = _NUMBERED_NAMES.sub(r"\1{}", text)
+            hidden.add(mask(path), mask(text).encode("latin-1"))
     return hidden
 
 
@@ -142,10 +151,12 @@ def _serials(held: Held) -> set[str]:
             continue
         text = content.decode("latin-1")
         name = posixpath.basename(path)
-        if name in ("serial", "wwid", "eui", "nguid", "uuid", "sas_address", "subsysnqn") and path.startswith("sys/"):
+        if name in _SERIAL_FILES or (name == "uuid" and "/nvme" in path):
             told = text.strip("\0 \n")
             found |= {told, told.removeprefix("naa."), told.removeprefix("eui."), told.removeprefix("0x")}
-            found |= {word for word in re.split(r"[\s_]+", told) if any(map(str.isdigit, word)) and len(word) >= 8}
+            found.add(re.split(r"[\s_]+", told)[-1])  # t10.ATA, model, serial number
+        elif _ATA_WORDS.search(path) and (words := identity(text)) is not None:
+            found.add(words.serial or "")
         elif name == "vpd_pg80":
             found.add(text[4:].strip("\0 \n"))
         elif path.startswith(("tools/", "run/udev/")):

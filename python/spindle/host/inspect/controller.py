@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 
 from .model import Controller, Irq
@@ -56,14 +55,25 @@ def cpu_list(text: str | None) -> set[int]:
     return found
 
 
+def driver_of(place: str, tree: Tree) -> str | None:
+    """The driver bound to a device."""
+    linked = tree.points_to(f"{place}/driver")
+    if linked is not None:
+        return plain(linked)
+    try:
+        told = tree.read(f"{place}/uevent").decode(errors="replace")
+    except Unread:
+        return None
+    found = re.search(r"^DRIVER=([\w-]{1,64})$", told, re.M)
+    return found[1] if found else None
+
+
 def controller_of(address: str, folder: str, tree: Tree, udev: Udev, interrupts: Interrupts) -> Controller:
     """`folder` is of a device attached to it: the controller's own is on the way."""
     place = up_to(folder, address)
     controller = Controller(id=address)
     read = Reading(tree, controller.unknown)
-    linked = tree.resolve(f"{place}/driver")
-    if linked is not None:
-        controller.driver = posixpath.basename(linked)
+    controller.driver = driver_of(place, tree)
     vendor, device = read.text("pci_id", f"{place}/vendor"), read.text("pci_id", f"{place}/device")
     if vendor and device:
         controller.pci_id = f"{vendor.removeprefix('0x')}:{device.removeprefix('0x')}"

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from . import smart as health
+from .controller import driver_of
 from .identify import identity
 from .model import Drive, NvmePath
 from .nodes import Nodes, component, pci_of, up_to
@@ -94,8 +95,7 @@ def _scsi_transport(drive: Drive, tree: Tree, device: str, vendor: str | None) -
     host = component(device, r"host\d+")
     driver = value(tree, f"{up_to(device, host)}/scsi_host/{host}/proc_name") if host else None
     if driver is None and drive.controller is not None:
-        linked = tree.resolve(f"{up_to(device, drive.controller)}/driver")
-        driver = posixpath.basename(linked) if linked else None
+        driver = driver_of(up_to(device, drive.controller), tree)
     if driver in _RAID_ONLY or (driver in _RAID_OR_NOT and _is_unit(drive, driver)):
         return "raid"
     for pattern, name in ((r"usb\d+", "usb"), (r"rport-[\d:-]+", "fc"), (r"session\d+", "iscsi"), (r"mmc\d+", "mmc")):
@@ -147,6 +147,7 @@ def _ata(drive: Drive, read: Reading, device: str, port: str) -> None:
     drive.write_cache_enabled = found.write_cache_enabled
     drive.link_max_gbps = found.link_max_gbps
     drive.rotation_rpm = found.rotation_rpm if found.rotation_rpm is not None else drive.rotation_rpm
+    drive.serial = drive.serial or found.serial
     drive.firmware = found.firmware or drive.firmware  # the SCSI layer cuts it to four characters
 
 

@@ -222,7 +222,7 @@ class _Gathering:
             read.lack("content", self.udev.why)
         device.below = self.nodes.below(name)
         device.above = [*self.nodes.above(name), *self.carries.get(name, [])]
-        device.queue = queue_of(folder, self.tree)
+        device.queue = queue_of(folder, kind in ("md", "dm", "bcache", "zram"), self.tree)
         self._by_kind(device, folder, read, known)
         return device
 

@@ -158,7 +158,7 @@ def _three_ware_drive(found: re.Match[str]) -> RaidDrive:
         unit=None if found[3] == "-" else found[3],
         size=None if found[4] == "-" else found[4],
         interface=words[0] if words and words[0] in ("SATA", "SAS") else None,
-        model=words[-1] if words else None,
+        model=words[-1] if words and words[-1] != "-" else None,
     )
 
 

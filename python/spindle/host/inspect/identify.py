@@ -19,6 +19,7 @@ class Identity:
     write_cache_enabled: bool | None
     """None: it has none to switch."""
     link_max_gbps: float | None
+    serial: str | None
     firmware: str | None
 
 
@@ -36,17 +37,19 @@ def identity(text: str) -> Identity | None:
         ncq_depth=(word[75] & 0x1F) + 1,
         write_cache_enabled=bool(word[85] & 1 << 5) if word[82] & 1 << 5 else None,
         link_max_gbps=_fastest(word[76]),
+        serial=_string(word[10:20]),
         firmware=_string(word[23:27]),
     )
 
 
-def without_serial(text: str) -> str:
-    """The same with serial number (words 10 to 19) and world-wide name (108 to 111) blotted out."""
+def with_serial(text: str, serial: str) -> str:
+    """The same with another serial number (words 10 to 19, two characters each) and no world-wide name (108 to 111)."""
     words = text.split()
     if len(words) != _WORDS:
         return ""
-    hidden = {*range(10, 20), *range(108, 112)}
-    words = ["2020" if at in hidden else word for at, word in enumerate(words)]
+    padded = serial.ljust(20)[:20].encode("ascii", errors="replace")
+    words[10:20] = [padded[at : at + 2].hex() for at in range(0, 20, 2)]
+    words[108:112] = ["0000"] * 4
     return "".join(f"{' '.join(words[at : at + 8])}\n" for at in range(0, _WORDS, 8))
 
 

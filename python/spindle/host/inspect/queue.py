@@ -38,9 +38,11 @@ _NUMBERS = (
     "dax",
 )
 _MOST_PARAMETERS = 100
+_OF_REQUESTS = ("wbt_lat_usec", "io_timeout")
+"""Not there on devices that hand requests on (md, dm): they make none of their own."""
 
 
-def queue_of(folder: str, tree: Tree) -> Queue | None:
+def queue_of(folder: str, stacked: bool, tree: Tree) -> Queue | None:
     """None where the device has no queue of its own (partitions)."""
     place = f"{folder}/queue"
     if tree.resolve(place) is None:
@@ -49,6 +51,8 @@ def queue_of(folder: str, tree: Tree) -> Queue | None:
     read = Reading(tree, queue.unknown)
     for name in _NUMBERS:
         setattr(queue, name, read.number(name, f"{place}/{name}"))
+        if stacked and name in _OF_REQUESTS and tree.resolve(f"{place}/{name}") is None:
+            read.known(name)
     queue.write_cache = read.text("write_cache", f"{place}/write_cache")
     queue.zoned = read.text("zoned", f"{place}/zoned")
     schedulers = read.text("scheduler", f"{place}/scheduler")

@@ -67,6 +67,9 @@ class Tree(Protocol):
     def resolve(self, path: str) -> str | None:
         """The path without links; None when nothing is there."""
 
+    def points_to(self, path: str) -> str | None:
+        """The last name in a link's target, be the target there or not; None when it is no link."""
+
     def output(self, tool: Tool) -> str:
         """What a tool printed. Raises `Unread`."""
 
@@ -100,6 +103,12 @@ class Running:
     def resolve(self, path: str) -> str | None:
         try:
             return os.path.realpath("/" + path, strict=True)[1:]
+        except (OSError, ValueError):
+            return None
+
+    def points_to(self, path: str) -> str | None:
+        try:
+            return posixpath.basename(os.readlink("/" + path)) or None
         except (OSError, ValueError):
             return None
 
@@ -224,6 +233,12 @@ class Held:
             pending.extend([part for part in target.split("/") if part not in ("", ".")][::-1])
         return at
 
+    def points_to(self, path: str) -> str | None:
+        folder, _, name = path.rpartition("/")
+        found = self.resolve(folder)
+        target = self.links.get(f"{found}/{name}" if found else name)
+        return posixpath.basename(target.rstrip("/")) or None if target is not None else None
+
     def output(self, tool: Tool) -> str:
         try:
             return self.read(tool.path, LONG).decode(errors="replace")
@@ -265,6 +280,13 @@ class Recording:
             if kept not in self.held.files:
                 self._keep_entry(kept)
         return found
+
+    def points_to(self, path: str) -> str | None:
+        name = self._source.points_to(path)
+        if name is not None:
+            self._keep_links(posixpath.dirname(path))
+            self._keep_entry(path)
+        return name
 
     def output(self, tool: Tool) -> str:
         try:

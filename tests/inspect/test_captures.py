@@ -1,0 +1,266 @@
+"""Captures: what is written is what is read back; nothing outside a capture is ever looked at."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from trees import NAMES, load
+
+from spindle.host.errors import TargetError
+from spindle.host.inspect import capture, inspect_stack, open_capture, schema
+from spindle.host.inspect.capture import Capture, _masked
+from spindle.host.inspect.model import encode
+from spindle.host.inspect.tree import Held, Unread
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_a_tar_and_memory_tell_the_same(tmp_path: Path, name: str) -> None:
+    held = load(name).held()
+    inventory = inspect_stack(None, held)
+    folder = load(name).lay_out(tmp_path / "tree")
+    assert inspect_stack(None, open_capture(str(folder))) == inventory
+    for compressed, file in ((False, tmp_path / "a.tar"), (True, tmp_path / "a.tar.gz")):
+        file.write_bytes(Capture(held, inventory).tar(compressed))
+        assert inspect_stack(None, open_capture(str(file))) == inventory
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_printed_as_json_keeps_to_the_schema(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    document = msgspec.json.decode(encode(inspect_stack(None, load(name).held())))
+    jsonschema.Draft202012Validator(schema()).validate(document)
+
+
+def test_no_path_leads_out_of_a_capture(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("7\n")
+    layout = load("sata-ssd")
+    queue = next(path for path in layout.files if path.endswith("sda/queue/nr_requests")).removesuffix("nr_requests")
+    for name, target in (
+        ("nr_requests", str(secret)),
+        ("read_ahead_kb", "../" * 40 + str(secret).lstrip("/")),
+        ("max_sectors_kb", "/etc/hostname"),
+    ):
+        del layout.files[queue + name]
+        layout.links[queue + name] = target
+    root = layout.lay_out(tmp_path / "tree")
+    device = inspect_stack(None, open_capture(str(root))).device("sda")
+    assert device is not None
+    assert device.queue is not None
+    for name in ("nr_requests", "read_ahead_kb", "max_sectors_kb"):
+        assert getattr(device.queue, name) is None
+        assert "not in the capture" in device.queue.unknown[name]
+
+
+def test_folders_that_are_links_out_of_the_capture_are_not_entered(tmp_path: Path) -> None:
+    outside = load("sata-ssd").lay_out(tmp_path / "outside")
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "sys").symlink_to(outside / "sys")
+    with pytest.raises(TargetError, match="no folder `sys`"):
+        open_capture(str(root))
+
+
+def test_pipes_and_device_nodes_in_a_folder_are_not_opened(tmp_path: Path) -> None:
+    root = load("sata-ssd").lay_out(tmp_path / "tree")
+    queue = next(root.glob("sys/devices/**/sda/queue"))
+    (queue / "nr_requests").unlink()
+    os.mkfifo(queue / "nr_requests")  # to open it for reading would wait for ever
+    if os.geteuid() == 0:
+        (queue / "read_ahead_kb").unlink()
+        os.mknod(queue / "read_ahead_kb", 0o600 | 0o020000, os.makedev(1, 5))  # /dev/zero never ends
+    device = inspect_stack(None, open_capture(str(root))).device("sda")
+    assert device is not None
+    assert device.queue is not None
+    assert device.queue.nr_requests is None
+    assert os.geteuid() != 0 or device.queue.read_ahead_kb is None
+
+
+def test_a_tar_may_hold_devices_hard_links_and_ways_up(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        for name, kind, link in (
+            ("../../sys/class/block/sda", tarfile.REGTYPE, ""),
+            ("/sys/class/block/sdb", tarfile.DIRTYPE, ""),
+            ("sys/class/block/sdb/dev", tarfile.CHRTYPE, ""),
+            ("sys/class/block/sdb/size", tarfile.LNKTYPE, "/etc/passwd"),
+            ("./sys/class/block/sdb/ro", tarfile.FIFOTYPE, ""),
+            ("etc/passwd", tarfile.REGTYPE, ""),
+        ):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = kind, link
+            tar.addfile(entry)
+    path = tmp_path / "a.tar"
+    path.write_bytes(file.getvalue())
+    inventory = inspect_stack(None, open_capture(str(path)))
+    found = inventory.device("sdb")
+    assert found is not None
+    assert found.number is None
+    assert found.size_bytes is None
+    assert not (tmp_path.parent / "sys").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"not a tar", b"\x1f\x8b\x08\x00damaged", b"\xfd7zXZ\x00damaged", b"\0" * 10240]
+)
+def test_what_is_no_capture_is_told_in_one_line(said: Said, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.tar"
+    path.write_bytes(content)
+    status, out, err = said("inspect", "--root", str(path))
+    assert (status, out) == (1, "")
+    assert err.startswith(f"spindle: {path}: ")
+    assert err.count("\n") == 1
+    assert "defect" not in err
+
+
+def test_serials_are_masked_everywhere_and_the_same_drive_stays_the_same() -> None:
+    hidden = _masked(load("dm-multipath").held())
+    text = b"".join(path.encode() + (content or b"") for path, content, _ in hidden.entries())
+    for serial in (b"600a098038304437415d4b6a59684a52", b"80D7A]KjYhJR"):
+        assert serial not in text
+    inventory = inspect_stack(None, hidden)
+    drives = [device.drive for device in inventory.devices if device.drive is not None]
+    assert len(drives) == 4
+    assert len({drive.wwid for drive in drives}) == 1
+    assert len({drive.serial for drive in drives}) == 1
+    dm = inventory.device("dm-0")
+    assert dm is not None
+    assert dm.dm is not None
+    assert dm.dm.owner == "mpath"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_masking_changes_no_figure_and_leaves_no_serial(name: str) -> None:
+    held = load(name).held()
+    before, after = inspect_stack(None, held), inspect_stack(None, _masked(held))
+    told = {device.drive.serial for device in before.devices if device.drive and device.drive.serial}
+    told |= {drive.serial for found in before.controllers if found.raid for drive in found.raid.drives if drive.serial}
+    left = b"".join(path.encode() + (content or b"") for path, content, _ in _masked(held).entries())
+    for serial in told:
+        assert serial.encode() not in left, f"{serial} is still there"
+    for one, other in zip(before.devices, after.devices, strict=True):
+        assert one.queue == other.queue
+        assert one.md == other.md or one.md is None
+        assert one.size_bytes == other.size_bytes
+        if one.drive is not None and other.drive is not None:
+            assert (one.drive.model, one.drive.ncq_depth) == (other.drive.model, other.drive.ncq_depth)
+            assert (one.drive.serial is None) == (other.drive.serial is None)
+
+
+def test_a_name_made_of_model_and_serial_loses_the_serial_only() -> None:
+    held = Held()
+    held.add("sys/class/block/sda/wwid", b"t10.ATA     WDC WD10EARS-00Y5B1        WD-WCAV5C123456\n")
+    held.add("sys/class/block/sda/model", b"WDC WD10EARS-00Y5B1\n")
+    held.add(
+        "tools/smartctl/sda", b'{"wwn": {"naa": 5, "oui": 5358, "id": 8831234567}, "serial_number": "WD-WCAV5C123456"}'
+    )
+    hidden = _masked(held)
+    assert hidden.read("sys/class/block/sda/model") == b"WDC WD10EARS-00Y5B1\n"
+    assert b"WCAV" not in hidden.read("sys/class/block/sda/wwid")
+    told = json.loads(hidden.read("tools/smartctl/sda"))
+    assert told["wwn"] == {}
+    assert len(told["serial_number"]) == len("WD-WCAV5C123456")
+    assert "8831234567" not in str(told)
+
+
+def test_two_ways_to_one_drive_keep_different_serials_apart() -> None:
+    held = Held()
+    for name, serial in (("sda", "ABC123456"), ("sdb", "ABC1234567")):
+        held.add(f"sys/class/block/{name}/serial", serial.encode() + b"\n")
+    hidden = _masked(held)
+    one, other = (hidden.read(f"sys/class/block/{name}/serial") for name in ("sda", "sdb"))
+    assert one != other
+    assert len(one) == 10
+    assert len(other) == 11
+
+
+def test_a_capture_of_this_machine_tells_what_the_machine_told(tmp_path: Path) -> None:
+    taken = capture(None, mask_serials=False)
+    file = tmp_path / "here.tar.gz"
+    file.write_bytes(taken.tar(compressed=True))
+    again = inspect_stack(None, open_capture(str(file)))
+
+    def shape(part: object) -> object:
+        """Without reasons: what is not there is 'not in the capture' later."""
+        if isinstance(part, dict):
+            return {key: shape(item) for key, item in part.items() if key not in ("unknown", "origin")}
+        return [shape(item) for item in part] if isinstance(part, list) else part
+
+    assert shape(msgspec.to_builtins(again)) == shape(msgspec.to_builtins(taken.inventory))
+    for one, other in zip(taken.inventory.devices, again.devices, strict=True):
+        assert one.unknown.keys() == other.unknown.keys()
+    assert file.stat().st_size < 2_000_000
+
+
+def test_the_command_captures_and_shows_a_capture(said: Said, tmp_path: Path) -> None:
+    file = tmp_path / "here.tar"
+    status, shown, err = said("inspect", "--capture", str(file), "--mask-serials")
+    assert (status, err) == (0, "")
+    with tarfile.open(file) as tar:
+        inside = tar.extractfile("spindle-capture.json")
+        assert inside is not None
+        manifest = json.loads(inside.read())
+    assert manifest["serials_masked"] is True
+    status, again, err = said("inspect", "--root", str(file))
+    assert (status, err) == (0, "")
+    assert again == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--root", "/nowhere"], "/nowhere: no such file"),
+        (["--mask-serials"], "--mask-serials is for --capture"),
+        (["--root", "/", "--capture", "a.tar"], "does not go with --root"),
+        (["/no/such/path"], "/no/such/path: no such file"),
+        (["/proc"], "no block device"),
+        (["/dev/null"], "character device"),
+        ([""], "empty name"),
+    ],
+)
+def test_each_mistake_is_told_in_one_line(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = said("inspect", *arguments)
+    assert status in (1, 2)
+    assert out == ""
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("target", ["/dev/sdz", "sdz", "/srv", "relative/path"])
+def test_a_target_that_a_capture_does_not_have(said: Said, tmp_path: Path, target: str) -> None:
+    layout = load("sata-ssd")
+    layout.files["proc/self/mountinfo"] = b""
+    root = layout.lay_out(tmp_path / "tree")
+    status, _, err = said("inspect", "--root", str(root), target)
+    assert status == 1
+    assert err.startswith(f"spindle: {target}: ")
+
+
+def test_a_tool_without_output_in_a_capture_says_why() -> None:
+    layout = load("sata-ssd")
+    del layout.files["tools/smartctl/sda"]
+    layout.files["tools/smartctl/sda.why"] = b"smartctl: not installed\n"
+    device = inspect_stack(None, layout.held()).device("sda")
+    assert device is not None
+    assert device.drive is not None
+    assert device.drive.unknown["smart"] == "smartctl: not installed"
+
+
+def test_reading_keeps_to_its_limit() -> None:
+    held = Held()
+    held.add("sys/x", b"7" * 100)
+    assert held.read("sys/x", 100) == b"7" * 100
+    with pytest.raises(Unread, match="longer than 99 bytes"):
+        held.read("sys/x", 99)
