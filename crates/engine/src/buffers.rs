@@ -16,6 +16,9 @@ use spindle_workload::ContentFiller;
 /// Unit of content, bytes; the same as in `workload::content`.
 const UNIT: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
+/// From this size on buffers ask for huge pages: a request of as many scattered pages has more segments than most
+/// queues take (BLK_MAX_SEGMENTS, 128), so that the kernel would split it.
+const LARGE: usize = 512 << 10;
 /// Wanted length of a slot's place to write from, bytes.
 const WRITE_PLACE: usize = 1 << 20;
 /// Bound of all of them together unless the requests themselves need more, bytes.
@@ -221,11 +224,18 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     fn new(length: usize, align: usize) -> io::Result<Mapping> {
-        let huge = length >= HUGE_PAGE;
-        let align = if huge { align.max(HUGE_PAGE) } else { align };
-        let mapped = length
-            .max(1)
-            .checked_add(align)
+        // A huge page is given only where a whole one fits.
+        let huge = length >= LARGE;
+        let (align, room) = if huge {
+            (
+                align.max(HUGE_PAGE),
+                length.checked_next_multiple_of(HUGE_PAGE),
+            )
+        } else {
+            (align, Some(length.max(1)))
+        };
+        let mapped = room
+            .and_then(|room| room.checked_add(align))
             .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe {
