@@ -2,6 +2,8 @@
 
 use spindle_measure::OpKind;
 
+use crate::clock::Clock;
+
 /// One call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
@@ -30,15 +32,28 @@ pub(crate) type Errno = i32;
 
 /// Makes the system calls of one worker.
 pub(crate) trait Backend {
+    /// Whether `enter` may hang in the kernel.
+    const MAY_HANG: bool = true;
+
+    /// Learns the run's clock, in which times to wait for are given.
+    fn begin(&mut self, clock: Clock);
+
     /// Takes a call of a slot, which has none outstanding.
     fn push(&mut self, slot: u32, call: &Call);
+
+    /// Takes calls as long as there are any.
+    #[inline(always)]
+    fn push_all(&mut self, mut next: impl FnMut() -> Option<(u32, Call)>) {
+        while let Some((slot, call)) = next() {
+            self.push(slot, &call);
+        }
+    }
 
     /// Hands over everything taken, and waits. May return without a completion.
     fn enter(&mut self, wait: Wait) -> Result<(), Errno>;
 
-    /// Gives each completion once: slot and result (bytes moved, or minus errno). What `each` returns is taken as the
-    /// slot's next call, as by `push`.
-    fn reap(&mut self, each: impl FnMut(u32, i32) -> Option<Call>);
+    /// Gives each completion once: slot and result (bytes moved, or minus errno).
+    fn reap(&mut self, each: impl FnMut(u32, i32));
 
     /// Leaves outstanding requests to the kernel, together with the memory they use.
     fn abandon(self);

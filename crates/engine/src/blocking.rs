@@ -7,6 +7,7 @@ use spindle_measure::OpKind;
 
 use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
+use crate::clock::Clock;
 use crate::thread;
 
 /// `_IO(0x12, 119)` and `_IO(0x12, 127)` of linux/fs.h.
@@ -94,6 +95,8 @@ impl Drop for Blocking {
 }
 
 impl Backend for Blocking {
+    fn begin(&mut self, _clock: Clock) {}
+
     #[inline(always)]
     fn push(&mut self, slot: u32, call: &Call) {
         self.asked = Some((slot, *call));
@@ -108,11 +111,9 @@ impl Backend for Blocking {
     }
 
     #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32) -> Option<Call>) {
-        if let Some((slot, result)) = self.result.take()
-            && let Some(next) = each(slot, result)
-        {
-            self.push(slot, &next);
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
+        if let Some((slot, result)) = self.result.take() {
+            each(slot, result);
         }
     }
 

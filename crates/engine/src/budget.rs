@@ -56,12 +56,9 @@ impl Share {
         true
     }
 
-    /// Pays for a request that was issued before counting began but completed after.
-    #[inline]
-    pub(crate) fn charge(&mut self, budget: &Budget, cost: i64) {
-        if !self.take(budget, cost) {
-            self.held -= cost;
-        }
+    /// Takes back what was paid for a request that does not count.
+    pub(crate) fn refund(&mut self, cost: i64) {
+        self.held += cost;
     }
 
     /// Whether this worker can take nothing any more.

@@ -14,7 +14,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     counter: Option<Counter>,
-    origin_ns: u64,
+    /// What is added to the system's clock; the counter's own base holds it already.
+    shift_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,24 +36,26 @@ impl Clock {
         static CLOCK: OnceLock<Clock> = OnceLock::new();
         *CLOCK.get_or_init(|| Clock {
             counter: counter_is_safe().then(Counter::calibrate).flatten(),
-            origin_ns: 0,
+            shift_ns: 0,
         })
     }
 
-    /// The same clock with its zero at `start`, a time of this one. Before that it reads 0.
-    pub(crate) fn from_start(mut self, start: u64) -> Clock {
-        self.origin_ns += start;
+    /// The same clock with its zero at `start`, a time of this one that must have passed when it is first read.
+    pub(crate) fn zeroed_at(mut self, start: u64) -> Clock {
+        self.shift_ns = self.shift_ns.wrapping_sub(start);
+        if let Some(counter) = &mut self.counter {
+            counter.base_ns = counter.base_ns.wrapping_sub(start);
+        }
         self
     }
 
     /// Now, ns.
     #[inline(always)]
     pub(crate) fn now(&self) -> u64 {
-        let now = match &self.counter {
+        match &self.counter {
             Some(counter) => counter.ns(ticks()),
-            None => monotonic_ns(),
-        };
-        now.saturating_sub(self.origin_ns)
+            None => monotonic_ns().wrapping_add(self.shift_ns),
+        }
     }
 
     /// Name for the record.
@@ -82,7 +85,8 @@ impl Counter {
     #[inline(always)]
     fn ns(&self, ticks: u64) -> u64 {
         let since = u128::from(ticks.wrapping_sub(self.base_ticks));
-        self.base_ns + ((since * u128::from(self.ns_per_tick)) >> 32) as u64
+        self.base_ns
+            .wrapping_add(((since * u128::from(self.ns_per_tick)) >> 32) as u64)
     }
 }
 
@@ -165,6 +169,15 @@ mod tests {
             here.abs_diff(there) < 500_000,
             "{here} ns against {there} ns"
         );
+    }
+
+    #[test]
+    fn a_clock_can_begin_anywhere() {
+        let clock = Clock::get();
+        let start = clock.now();
+        let begun = clock.zeroed_at(start);
+        let (here, there) = (begun.now(), clock.now() - start);
+        assert!(here <= there && there - here < 50_000_000);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::null::Null;
 use crate::options::Timestamps;
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::ring::{Ring, RingNeed};
-use crate::shared::{Shared, Status, WorkerCell, lock};
+use crate::shared::{Shared, Status, WorkerCell, clock_from, lock};
 use crate::slots::Core;
 use crate::steady::Watch;
 use crate::target::Target;
@@ -193,11 +193,11 @@ impl Load {
                 Err(_) => break,
             }
         }
-        let clock = Clock::get();
-        let clock = clock.from_start(clock.now() + TAKE_OFF_NS);
+        let start = Clock::get().now() + TAKE_OFF_NS;
+        self.shared.open(start);
+        let clock = clock_from(start);
         // Only set here.
         let _ = self.clock.set(clock);
-        self.shared.open(clock);
         let helpers = self.supervise(clock);
         self.join(handles);
         if let Some(error) = self.breakdown() {

@@ -15,8 +15,6 @@ pub(crate) struct Null {
     service_ns: u64,
     /// Slot and result of what is done at once.
     done: Vec<(u32, i32)>,
-    /// The same while it is given out.
-    reaped: Vec<(u32, i32)>,
     /// Slot, result and time of what is being served.
     served: VecDeque<(u32, i32, u64)>,
     free_at: u64,
@@ -28,7 +26,6 @@ impl Null {
             clock,
             service_ns,
             done: Vec::with_capacity(depth),
-            reaped: Vec::with_capacity(depth),
             served: VecDeque::with_capacity(depth),
             free_at: 0,
         }
@@ -45,6 +42,12 @@ impl Null {
 }
 
 impl Backend for Null {
+    const MAY_HANG: bool = false;
+
+    fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     #[inline(always)]
     fn push(&mut self, slot: u32, call: &Call) {
         let result = match call.kind {
@@ -79,18 +82,14 @@ impl Backend for Null {
     }
 
     #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32) -> Option<Call>) {
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
         if self.service_ns > 0 {
             self.serve();
         }
-        std::mem::swap(&mut self.done, &mut self.reaped);
-        for index in 0..self.reaped.len() {
-            let (slot, result) = self.reaped[index];
-            if let Some(next) = each(slot, result) {
-                self.push(slot, &next);
-            }
+        for &(slot, result) in &self.done {
+            each(slot, result);
         }
-        self.reaped.clear();
+        self.done.clear();
     }
 
     fn abandon(self) {}

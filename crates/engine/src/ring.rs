@@ -307,6 +307,10 @@ impl Author {
 }
 
 impl Backend for Ring {
+    fn begin(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
     #[inline(always)]
     fn push(&mut self, slot: u32, call: &Call) {
         if call.kind == OpKind::Fsync && self.need.iopoll {
@@ -318,6 +322,18 @@ impl Backend for Ring {
         // as the ring. The queue has room for every slot, so it is never full.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok());
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, mut next: impl FnMut() -> Option<(u32, Call)>) {
+        // The queue is opened once, not for every entry.
+        let mut submissions = self.ring.submission();
+        while let Some((slot, call)) = next() {
+            let entry = self.author.entry(slot, &call);
+            // SAFETY: as in `push`; a first call is never an fsync.
+            let pushed = unsafe { submissions.push(&entry) };
+            debug_assert!(pushed.is_ok());
+        }
     }
 
     #[inline(always)]
@@ -347,11 +363,10 @@ impl Backend for Ring {
     }
 
     #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32) -> Option<Call>) {
-        let (_, mut submissions, completions) = self.ring.split();
+    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
         let tick_armed = &mut self.tick_armed;
         let synced = self.synced.drain(..);
-        let completed = completions.filter_map(|completion| {
+        let completed = self.ring.completion().filter_map(|completion| {
             if completion.user_data() == TICK {
                 *tick_armed = false;
                 return None;
@@ -360,12 +375,7 @@ impl Backend for Ring {
         });
         // One place that calls `each`, so that it is compiled into the loop.
         for (slot, result) in synced.chain(completed) {
-            if let Some(next) = each(slot, result) {
-                let entry = self.author.entry(slot, &next);
-                // SAFETY: as in `push`. A next call is never an fsync.
-                let pushed = unsafe { submissions.push(&entry) };
-                debug_assert!(pushed.is_ok());
-            }
+            each(slot, result);
         }
     }
 

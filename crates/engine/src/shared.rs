@@ -60,8 +60,8 @@ pub(crate) struct StreamShared {
 #[derive(Debug, Clone, Copy)]
 enum Gate {
     Shut,
-    /// With the clock that reads 0 at the start of the run.
-    Open(Clock),
+    /// With the time of the start on the process's clock, ns.
+    Open(u64),
     Never,
 }
 
@@ -111,9 +111,9 @@ impl Shared {
         lock(&self.ended).clone()
     }
 
-    /// Lets the workers go.
-    pub(crate) fn open(&self, clock: Clock) {
-        *lock(&self.gate) = Gate::Open(clock);
+    /// Lets the workers go at `start`, ns of the process's clock.
+    pub(crate) fn open(&self, start: u64) {
+        *lock(&self.gate) = Gate::Open(start);
         self.gate_moved.notify_all();
     }
 
@@ -123,12 +123,15 @@ impl Shared {
         self.gate_moved.notify_all();
     }
 
-    /// Waits at the gate; `None`: called off.
+    /// Waits for the start; a clock that reads 0 there. `None`: called off.
     pub(crate) fn wait_for_start(&self) -> Option<Clock> {
         let mut gate = lock(&self.gate);
         loop {
             match *gate {
-                Gate::Open(clock) => return Some(clock),
+                Gate::Open(start) => {
+                    drop(gate);
+                    return Some(clock_from(start));
+                }
                 Gate::Never => return None,
                 Gate::Shut => {
                     gate = self
@@ -138,6 +141,20 @@ impl Shared {
                 }
             }
         }
+    }
+}
+
+/// Waits for `start` and makes the clock that reads 0 there.
+pub(crate) fn clock_from(start: u64) -> Clock {
+    /// Counters of two CPUs may differ by some ns: nobody looks earlier than this after the start.
+    const APART_NS: u64 = 1_000;
+    let clock = Clock::get();
+    loop {
+        let now = clock.now();
+        if now > start + APART_NS {
+            return clock.zeroed_at(start);
+        }
+        crate::clock::sleep_ns((start + APART_NS - now) / 2);
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct Slot {
     kind: OpKind,
     fsync_after: bool,
     outstanding: bool,
-    /// Issued before counting began, so not yet paid for from the run's budget.
-    unpaid: bool,
+    /// Paid for from a budget in the ramp: refunded if it is not counted.
+    refundable: bool,
 }
 
 impl Slot {
@@ -37,7 +37,7 @@ impl Slot {
         kind: OpKind::Read,
         fsync_after: false,
         outstanding: false,
-        unpaid: false,
+        refundable: false,
     };
 
     /// The call that the slot needs next.
@@ -88,8 +88,8 @@ pub(crate) struct Core {
     thinker: Option<Thinker>,
     /// First failed call since it was last taken.
     pub(crate) failure: Option<Failure>,
-    /// Requests and bytes that count but are not paid for.
-    pub(crate) owed: (i64, i64),
+    /// Requests and bytes that were paid for and are not counted.
+    pub(crate) refund: (i64, i64),
     /// CPU use from the start to the end of the counted time.
     pub(crate) usage: Usage,
     /// Options the back end has in force.
@@ -121,7 +121,7 @@ impl Core {
             thinking: BinaryHeap::with_capacity(depth),
             thinker,
             failure: None,
-            owed: (0, 0),
+            refund: (0, 0),
             usage: Usage::default(),
             features: Vec::new(),
             ended_at: 0,
@@ -136,7 +136,7 @@ impl Core {
 
     /// Puts a request into a slot.
     #[inline(always)]
-    pub(crate) fn place(&mut self, index: u32, request: Request, unpaid: bool) -> Call {
+    pub(crate) fn place(&mut self, index: u32, request: Request, refundable: bool) -> Call {
         let (kind, expect) = match request.op {
             Op::Read => (OpKind::Read, request.len as i32),
             Op::Write => (OpKind::Write, request.len as i32),
@@ -151,7 +151,7 @@ impl Core {
             kind,
             fsync_after: request.fsync_after,
             outstanding: true,
-            unpaid,
+            refundable,
         };
         self.pushed.push(index);
         Call {
@@ -167,11 +167,11 @@ impl Core {
         &mut self,
         index: u32,
         request: Request,
-        unpaid: bool,
+        refundable: bool,
         due: u64,
     ) -> Call {
         self.intended[index as usize] = due;
-        self.place(index, request, unpaid)
+        self.place(index, request, refundable)
     }
 
     /// Stamps everything that is handed over now.
@@ -183,14 +183,13 @@ impl Core {
         self.pushed.clear();
     }
 
-    /// Takes a completion; true: the slot's request is over, and it is for the caller to fill or `release` the slot.
+    /// Takes a completion.
     #[inline(always)]
-    #[must_use]
-    pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) -> bool {
+    pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) {
         let slot = &mut self.slots[index as usize];
         if result != slot.expect {
             self.unusual(index, result, now);
-            return false;
+            return;
         }
         let service = now.saturating_sub(slot.issued);
         let (kind, len) = (slot.kind, u64::from(slot.len));
@@ -200,21 +199,29 @@ impl Core {
         } else {
             self.recorder.record(kind, now, service, len);
         }
-        if slot.unpaid {
-            slot.unpaid = false;
-            if now >= self.ramp_ns {
-                self.owed.0 += 1;
-                self.owed.1 += i64::from(slot.len);
-            }
+        if slot.refundable {
+            self.settle(index, now);
         }
+        let slot = &mut self.slots[index as usize];
         if slot.fsync_after {
             slot.fsync_after = false;
             slot.kind = OpKind::Fsync;
             slot.expect = NEVER;
             self.sync.push(index);
-            return false;
+            return;
         }
-        true
+        self.release(index, now);
+    }
+
+    /// What was paid for in the ramp counts if it ends after it; otherwise it is given back.
+    #[cold]
+    fn settle(&mut self, index: u32, now: u64) {
+        let slot = &mut self.slots[index as usize];
+        slot.refundable = false;
+        if now < self.ramp_ns {
+            self.refund.0 += 1;
+            self.refund.1 += i64::from(slot.len);
+        }
     }
 
     /// Leaves the slot without a request.
@@ -265,7 +272,9 @@ impl Core {
             offset,
             len: if kind == OpKind::Fsync { 0 } else { len },
         });
-        self.slots[index as usize].unpaid = false;
+        if self.slots[index as usize].refundable {
+            self.settle(index, now);
+        }
         self.release(index, now);
     }
 

@@ -88,7 +88,7 @@ pub(crate) struct Worker<'a, B: Backend> {
 
 impl<'a, B: Backend> Worker<'a, B> {
     pub(crate) fn new(
-        backend: B,
+        mut backend: B,
         core: &'a mut Core,
         cell: &'a WorkerCell,
         shared: &'a Shared,
@@ -96,6 +96,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         source: Source,
         clock: Clock,
     ) -> Self {
+        backend.begin(clock);
         let stream = &shared.streams[orders.stream];
         let limited = stream.requests.is_some()
             || stream.bytes.is_some()
@@ -195,11 +196,13 @@ impl<'a, B: Backend> Worker<'a, B> {
     #[inline(always)]
     fn fill(&mut self, now: u64) {
         if self.simple {
-            while let Some(index) = self.core.free.pop() {
-                let (_, request) = self.source.next();
-                let call = self.core.place(index, request, false);
-                self.backend.push(index, &call);
-            }
+            // The slot that came free last goes first: its memory is the warmest.
+            let (core, source) = (&mut *self.core, &mut self.source);
+            self.backend.push_all(|| {
+                let index = core.free.pop()?;
+                let (_, request) = source.next();
+                Some((index, core.place(index, request, false)))
+            });
         } else {
             self.fill_when_due(now);
         }
@@ -225,16 +228,22 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.next_event = self.next_event.min(due);
                 break;
             }
-            let unpaid = self.limited && now < self.orders.ramp_end;
-            if self.limited && !unpaid && !self.pay(request.len) {
-                self.stop_issuing(now);
+            let in_ramp = self.limited && now < self.orders.ramp_end;
+            if self.limited && !self.pay(request.len) {
+                if in_ramp {
+                    // What is outstanding now comes back, unless the ramp ends first.
+                    self.pending = Some((due, request));
+                    self.next_event = self.next_event.min(now + CHECK_NS);
+                } else {
+                    self.end_of_budget(now);
+                }
                 break;
             }
             self.core.free.pop();
             let call = if self.orders.open {
-                self.core.place_due(index, request, unpaid, due)
+                self.core.place_due(index, request, in_ramp, due)
             } else {
-                self.core.place(index, request, unpaid)
+                self.core.place(index, request, in_ramp)
             };
             self.backend.push(index, &call);
         }
@@ -262,9 +271,11 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.how_long(submitted)
         };
 
-        self.cell.enter_call();
+        if B::MAY_HANG {
+            self.cell.enter_call();
+        }
         let answer = self.backend.enter(wait);
-        if !self.cell.leave_call() {
+        if B::MAY_HANG && !self.cell.leave_call() {
             return Ok(None);
         }
         answer?;
@@ -272,8 +283,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         let (exact, clock) = (self.orders.exact, self.clock);
         let batch = if exact { 0 } else { clock.now() };
         let (mut first, mut last, mut count) = (0, 0, 0);
-        let refill = self.simple && self.issuing;
-        let (core, source) = (&mut *self.core, &mut self.source);
+        let core = &mut *self.core;
         self.backend.reap(|index, result| {
             let now = if exact { clock.now() } else { batch };
             if count == 0 {
@@ -281,15 +291,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             }
             last = now;
             count += 1;
-            if !core.complete(index, result, now) {
-                return None;
-            }
-            if refill {
-                let (_, request) = source.next();
-                return Some(core.place(index, request, false));
-            }
-            core.release(index, now);
-            None
+            core.complete(index, result, now);
         });
         if count == 0 {
             first = clock.now();
@@ -306,8 +308,8 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.core.failure.is_some() {
             self.take_failure(false);
         }
-        if self.core.owed.0 > 0 {
-            self.pay_debt();
+        if self.core.refund.0 > 0 {
+            self.take_refund();
         }
         Ok(Some(last))
     }
@@ -392,8 +394,8 @@ impl<'a, B: Backend> Worker<'a, B> {
             } else if now >= self.orders.end {
                 self.timed_out = true;
                 self.stop_issuing(now);
-            } else if self.limited && self.spent() {
-                self.stop_issuing(now);
+            } else if self.limited && now >= self.orders.ramp_end && self.spent().is_some() {
+                self.end_of_budget(now);
             }
         }
         self.next_check = (now + CHECK_NS).min(if self.issuing {
@@ -457,21 +459,17 @@ impl<'a, B: Backend> Worker<'a, B> {
         ]
     }
 
-    /// Takes what the request costs from every budget; false: one is used up.
+    /// Takes what the request costs from every budget; false: one is used up, and nothing is taken.
     fn pay(&mut self, len: u32) -> bool {
         let budgets = self.budgets();
-        for (share, (budget, whole_run, reason)) in self.shares.iter_mut().zip(budgets) {
-            let cost = if reason == EndedBy::Requests {
-                1
-            } else {
-                i64::from(len)
-            };
+        for (index, (budget, _, reason)) in budgets.iter().enumerate() {
             let Some(budget) = budget else { continue };
-            if !share.take(budget, cost) {
-                if whole_run {
-                    self.shared.note(reason);
-                } else {
-                    self.stream.note(reason);
+            if !self.shares[index].take(budget, cost(reason, 1, i64::from(len))) {
+                for (share, (budget, _, reason)) in self.shares.iter_mut().zip(&budgets).take(index)
+                {
+                    if budget.is_some() {
+                        share.refund(cost(reason, 1, i64::from(len)));
+                    }
                 }
                 return false;
             }
@@ -479,36 +477,38 @@ impl<'a, B: Backend> Worker<'a, B> {
         true
     }
 
-    /// Pays for requests that were issued in the ramp and completed after it.
-    fn pay_debt(&mut self) {
-        let (requests, bytes) = std::mem::take(&mut self.core.owed);
+    /// Takes back what was paid in the ramp for requests that ended in it.
+    fn take_refund(&mut self) {
+        let (requests, bytes) = std::mem::take(&mut self.core.refund);
         let budgets = self.budgets();
-        for (share, (budget, _, reason)) in self.shares.iter_mut().zip(budgets) {
-            let cost = if reason == EndedBy::Requests {
-                requests
-            } else {
-                bytes
-            };
-            if let Some(budget) = budget {
-                share.charge(budget, cost);
+        for (share, (budget, _, reason)) in self.shares.iter_mut().zip(&budgets) {
+            if budget.is_some() {
+                share.refund(cost(reason, requests, bytes));
             }
         }
     }
 
-    /// Whether a budget is used up, as far as this worker is concerned.
-    fn spent(&self) -> bool {
+    /// Which budget is used up, as far as this worker is concerned, and whether it is the whole run's.
+    fn spent(&self) -> Option<(bool, EndedBy)> {
         let budgets = self.budgets();
-        for (share, (budget, whole_run, reason)) in self.shares.iter().zip(budgets) {
-            if budget.is_some_and(|budget| share.is_spent(budget)) {
-                if whole_run {
-                    self.shared.note(reason);
-                } else {
-                    self.stream.note(reason);
-                }
-                return true;
-            }
+        let mut spent =
+            self.shares
+                .iter()
+                .zip(budgets)
+                .filter_map(|(share, (budget, whole_run, reason))| {
+                    let budget = budget?;
+                    share.is_spent(budget).then_some((whole_run, reason))
+                });
+        spent.next()
+    }
+
+    fn end_of_budget(&mut self, now: u64) {
+        match self.spent() {
+            Some((true, reason)) => self.shared.note(reason),
+            Some((false, reason)) => self.stream.note(reason),
+            None => {}
         }
-        false
+        self.stop_issuing(now);
     }
 
     /// Closes the counts; the last worker of a stream makes the end fsync. False: taken away meanwhile.
@@ -569,6 +569,15 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         self.stream.syncing.store(false, Relaxed);
         true
+    }
+}
+
+/// What a request costs a budget of requests or of bytes.
+fn cost(reason: &EndedBy, requests: i64, bytes: i64) -> i64 {
+    if *reason == EndedBy::Requests {
+        requests
+    } else {
+        bytes
     }
 }
 

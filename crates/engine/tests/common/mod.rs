@@ -18,7 +18,11 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) fn stream(name: &str) -> Stream {
     Stream {
         name: name.to_owned(),
-        mix: Mix { write: 0.0, trim: 0.0, zero: 0.0 },
+        mix: Mix {
+            write: 0.0,
+            trim: 0.0,
+            zero: 0.0,
+        },
         pattern: Pattern::Uniform,
         size: Size::Fixed { bytes: 4096 },
         align_bytes: 0,
@@ -28,7 +32,12 @@ pub(crate) fn stream(name: &str) -> Stream {
         rate_limit: None,
         think: None,
         direct: false,
-        sync: Sync { fsync_every: 0, fsync_fraction: 0.0, dsync: false, end_fsync: false },
+        sync: Sync {
+            fsync_every: 0,
+            fsync_fraction: 0.0,
+            dsync: false,
+            end_fsync: false,
+        },
         priority: None,
         region: Region {
             offset: Place::Bytes { bytes: 0 },
@@ -47,7 +56,10 @@ pub(crate) fn workload(streams: Vec<Stream>) -> Workload {
         table: TableShape::Streams,
         seed: 1,
         ramp_ns: 0,
-        end: End { time_ns: Some(300 * MS), ..End::default() },
+        end: End {
+            time_ns: Some(300 * MS),
+            ..End::default()
+        },
         streams,
     }
 }
@@ -67,13 +79,15 @@ impl Scratch {
     pub(crate) fn with_flags(bytes: u64, flags: i32) -> Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("spindle-engine-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("spindle-engine-{}-{number}", std::process::id()));
         let mut file = File::create(&path).expect("scratch file");
         let block = vec![0x5a; 1 << 20];
         let mut left = bytes;
         while left > 0 {
             let part = left.min(block.len() as u64);
-            file.write_all(&block[..part as usize]).expect("scratch data");
+            file.write_all(&block[..part as usize])
+                .expect("scratch data");
             left -= part;
         }
         file.sync_all().expect("scratch data on disk");
@@ -107,12 +121,32 @@ pub(crate) fn open(path: &Path, flags: i32) -> File {
 }
 
 pub(crate) fn options(engine: EngineChoice) -> Options {
-    Options { engine, ..Options::default() }
+    Options {
+        engine,
+        ..Options::default()
+    }
 }
 
 pub(crate) fn run_with(workload: &Workload, scratch: &Scratch, options: Options) -> RunFigures {
-    let files = workload.streams.iter().map(|_| scratch.stream_file()).collect();
-    Run::start(workload, files, options).expect("start").finish().expect("figures")
+    let files = workload
+        .streams
+        .iter()
+        .map(|_| scratch.stream_file())
+        .collect();
+    Run::start(workload, files, options)
+        .expect("start")
+        .finish()
+        .expect("figures")
 }
 
 pub(crate) const BOTH: [EngineChoice; 2] = [EngineChoice::IoUring, EngineChoice::Pread];
+
+/// Requests of a stream, of all kinds, fsyncs apart.
+pub(crate) fn requests(figures: &RunFigures, stream: usize) -> u64 {
+    let stream = &figures.streams[stream];
+    [&stream.read, &stream.write, &stream.trim, &stream.zero]
+        .into_iter()
+        .flatten()
+        .map(|figures| figures.requests)
+        .sum()
+}
