@@ -6,6 +6,7 @@ import fcntl
 import importlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -94,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if status is Exit.FINE and not isinstance(error, BrokenPipeError):
             print(f"spindle: the output cannot be written ({error.strerror})", file=sys.stderr)
             status = Exit.FAILED
+    # All is said and cleaned up: a late second Ctrl-C must not make another status of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)
 
 

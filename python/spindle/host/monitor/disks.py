@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ..devices import SECTOR, DevNumber, Machine, int_of
+from ..devices import SECTOR, DevNumber, Machine, text_of
 from ..diskstats import Counters, DiskDelta
 
 _WRAP = 1 << 32
@@ -55,6 +55,11 @@ def whole_number(text: str) -> int | None:
     return value if value < 1 << 64 else None
 
 
+def number_in(path: Path) -> int | None:
+    """The same, from a file of its own."""
+    return whole_number((text_of(path) or "").strip())
+
+
 def parse(text: str) -> dict[str, Disk]:
     """Devices by name. A line whose numbers are no numbers gives a device without counters; one that names no device,
     or a partition in the short form of Linux 2.6.0 to 2.6.24, gives nothing."""
@@ -76,7 +81,7 @@ def parse(text: str) -> dict[str, Disk]:
 
 def diskseqs(names: Iterable[str], machine: Machine) -> dict[str, int | None]:
     """Which device bears each name now."""
-    return {name: int_of(folder(_disk_of(name, machine), machine) / "diskseq") for name in names}
+    return {name: number_in(folder(_disk_of(name, machine), machine) / "diskseq") for name in names}
 
 
 def _disk_of(name: str, machine: Machine) -> str:

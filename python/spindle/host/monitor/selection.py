@@ -8,10 +8,10 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..devices import HERE, DevNumber, Machine, all_devices, by_name, int_of
+from ..devices import HERE, DevNumber, Machine, all_devices, by_name
 from ..errors import TargetError, reason
 from ..stack import device_of
-from .disks import UNREADABLE, Disk, folder
+from .disks import UNREADABLE, Disk, folder, number_in
 
 
 class UnknownDevice(TargetError):
@@ -34,8 +34,12 @@ class Selection:
     def __init__(self, given: Sequence[str] = (), machine: Machine = HERE) -> None:
         self.machine = machine
         self._given = [_resolve(name, machine) for name in given]
-        self.aliases = {found.name: name for name, found in zip(given, self._given, strict=True) if found.name != name}
-        """Kernel's name -> the name that was given for it, where they differ."""
+        self.aliases = {
+            found.name: name
+            for name, found in zip(given, self._given, strict=True)
+            if name.removeprefix("/dev/") != found.name
+        }
+        """Kernel's name -> the name that was given for it, where that is another."""
 
     def pick(self, found: Mapping[str, Disk]) -> dict[str, Disk]:
         """Of all devices the kernel counts, those that are watched, in the order they were given."""
@@ -52,7 +56,7 @@ class Selection:
             return disk.counters is not None
         place = folder(name, self.machine)
         # Empty card readers and loop devices without a file have no size: no disks until they get one.
-        return os.path.isdir(place) and not os.path.exists(place / "partition") and int_of(place / "size") != 0
+        return os.path.isdir(place) and not os.path.exists(place / "partition") and number_in(place / "size") != 0
 
     def _name_now(self, given: _Given) -> str:
         if given.path is None:
