@@ -9,7 +9,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/null) Cargo.toml Cargo.lock
 
-.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement setup clean
+.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -38,7 +38,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/ruff format python tests benches
 
-bench: bench-engine bench-agreement ## all benches (about half an hour; on a quiet machine)
+bench: bench-engine bench-agreement bench-sim ## all benches (about half an hour; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 
 bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
@@ -46,6 +46,9 @@ bench-engine: setup ## the generator against bare loops and fio: ARGS are passed
 
 bench-agreement: setup $(VENV)/built ## Spindle and fio on a throttled device must tell the same (root): ARGS are passed on
 	$(BIN)/python benches/agreement.py $(ARGS)
+
+bench-sim: ## simulated requests a second on one core, against the goals
+	cargo bench -p spindle-sim --bench sim -- $(ARGS)
 
 setup: $(VENV)/built $(VENV)/test-tools ## packages, virtual environment, build
 	@tools/system-packages test

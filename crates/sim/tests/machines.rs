@@ -107,6 +107,11 @@ fn mistakes_are_told_with_file_line_and_what_is_allowed() {
             "the drive at byte",
         ),
         (
+            "[[drive]]\nservice = '0s'\ncapacity = '1GB'\n".to_owned(),
+            "m.toml:2:",
+            "more than nothing",
+        ),
+        (
             "[[drive]]\ncount = 2\n".to_owned(),
             "m.toml:1:",
             "missing key `model`",
@@ -153,9 +158,10 @@ fn the_examples_of_the_catalogue_are_right_and_all_there() {
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(|file| file.strip_suffix(".toml").unwrap().to_owned())
         .collect();
     files.sort();
-    let names: Vec<String> = machine_names().map(|name| format!("{name}.toml")).collect();
+    let names: Vec<&str> = machine_names().collect();
     assert_eq!(files, names);
     for name in machine_names() {
         let machine = Machine::parse(machine_text(name).unwrap(), name).unwrap();

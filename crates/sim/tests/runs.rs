@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use common::{machine, ops, read, run, workload, write};
 use spindle_measure::EndedBy;
-use spindle_sim::{Machine, SimError, SimOptions, simulate, simulate_many};
+use spindle_sim::{SimError, SimOptions, simulate, simulate_many};
 
 const DISK: &str = "[[drive]]\nmodel = 'HDS725050KLA360'";
 const MIRROR: &str = "
@@ -310,18 +310,4 @@ fn cpu_time_of_the_host_bounds_a_fast_drive() {
     };
     assert!((fast("10us") / 100_000.0 - 1.0).abs() < 0.01);
     assert!(fast("0us") > 150_000.0);
-}
-
-#[test]
-fn memory_does_not_grow_with_the_run() {
-    // Slots, bios and requests are used again: the length of a run shows in nothing but its counts.
-    let of = |seconds: u32| -> Machine {
-        let machine = machine(MIRROR);
-        let load = format!(
-            "seconds = {seconds}\n[[stream]]\nname = 's'\nsize = '4KiB'\nworkers = 16\nwrite_fraction = 0.2"
-        );
-        run(&machine, &load);
-        machine
-    };
-    assert_eq!(of(1), of(100));
 }

@@ -5,7 +5,9 @@ use spindle_array::{
 };
 use spindle_config::units::{Place, Rate};
 use spindle_config::{ConfigError, Document, Problem, Table, Value, nearest};
-use spindle_drive::{DataSheet, Device, Scheduling, Settings, drive_names, sheet};
+use spindle_drive::{
+    DataSheet, Device, Scheduling, ServerParams, ServiceTime, Settings, drive_names, sheet,
+};
 
 use super::{
     ArraySetup, BLOCK, DEFAULT_MAX_REQUEST, DriveKind, DriveSetup, Host, Machine, QueueSetup,
@@ -255,6 +257,9 @@ fn read_sheets(tables: Vec<Table>) -> Result<Vec<DataSheet>, ConfigError> {
 
 fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, ConfigError> {
     table.describe("[[drive]]".to_owned());
+    if let Some(service) = table.take("service") {
+        return read_server(table, &service);
+    }
     let model = table.take("model").ok_or_else(|| table.missing("model"))?;
     let name = model.text()?;
     let sheet = match own.iter().find(|sheet| sheet.name == name) {
@@ -295,6 +300,50 @@ fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, Co
         len,
     };
     Ok(vec![drive; count as usize])
+}
+
+/// A drive that is only a service time: what queueing theory knows of, and a stand-in for any server.
+fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, ConfigError> {
+    let mean_ns = service.duration()?;
+    if !(1..=3_600_000_000_000).contains(&mean_ns) {
+        return Err(service.error("expected more than nothing and at most an hour"));
+    }
+    let spread = table.take_choice(
+        "spread",
+        &[
+            ("constant", ServiceTime::Constant(mean_ns)),
+            ("uniform", ServiceTime::Uniform(0, 2 * mean_ns)),
+            ("exponential", ServiceTime::Exponential(mean_ns)),
+        ],
+    )?;
+    let capacity = table
+        .take("capacity")
+        .ok_or_else(|| table.missing("capacity"))?;
+    let bytes = capacity.size()?;
+    if !(4096..=1 << 60).contains(&bytes) {
+        return Err(capacity.error("expected at least 4 KiB and at most 1 EiB"));
+    }
+    let params = ServerParams {
+        capacity_blocks: bytes / BLOCK,
+        queue_depth: table.take_integer("queue_depth", 1..=65_536)?.unwrap_or(1) as u32,
+        service: spread.unwrap_or(ServiceTime::Constant(mean_ns)),
+        seed: table.take_integer("seed", 0..=u64::MAX)?.unwrap_or(1),
+    };
+    let count = table
+        .take_integer("count", 1..=MOST_DRIVES as u64)?
+        .unwrap_or(1);
+    table.finish()?;
+    let drive = |index: u64| DriveSetup {
+        model: "server".to_owned(),
+        kind: DriveKind::Server(ServerParams {
+            seed: params.seed.wrapping_add(index),
+            ..params
+        }),
+        settings: Settings::default(),
+        start: 0,
+        len: params.capacity_blocks * BLOCK,
+    };
+    Ok((0..count).map(drive).collect())
 }
 
 fn unknown_model(value: &Value, name: &str, own: &[DataSheet]) -> ConfigError {
