@@ -127,8 +127,8 @@ def test_unsafe_code_is_allowed_in_the_engine_only() -> None:
             assert not re.search(r"\bunsafe\s*(\{|fn|impl)", path.read_text()), path.relative_to(ROOT)
 
 
-def test_only_the_guard_and_the_test_file_module_open_anything_for_writing() -> None:
-    writers = {"host/guard.py", "host/testfile.py"}
+def test_only_the_guard_the_test_file_module_and_the_knobs_open_anything_for_writing() -> None:
+    writers = {"host/guard.py", "host/testfile.py", KERNEL_FILES}
     for path in (ROOT / "python/spindle").rglob("*.py"):
         name = str(path.relative_to(ROOT / "python/spindle"))
         if re.search(r"O_(WRONLY|RDWR)", path.read_text()):
@@ -136,6 +136,36 @@ def test_only_the_guard_and_the_test_file_module_open_anything_for_writing() -> 
     for path in ROOT.glob("crates/*/src/**/*.rs"):
         found = re.search(r"OpenOptions|File::create|fs::write|libc::open(at)?\b", path.read_text())
         assert not found, f"{path.relative_to(ROOT)} opens a file for writing"
+
+
+KERNEL_FILES = "host/knobs/files.py"
+
+
+def calls(path: Path) -> list[tuple[str, str]]:
+    """(name of what is called, its arguments) of every call in a file."""
+    found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    return [(ast.unparse(node.func), ", ".join(map(ast.unparse, node.args))) for node in found]
+
+
+def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
+    """Files of the kernel exist already: they can only be opened for writing without being made ('x') anew."""
+    package = ROOT / "python/spindle"
+    replaced = {"cli/main.py", "report/chart.py"}  # /dev/null; pictures
+    held = {"host/register.py", "host/knobs/journal.py", "host/knobs/locks.py"}  # kept open, in the state folder
+    for path in package.rglob("*.py"):
+        name = str(path.relative_to(package))
+        for function, arguments in calls(path):
+            last = function.rpartition(".")[2]
+            if last in ("write_text", "write_bytes") or (last == "open" and re.search(r"'[rwa]?b?\+?[wa+]", arguments)):
+                assert name in replaced | held, f"{name} opens a file that may be the kernel's: {function}({arguments})"
+            if last == "write_kernel_file":
+                assert name == KERNEL_FILES, f"{name} writes to the kernel past the journal"
+    text = (package / KERNEL_FILES).read_text()
+    assert len(re.findall(r"O_(WRONLY|RDWR)", text)) == 1
+    assert [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)] == ["write_kernel_file"]
+    for path in (package / "host/knobs").glob("*.py"):
+        used = [function for function, _ in calls(path) if re.fullmatch(r"(self\._)?files\.write", function)]
+        assert not used or path.name in ("session.py", "undo.py"), f"{path.name} changes a knob"
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -534,3 +534,18 @@ def test_a_second_session_on_the_same_device_is_refused_by_name(kernel: FakeKern
         }
         assert kernel.queue("read_ahead_kb").read_text() == "64\n"
     assert kernel.queue("read_ahead_kb").read_text() == "128\n"
+
+
+def test_a_value_of_somebody_else_survives_a_restore_that_is_killed_anywhere(tmp_path: Path) -> None:
+    for fuse in range(60):
+        kernel = FakeKernel(tmp_path / str(fuse))
+        change(kernel, "scheduler=mq-deadline", "nr_requests=64", "read_ahead_kb=64")
+        kernel.other_program_writes(kernel.queue("nr_requests"), "99")
+        kernel.fuse = fuse
+        die(lambda kernel=kernel: restore(kernel.machine, kernel))
+        kernel.fuse = None
+        restore(kernel.machine, kernel)
+        assert kernel.queue("nr_requests").read_text() == "99\n", fuse
+        assert "[none]" in kernel.queue("scheduler").read_text(), fuse
+        assert kernel.queue("read_ahead_kb").read_text() == "128\n", fuse
+        assert not journals()

@@ -6,7 +6,7 @@ One file for each call of Spindle that changes something, numbered in the order 
     begin   version, kind ('with', 'set'), boot, host, pid, command, time
     intent  id, place, knob, wanted, before {knob: value}; synced to the disk before the change
     made    id, after {knob: value}: read back
-    plan    place, values {knob: value}: what an undo is about to write
+    plan    place, values {knob: value}: what an undo is about to make of it; foreign [knob]: values of somebody else
     undone  place: nothing is left to do there
 
 The maker holds a lock on the file as long as it lives. The file goes when there is nothing left to undo.
@@ -53,6 +53,15 @@ class Change:
     """None: nobody lived to see."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What an undo is about to make of a place. It tells a later one how far a killed one may have got."""
+
+    values: dict[str, str | None]
+    foreign: frozenset[str]
+    """Knobs that somebody else had changed: these values are kept, and set again where the scheduler resets them."""
+
+
 @dataclass
 class Story:
     """What a journal tells."""
@@ -62,7 +71,7 @@ class Story:
     host: str
     command: str
     changes: list[Change] = field(default_factory=list)
-    plans: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    plans: dict[str, list[Plan]] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)
     unreadable: int = 0
     """Lines that could not be understood, a torn last one apart."""
@@ -175,10 +184,10 @@ class Journal:
         with suppress(OSError):
             self._append({"kind": "made", "id": change.id, "after": after})
 
-    def plan(self, key: str, values: dict[str, str | None]) -> None:
+    def plan(self, key: str, plan: Plan) -> None:
         """About to be undone. Not synced, for the same reason."""
         with suppress(OSError):
-            self._append({"kind": "plan", "key": key, "values": values})
+            self._append({"kind": "plan", "key": key, "values": plan.values, "foreign": sorted(plan.foreign)})
 
     def undone(self, key: str) -> None:
         """Nothing is left to do at that place."""
@@ -276,7 +285,8 @@ def _add(story: Story, record: dict[str, Any]) -> bool:
                 change = next(one for one in reversed(story.changes) if one.id == record["id"])
                 change.after = _values(record["after"])
             case "plan":
-                story.plans[str(record["key"])] = _values(record["values"])
+                foreign = frozenset(str(name) for name in record["foreign"])
+                story.plans.setdefault(str(record["key"]), []).append(Plan(_values(record["values"]), foreign))
             case "undone":
                 story.undone.add(str(record["key"]))
             case _:

@@ -14,7 +14,7 @@ from ..register import boot_id
 from . import journal
 from .catalogue import known
 from .files import Files
-from .journal import Change, Journal, Story
+from .journal import Change, Journal, Plan, Story
 from .locks import Locks, holder
 from .places import Lost, Place, found_again
 from .undo import Item, State, Undoing
@@ -167,11 +167,24 @@ def _undoing(
     files: Files,
     persisted: Mapping[str, str],
 ) -> Undoing:
-    plan: dict[str, str | None] | None = None
+    return Undoing(
+        place, changes, files, plans=_plans(kept, boot, key), rebooted=boot != boot_id(), persisted=persisted
+    )
+
+
+def _plans(kept: list[_Kept], boot: str, key: str) -> list[Plan]:
+    """Of the undos that were killed, as far as no later change has come over them; the latest last."""
+    plans: list[Plan] = []
     for one in kept:
-        if one.story.boot == boot and key not in one.story.undone:
-            plan = one.story.plans.get(key, plan)
-    return Undoing(place, changes, files, plan=plan, rebooted=boot != boot_id(), persisted=persisted)
+        if one.story.boot != boot or key in one.story.undone:
+            continue
+        changed = {name for change in one.story.open_changes if change.key == key for name in change.before}
+        plans = [
+            Plan({name: plan.values[name] for name in plan.values.keys() - changed}, plan.foreign - changed)
+            for plan in plans
+        ]
+        plans += one.story.plans.get(key, [])
+    return plans
 
 
 def _restore_group(
@@ -194,7 +207,7 @@ def _restore_group(
             return
         undoing = _undoing(place, changes, kept, boot, key, files, persisted)
         newest = next(one for one in reversed(kept) if one.story.boot == boot and changes[-1] in one.story.changes)
-        newest.journal.plan(key, undoing.targets)
+        newest.journal.plan(key, undoing.plan)
         done = undoing.put_back()
         report.items += done
         if any(item.state is State.FAILED for item in done):

@@ -215,7 +215,7 @@ class Session:
         for key, place in reversed(self._places.items()):
             rows = [change for change in self._changes if change.key == key]
             undoing = Undoing(place, rows, self._files)
-            journal.plan(key, undoing.targets)
+            journal.plan(key, undoing.plan)
             done = undoing.put_back()
             self.undone += done
             if any(item.state == "failed" for item in done):

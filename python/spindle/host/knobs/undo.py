@@ -14,7 +14,7 @@ from enum import StrEnum
 from ..errors import reason
 from .catalogue import DEPTH, GOES_WITH_SCHEDULER, IOSCHED, SCHEDULER, Knob, known
 from .files import Files
-from .journal import Change
+from .journal import Change, Plan
 from .places import Place
 
 _PASSES = 3
@@ -113,13 +113,13 @@ class Undoing:
         changes: Sequence[Change],
         files: Files,
         *,
-        plan: Mapping[str, str | None] | None = None,
+        plans: Sequence[Plan] = (),
         rebooted: bool = False,
         persisted: Mapping[str, str] | None = None,
     ) -> None:
         self._place, self._files = place, files
         self._rebooted, self._persisted = rebooted, persisted or {}
-        self._plan = plan
+        self._plans = plans
         self._now: dict[str, str | None] = {}
         self._traces = self._follow(changes)
 
@@ -168,19 +168,25 @@ class Undoing:
         now = self._now[name]
         if now == trace.left_at or trace.loose == "*":
             return True
+        if any(name in plan.values and now == plan.values[name] for plan in self._plans):
+            return True  # an undo got so far
         if trace.loose is not None and now is not None:
             return now == trace.loose or trace.knob.values.may_become(trace.loose, now)
         return self._half_undone(name)
 
     def _half_undone(self, name: str) -> bool:
         """An undo was killed between the scheduler and what the scheduler sets anew."""
-        return (
-            self._plan is not None
-            and SCHEDULER in self._plan
-            and self._now.get(SCHEDULER) == self._plan[SCHEDULER]
-            and (name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED))
-            and name in self._plan
+        return (name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)) and any(
+            name in plan.values and SCHEDULER in plan.values and self._now.get(SCHEDULER) == plan.values[SCHEDULER]
+            for plan in self._plans
         )
+
+    def _kept_value(self, name: str) -> str | None:
+        """Somebody else's value, which an undo that was killed had still to set again."""
+        plan = next((plan for plan in reversed(self._plans) if name in plan.foreign), None)
+        if plan is None or not (self._half_undone(name) or self._now[name] == plan.values[name]):
+            return None
+        return plan.values[name]
 
     def _comes_back(self, name: str, trace: _Trace) -> bool:
         """A parameter of the elevator that was replaced: it is there again, with its default, once that is undone."""
@@ -210,6 +216,8 @@ class Undoing:
 
     def _state(self, name: str, trace: _Trace) -> State:
         now = self._now[name]
+        if self._kept_value(name) is not None:
+            return State.CONFLICT
         if now == trace.start:
             return State.REBOOT if self._rebooted else State.BACK
         if now is None:
@@ -233,15 +241,21 @@ class Undoing:
     # --- putting back ---
 
     @property
+    def plan(self) -> Plan:
+        """For the journal."""
+        foreign = {name for item, name in self._named(self.items()) if item.state is State.CONFLICT}
+        return Plan(self.targets, frozenset(foreign))
+
+    @property
     def targets(self) -> dict[str, str | None]:
         """What each knob will be (None: as it comes). What somebody else changed stays, also where the scheduler
         would reset it."""
         states = {item.knob: item.state for item in self.items()}
-        found = {}
+        found: dict[str, str | None] = {}
         for name, trace in self._ordered():
             state = states.get(self._place.address(trace.knob))
-            if self._plan is not None and state is State.CHANGED and self._half_undone(name):
-                found[name] = self._plan[name]
+            if state is State.CONFLICT and (kept := self._kept_value(name)) is not None:
+                found[name] = kept
             elif state is None:  # not ours: it stays as it is, whatever the scheduler does to it
                 found[name] = trace.start if self._is_ours(name, trace) else self._now[name]
             else:
