@@ -139,7 +139,7 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         line, failed = explain(error)
         print(line, file=sys.stderr)
         return failed
-    return Exit.FINE if not status else status
+    return status or Exit.FINE
 
 
 def _forget_stdout() -> None:
