@@ -115,7 +115,8 @@ class LiveView:
         table.add_column("Device", no_wrap=True, min_width=names)
         for column in columns:
             table.add_column(column, justify="right", no_wrap=True, width=CELL - 1)
-        table.add_column("KiB/s moved, of its highest", no_wrap=True, width=curve, overflow="crop")
+        head = "KiB/s moved, of its highest"
+        table.add_column(head if curve >= len(head) else "KiB/s", no_wrap=True, width=curve, overflow="crop")
         for name, activity in shown:
             values = activity.columns()
             table.add_row(
