@@ -72,7 +72,7 @@ def test_raid10_near_over_two_host_bus_adapters(stack: Stack) -> None:
         block_bytes=4096,
         allocation_groups=32,
         log_stripe_unit_bytes=32 << 10,
-        size_bytes=4198427230208,
+        size_bytes=4197896716288,
         below=["md0"],
     )
     told(
@@ -183,7 +183,7 @@ def test_raid6_degraded_and_rebuilding(stack: Stack) -> None:
         degraded=1,
         sync_action="recover",
         sync_done_sectors=85999616,
-        sync_total_sectors=1172011008,
+        sync_total_sectors=1171860480,
         sync_speed_kb=107372,
         data_disks=6,
         stripe_cache_size=8192,

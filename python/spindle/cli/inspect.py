@@ -26,8 +26,17 @@ if TYPE_CHECKING:
     help="Save what was read to a tar, for `--root` elsewhere.",
 )
 @click.option("--mask-serials", is_flag=True, help="Replace serial numbers and world-wide names in the capture.")
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE.toml",
+    help="Save a machine file for the simulator, of the one stack that TARGET names.",
+)
 @json_option
-def command(target: str | None, root: str | None, into: Path | None, mask_serials: bool, json: bool) -> Exit:
+def command(
+    target: str | None, root: str | None, into: Path | None, mask_serials: bool, machine: Path | None, json: bool
+) -> Exit:
     """Show the block stack under TARGET (a mount point, a file or a block device) as a tree down to drives and
     controllers, with the settings in force. Without TARGET: everything. Nothing is changed; as root more is learnt.
     """
@@ -35,14 +44,18 @@ def command(target: str | None, root: str | None, into: Path | None, mask_serial
         raise click.UsageError("--capture takes this machine; it does not go with --root")
     if mask_serials and into is None:
         raise click.UsageError("--mask-serials is for --capture FILE; what is shown here is not masked")
-    if into is not None:
-        return _capture(target, into, mask_serials, json)
     from spindle.host.inspect import inspect_stack, open_capture, running
 
-    return _show(inspect_stack(target, running() if root is None else open_capture(root)), json)
+    if into is not None:
+        inventory = _capture(target, into, mask_serials)
+    else:
+        inventory = inspect_stack(target, running() if root is None else open_capture(root))
+    if machine is not None:
+        _save_machine(inventory, machine)
+    return _show(inventory, json)
 
 
-def _capture(target: str | None, into: Path, mask_serials: bool, json: bool) -> Exit:
+def _capture(target: str | None, into: Path, mask_serials: bool) -> Inventory:
     from spindle import _core
     from spindle.cli.output import save
     from spindle.host.inspect import capture, inspect_stack
@@ -50,8 +63,17 @@ def _capture(target: str | None, into: Path, mask_serials: bool, json: bool) -> 
     taken = capture(target, mask_serials, _core.__version__)
     save(taken.tar(compressed=into.name.endswith((".gz", ".tgz"))), into, option="--capture")
     # What is shown is what the capture will show, masked or not.
-    inventory = inspect_stack(target, taken.held) if mask_serials else taken.inventory
-    return _show(inventory, json)
+    return inspect_stack(target, taken.held) if mask_serials else taken.inventory
+
+
+def _save_machine(inventory: Inventory, file: Path) -> None:
+    from spindle import _core
+    from spindle.cli.output import save
+    from spindle.host.inspect.machine import machine_file
+
+    text = machine_file(inventory, _core.drive_names())
+    _core.Machine.parse(text, str(file))  # what the simulator would refuse is not saved
+    save(text.encode(), file, option="--machine")
 
 
 def _show(inventory: Inventory, json: bool) -> Exit:

@@ -1,0 +1,225 @@
+"""A machine file for the simulator from an inventory: kernel, queue settings, md array, drives of the catalogue.
+
+Only what the simulator models is written, and only what was learnt; a stack that it cannot model is refused, with the
+layer that is in the way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from ..devices import SECTOR
+from ..errors import TargetError
+from .model import Device, Inventory, Md, Queue
+
+_PLAIN = {"fifo_batch", "writes_starved", "quantum", "slice_async_rq", "back_seek_penalty"}
+_FLAGS = {"front_merges", "low_latency"}
+_MILLISECONDS = {
+    "read_expire",
+    "write_expire",
+    "prio_aging_expire",
+    "read_batch_expire",
+    "write_batch_expire",
+    "antic_expire",
+    "fifo_expire_sync",
+    "fifo_expire_async",
+    "slice_sync",
+    "slice_async",
+    "slice_idle",
+    "timeout_sync",
+}
+_OF = {
+    "deadline": {"read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges"},
+    "mq-deadline": {"read_expire", "write_expire", "prio_aging_expire", "writes_starved", "fifo_batch", "front_merges"},
+    "anticipatory": {"read_expire", "write_expire", "read_batch_expire", "write_batch_expire", "antic_expire"},
+    "cfq": {
+        "quantum",
+        "fifo_expire_sync",
+        "fifo_expire_async",
+        "back_seek_max",
+        "back_seek_penalty",
+        "slice_sync",
+        "slice_async",
+        "slice_async_rq",
+        "slice_idle",
+        "low_latency",
+    },
+    "bfq": {
+        "fifo_expire_sync",
+        "fifo_expire_async",
+        "back_seek_max",
+        "back_seek_penalty",
+        "slice_idle",
+        "timeout_sync",
+    },
+    "kyber": {"read_lat_nsec", "write_lat_nsec"},
+}
+"""Parameters that the simulator has of each elevator."""
+
+
+def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
+    """TOML. `models`: names of the drives in the catalogue. Raises `TargetError`."""
+    if len(inventory.tops) != 1:
+        raise TargetError("a machine file is of one stack; name a mount point or a device")
+    top = _device(inventory, inventory.tops[0])
+    lines = [f"about = {json.dumps(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
+    kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")
+    if kernel:
+        lines.append(f'kernel = "{kernel[0]}"')
+    members = _members(inventory, top)
+    drives = [_drive(inventory, name, start, length, models) for name, start, length in members]
+    lines += _queue([disk.queue for disk, _ in drives if disk.queue is not None])
+    if top.md is not None:
+        lines += _array(top.md)
+    tables = [table for _, table in drives]
+    at = 0
+    while at < len(tables):
+        same = next((end for end in range(at, len(tables)) if tables[end] != tables[at]), len(tables)) - at
+        lines += ["", "[[drive]]", *tables[at][:1], *([f"count = {same}"] if same > 1 else []), *tables[at][1:]]
+        at += same
+    return "\n".join(lines) + "\n"
+
+
+def _device(inventory: Inventory, identity: str) -> Device:
+    """The array or the drive that carries it: partitions and the one linear piece of a volume are passed by here."""
+    file_system = inventory.file_system(identity)
+    if file_system is not None:
+        if len(file_system.below) != 1:
+            raise _unmodelled(identity, f"{file_system.type} over {len(file_system.below)} devices")
+        return _device(inventory, file_system.below[0])
+    device = inventory.device(identity)
+    if device is None:
+        raise TargetError(f"{identity}: nothing is known of it")
+    if device.kind in ("md", "disk"):
+        return device
+    if device.kind == "partition" and inventory.device(device.below[0]):
+        under = inventory.device(device.below[0])
+        return device if under is not None and under.kind == "disk" else _device(inventory, device.below[0])
+    if device.dm is not None and [segment.target for segment in device.dm.segments] == ["linear"] and device.below:
+        return _device(inventory, device.below[0])
+    raise _unmodelled(device.id, "multipath" if device.dm and device.dm.owner == "mpath" else device.kind)
+
+
+def _unmodelled(name: str, what: str) -> TargetError:
+    return TargetError(f"{name}: {what} is not modelled; a machine is one drive, or md over drives or their partitions")
+
+
+def _members(inventory: Inventory, top: Device) -> list[tuple[str, int, int | None]]:
+    """Name, first byte and bytes used of each member, in slot order; an empty slot takes the first one's drive."""
+    if top.md is None:
+        return [(top.id, 0, None)]
+    by_slot = {member.slot: member for member in top.md.members if member.slot is not None}
+    if not by_slot or top.md.raid_disks is None:
+        raise TargetError(f"{top.id}: its members are not known; a machine file needs each of them")
+    found = []
+    for slot in range(min(top.md.raid_disks, 4096)):
+        member = by_slot.get(slot) or next(iter(by_slot.values()))
+        found.append((member.device, (member.data_offset_sectors or 0) * SECTOR, member.size_bytes))
+    return found
+
+
+def _drive(
+    inventory: Inventory, name: str, start: int, length: int | None, models: Sequence[str]
+) -> tuple[Device, list[str]]:
+    device = inventory.device(name)
+    if device is not None and device.partition is not None:
+        if device.partition.start_bytes is None:
+            raise TargetError(f"{name}: where it begins is not known")
+        start += device.partition.start_bytes
+        length = device.size_bytes if length is None else length
+        device = inventory.device(device.below[0])
+    if device is None or device.drive is None:
+        raise _unmodelled(name, "what it stands on")
+    drive = device.drive
+    if drive.transport in ("raid", "virtio"):
+        raise _unmodelled(device.id, "a RAID controller" if drive.transport == "raid" else "a virtual disk")
+    table = [f'model = "{_model(device, models)}"']
+    if drive.queue_depth is not None:
+        table.append(f"queue_depth = {drive.queue_depth}")
+    if drive.write_cache_enabled is not None:
+        table.append(f"write_cache = {'true' if drive.write_cache_enabled else 'false'}")
+    if length is not None:
+        table.append(f'region = "{start} B-{start + length} B"')
+    return device, table
+
+
+def _model(device: Device, models: Sequence[str]) -> str:
+    told = device.drive.model if device.drive is not None else None
+    plain = _letters(told or "")
+    fitting = [model for model in models if _letters(model) and _letters(model) in plain]
+    if not fitting:
+        raise TargetError(
+            f"{device.id}: the catalogue has no drive {told or 'of an unknown model'!r}; "
+            "write the machine file by hand, with a data sheet in [[sheet]]"
+        )
+    return max(fitting, key=len)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[^A-Z0-9]", "", text.upper())
+
+
+def _queue(queues: list[Queue]) -> list[str]:
+    """The simulator has one setting for all drives: what they do not share is left to the kernel's default."""
+    lines = []
+    schedulers = {queue.scheduler for queue in queues}
+    scheduler = schedulers.pop() if len(schedulers) == 1 else None
+    if scheduler is not None:
+        lines.append(f"scheduler = {json.dumps(scheduler)}")
+    depths = {queue.nr_requests for queue in queues}
+    if len(depths) == 1 and (depth := depths.pop()) is not None and depth > 0:
+        lines.append(f"nr_requests = {depth}")
+    longest = {queue.max_sectors_kb for queue in queues}
+    if len(longest) == 1 and (most := longest.pop()) is not None and most > 0:
+        lines.append(f'max_request = "{most} KiB"')
+    parameters = [queue.iosched for queue in queues]
+    settings = []
+    if scheduler is not None and parameters and all(one == parameters[0] for one in parameters):
+        settings = [
+            line
+            for name, text in sorted(parameters[0].items())
+            if name in _OF.get(scheduler, ()) and (line := _parameter(name, text)) is not None
+        ]
+    return [
+        *(["", "[queue]", *lines] if lines else []),
+        *(["", "[queue.iosched]", *settings] if settings else []),
+    ]
+
+
+def _parameter(name: str, text: str) -> str | None:
+    if not re.fullmatch(r"[0-9]{1,12}", text):
+        return None
+    if name in _FLAGS:
+        return f"{name} = {'false' if int(text) == 0 else 'true'}"
+    if name in _PLAIN:
+        return f"{name} = {int(text)}"
+    if name in _MILLISECONDS:
+        return f'{name} = "{int(text)}ms"'
+    if name == "back_seek_max":
+        return f'{name} = "{int(text)} KiB"'
+    return f'{name.removesuffix("_nsec")} = "{int(text)}ns"'
+
+
+def _array(md: Md) -> list[str]:
+    lines = ["", "[array]", f"level = {json.dumps(md.level or 'unknown')}"]
+    if md.layout is not None:
+        short = re.fullmatch(r"(near|far|offset)=([0-9]+)", md.layout)
+        lines.append(f"layout = {json.dumps(short[1][0] + short[2] if short else md.layout)}")
+    if md.chunk_bytes:
+        lines.append(f'chunk = "{md.chunk_bytes} B"')
+    if md.stripe_cache_size is not None:
+        lines.append(f"stripe_cache_size = {md.stripe_cache_size}")
+    present = {member.slot: member for member in md.members if member.slot is not None}
+    missing = [slot for slot in range(min(md.raid_disks or 0, 4096)) if slot not in present]
+    if missing:
+        lines.append(f"missing = {missing}")
+    if md.sync_action == "recover":
+        rebuilding = [slot for slot, member in present.items() if "in_sync" not in member.state]
+        if rebuilding:
+            lines.append(f"rebuild = {min(rebuilding)}")
+            for name, speed in (("sync_speed_min", md.sync_speed_min_kb), ("sync_speed_max", md.sync_speed_max_kb)):
+                if speed:
+                    lines.append(f'{name} = "{speed} KiB/s"')
+    return lines
