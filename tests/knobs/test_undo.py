@@ -303,6 +303,15 @@ def test_a_scheduler_of_somebody_else_is_left_alone_with_all_that_belongs_to_it(
     assert kernel.queue("nr_requests").read_text() == "256\n"
 
 
+def test_a_value_that_somebody_set_between_two_changes_is_what_comes_back(kernel: FakeKernel) -> None:
+    change(kernel, "vm.swappiness=10")
+    kernel.other_program_writes(kernel.vm("swappiness"), "33")
+    change(kernel, "vm.swappiness=20")
+    report = restore(kernel.machine, kernel)
+    assert [(item.state, item.start, item.now) for item in report.items] == [(State.CONFLICT, "60", "33")]
+    assert kernel.vm("swappiness").read_text() == "33\n"
+
+
 def test_a_value_that_somebody_put_back_already_is_no_conflict(kernel: FakeKernel) -> None:
     change(kernel, "read_ahead_kb=4096")
     change(kernel, "read_ahead_kb=64")

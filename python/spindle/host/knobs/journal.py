@@ -39,6 +39,15 @@ _NAME = re.compile(r"([0-9]{10})\.journal")
 _NUMBERING = "numbering.lock"
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What an undo is about to make of a place. It tells a later one how far a killed one may have got."""
+
+    values: dict[str, str | None]
+    foreign: frozenset[str]
+    """Knobs that somebody else had changed: these values are kept, and set again where the scheduler resets them."""
+
+
 @dataclass
 class Change:
     """One intent and what is known of its outcome. Values by the knob's name; None: the knob was not there."""
@@ -51,15 +60,8 @@ class Change:
     before: dict[str, str | None]
     after: dict[str, str | None] | None = None
     """None: nobody lived to see."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an undo is about to make of a place. It tells a later one how far a killed one may have got."""
-
-    values: dict[str, str | None]
-    foreign: frozenset[str]
-    """Knobs that somebody else had changed: these values are kept, and set again where the scheduler resets them."""
+    plans: tuple[Plan, ...] = ()
+    """Of undos of this place that had been killed before this change."""
 
 
 @dataclass

@@ -148,7 +148,16 @@ def _groups(kept: list[_Kept]) -> list[tuple[str, str]]:
 
 
 def _changes(kept: list[_Kept], boot: str, key: str) -> list[Change]:
-    return [change for one in kept if one.story.boot == boot for change in one.story.open_changes if change.key == key]
+    found: list[Change] = []
+    plans: list[Plan] = []
+    for one in kept:
+        if one.story.boot == boot:
+            rows = [change for change in one.story.open_changes if change.key == key]
+            for change in rows:
+                change.plans = tuple(plans)
+            found += rows
+            plans += one.story.plans.get(key, [])
+    return found
 
 
 def _place(changes: list[Change], boot: str, machine: Machine) -> Place | Lost:

@@ -8,7 +8,7 @@ because it sets others anew, then `nr_requests`, then the rest in the reverse or
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from ..errors import reason
@@ -100,8 +100,25 @@ class _Trace:
     left_at: str | None
     ours: bool
     """Asked for, or moved along by what was asked for."""
+    found: str | None
+    """What Spindle had found first, if somebody else came between two changes: that one's value is the start then."""
     loose: str | None
     """The value of a change that nobody saw the end of; '*': whatever its scheduler made of it."""
+
+
+def _explained(old: _Trace, before: str | None, change: Change) -> bool:
+    """Whether a change found what the one before it, or an undo of that, had left."""
+    name = old.knob.name
+    moved_along = name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)
+    return (
+        before in (old.left_at, old.start)
+        or old.loose == "*"
+        or (old.loose is not None and before == old.loose)
+        or (old.loose is not None and before is not None and old.knob.values.may_become(old.loose, before))
+        or (name.startswith(IOSCHED) and old.left_at is None)
+        or any(before == plan.values.get(name) for plan in change.plans)
+        or (moved_along and any(SCHEDULER in plan.values for plan in change.plans))
+    )
 
 
 class Undoing:
@@ -140,17 +157,24 @@ class Undoing:
                 if name not in self._now:
                     self._now[name] = self._value(knob)
                 old = traces.get(name)
-                # A parameter of an elevator that came with a change of ours was not there at the start.
-                first = None if scheduler_seen and name.startswith(IOSCHED) else before
                 asked = name == change.knob
                 after = change.after.get(name) if change.after is not None else None
+                # A parameter of an elevator that came with a change of ours was not there at the start.
+                first = None if scheduler_seen and name.startswith(IOSCHED) else before
+                start, found = (old.start, old.found) if old else (first, None)
+                if old is not None and not _explained(old, before, change):
+                    start, found = first, old.found or old.start
                 traces[name] = _Trace(
                     knob=knob,
-                    start=old.start if old else first,
-                    left_at=(after if seen else (old.left_at if old else before)),
+                    start=start,
+                    found=found,
+                    left_at=after if seen else before,
                     ours=(old is not None and old.ours) or asked or (seen and after != before),
                     loose=None if seen else (change.wanted if asked else self._loose(change)),
                 )
+            for name in (change.after or {}).keys() - change.before.keys() & traces.keys():
+                # Gone with an elevator and there again, with its default.
+                traces[name] = replace(traces[name], left_at=(change.after or {})[name], loose=None)
             scheduler_seen = scheduler_seen or change.knob == SCHEDULER
         return dict(reversed(traces.items()))
 
@@ -298,8 +322,11 @@ class Undoing:
             state = State.RESTORED
         elif item.state is State.CONFLICT and now is None:
             why = "; it went with the scheduler"
+        start = item.start
+        if trace.found is not None and state in (State.RESTORED, State.BACK, State.REBOOT):
+            state, start = State.CONFLICT, trace.found
         shown = item.now if item.state is State.CONFLICT and now is None else now
-        return Item(item.knob, item.start, item.left_at, shown, state, why)
+        return Item(item.knob, start, item.left_at, shown, state, why)
 
     def _write(self, knob: Knob, target: str, targets: Mapping[str, str | None]) -> str | None:
         """What the kernel says against it."""
