@@ -264,3 +264,52 @@ def test_reading_keeps_to_its_limit() -> None:
     assert held.read("sys/x", 100) == b"7" * 100
     with pytest.raises(Unread, match="longer than 99 bytes"):
         held.read("sys/x", 99)
+
+
+def plain_copy(held: Held, names: dict[str, str]) -> Held:
+    """A capture made by hand: /sys/block with folders in place of links, and /proc/mounts."""
+    made = Held()
+    for name, path in names.items():
+        folder = held.resolve(f"sys/class/block/{name}")
+        assert folder is not None
+        for source, content, _ in held.entries():
+            if source.startswith(folder + "/") and content is not None:
+                made.add(f"sys/block/{path}{source.removeprefix(folder)}", content)
+        for below in held.names(f"{folder}/slaves"):
+            made.add_folder(f"sys/block/{path}/slaves/{below}")
+        device = held.resolve(f"{folder}/device")
+        for source, content, _ in held.entries():
+            if device and source.startswith(device + "/") and "/block/" not in source and content is not None:
+                made.add(f"sys/block/{path}/device{source.removeprefix(device)}", content)
+    return made
+
+
+def test_a_capture_made_by_hand_without_links(tmp_path: Path) -> None:
+    names = {"md127": "md127"}
+    for disk in ("sda", "sdb", "sdc", "sdd"):
+        names |= {disk: disk, f"{disk}1": f"{disk}/{disk}1"}
+    made = plain_copy(load("raid5-ext4-sector63").held(), names)
+    made.add("proc/mounts", b"/dev/md127 /srv ext4 rw,noatime,stripe=48 0 0\n")
+    made.add("run/udev/data/b8:0", b"E:ID_BUS=ata\n")
+    inventory = inspect_stack("/srv", made)
+    assert inventory.tops == ["fs:/srv"]
+    assert inventory.file_systems[0].mount_stripe_blocks == 48
+    array, part, disk = (inventory.device(name) for name in ("md127", "sda1", "sda"))
+    assert array is not None
+    assert array.below == ["sda1", "sdb1", "sdc1", "sdd1"]
+    assert part is not None
+    assert part.partition is not None
+    assert (part.partition.start_sector, part.below) == (63, ["sda"])
+    assert disk is not None
+    assert disk.drive is not None
+    assert (disk.drive.transport, disk.drive.queue_depth, disk.drive.write_cache_type) == ("sata", 31, "write back")
+    assert disk.drive.controller is None
+    assert "PCI" in disk.drive.unknown["controller"]
+
+
+def test_a_tar_of_the_folder_that_holds_a_capture(tmp_path: Path) -> None:
+    layout = load("sata-ssd")
+    layout.lay_out(tmp_path / "captured")
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as tar:
+        tar.add(tmp_path / "captured", "captured")
+    assert inspect_stack(None, open_capture(str(tmp_path / "a.tgz"))) == inspect_stack(None, layout.held())

@@ -13,6 +13,7 @@ from trees import NAMES, Layout, load
 
 from spindle.host.errors import TargetError
 from spindle.host.inspect import Inventory, inspect_stack, open_capture
+from spindle.host.inspect.machine import machine_file
 from spindle.host.inspect.model import encode
 from spindle.host.inspect.tree import Held
 from spindle.report.inspect import inventory_page
@@ -52,6 +53,9 @@ def everything(held: Held, target: str | None = None) -> Inventory:
     for width in (None, 40):
         for line in inventory_page(inventory, Style(width=width)):
             assert line.isprintable()
+    with contextlib.suppress(TargetError):
+        for top in inventory.tops:
+            machine_file(inspect_stack(top, held) if top in held.names("sys/class/block") else inventory, ["WD10EACS"])
     back = msgspec.json.decode(encode(inventory), type=Inventory)
     assert back == inventory
     return inventory

@@ -128,7 +128,7 @@ def test_a_loop_device_over_a_deleted_file_says_so(bench) -> None:  # type: igno
     assert "deleted" in device.unknown["below"]
 
 
-def test_nothing_is_opened_for_writing_and_no_tool_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_tool_the_reasons_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_arguments, **_words: None)
     inventory = inspect_stack(None, running())
     assert inventory.devices

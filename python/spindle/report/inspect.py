@@ -127,7 +127,7 @@ def _geometry(found: FileSystem) -> str:
 
 
 def _device_title(device: Device) -> list[str]:
-    name = device.id + (f" ({_safe(device.label)})" if device.label and device.label != device.id else "")
+    name = _safe(device.id) + (f" ({_safe(device.label)})" if device.label and device.label != device.id else "")
     space = UNKNOWN + " size" if device.size_bytes is None else size(device.size_bytes)
     words = [name, _kind(device), space]
     if device.read_only:

@@ -219,7 +219,7 @@ def _from_folder(root: str) -> Held:
             limits.count()
             held.add_folder(path)
             with os.scandir(full) as entries:
-                pending.extend(f"{path}/{entry.name}" for entry in entries)
+                pending.extend(f"{path}/{entry.name}" for entry in entries if entry.name.isprintable())
         elif stat.S_ISREG(status.st_mode):
             _add_file(held, limits, path, full)
     return held
@@ -255,13 +255,24 @@ def _take(held: Held, limits: _Limits, path: str, file: IO[bytes]) -> None:
         held.add(path, content)
 
 
+def _inside(name: str) -> str | None:
+    """An entry's path in the capture, which may be in a folder of its own; None when it is no part of one."""
+    path = posixpath.normpath("/" + name).lstrip("/")
+    if not path.isprintable():  # no kernel file is called so, and what is not text cannot be told
+        return None
+    for candidate in (path, path.partition("/")[2]):
+        if any(candidate == wanted or candidate.startswith(wanted + "/") for wanted in _WANTED):
+            return candidate
+    return None
+
+
 def _from_tar(path: str) -> Held:
     held, limits = Held(), _Limits(path)
     with tarfile.open(path, mode="r|*") as tar:
         for entry in tar:
             limits.count()
-            name = posixpath.normpath("/" + entry.name).lstrip("/")
-            if not name or not any(name == wanted or name.startswith(wanted + "/") for wanted in _WANTED):
+            name = _inside(entry.name)
+            if name is None:
                 continue
             if entry.issym():
                 held.add_link(name, entry.linkname)

@@ -66,7 +66,8 @@ def _scsi(drive: Drive, read: Reading, device: str, folder: str) -> None:
     drive.io_timeouts = read.number("io_timeouts", f"{device}/iotmo_cnt")
     drive.command_timeout_seconds = read.number("command_timeout_seconds", f"{device}/timeout")
     address = posixpath.basename(device)
-    drive.scsi_address = address if re.fullmatch(r"\d+:\d+:\d+:\d+", address) else None
+    addresses = [address, *read.tree.names(f"{device}/scsi_disk")]  # a capture may lack the link that names it
+    drive.scsi_address = next((found for found in addresses if re.fullmatch(r"\d+:\d+:\d+:\d+", found)), None)
     if drive.scsi_address is not None:
         drive.write_cache_type = read.text(
             "write_cache_type",
@@ -231,6 +232,11 @@ def _nvme_paths(tree: Tree, name: str, subsystem: str) -> list[NvmePath]:
 
 def _from_udev(drive: Drive, udev: dict[str, str]) -> None:
     drive.serial = drive.serial or udev.get("ID_SERIAL_SHORT")
+    if drive.transport is None:
+        bus = udev.get("ID_TRANSPORT") or udev.get("ID_BUS")
+        drive.transport = {"ata": "sata", "sata": "sata", "sas": "sas", "usb": "usb", "fc": "fc", "iscsi": "iscsi"}.get(
+            bus or ""
+        )
     if drive.model is None and drive.transport != "virtio":
         drive.model = udev.get("ID_MODEL", "").replace("_", " ").strip() or None
     turns = udev.get("ID_ATA_ROTATION_RATE_RPM", "")

@@ -9,7 +9,7 @@ import stat
 
 from ..devices import SECTOR, DevNumber
 from ..errors import TargetError, reason
-from ..mounts import Mount, mount_of, parse_mountinfo
+from ..mounts import Mount, mount_of, parse_mountinfo, unescape
 from ..settings import VM
 from .controller import Interrupts, controller_of, join_host
 from .dm import dm_of
@@ -55,7 +55,9 @@ class _Gathering:
         for top in tops:
             self._visit(top, 0)
         self._raid_controllers()
-        found = Inventory(origin="live" if self.tree.live else "capture", target=target, tops=tops)
+        found = Inventory(origin="live" if self.tree.live else "capture", tops=tops)
+        # A path need not be text; JSON must be.
+        found.target = None if target is None else target.encode(errors="replace").decode()
         read = Reading(self.tree, found.unknown)
         found.kernel = read.text("kernel", "proc/sys/kernel/osrelease")
         found.cpus = read.text("cpus", "sys/devices/system/cpu/online")
@@ -330,4 +332,18 @@ def _mounts(tree: Tree) -> list[Mount]:
             return parse_mountinfo(tree.read(path, LONG).decode(errors="replace"))
         except Unread:
             continue
-    return []
+    try:
+        return _older_mounts(tree.read("proc/mounts", LONG).decode(errors="replace"))
+    except Unread:
+        return []
+
+
+def _older_mounts(text: str) -> list[Mount]:
+    """/proc/mounts, which kernels before 2.6.26 have alone: no numbers, and the options of both kinds in one list."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) >= 4:
+            source, point, kind, options = fields[:4]
+            found.append(Mount(0, DevNumber(0, 0), "/", unescape(point), options, kind, unescape(source), options))
+    return found

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from ..devices import SECTOR
 from ..errors import TargetError
 from .model import Device, Inventory, Md, Queue
+from .tree import plain
 
+_MOST_DEEP = 64
 _PLAIN = {"fifo_batch", "writes_starved", "quantum", "slice_async_rq", "back_seek_penalty"}
 _FLAGS = {"front_merges", "low_latency"}
 _MILLISECONDS = {
@@ -64,7 +66,7 @@ def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
     if len(inventory.tops) != 1:
         raise TargetError("a machine file is of one stack; name a mount point or a device")
     top = _device(inventory, inventory.tops[0])
-    lines = [f"about = {json.dumps(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
+    lines = [f"about = {_text(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
     kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")
     if kernel:
         lines.append(f'kernel = "{kernel[0]}"')
@@ -82,23 +84,23 @@ def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _device(inventory: Inventory, identity: str) -> Device:
+def _device(inventory: Inventory, identity: str, depth: int = 0) -> Device:
     """The array or the drive that carries it: partitions and the one linear piece of a volume are passed by here."""
     file_system = inventory.file_system(identity)
     if file_system is not None:
         if len(file_system.below) != 1:
             raise _unmodelled(identity, f"{file_system.type} over {len(file_system.below)} devices")
-        return _device(inventory, file_system.below[0])
+        return _device(inventory, file_system.below[0], depth + 1)
     device = inventory.device(identity)
-    if device is None:
-        raise TargetError(f"{identity}: nothing is known of it")
+    if device is None or depth > _MOST_DEEP:
+        raise TargetError(f"{identity}: what it stands on is not known")
     if device.kind in ("md", "disk"):
         return device
-    if device.kind == "partition" and inventory.device(device.below[0]):
-        under = inventory.device(device.below[0])
-        return device if under is not None and under.kind == "disk" else _device(inventory, device.below[0])
-    if device.dm is not None and [segment.target for segment in device.dm.segments] == ["linear"] and device.below:
-        return _device(inventory, device.below[0])
+    under = inventory.device(device.below[0]) if device.below else None
+    if under is not None and device.kind == "partition":
+        return device if under.kind == "disk" else _device(inventory, under.id, depth + 1)
+    if under is not None and device.dm is not None and [part.target for part in device.dm.segments] == ["linear"]:
+        return _device(inventory, under.id, depth + 1)
     raise _unmodelled(device.id, "multipath" if device.dm and device.dm.owner == "mpath" else device.kind)
 
 
@@ -129,7 +131,7 @@ def _drive(
             raise TargetError(f"{name}: where it begins is not known")
         start += device.partition.start_bytes
         length = device.size_bytes if length is None else length
-        device = inventory.device(device.below[0])
+        device = inventory.device(device.below[0]) if device.below else None
     if device is None or device.drive is None:
         raise _unmodelled(name, "what it stands on")
     drive = device.drive
@@ -147,14 +149,19 @@ def _drive(
 
 def _model(device: Device, models: Sequence[str]) -> str:
     told = device.drive.model if device.drive is not None else None
-    plain = _letters(told or "")
-    fitting = [model for model in models if _letters(model) and _letters(model) in plain]
+    letters = _letters(told or "")
+    fitting = [model for model in models if _letters(model) and _letters(model) in letters]
     if not fitting:
         raise TargetError(
             f"{device.id}: the catalogue has no drive {told or 'of an unknown model'!r}; "
             "write the machine file by hand, with a data sheet in [[sheet]]"
         )
     return max(fitting, key=len)
+
+
+def _text(words: str) -> str:
+    """A basic string of TOML: as in JSON, but for characters beyond 16 bits, which stand as they are."""
+    return json.dumps(plain(words), ensure_ascii=False)
 
 
 def _letters(text: str) -> str:
@@ -167,7 +174,7 @@ def _queue(queues: list[Queue]) -> list[str]:
     schedulers = {queue.scheduler for queue in queues}
     scheduler = schedulers.pop() if len(schedulers) == 1 else None
     if scheduler is not None:
-        lines.append(f"scheduler = {json.dumps(scheduler)}")
+        lines.append(f"scheduler = {_text(scheduler)}")
     depths = {queue.nr_requests for queue in queues}
     if len(depths) == 1 and (depth := depths.pop()) is not None and depth > 0:
         lines.append(f"nr_requests = {depth}")
@@ -203,10 +210,10 @@ def _parameter(name: str, text: str) -> str | None:
 
 
 def _array(md: Md) -> list[str]:
-    lines = ["", "[array]", f"level = {json.dumps(md.level or 'unknown')}"]
+    lines = ["", "[array]", f"level = {_text(md.level or 'unknown')}"]
     if md.layout is not None:
         short = re.fullmatch(r"(near|far|offset)=([0-9]+)", md.layout)
-        lines.append(f"layout = {json.dumps(short[1][0] + short[2] if short else md.layout)}")
+        lines.append(f"layout = {_text(short[1][0] + short[2] if short else md.layout)}")
     if md.chunk_bytes:
         lines.append(f'chunk = "{md.chunk_bytes} B"')
     if md.stripe_cache_size is not None:

@@ -8,13 +8,16 @@ from .reading import Reading, dig_list, dig_text
 from .tree import LONG, Tool, Tree, Unread, plain
 
 _LSBLK = Tool(
-    "lsblk", "all", ("lsblk", "--json", "--bytes", "--all", "--output", "KNAME,FSTYPE,LABEL,UUID,PTTYPE,MODEL,SERIAL")
+    "lsblk",
+    "all",
+    ("lsblk", "--json", "--bytes", "--all", "--output", "KNAME,FSTYPE,LABEL,UUID,PTTYPE,TRAN,MODEL,SERIAL"),
 )
 _AS_UDEV = {
     "fstype": "ID_FS_TYPE",
     "uuid": "ID_FS_UUID",
     "label": "ID_FS_LABEL",
     "pttype": "ID_PART_TABLE_TYPE",
+    "tran": "ID_TRANSPORT",
     "model": "ID_MODEL",
     "serial": "ID_SERIAL_SHORT",
 }
