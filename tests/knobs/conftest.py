@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,40 +10,15 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # kernel_of_files.py, for the tests beside it
+sys.path.insert(0, str(Path(__file__).parent))  # kernel_of_files.py and real_queue.py, for the tests beside them
 
 from kernel_of_files import FakeKernel
+from real_queue import Queue
 
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> FakeKernel:
     return FakeKernel(tmp_path / "machine")
-
-
-class Queue:
-    """A real loop device's queue, and virtual memory, read straight from the kernel's files."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.folder = Path("/sys/block") / name / "queue"
-
-    def __getitem__(self, name: str) -> str:
-        text = (self.folder / name).read_text().strip()
-        found = re.search(r"\[(\S+)\]", text)
-        return found[1] if found else text
-
-    def __setitem__(self, name: str, value: str) -> None:
-        (self.folder / name).write_text(value)
-
-    def values(self) -> dict[str, str]:
-        """Of everything that can be written to, and of virtual memory."""
-        files = [*self.folder.glob("*"), *self.folder.glob("iosched/*"), *Path("/proc/sys/vm").glob("*dirty*")]
-        found = {}
-        for path in (*files, Path("/proc/sys/vm/swappiness")):
-            if path.is_file() and path.stat().st_mode & 0o222:
-                with suppress(OSError):
-                    found[str(path)] = path.read_text()
-        return found
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from conftest import Queue
+from real_queue import Queue
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 KILLS = 50

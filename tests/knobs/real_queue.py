@@ -1,0 +1,33 @@
+"""A real loop device's queue, and virtual memory, read straight from the kernel's files."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+
+class Queue:
+    """By a device's name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = Path("/sys/block") / name / "queue"
+
+    def __getitem__(self, name: str) -> str:
+        text = (self.folder / name).read_text().strip()
+        found = re.search(r"\[(\S+)\]", text)
+        return found[1] if found else text
+
+    def __setitem__(self, name: str, value: str) -> None:
+        (self.folder / name).write_text(value)
+
+    def values(self) -> dict[str, str]:
+        """Of everything that can be written to, and of virtual memory."""
+        files = [*self.folder.glob("*"), *self.folder.glob("iosched/*"), *Path("/proc/sys/vm").glob("*dirty*")]
+        found = {}
+        for path in (*files, Path("/proc/sys/vm/swappiness")):
+            if path.is_file() and path.stat().st_mode & 0o222:
+                with suppress(OSError):
+                    found[str(path)] = path.read_text()
+        return found
