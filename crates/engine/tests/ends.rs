@@ -83,8 +83,10 @@ fn a_stream_starts_after_its_delay() {
     let scratch = Scratch::new(4 << 20);
     let mut late = stream("late");
     late.start_delay_ns = 200 * MS;
-    let mut options = Options::default();
-    options.interval_ns = 50 * MS;
+    let options = Options {
+        interval_ns: 50 * MS,
+        ..Options::default()
+    };
     let figures = run_with(&workload(vec![stream("early"), late]), &scratch, options);
     assert_eq!(figures.streams[1].measured_ns, 100 * MS);
     let early: Vec<u64> = figures
