@@ -11,7 +11,6 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -117,8 +116,3 @@ def command_line() -> str:
     """This process as it was called, not longer than a message can bear."""
     words = shlex.join(["spindle", *sys.argv[1:]])
     return words if len(words) <= 100 else words[:97] + "..."
-
-
-def any_locks(names: Iterable[str]) -> dict[str, str]:
-    """Locks that are called by their own name."""
-    return {name: name for name in names}
