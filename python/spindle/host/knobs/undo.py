@@ -102,6 +102,8 @@ class _Trace:
     """Asked for, or moved along by what was asked for."""
     found: str | None
     """What Spindle had found first, if somebody else came between two changes: that one's value is the start then."""
+    blind: bool
+    """The last change may have moved it along, and nobody saw."""
     loose: str | None
     """The value of a change that nobody saw the end of; '*': whatever its scheduler made of it."""
 
@@ -112,7 +114,7 @@ def _explained(old: _Trace, before: str | None, change: Change) -> bool:
     moved_along = name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)
     return (
         before in (old.left_at, old.start)
-        or old.loose == "*"
+        or old.blind
         or (old.loose is not None and before == old.loose)
         or (old.loose is not None and before is not None and old.knob.values.may_become(old.loose, before))
         or (name.startswith(IOSCHED) and old.left_at is None)
@@ -170,11 +172,12 @@ class Undoing:
                     found=found,
                     left_at=after if seen else before,
                     ours=(old is not None and old.ours) or asked or (seen and after != before),
+                    blind=not seen and not asked,
                     loose=None if seen else (change.wanted if asked else self._loose(change)),
                 )
             for name in (change.after or {}).keys() - change.before.keys() & traces.keys():
                 # Gone with an elevator and there again, with its default.
-                traces[name] = replace(traces[name], left_at=(change.after or {})[name], loose=None)
+                traces[name] = replace(traces[name], left_at=(change.after or {})[name], loose=None, blind=False)
             scheduler_seen = scheduler_seen or change.knob == SCHEDULER
         return dict(reversed(traces.items()))
 
