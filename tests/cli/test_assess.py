@@ -11,6 +11,7 @@ from records import counters, figures, op, quiet_read, record, stream
 from test_tables import points
 
 from spindle.host.devices import Device, DevNumber, Machine
+from spindle.result.figures import EndedByError
 from spindle.result.record import Assessment, Knee, Level, RunRecord, Step, Target
 from spindle.result.rules import judged
 from spindle.run import classes
@@ -100,6 +101,20 @@ def test_the_end_of_a_disk_is_compared_with_its_start() -> None:
 
 def test_throughput_that_stopped_growing_on_a_busy_device_is_the_devices_limit() -> None:
     assert look("hdd-7200").limit == "device"
+
+
+def test_what_an_error_ended_tells_nothing_of_what_limits() -> None:
+    fine = quiet_read(160.0, mean_ms=100.0)
+    failed = EndedByError(errno=5, op="read", offset=0, len=4096)
+    found = look("hdd-7200", top=replace(fine, figures=replace(fine.figures, ended_by=failed)))
+    assert found.limit == "unknown"
+    assert "was not measured" in words(found, "limit")
+
+
+def test_memory_that_compresses_is_limited_by_the_cpu() -> None:
+    top = quiet_read(160.0, mean_ms=100.0)
+    top = replace(top, target=replace(top.target, detail={**top.target.detail, "class": "zram"}))
+    assert look("zram", top=top).limit == "cpu"
 
 
 def test_throughput_that_still_grew_reached_no_limit() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -97,6 +98,26 @@ def test_show_prints_the_page_of_a_saved_record(invoke, here: Path) -> None:
     assert ended.status == 0
     assert "16000.0" in ended.out
     assert json.loads(invoke("show", "r.json", "--json").out)["kind"] == "run"
+
+
+@pytest.mark.parametrize("devices", [None, 7, "x", [None], [{}], {"name": "sda"}])
+def test_a_record_made_elsewhere_is_shown_whatever_its_details_hold(devices: object, invoke, here: Path) -> None:
+    document = json.loads(encode(quiet_read()))
+    document["target"]["kind"] = "file"
+    document["target"]["detail"]["devices"] = devices
+    (here / "r.json").write_text(json.dumps(document))
+    ended = invoke("show", "r.json")
+    assert (ended.status, ended.err) == (0, "")
+
+
+def test_a_record_cannot_move_the_cursor_of_who_looks_at_it(invoke, here: Path) -> None:
+    document = json.loads(encode(quiet_read()))
+    document["target"]["asked"] = "x\x1b[2J\ny"
+    document["verdicts"].append({"check": "late", "level": "warn", "evidence": "a\x1b]0;b\x07"})
+    (here / "r.json").write_text(json.dumps(document))
+    ended = invoke("show", "r.json")
+    assert "x?[2J?y" in ended.out
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", ended.out)
 
 
 @pytest.mark.parametrize("name", ["missing.json", ".", "/dev/null"])

@@ -269,6 +269,11 @@ def test_what_was_late_at_the_end_is_outstanding_without_a_counted_latency() -> 
     assert verdict(record(figures(quick, seconds=10.0), overrides=READ_ONLY), "littles-law").level is Level.INVALID
 
 
+def test_littles_law_says_nothing_where_requests_failed() -> None:
+    failed = stream(op(100.0), mean_outstanding=16.0, errors=[Error(errno=5, op="read", count=9, first_offset=0)])
+    assert "littles-law" not in checks(record(figures(failed), overrides=READ_ONLY))
+
+
 def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
     found = figures(stream(op(16_000.0), mean_outstanding=1.0))
     batch = replace(found, generator=replace(found.generator, timestamps="batch"))

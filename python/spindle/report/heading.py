@@ -12,7 +12,8 @@ from spindle.result.workload import WorkloadStream
 
 def target_words(target: Target) -> str:
     """`t.bin (file of 4 GiB on vda, ext4)`."""
-    devices = target.detail.get("devices") or []
+    listed = target.detail.get("devices")
+    devices = [device for device in listed if isinstance(device, dict)] if isinstance(listed, list) else []
     parts = [f"{target.kind} of {units.size(target.size_bytes)}"]
     if target.kind == "null":
         return f"null target of {units.size(target.size_bytes)}"
@@ -22,7 +23,7 @@ def target_words(target: Target) -> str:
         level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
         return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
     if target.kind == "file" and devices:
-        parts[0] += " on " + ", ".join(str(device["name"]) for device in devices)
+        parts[0] += " on " + ", ".join(str(device.get("name")) for device in devices)
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
     if fs := target.detail.get("file_system"):
         parts.append(str(fs))

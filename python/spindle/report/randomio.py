@@ -64,7 +64,7 @@ def merged(latencies: Sequence[Latency], counts: Sequence[int]) -> tuple[float, 
     mean = sum(count * latency.mean_ns for latency, count in zip(latencies, counts, strict=True)) / total
     variance = (
         sum(
-            count * (latency.sdev_ns**2 + (latency.mean_ns - mean) ** 2)
+            count * (latency.sdev_ns * latency.sdev_ns + (latency.mean_ns - mean) * (latency.mean_ns - mean))
             for latency, count in zip(latencies, counts, strict=True)
         )
         / total

@@ -26,6 +26,19 @@ def encode(record: Record) -> bytes:
     return msgspec.json.format(data, indent=2) + b"\n"
 
 
+def _one_line_each(value: Any) -> Any:
+    """The same without control characters, which must not reach the terminal of whoever looks at the record."""
+    match value:
+        case str() if not value.isprintable():
+            return "".join(char if char.isprintable() else "?" for char in value)
+        case dict():
+            return {_one_line_each(key): _one_line_each(item) for key, item in value.items()}
+        case list():
+            return [_one_line_each(item) for item in value]
+        case _:
+            return value
+
+
 def _printable(value: Any) -> Any:
     """The same with `\\xff` for bytes of a name that are not UTF-8: JSON has no other way to hold them."""
     match value:
@@ -42,7 +55,7 @@ def _printable(value: Any) -> Any:
 def decode(data: bytes, source: str) -> Record:
     """Read a record. Raises `Unreadable` naming `source` and the place."""
     try:
-        record: Record = msgspec.json.decode(data, type=Record)
+        record: Record = msgspec.convert(_one_line_each(msgspec.json.decode(data)), type=Record)
     except msgspec.ValidationError as error:
         raise Unreadable(f"{source}: not a result of this version: {error}; see `spindle schema result`") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -217,6 +217,11 @@ class Figures(Struct, frozen=True, kw_only=True):
         return self.measured_ns / 1e9
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the run was ended by a person or an error."""
+        return isinstance(self.ended_by, Stopped | EndedByError)
+
+    @property
     def requests(self) -> int:
         """All streams and operations, fsyncs apart."""
         return sum(stream.requests for stream in self.streams)

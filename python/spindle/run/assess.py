@@ -172,7 +172,8 @@ def worst_of(*runs: RunRecord) -> Level:
 
 def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
     """What the random reads ran into, from the verdicts of the fastest step."""
-    runs = view.all("random-read-rising") or [run for run in [view.one("random-read")] if run is not None]
+    runs = view.all("random-read-rising") or view.all("random-read")
+    runs = [run for run in runs if run.figures.requests and not run.figures.is_partial]
     if not runs:
         return "unknown", "what limits was not measured"
     top = max(runs, key=lambda run: run.figures.iops)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spindle.result import units
-from spindle.result.figures import Figures, Stream
+from spindle.result.figures import EndedByError, Figures, Stream
 from spindle.result.record import Level, RunRecord, Verdict
 
 TOLERANCE = 0.05
@@ -15,6 +15,8 @@ def littles_law(record: RunRecord) -> list[Verdict]:
     figures = record.figures
     if figures.generator.timestamps != "request" or figures.requests == 0:
         return []
+    if any(stream.errors for stream in figures.streams) or isinstance(figures.ended_by, EndedByError):
+        return []  # a request that failed was outstanding, but has no latency
     counted = sum(stream.mean_outstanding for stream in figures.streams)
     implied = sum(_implied_outstanding(stream) for stream in figures.streams)
     if counted <= 0:
