@@ -1,5 +1,5 @@
 """`python -m spindle.cli`."""
 
-from spindle.cli.main import main
+from spindle.cli import main
 
 main()
