@@ -17,6 +17,8 @@ from .files import Files
 from .journal import Change, Plan
 from .places import Place
 
+_STEP = "1"
+"""On the way of a pair to 0 and 0."""
 _PASSES = 3
 """Some knobs change each other; after the second pass nothing is left to do but to look."""
 
@@ -197,6 +199,9 @@ class Undoing:
             return True
         if any(name in plan.values and now == plan.values[name] for plan in self._plans):
             return True  # an undo got so far
+        partner = trace.knob.zero_of
+        if now == _STEP and any(plan.values.get(name) == plan.values.get(partner or "") == "0" for plan in self._plans):
+            return True  # ... and was killed between two steps
         if trace.loose is not None and now is not None:
             return now == trace.loose or trace.knob.values.may_become(trace.loose, now)
         return self._half_undone(name)
@@ -345,7 +350,7 @@ class Undoing:
             there = self._place.path(partner)
             if targets.get(partner.name, "0") in ("0", None) and there is not None and knob.name.endswith("bytes"):
                 # Both are 0. Some kernels take a ratio for new only if it differs.
-                self._files.write(there, "1")
+                self._files.write(there, _STEP)
                 self._files.write(there, "0")
             elif targets.get(partner.name) in ("0", None):
                 self._files.write(path, target)
