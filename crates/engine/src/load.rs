@@ -489,10 +489,12 @@ impl Load {
         }
     }
 
-    /// Waits for threads that are done; one that hangs in the kernel is left behind.
+    /// Waits for threads that are done. One that hangs in the kernel is left behind, and so is one that gave up
+    /// requests: the end of a thread waits for what its ring has outstanding (io_uring/io_uring.c,
+    /// io_uring_cancel_generic).
     fn join(&self, handles: Vec<JoinHandle<()>>) {
         for (seat, handle) in self.seats.iter().zip(handles) {
-            if seat.cell.status() != Status::Abandoned {
+            if seat.cell.status() != Status::Abandoned && !seat.cell.shall_give_up() {
                 drop(handle.join());
             }
         }
@@ -553,7 +555,11 @@ impl Load {
 
     /// Where it is.
     pub(crate) fn phase(&self) -> Phase {
-        let now = self.clock.get().map_or(0, Clock::now);
+        let Some(clock) = self.clock.get() else {
+            // Threads and memory are being set up.
+            return Phase::Ramp;
+        };
+        let now = clock.now();
         if *lock(&self.over) {
             return Phase::Done;
         }

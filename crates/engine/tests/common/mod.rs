@@ -150,3 +150,9 @@ pub(crate) fn requests(figures: &RunFigures, stream: usize) -> u64 {
         .map(|figures| figures.requests)
         .sum()
 }
+
+/// Whether devices may be made.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self")
+        .is_ok_and(|status| std::os::unix::fs::MetadataExt::uid(&status) == 0)
+}
