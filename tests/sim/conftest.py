@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share `program`."""
+"""Lets the tests of this folder share `call`."""
 
 from __future__ import annotations
 

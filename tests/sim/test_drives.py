@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from program import spindle
+from call import spindle
 
 from spindle import _core
 from spindle.report.chart import Curve, lines

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from program import spindle
+from call import spindle
 
 import spindle as package
 from spindle import _core

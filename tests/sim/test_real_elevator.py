@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from program import spindle
+from call import spindle
 
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
