@@ -9,6 +9,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/null) Cargo.toml Cargo.lock
 
+# The requirements of an extra of pyproject.toml.
+extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
+
 .PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim setup clean
 
 help: ## this list
@@ -69,9 +72,9 @@ $(VENV)/built: pyproject.toml $(RUST) $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml","rb"))["project"]["optional-dependencies"]["test"])')
+	$(BIN)/pip install --quiet $(call extra,report) $(call extra,test)
 	@touch $@
 
 $(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml","rb"))["project"]["optional-dependencies"]["lint"])')
+	$(BIN)/pip install --quiet $(call extra,lint)
 	@touch $@
