@@ -155,7 +155,7 @@ fn a_rebuild_yields_to_the_load_and_keeps_its_least_speed() {
             speed("sync_speed_min = '5 MB/s'"),
         );
         assert!(slow > 0.7 && fast > 3.5, "{kernel}: {slow} {fast} MB/s");
-        // It slept half a second whenever it found others at work. Since 3.19 it waits for its own requests instead and
+        // It slept half a second whenever it found others at work. Since 4.1 it waits for its own requests instead and
         // goes on, one window at a time: its least speed is hardly ever the bound.
         if kernel == "2.6.32" {
             assert!(slow < 2.0 && fast < 8.0, "{slow} {fast} MB/s");

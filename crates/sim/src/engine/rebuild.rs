@@ -43,7 +43,7 @@ pub(crate) struct Rebuild {
     order: VecDeque<u32>,
     speed_min: u64,
     speed_max: u64,
-    /// Sleeps when it finds others at work; since 3.19 it waits for its own requests instead.
+    /// Sleeps when it finds others at work; since 4.1 it waits for its own requests instead.
     sleeps: bool,
     last_check: u64,
     marks: VecDeque<(u64, u64)>,
@@ -88,7 +88,7 @@ impl Rebuild {
             order: VecDeque::with_capacity(DEPTH),
             speed_min,
             speed_max,
-            sleeps: kernel < Kernel::new(3, 19, 0),
+            sleeps: kernel < Kernel::new(4, 1, 0),
             last_check: 0,
             marks: VecDeque::from([(0, 0)]),
             last_blocks: vec![0; members],
