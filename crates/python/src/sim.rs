@@ -303,7 +303,10 @@ fn machine_text(name: &str) -> PyResult<&'static str> {
 /// What the user asked for, or what went wrong.
 fn refused(error: &SimError) -> PyErr {
     match error {
-        SimError::Refused { .. } | SimError::Merge(_) | SimError::Trace(_) => errors::run(error),
+        SimError::Refused { .. }
+        | SimError::Standstill { .. }
+        | SimError::Merge(_)
+        | SimError::Trace(_) => errors::run(error),
         _ => errors::config(error),
     }
 }

@@ -53,6 +53,14 @@ pub enum SimError {
     /// The array cannot do what was asked.
     #[error("array: {0}")]
     Array(#[from] ArrayError),
+    /// Requests are under way and nothing will ever happen: a mistake in the simulator.
+    #[error(
+        "the simulation came to a standstill after {now_ns} ns; report this machine and workload"
+    )]
+    Standstill {
+        /// Time of the simulation, ns.
+        now_ns: u64,
+    },
     /// Records of one run that do not fit: a mistake in the simulator.
     #[error(transparent)]
     Merge(#[from] MergeError),

@@ -136,7 +136,9 @@ impl Engine {
         while self.load.active > 0 {
             let (now_ns, source) = self.events.first();
             if now_ns == NEVER {
-                break;
+                return Err(SimError::Standstill {
+                    now_ns: self.now_ns,
+                });
             }
             self.now_ns = now_ns;
             self.counted += 1;
