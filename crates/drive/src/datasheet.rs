@@ -517,7 +517,8 @@ impl DiskSheet {
                 segment_blocks: (cache_blocks / 2 / u64::from(self.segments)).clamp(1, 1 << 30)
                     as u32,
                 read_ahead: ReadAhead::SegmentFull,
-                keep_requested: true,
+                // What has been sent makes room at once: a stream longer than a segment goes on without losing a turn.
+                keep_requested: false,
                 read_ahead_on_hit: true,
                 keep_passing: true,
                 read_on_arrival: true,

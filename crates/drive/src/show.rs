@@ -232,6 +232,22 @@ mod tests {
     use crate::datasheet::sheet;
 
     #[test]
+    fn every_disk_streams_at_about_the_rate_of_its_sheet_however_small_its_segments() {
+        for name in crate::datasheet::drive_names() {
+            let sheet = sheet(name).unwrap();
+            let crate::datasheet::Kind::Disk(disk) = &sheet.kind else {
+                continue;
+            };
+            let rate = show(&sheet).unwrap().transfer_rate[0].bytes_per_second;
+            let share = rate / disk.outer_rate;
+            assert!(
+                (0.93..1.03).contains(&share),
+                "{name}: {share:.3} of its sheet's rate"
+            );
+        }
+    }
+
+    #[test]
     fn the_rate_falls_from_the_sheets_outer_to_its_inner_figure() {
         let shown = show(&sheet("HDS725050KLA360").unwrap()).unwrap();
         let first = shown.transfer_rate.first().unwrap().bytes_per_second / 1e6;
