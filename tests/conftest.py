@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-# A runner in the background may ignore signals, and that is passed on to the programs under test, which are to be ended by
-# signals. (A program that finds one ignored leaves it so, as nohup asks.)
+# A runner in the background may ignore signals, and that is passed on to the programs under test, which are to be ended
+# by signals. (A program that finds one ignored leaves it so, as nohup asks.)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
