@@ -348,7 +348,10 @@ impl Drop for Frozen {
             .arg("--unfreeze")
             .arg(&self.mount)
             .output();
-        let _ = Command::new("umount").arg(&self.mount).output();
+        // Lazily: a ring that was left behind holds its file until this process ends, and the device with it.
+        let _ = Command::new("umount")
+            .args(["--lazy".as_ref(), self.mount.as_os_str()])
+            .output();
         let _ = std::fs::remove_dir(&self.mount);
     }
 }
