@@ -319,7 +319,7 @@ impl Backend for Ring {
         }
         let entry = self.author.entry(slot, call);
         // SAFETY: the memory belongs to the slot, which has no other request outstanding, and lives as long
-        // as the ring. The queue has room for every slot, so it is never full.
+        // as the ring. The queue has room for every slot (`entries`), so it is never full.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok());
     }
@@ -414,10 +414,22 @@ fn fsync(fd: RawFd) -> i32 {
     }
 }
 
+/// Entries of the submission queue: as few as can be, as they take turns and all of them pass through the cache.
+///
+/// A submission poller gives the entries of a batch back only after the whole batch, when some of its requests may
+/// have completed already and come again (io_uring/io_uring.c, `io_submit_sqes`): there every slot, and the timer,
+/// may stand in the queue twice.
+fn entries(need: &RingNeed) -> u32 {
+    if need.sqpoll {
+        (2 * (need.depth + 1)).next_power_of_two()
+    } else {
+        need.depth.next_power_of_two().max(2)
+    }
+}
+
 /// Builds with the newest flags that the kernel takes.
 fn build(need: &RingNeed) -> io::Result<(IoUring, Vec<String>)> {
-    // As small as can be: the entries take turns, and all of them pass through the cache.
-    let entries = need.depth.next_power_of_two().max(2);
+    let entries = entries(need);
     let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
     for setup in &SETUPS {
         let mut builder = IoUring::builder();

@@ -370,3 +370,16 @@ fn bytes_read(device: &Path) -> u64 {
         .expect("sectors")
         * 512
 }
+
+#[test]
+fn a_submission_poller_that_completes_within_its_batch_never_finds_the_queue_full() {
+    let scratch = Scratch::new(4 << 20);
+    for depth in [1, 2, 3, 4, 7, 32] {
+        let mut reads = stream("reads");
+        reads.depth = depth;
+        let mut options = options(EngineChoice::IoUring);
+        options.sqpoll = true;
+        let figures = run_with(&workload(vec![reads]), &scratch, options);
+        assert!(requests(&figures, 0) > 0, "depth {depth}");
+    }
+}
