@@ -87,6 +87,10 @@ def device_classes() -> str:
 def steady(series: Sequence[float]) -> str:
     """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
 
+def histogram_percentiles(histograms: Sequence[str], percentiles: Sequence[float]) -> list[int]:
+    """Latencies at ascending percentiles, ns, of stored histograms (`HISTF...`) taken together; empty if they hold
+    nothing. Raises ValueError if one is damaged."""
+
 def array_layout(
     level: str,
     drives: Sequence[int],

@@ -1,7 +1,8 @@
-//! Steady state of a series.
+//! Steady state of a series; stored histograms read again.
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use spindle_measure::steady;
+use spindle_measure::{Histogram, steady};
 
 use crate::errors;
 
@@ -10,6 +11,24 @@ fn steady_report(series: Vec<f64>) -> PyResult<String> {
     errors::json(&steady::report(&series))
 }
 
+#[pyfunction]
+fn histogram_percentiles(
+    py: Python<'_>,
+    histograms: Vec<String>,
+    percentiles: Vec<f64>,
+) -> PyResult<Vec<u64>> {
+    py.detach(|| {
+        let mut whole = Histogram::new();
+        for text in &histograms {
+            whole.merge(&Histogram::decode(text)?);
+        }
+        let found = whole.percentiles(&percentiles);
+        Ok(found.into_iter().map(|(_, ns)| ns).collect())
+    })
+    .map_err(|error: spindle_measure::DecodeError| PyValueError::new_err(error.to_string()))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(steady_report, module)?)
+    module.add_function(wrap_pyfunction!(steady_report, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram_percentiles, module)?)
 }

@@ -1,0 +1,90 @@
+"""A figure with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+TRIM = 0.2
+"""Share of the values cut off at each end by the trimmed mean."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the interval that holds the true one with the given confidence."""
+
+    estimate: float
+    low: float
+    """-inf where the values say nothing about their spread, as a single one does."""
+    high: float
+    confidence: float
+    n: int
+    """Values that went in."""
+    effective_n: float
+    """Independent values they are worth."""
+    method: Literal["t", "trimmed", "series"]
+
+    @property
+    def relative(self) -> float:
+        """Half the width as a share of the estimate: 0.03 is +-3 %. inf if the estimate is 0 or the width unknown."""
+        half = (self.high - self.low) / 2
+        if half == 0:
+            return 0.0
+        return half / abs(self.estimate) if self.estimate and math.isfinite(half) else math.inf
+
+
+def interval(
+    values: Sequence[float],
+    confidence: float = 0.95,
+    *,
+    series: bool = False,
+    method: Literal["t", "trimmed"] = "t",
+) -> Interval:
+    """The mean of `values` with its interval of confidence. Values that are not finite are left out.
+
+    Independent trials: Student's t. `trimmed`: the mean of the middle 60 % with its interval (Tukey and McLaughlin,
+    Sankhya A 25 (1963) 331-352), which a wild value does not move. `series`: successive intervals of one run, whose
+    neighbours resemble each other (see `autocorrelation`). Raises ValueError if no value is finite, or if the
+    confidence is not between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence {confidence} is not between 0 and 1")
+    import numpy as np
+
+    found = np.asarray([value for value in values if math.isfinite(value)], dtype=np.float64)
+    n = len(found)
+    if n == 0:
+        raise ValueError("no values")
+    from spindle.stats.autocorrelation import SHORTEST, long_run
+
+    if series and n >= SHORTEST:
+        known = long_run(found)
+        return _around(
+            float(found.mean()), known.variance_of_mean, known.freedom, confidence, n, known.effective, "series"
+        )
+    cut = int(TRIM * n) if method == "trimmed" and not series else 0
+    ordered = np.sort(found)
+    kept = ordered[cut : n - cut]
+    if series or n == 1:  # a series too short to know its own correlation
+        return Interval(float(kept.mean()), -math.inf, math.inf, confidence, n, 1.0, "series" if series else method)
+    winsorized = np.clip(ordered, kept[0], kept[-1])
+    # Variance of a trimmed mean; without trimming the plain s^2/n.
+    variance = float(winsorized.var(ddof=1)) / ((1 - 2 * cut / n) ** 2 * n)
+    return _around(float(kept.mean()), variance, len(kept) - 1, confidence, n, float(n), method)
+
+
+def _around(
+    middle: float,
+    variance: float,
+    freedom: float,
+    confidence: float,
+    n: int,
+    effective: float,
+    method: Literal["t", "trimmed", "series"],
+) -> Interval:
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * math.sqrt(variance)
+    return Interval(middle, middle - half, middle + half, confidence, n, effective, method)

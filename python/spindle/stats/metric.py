@@ -1,0 +1,229 @@
+"""The numbers of a record that can be compared: their names, their units, and which way is better.
+
+| name | what |
+|---|---|
+| `iops`, `bytes_per_s`, `mean_ns`, `p99_ns` | all operations of all streams, fsyncs apart |
+| `read.iops`, `write.p99_ns`, `fsync.mean_ns` ... | one operation, all streams |
+| `read.service.p99_ns` | open loop: issue to completion |
+| `backup/read.iops` | one stream of several |
+| `cpu_ns_per_request`, `switches_per_request` | what a request costs the load's own threads |
+| `device.r/s`, `device.r_await` ... | the target's own counters, columns of `iostat -x` |
+| `knee.outstanding`, `knee.iops` | a sweep |
+| `random-read.iops` ... | a step of a quick look |
+
+Percentiles over several streams come from their histograms taken together, never from averaged percentiles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+
+from spindle import _core
+from spindle.result.figures import Figures, Latency, Op, Stream
+from spindle.result.record import DeviceCounters, KneeRecord, QuickRecord, Record, RunRecord
+
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+"""Those that have a name of their own."""
+OPERATIONS = ("read", "write", "trim", "zero", "fsync")
+
+
+class Better(StrEnum):
+    """Which way a metric should go."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+    """Nobody can say: utilisation, queue length."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a name stands for."""
+
+    name: str
+    unit: str
+    """`1/s`, `B/s`, `ns`, or empty for a pure number."""
+    better: Better
+
+    @property
+    def words(self) -> str:
+        """For a sentence: `throughput`, `p99 latency of reads`."""
+        return _words(self.name)
+
+
+_UNITS: tuple[tuple[str, str, Better], ...] = (
+    (r"iops|[rwdf]/s|[rwd]rqm/s", "1/s", Better.HIGHER),
+    (r"bytes_per_s", "B/s", Better.HIGHER),
+    (r"[rwd]MB/s", "MiB/s", Better.HIGHER),
+    (r"(p[0-9.]+|mean|max|sdev)_ns|cpu_ns_per_request", "ns", Better.LOWER),
+    (r"([rwdf]_)?await|svctm", "ms", Better.LOWER),
+    (r"switches_per_request", "", Better.LOWER),
+    (r"[rwd]?areq-sz", "KiB", Better.NEITHER),
+    (r"%\w+", "%", Better.NEITHER),
+)
+"""The last part of a name -> unit and better way. The units of `device.` are those of `iostat -mx`."""
+
+
+def metric(name: str) -> Metric:
+    """What a name stands for; one that is not known has no unit and no better way."""
+    for pattern, unit, better in _UNITS:
+        if re.search(rf"(?:^|[./])(?:{pattern})$", name):
+            return Metric(name, unit, better)
+    return Metric(name, "", Better.NEITHER)
+
+
+def value(record: Record, name: str) -> float | None:
+    """One metric of a record; None: the record does not have it."""
+    return values(record).get(name)
+
+
+def values(record: Record) -> dict[str, float]:
+    """Every metric of a record. What was not measured is not there."""
+    match record:
+        case RunRecord():
+            return _of_run(record)
+        case KneeRecord():
+            return _of_knee(record)
+        case QuickRecord():
+            return _of_quick(record)
+
+
+def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) -> list[str]:
+    """The few that tell most, if nobody asked for others: throughput, and the tail of reads and of writes.
+
+    Throughput is bytes a second where requests are large (64 KiB in the mean, from `found`), else requests a second.
+    """
+    there = set(names)
+    chosen: list[str] = []
+    large = found is not None and found.get("iops", 0) > 0 and found.get("bytes_per_s", 0) / found["iops"] >= 65536
+    for first, second in [("bytes_per_s", "iops")] if large else [("iops", "bytes_per_s")]:
+        chosen += [first] if first in there else [second] if second in there else []
+    chosen += [name for name in ("read.p99_ns", "write.p99_ns") if name in there]
+    if not chosen:
+        chosen = [name for name in ("knee.iops", "device.r/s", "device.w/s") if name in there]
+    return chosen or sorted(there)[:1]
+
+
+def _of_run(record: RunRecord) -> dict[str, float]:
+    figures = record.figures
+    found = dict(_operations("", figures.streams))
+    requests = figures.requests
+    if requests:
+        found |= {"iops": figures.iops, "bytes_per_s": figures.bytes_per_s}
+        found |= {
+            "cpu_ns_per_request": (figures.cpu.user_ns + figures.cpu.system_ns) / requests,
+            "switches_per_request": (figures.cpu.voluntary_switches + figures.cpu.involuntary_switches) / requests,
+        }
+        found |= dict(
+            _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
+        )
+    if len(figures.streams) > 1:
+        for stream in figures.streams:
+            if stream.requests:
+                found |= {f"{stream.name}/iops": stream.iops, f"{stream.name}/bytes_per_s": stream.bytes_per_s}
+            found |= dict(_operations(f"{stream.name}/", [stream]))
+    return found | _of_device(record.counters)
+
+
+def _counts(figures: Figures) -> list[int]:
+    return [op.requests for stream in figures.streams for _, op in stream.ops()]
+
+
+def _operations(prefix: str, streams: Sequence[Stream]) -> Iterator[tuple[str, float]]:
+    for operation in OPERATIONS:
+        ops: list[Op] = [op for stream in streams if (op := getattr(stream, operation)) is not None and op.requests]
+        if not ops:
+            continue
+        yield f"{prefix}{operation}.iops", sum(op.iops for op in ops)
+        if operation != "fsync":
+            yield f"{prefix}{operation}.bytes_per_s", sum(op.bytes_per_s for op in ops)
+        counts = [op.requests for op in ops]
+        yield from _latency(f"{prefix}{operation}.", [op.latency for op in ops], counts)
+        service = [op.service for op in ops if op.service is not None]
+        if len(service) == len(ops):
+            yield from _latency(f"{prefix}{operation}.service.", service, counts)
+
+
+def _latency(prefix: str, parts: Sequence[Latency], counts: Sequence[int]) -> Iterator[tuple[str, float]]:
+    """Of one distribution, or of several taken together."""
+    pairs = [(part, count) for part, count in zip(parts, counts, strict=True) if count]
+    total = sum(count for _, count in pairs)
+    if not total:
+        return
+    mean = sum(part.mean_ns * count for part, count in pairs) / total
+    yield f"{prefix}mean_ns", mean
+    yield f"{prefix}max_ns", float(max(part.max_ns for part, _ in pairs))
+    if len(pairs) == 1:
+        only = pairs[0][0]
+        yield f"{prefix}sdev_ns", only.sdev_ns
+        yield from ((f"{prefix}p{p:g}_ns", float(ns)) for p in PERCENTILES if (ns := only.percentile(p)) is not None)
+        return
+    squares = sum(count * (part.sdev_ns**2 + (part.mean_ns - mean) ** 2) for part, count in pairs)
+    yield f"{prefix}sdev_ns", (squares / total) ** 0.5
+    try:
+        together = _core.histogram_percentiles([part.histogram for part, _ in pairs], PERCENTILES)
+    except ValueError:  # a record written by hand or damaged: the parts' own percentiles cannot be put together
+        return
+    yield from ((f"{prefix}p{p:g}_ns", float(ns)) for p, ns in zip(PERCENTILES, together, strict=False))
+
+
+def _of_device(counters: DeviceCounters | None) -> dict[str, float]:
+    return {} if counters is None else {f"device.{name}": float(value) for name, value in counters.iostat.items()}
+
+
+def _of_knee(record: KneeRecord) -> dict[str, float]:
+    points = record.sweep.points
+    if not points:
+        return {}
+    found = {"knee.iops": max(p.iops for p in points), "knee.bytes_per_s": max(p.bytes_per_s for p in points)}
+    return found if record.sweep.knee is None else found | {"knee.outstanding": float(record.sweep.knee)}
+
+
+def _of_quick(record: QuickRecord) -> dict[str, float]:
+    """Each step's figures; the mean where it is made of several runs, the highest where it rises to a knee."""
+    runs = {run.id: run for run in record.runs}
+    found: dict[str, float] = {}
+    for step in record.steps:
+        parts = [_of_run(runs[each]) for each in step.runs if each in runs]
+        take = max if step.name.endswith("-rising") else fmean
+        for name in sorted(set.intersection(*(set(part) for part in parts))) if parts else []:
+            if take is fmean or metric(name).better is Better.HIGHER:
+                found[f"{step.name}.{name}"] = take([part[name] for part in parts])
+    return found
+
+
+_OPERATION_WORDS = {"read": "reads", "write": "writes", "trim": "trims", "zero": "zeroings", "fsync": "fsyncs"}
+_LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean latency", "max_ns": "worst latency"}
+_OWN_WORDS = {
+    "cpu_ns_per_request": "CPU time a request",
+    "switches_per_request": "context switches a request",
+    "knee.outstanding": "requests outstanding at the knee",
+    "knee.iops": "highest IOPS of the sweep",
+    "knee.bytes_per_s": "highest throughput of the sweep",
+}
+
+
+def _words(name: str) -> str:
+    if name in _OWN_WORDS:
+        return _OWN_WORDS[name]
+    if name.startswith("device."):
+        return f"{name.removeprefix('device.')} of the device"
+    stream, slash, rest = name.rpartition("/")
+    found = re.fullmatch(r"(?:(.+)\.)?(p[0-9.]+|mean|max|sdev|iops|bytes_per_s)(_ns)?", rest)
+    if found is None:
+        return name
+    scope, last = found.group(1), found.group(2)
+    text = _LAST_WORDS.get(f"{last}{found.group(3) or ''}", f"{last} latency" if found.group(3) else last)
+    if last == "sdev":
+        text = "spread of the latency"
+    parts = (scope or "").split(".") if scope else []
+    if parts and parts[-1] == "service":
+        text, parts = text.replace("latency", "service time"), parts[:-1]
+    if parts:
+        text += f" of {_OPERATION_WORDS.get(parts[-1], parts[-1])}"
+        text += "".join(f" ({part})" for part in parts[:-1])
+    return f"{text}, stream {stream}" if slash else text

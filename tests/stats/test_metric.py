@@ -1,0 +1,98 @@
+"""The numbers of a record by name."""
+
+from __future__ import annotations
+
+import pytest
+from records import figures, op, quiet_read, record, stream
+
+from spindle import _core
+from spindle.result.figures import Latency
+from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
+from spindle.stats import metric
+from spindle.stats.metric import Better
+
+
+def measured(service_ns: int) -> Latency:
+    """A latency with a real histogram: every request takes the same time."""
+    workload = _core.Workload.parse("requests=200\n[[stream]]\nsize='4KiB'\n", "test", "test", [])
+    from spindle.result.figures import figures_from_json
+
+    read = figures_from_json(_core.Run.null(workload, 1 << 20, service_ns).figures()).streams[0].read
+    assert read is not None
+    return read.latency
+
+
+def test_a_run_has_throughput_latency_and_cost_by_name() -> None:
+    found = metric.values(quiet_read(iops=1000.0, mean_ms=2.0))
+    assert found["iops"] == 1000.0
+    assert found["read.iops"] == 1000.0
+    assert found["bytes_per_s"] == 4096e3
+    assert found["read.mean_ns"] == found["mean_ns"] == 2e6
+    assert found["read.p99_ns"] == pytest.approx(2e6 * (0.5 + 99 / 50))
+    assert found["cpu_ns_per_request"] == pytest.approx(3e9 / 60_000)
+    assert found["device.%util"] == 99.0
+    assert "write.iops" not in found
+    assert metric.value(quiet_read(), "write.iops") is None
+
+
+def test_streams_of_a_mix_have_names_of_their_own() -> None:
+    first, second = stream(op(100.0), name="db"), stream(op(300.0, mean_ms=3.0), name="backup")
+    found = metric.values(record(figures(first, second)))
+    assert found["db/read.iops"] == found["db/iops"] == 100.0
+    assert found["backup/read.mean_ns"] == 3e6
+    assert found["read.iops"] == found["iops"] == 400.0
+    assert found["read.mean_ns"] == pytest.approx((100 * 1e6 + 300 * 3e6) / 400)
+
+
+def test_percentiles_of_several_streams_come_from_their_histograms_together() -> None:
+    fast, slow = measured(0), measured(2_000_000)
+    some = stream(op(300.0, latency=fast), name="fast")
+    few = stream(op(300.0, latency=slow), name="slow")
+    found = metric.values(record(figures(some, few)))
+    assert found["read.p90_ns"] >= 2e6 > found["read.p50_ns"]
+    assert found["read.p90_ns"] == _core.histogram_percentiles([fast.histogram, slow.histogram], [90.0])[0]
+
+
+def test_streams_with_damaged_histograms_have_no_common_percentile() -> None:
+    found = metric.values(record(figures(stream(op(100.0), name="a"), stream(op(100.0), name="b"))))
+    assert "read.p99_ns" not in found
+    assert "a/read.p99_ns" in found
+
+
+def test_a_damaged_histogram_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="histogram"):
+        _core.histogram_percentiles(["HISTF"], [50.0])
+
+
+def test_a_sweep_has_its_knee() -> None:
+    point = KneePoint(outstanding=8, iops=500.0, bytes_per_s=5e6, mean_latency_ns=1e6, p99_latency_ns=None, run="x")
+    sweep = Knee(points=[point], knee=8, levelled_off=True)
+    made = KneeRecord(
+        id="20260101T000000Z-abcdef", started="", tool=Tool(version="0"), sweep=sweep, runs=[], verdicts=[]
+    )
+    assert metric.values(made) == {"knee.iops": 500.0, "knee.bytes_per_s": 5e6, "knee.outstanding": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "better", "words"),
+    [
+        ("iops", "1/s", Better.HIGHER, "IOPS"),
+        ("write.bytes_per_s", "B/s", Better.HIGHER, "throughput of writes"),
+        ("read.p99.9_ns", "ns", Better.LOWER, "p99.9 latency of reads"),
+        ("db/read.service.mean_ns", "ns", Better.LOWER, "mean service time of reads, stream db"),
+        ("device.r_await", "ms", Better.LOWER, "r_await of the device"),
+        ("device.rMB/s", "MiB/s", Better.HIGHER, "rMB/s of the device"),
+        ("device.%util", "%", Better.NEITHER, "%util of the device"),
+        ("my own", "", Better.NEITHER, "my own"),
+    ],
+)
+def test_a_name_tells_unit_and_better_way(name: str, unit: str, better: Better, words: str) -> None:
+    found = metric.metric(name)
+    assert (found.unit, found.better, found.words) == (unit, better, words)
+
+
+def test_large_requests_are_judged_by_bytes_small_ones_by_requests() -> None:
+    small = metric.values(quiet_read())
+    assert metric.main_metrics(list(small), small) == ["iops", "read.p99_ns"]
+    large = metric.values(record(figures(stream(op(100.0, size=1 << 20)))))
+    assert metric.main_metrics(list(large), large)[0] == "bytes_per_s"
