@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 
 import click
@@ -39,12 +40,20 @@ def _known(error: BaseException) -> tuple[str, Exit]:
     match error:
         case TargetError():
             return str(error), Exit(error.exit_code)
+        case _ if _is_of_store(error):
+            return str(error), Exit(getattr(error, "exit_code", Exit.FAILED))
         case _core.ConfigError() | Usage() | Unreadable():
             return str(error), Exit.USAGE
         case _core.RunError() | RunFailed():
             return str(error), Exit.FAILED
         case _:
             return _unexpected(error), Exit.FAILED
+
+
+def _is_of_store(error: BaseException) -> bool:
+    """Told without loading the store: it brings SQLAlchemy with it."""
+    errors = sys.modules.get("spindle.store.errors")
+    return errors is not None and isinstance(error, errors.StoreError)
 
 
 def _usage(error: click.ClickException) -> str:

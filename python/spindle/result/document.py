@@ -18,21 +18,35 @@ class Unreadable(Exception):
 
 
 def encode(record: Record) -> bytes:
-    """One JSON document, indented, with a newline at its end."""
+    """One JSON document, indented, with a newline at its end; the same bytes again after it was read."""
     try:
         data = msgspec.json.encode(record)
     except UnicodeEncodeError:  # a file name that is not UTF-8
         data = msgspec.json.encode(_printable(msgspec.to_builtins(record)))
-    return msgspec.json.format(data, indent=2) + b"\n"
+    return msgspec.json.format(_as_read(data), indent=2) + b"\n"
 
 
-def _one_line_each(value: Any) -> Any:
+def _as_read(data: bytes) -> bytes:
+    """With 0.0 where a program put the integer 0 for a float."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(data, type=Record))
+    except msgspec.ValidationError:  # reading it will say so
+        return data
+
+
+LINES = "machine"
+"""The one key whose value has several lines: the text of a modelled machine. It is never printed as it is."""
+
+
+def _one_line_each(value: Any, kept: str = "") -> Any:
     """The same without control characters, which must not reach the terminal of whoever looks at the record."""
     match value:
         case str() if not value.isprintable():
-            return "".join(char if char.isprintable() else "?" for char in value)
+            return "".join(char if char.isprintable() or char in kept else "?" for char in value)
         case dict():
-            return {_one_line_each(key): _one_line_each(item) for key, item in value.items()}
+            return {
+                _one_line_each(key): _one_line_each(item, "\n\t" if key == LINES else "") for key, item in value.items()
+            }
         case list():
             return [_one_line_each(item) for item in value]
         case _:

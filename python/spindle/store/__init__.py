@@ -1,0 +1,66 @@
+"""The store: every result kept, found again, and open to SQL. SQLite in a file, or PostgreSQL by URL.
+
+    with open_store() as store:                      # $SPINDLE_STORE, or the user's data folder
+        run_id = store.add(record, tags=["before"])  # on the disk when it returns
+        for each in store.select("tag:before"):      # Selected, in order of time
+            each.record, each.run_id, each.tags, each.campaign, each.cell, each.block, each.position
+
+    open_store(where, read_only=, say=) -> Store     # where: None, a file, postgresql://...; raises StoreError
+    needs_store(text) -> bool                        # a selection that is a file needs none
+    select(store | None, text) -> list[Selected]     # any selection; `selection.py` has the grammar
+    store.add(record, tags=, source=) -> id          # the same record twice is there once
+    store.add_all(records, tags=, source=) -> ids    # one transaction
+    store.record(id or unique beginning) -> Record;  store.document(id) -> bytes, as stored
+    store.ls(selections, last=) -> list[Listed];  store.tag(selection, *names);  store.tags()
+    store.start_recording(Recording) -> id;  store.add_samples(id, samples)   # what devices did, by interval
+
+Campaigns (`store.campaigns`, campaigns.py)::
+
+    create(name, plan=, seed=, trials=[Planned(block=, cell={factor: level}, detail={})], detail={}) -> Campaign
+    find(name) -> Campaign | None;  get(name);  all();  trials(name) -> [Trial];  attempts(name) -> [Attempt]
+    fingerprint(name) -> str     # over all that was found, no time of the clock: equal means bit for bit
+    with store.campaigns.hold(name) as held:         # nobody else can; StoreRefused where somebody does
+        while trial := held.next():                  # the first planned one, now `running`
+            held.finish(trial, record, recording)    # the record and `done` in one transaction
+            held.reject(trial, "failed", reason, again=True)    # or "invalid", record=...: kept with its reason
+        held.extend([Planned(...)]);  held.set_state("done")
+
+A process that dies in the middle leaves its trial `running`; the next `hold` plans it again, as if it had not been
+begun. A trial that is `done` is never handed out again.
+
+    place.py       which store is meant              connection.py  pragmas, drivers, errors as lines
+    filesystem.py  where WAL is unsafe               database.py    transactions, patience with servers
+    schema.py      the tables                        upgrade.py     versions of the schema (migrations/)
+    rows.py        record -> rows                    adding.py      records into the tables
+    selection.py   the grammar of selections         listing.py     a line each
+    campaigns.py   trials, exactly once              lock.py        one process at a time
+    recordings.py  devices interval by interval
+"""
+
+from .campaigns import Attempt, Campaign, Campaigns, Held, Planned, Trial
+from .errors import StoreError, StoreRefused, StoreUsage
+from .listing import Listed
+from .recordings import Recording, Sample
+from .selection import Selected, needs_store
+from .selection import select_results as select
+from .store import Store, open_store
+
+__all__ = [
+    "Attempt",
+    "Campaign",
+    "Campaigns",
+    "Held",
+    "Listed",
+    "Planned",
+    "Recording",
+    "Sample",
+    "Selected",
+    "Store",
+    "StoreError",
+    "StoreRefused",
+    "StoreUsage",
+    "Trial",
+    "needs_store",
+    "open_store",
+    "select",
+]

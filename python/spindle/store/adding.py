@@ -1,0 +1,137 @@
+"""Records into the tables."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert, select
+
+from spindle.result.document import decode, encode
+from spindle.result.record import Record
+
+from . import schema
+from .database import insert_new, key_of
+from .rows import RunRows, canonical, digest, record_row, run_rows, runs_of, verdict_rows
+from .times import now
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A record in the store."""
+
+    key: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Document:
+    """A record made ready, so that the transaction is short."""
+
+    record: Record
+    data: bytes
+    sha256: str
+    body: bytes
+    runs: list[RunRows]
+
+    @classmethod
+    def of(cls, record: Record, data: bytes | None = None) -> Document:
+        """`data`: the document as it came, which is kept; else the record is written as `--json` does."""
+        data = encode(record) if data is None else data
+        record = decode(data, record.id)  # as every reader will see it: control characters taken out
+        return cls(
+            record=record,
+            data=data,
+            sha256=digest(data),
+            body=zlib.compress(data, 6),
+            runs=[run_rows(run, ordinal) for ordinal, run in enumerate(runs_of(record))],
+        )
+
+
+def add(connection: Connection, document: Document, tags: Iterable[str], source: str | None) -> Kept:
+    """Store it, unless the same is there already. An identity that another content has gets `.2`, `.3` ..."""
+    kept = _there(connection, document) or _insert(connection, document, source)
+    tag(connection, [kept.key], tags)
+    return kept
+
+
+def tag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
+    """Each record gets each tag."""
+    names = list(dict.fromkeys(tags))
+    insert_new(connection, schema.tags, [{"tag": name, "record_key": key} for key in keys for name in names])
+
+
+def _there(connection: Connection, document: Document) -> Kept | None:
+    table = schema.records.c
+    own = document.record.id
+    for key, name in connection.execute(
+        select(table.key, table.id).where(table.sha256 == document.sha256).order_by(table.key)
+    ):
+        if name == own or name.rpartition(".")[0] == own:
+            return Kept(key, name)
+    return None
+
+
+def _insert(connection: Connection, document: Document, source: str | None) -> Kept:
+    name, number = document.record.id, 1
+    while key_of(connection, schema.records, id=name) is not None:
+        number += 1
+        name = f"{document.record.id}.{number}"
+    row = record_row(document.record) | {
+        "id": name,
+        "sha256": document.sha256,
+        "size_bytes": len(document.data),
+        "body": document.body,
+        "added": now(),
+        "source": source,
+    }
+    key = _new(connection, schema.records, row)
+    for run in document.runs:
+        _insert_run(connection, key, run)
+    _insert_all(connection, schema.verdicts, "record_key", key, list(verdict_rows(document.record)))
+    return Kept(key, name)
+
+
+def _insert_run(connection: Connection, record_key: int, rows: RunRows) -> None:
+    keys = {
+        "record_key": record_key,
+        "settings_key": _settings(connection, rows.settings),
+        "settings_after_key": _settings(connection, rows.settings_after),
+        "environment_key": _once(connection, schema.environments, rows.environment, body=rows.environment)[0],
+    }
+    key = _new(connection, schema.runs, rows.run | keys)
+    for name, found in rows.tables.items():
+        _insert_all(connection, schema.metadata.tables[name], "run_key", key, found)
+
+
+def _settings(connection: Connection, values: dict[str, str]) -> int:
+    key, is_new = _once(connection, schema.settings_sets, canonical(values))
+    if is_new:
+        rows = [{"name": name, "value": value} for name, value in sorted(values.items())]
+        _insert_all(connection, schema.settings, "set_key", key, rows)
+    return key
+
+
+def _once(connection: Connection, table: Table, content: str, **values: Any) -> tuple[int, bool]:
+    """The key of the row for this content, and whether it was made now."""
+    sha256 = digest(content)
+    key = key_of(connection, table, sha256=sha256)
+    return (key, False) if key is not None else (_new(connection, table, {"sha256": sha256, **values}), True)
+
+
+def _new(connection: Connection, table: Table, row: dict[str, Any]) -> int:
+    made = connection.execute(insert(table).values(row)).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def _insert_all(connection: Connection, table: Table, owner: str, key: int, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        connection.execute(insert(table), [{owner: key, **row} for row in rows])
+
+
+def opened(body: bytes) -> bytes:
+    """The document of a row."""
+    return zlib.decompress(body)

@@ -1,0 +1,490 @@
+"""Campaigns: planned trials, what became of each, and who carries them out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from spindle.result.record import Record, new_id
+
+from . import schema
+from .adding import Document, add
+from .database import Database
+from .errors import StoreRefused, StoreUsage
+from .lock import Lock, lock_of
+from .recordings import Recording, add_recording
+from .rows import canonical, digest
+from .times import now
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A trial that is to be carried out."""
+
+    block: int
+    cell: Mapping[str, str]
+    """Factor -> level, as text."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Whatever the campaign wants back with it (JSON), for example its seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A planned trial and what became of it."""
+
+    key: int
+    number: int
+    """From 1, in the order of the plan."""
+    block: int
+    cell: dict[str, str]
+    detail: dict[str, Any]
+    state: str
+    """`planned`, `running`, `done`; `failed` or `invalid`: given up after its last attempt."""
+    attempts: int
+    """How often it was tried, the one that runs included."""
+    reason: str
+    """Of the last attempt; empty when all is well."""
+    run_id: str | None
+    """Of the last attempt's record."""
+    started: str | None
+    ended: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try of a trial."""
+
+    trial: int
+    """Its number."""
+    attempt: int
+    """From 1."""
+    state: str
+    """`running`, `done`, `failed` or `invalid`."""
+    reason: str
+    run_id: str | None
+    started: str
+    ended: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """A plan that is being carried out, or was."""
+
+    key: int
+    id: str
+    name: str
+    plan: str
+    """Its text."""
+    seed: int
+    created: str
+    state: str
+    """`planned`, `running`, `stopped` or `done`: as `Held.set_state` left it."""
+    detail: dict[str, Any]
+
+
+class Campaigns:
+    """Those of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(
+        self,
+        name: str,
+        *,
+        plan: str,
+        seed: int,
+        trials: Sequence[Planned],
+        detail: Mapping[str, Any] | None = None,
+    ) -> Campaign:
+        """With all its trials, in one transaction. Raises StoreUsage where the name is taken or cannot be one."""
+        check_name(name)
+        row = {
+            "id": new_id(),
+            "name": name,
+            "plan": plan,
+            "seed": str(seed),
+            "created": now(),
+            "state": "planned",
+            "detail": canonical(detail or {}),
+        }
+
+        def work(connection: Connection) -> Campaign:
+            there = _find(connection, name)
+            if there is not None:
+                if there.id == row["id"]:
+                    return there  # the answer was lost on the way
+                raise StoreUsage(
+                    f"campaign {name}: there is one already, of {there.created[:10]}; resume it, or give another name"
+                )
+            connection.execute(insert(schema.campaigns).values(row))
+            made = _get(connection, name)
+            _plan(connection, made.key, trials)
+            return made
+
+        return self._database.write(work)
+
+    def find(self, name: str) -> Campaign | None:
+        """By name or id."""
+        return self._database.read(lambda connection: _find(connection, name))
+
+    def get(self, name: str) -> Campaign:
+        """By name or id. Raises StoreUsage naming what there is."""
+        return self._database.read(lambda connection: _get(connection, name))
+
+    def all(self) -> list[Campaign]:
+        """The oldest first."""
+        query = select(schema.campaigns).order_by(schema.campaigns.c.key)
+        return self._database.read(lambda connection: [_campaign(row) for row in connection.execute(query)])
+
+    def trials(self, name: str) -> list[Trial]:
+        """In their order."""
+        return self._database.read(lambda connection: _trials(connection, _get(connection, name).key))
+
+    def attempts(self, name: str) -> list[Attempt]:
+        """Every try of every trial, those that failed included, in their order."""
+        return self._database.read(lambda connection: _attempts(connection, _get(connection, name).key))
+
+    def fingerprint(self, name: str) -> str:
+        """SHA-256 over all that a campaign found: trials, attempts and documents, but no time of the clock.
+
+        Equal for two campaigns that found the same bit for bit, however often they were interrupted.
+        """
+
+        def work(connection: Connection) -> str:
+            key = _get(connection, name).key
+            query = (
+                select(
+                    schema.trials.c.number,
+                    schema.trials.c.block,
+                    schema.trials.c.cell,
+                    schema.trials.c.state,
+                    schema.attempts.c.attempt,
+                    schema.attempts.c.state,
+                    schema.attempts.c.reason,
+                    schema.records.c.id,
+                    schema.records.c.sha256,
+                )
+                .select_from(
+                    schema.trials.outerjoin(schema.attempts).outerjoin(
+                        schema.records, schema.records.c.key == schema.attempts.c.record_key
+                    )
+                )
+                .where(schema.trials.c.campaign_key == key)
+                .order_by(schema.trials.c.number, schema.attempts.c.attempt)
+            )
+            return digest(msgspec.json.encode([list(row) for row in connection.execute(query)]))
+
+        return self._database.read(work)
+
+    @contextmanager
+    def hold(self, name: str) -> Iterator[Held]:
+        """Carry it out: nobody else can meanwhile, on this machine or another.
+
+        Trials that a dead process left running are planned again; nothing of them was measured. Raises StoreRefused
+        where another process holds it.
+        """
+        campaign = self.get(name)
+        lock = lock_of(self._database, campaign.id, campaign.name)
+        lock.take()
+        try:
+            yield Held(self._database, campaign, lock)
+        finally:
+            lock.release()
+
+
+class Held:
+    """A campaign that this process carries out."""
+
+    def __init__(self, database: Database, campaign: Campaign, lock: Lock) -> None:
+        self._database = database
+        self._lock = lock
+        self._token = secrets.token_hex(8)
+        self.campaign = campaign
+        self._database.write(self._begin)
+
+    def _begin(self, connection: Connection) -> None:
+        mine = schema.campaigns.c.key == self.campaign.key
+        connection.execute(update(schema.campaigns).where(mine).values(holder=self._token))
+        _plan_again(connection, self.campaign.key)
+
+    def trials(self) -> list[Trial]:
+        """In their order, as they stand."""
+        return self._database.read(lambda connection: _trials(connection, self.campaign.key))
+
+    def next(self) -> Trial | None:
+        """The first that is planned, now running; None: all is done."""
+
+        def work(connection: Connection) -> Trial | None:
+            _plan_again(connection, self.campaign.key)  # the answer was lost on the way, or it was never finished
+            found = next((each for each in _trials(connection, self.campaign.key) if each.state == "planned"), None)
+            if found is None:
+                return None
+            connection.execute(
+                insert(schema.attempts).values(
+                    trial_key=found.key, attempt=found.attempts + 1, state="running", reason="", started=now()
+                )
+            )
+            _set_trial(connection, found.key, "running")
+            return _trial(connection, found.key)
+
+        return self._mine(work)
+
+    def finish(self, trial: Trial, record: Record, recording: Recording | None = None) -> str:
+        """Store its record and mark it done, in one transaction. Durable on return: the run's id."""
+        run_id = self._end(trial, "done", "", record, recording, "done")
+        assert run_id is not None
+        return run_id
+
+    def reject(
+        self,
+        trial: Trial,
+        state: str,
+        reason: str,
+        *,
+        record: Record | None = None,
+        recording: Recording | None = None,
+        again: bool,
+    ) -> str | None:
+        """Keep the attempt as `failed` or `invalid` with its reason; `again`: the trial is planned once more."""
+        assert state in ("failed", "invalid")
+        return self._end(trial, state, reason, record, recording, "planned" if again else state)
+
+    def extend(self, trials: Sequence[Planned]) -> None:
+        """More trials, after those there are."""
+        after = max((trial.number for trial in self.trials()), default=0)
+
+        def work(connection: Connection) -> None:
+            last = select(func.max(schema.trials.c.number)).where(schema.trials.c.campaign_key == self.campaign.key)
+            if (connection.execute(last).scalar() or 0) == after:
+                _plan(connection, self.campaign.key, trials, after)
+
+        self._mine(work)
+
+    def set_state(self, state: str, detail: Mapping[str, Any] | None = None) -> None:
+        """What is told of the campaign: `running`, `stopped`, `done`."""
+        values: dict[str, Any] = {"state": state}
+        if detail is not None:
+            values["detail"] = canonical(detail)
+        mine = schema.campaigns.c.key == self.campaign.key
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(schema.campaigns).where(mine).values(values))
+
+        self._mine(work)
+
+    def _end(
+        self,
+        trial: Trial,
+        state: str,
+        reason: str,
+        record: Record | None,
+        recording: Recording | None,
+        trial_state: str,
+    ) -> str | None:
+        document = Document.of(record) if record is not None else None
+
+        def work(connection: Connection) -> str | None:
+            attempt = (schema.attempts.c.trial_key == trial.key) & (schema.attempts.c.attempt == trial.attempts)
+            there = connection.execute(select(schema.attempts).where(attempt)).first()
+            if there is None:
+                raise StoreRefused(f"campaign {self.campaign.name}: trial {trial.number} is no longer this process's")
+            kept = add(connection, document, (), None) if document is not None else None
+            if there.state != "running":  # the answer was lost on the way
+                return kept.id if kept is not None else None
+            connection.execute(
+                update(schema.attempts)
+                .where(attempt)
+                .values(
+                    state=state,
+                    reason=reason,
+                    record_key=kept.key if kept is not None else None,
+                    ended=now(),
+                )
+            )
+            if recording is not None:
+                add_recording(connection, recording, trial.key, trial.attempts)
+            _set_trial(connection, trial.key, trial_state)
+            return kept.id if kept is not None else None
+
+        return self._mine(work)
+
+    def _mine(self, work: Callable[[Connection], T]) -> T:
+        """In a transaction, if the campaign is still this process's: a lock that a server holds ends with it."""
+
+        def checked(connection: Connection) -> T:
+            self._lock.keep()
+            holder = connection.execute(
+                select(schema.campaigns.c.holder).where(schema.campaigns.c.key == self.campaign.key)
+            ).scalar()
+            if holder != self._token:
+                raise StoreRefused(f"campaign {self.campaign.name}: another process has taken it over; this one stops")
+            return work(connection)
+
+        return self._database.write(checked)
+
+
+def check_name(name: str) -> None:
+    """A name must be one in a selection and in a shell."""
+    if not name or len(name) > 100 or any(char in "/,=:" or char.isspace() or not char.isprintable() for char in name):
+        raise StoreUsage(f"{name!r}: not a name; take letters, digits, '-', '_' and '.', at most 100")
+
+
+def _find(connection: Connection, name: str) -> Campaign | None:
+    table = schema.campaigns
+    row = connection.execute(select(table).where((table.c.name == name) | (table.c.id == name))).first()
+    return _campaign(row) if row is not None else None
+
+
+def _get(connection: Connection, name: str) -> Campaign:
+    found = _find(connection, name)
+    if found is None:
+        names = connection.execute(select(schema.campaigns.c.name).order_by(schema.campaigns.c.key.desc())).scalars()
+        known = ", ".join(list(names)[:5])
+        raise StoreUsage(f"campaign {name}: there is none; {f'there are {known}' if known else 'the store has none'}")
+    return found
+
+
+def _campaign(row: Any) -> Campaign:
+    return Campaign(
+        key=row.key,
+        id=row.id,
+        name=row.name,
+        plan=row.plan,
+        seed=int(row.seed),
+        created=row.created,
+        state=row.state,
+        detail=msgspec.json.decode(row.detail),
+    )
+
+
+def _plan(connection: Connection, campaign_key: int, trials: Sequence[Planned], after: int = 0) -> None:
+    if not trials:
+        return
+    rows = [
+        {
+            "campaign_key": campaign_key,
+            "number": number,
+            "block": trial.block,
+            "cell": canonical(trial.cell),
+            "detail": canonical(trial.detail),
+            "state": "planned",
+        }
+        for number, trial in enumerate(trials, after + 1)
+    ]
+    connection.execute(insert(schema.trials), rows)
+    table = schema.trials.c
+    keys = connection.execute(
+        select(table.number, table.key).where(table.campaign_key == campaign_key, table.number > after)
+    )
+    of_number: dict[int, int] = dict(keys.all())
+    factors = [
+        {"trial_key": of_number[number], "factor": factor, "level": level}
+        for number, trial in enumerate(trials, after + 1)
+        for factor, level in trial.cell.items()
+    ]
+    if factors:
+        connection.execute(insert(schema.trial_factors), factors)
+
+
+def _plan_again(connection: Connection, campaign_key: int) -> None:
+    """What runs under nobody's hands was not measured: as if it had not been begun."""
+    mine = select(schema.trials.c.key).where(schema.trials.c.campaign_key == campaign_key)
+    connection.execute(
+        delete(schema.attempts).where(schema.attempts.c.state == "running", schema.attempts.c.trial_key.in_(mine))
+    )
+    connection.execute(
+        update(schema.trials)
+        .where(schema.trials.c.campaign_key == campaign_key, schema.trials.c.state == "running")
+        .values(state="planned")
+    )
+
+
+def _set_trial(connection: Connection, key: int, state: str) -> None:
+    connection.execute(update(schema.trials).where(schema.trials.c.key == key).values(state=state))
+
+
+def _trial(connection: Connection, key: int) -> Trial:
+    return _read_trials(connection, schema.trials.c.key == key)[0]
+
+
+def _trials(connection: Connection, campaign_key: int) -> list[Trial]:
+    return _read_trials(connection, schema.trials.c.campaign_key == campaign_key)
+
+
+def _read_trials(connection: Connection, condition: Any) -> list[Trial]:
+    attempts = schema.attempts.alias()
+    last = (
+        select(attempts.c.trial_key, func.max(attempts.c.attempt).label("attempt"))
+        .group_by(attempts.c.trial_key)
+        .subquery()
+    )
+    query = (
+        select(
+            schema.trials,
+            last.c.attempt,
+            schema.attempts.c.reason,
+            schema.attempts.c.started,
+            schema.attempts.c.ended,
+            schema.records.c.id.label("run_id"),
+        )
+        .select_from(
+            schema.trials.outerjoin(last, last.c.trial_key == schema.trials.c.key)
+            .outerjoin(
+                schema.attempts,
+                (schema.attempts.c.trial_key == last.c.trial_key) & (schema.attempts.c.attempt == last.c.attempt),
+            )
+            .outerjoin(schema.records, schema.records.c.key == schema.attempts.c.record_key)
+        )
+        .where(condition)
+        .order_by(schema.trials.c.number)
+    )
+    return [
+        Trial(
+            key=row.key,
+            number=row.number,
+            block=row.block,
+            cell=msgspec.json.decode(row.cell),
+            detail=msgspec.json.decode(row.detail),
+            state=row.state,
+            attempts=row.attempt or 0,
+            reason=row.reason or "",
+            run_id=row.run_id,
+            started=row.started,
+            ended=row.ended,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def _attempts(connection: Connection, campaign_key: int) -> list[Attempt]:
+    query = (
+        select(schema.trials.c.number, schema.attempts, schema.records.c.id.label("run_id"))
+        .select_from(
+            schema.attempts.join(schema.trials).outerjoin(
+                schema.records, schema.records.c.key == schema.attempts.c.record_key
+            )
+        )
+        .where(schema.trials.c.campaign_key == campaign_key)
+        .order_by(schema.trials.c.number, schema.attempts.c.attempt)
+    )
+    return [
+        Attempt(
+            trial=row.number,
+            attempt=row.attempt,
+            state=row.state,
+            reason=row.reason,
+            run_id=row.run_id,
+            started=row.started,
+            ended=row.ended,
+        )
+        for row in connection.execute(query)
+    ]

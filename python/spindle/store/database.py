@@ -1,0 +1,101 @@
+"""Transactions: each whole or not at all, repeated when the server went away, errors in one line."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from .connection import in_words, is_lost
+from .errors import StoreError, StoreUsage
+from .place import Place
+
+T = TypeVar("T")
+
+PATIENCE_S = 60.0
+"""How long a write waits for a server that restarts."""
+PAUSE_S = 0.25
+
+
+class Database:
+    """An engine with its place."""
+
+    def __init__(self, engine: Engine, place: Place) -> None:
+        self.engine = engine
+        self.place = place
+        self.patience_s = PATIENCE_S
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """`work` in one transaction, durable on return.
+
+        A server that goes away may or may not have committed: `work` must do nothing when it finds it done.
+        """
+        deadline, tries = None, 3
+        while True:
+            try:
+                with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+                    return work(connection)
+            except OverflowError:
+                raise StoreError(f"{self.place}: a number of the record is beyond 64 bits; it was not stored") from None
+            except IntegrityError as error:
+                # Another process stored the same at the same moment: what it did is found by the next try.
+                tries -= 1
+                if tries == 0:
+                    raise in_words(error, self.place) from None
+            except DBAPIError as error:
+                if not self._may_come_back(error):
+                    raise in_words(error, self.place) from None
+                deadline = deadline or time.monotonic() + self.patience_s
+                if time.monotonic() >= deadline:
+                    raise in_words(error, self.place) from None
+            time.sleep(PAUSE_S)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """`work` in one transaction: it sees one state."""
+        for again in (True, False):
+            try:
+                with self.engine.connect() as connection, connection.begin():
+                    return work(connection)
+            except DBAPIError as error:
+                if not (again and is_lost(error)):
+                    raise in_words(error, self.place) from None
+        raise AssertionError
+
+    def ask(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
+        """A question as it was written."""
+        try:
+            with self.engine.connect() as connection, connection.begin():
+                answer = connection.exec_driver_sql(sql.replace("%", "%%") if self.place.url else sql)
+                if not answer.returns_rows:
+                    return [], []
+                return list(answer.keys()), [tuple(row) for row in answer]
+        except DBAPIError as error:
+            if is_lost(error):
+                raise in_words(error, self.place) from None
+            raise StoreUsage(f"SQL: {str(error.orig).splitlines()[0]}") from None
+
+    def _may_come_back(self, error: DBAPIError) -> bool:
+        if self.place.url is None:
+            return False
+        text = str(error.orig).lower()
+        restarting = isinstance(error, OperationalError) and any(
+            word in text for word in ("starting up", "shutting down", "refused", "no such file", "recovery mode")
+        )
+        return is_lost(error) or restarting
+
+
+def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Insert those that are not there yet."""
+    if rows:
+        of_dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+        connection.execute(of_dialect.insert(table).on_conflict_do_nothing(), rows)
+
+
+def key_of(connection: Connection, table: Table, **values: Any) -> int | None:
+    """The key of the row with these values."""
+    found = connection.execute(select(table.c.key).where(*(table.c[name] == value for name, value in values.items())))
+    return found.scalar()

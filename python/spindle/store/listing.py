@@ -1,0 +1,86 @@
+"""What there is, a line each: from the tables alone, no document is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from . import schema
+from .selection import Selected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """One record of the store in a line."""
+
+    id: str
+    kind: str
+    started: str
+    added: str
+    workload: str
+    target: str
+    level: str
+    runs: int
+    iops: float | None
+    """Of a single run; of several the highest."""
+    bytes_per_s: float | None
+    size_bytes: int
+    tags: tuple[str, ...]
+    campaign: str | None
+    trial: int | None
+    cell: dict[str, str]
+
+
+def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
+    """In the order they are given."""
+    runs = (
+        select(
+            schema.runs.c.record_key,
+            func.count().label("runs"),
+            func.max(schema.runs.c.iops).label("iops"),
+            func.max(schema.runs.c.bytes_per_s).label("bytes_per_s"),
+        )
+        .group_by(schema.runs.c.record_key)
+        .subquery()
+    )
+    table = schema.records.c
+    query = select(
+        table.key,
+        table.id,
+        table.kind,
+        table.started,
+        table.added,
+        table.workload,
+        table.target,
+        table.level,
+        table.size_bytes,
+        runs.c.runs,
+        runs.c.iops,
+        runs.c.bytes_per_s,
+    ).select_from(schema.records.outerjoin(runs, runs.c.record_key == table.key))
+    if len(chosen) == 1:
+        query = query.where(table.key == chosen[0].key)
+    of_key = {row.key: row for row in connection.execute(query)}
+    return [_line(each, of_key[each.key]) for each in chosen if each.key in of_key]
+
+
+def _line(each: Selected, row: Any) -> Listed:
+    return Listed(
+        id=each.run_id,
+        kind=row.kind,
+        started=row.started,
+        added=row.added,
+        workload=row.workload,
+        target=row.target,
+        level=row.level,
+        runs=row.runs or 0,
+        iops=row.iops,
+        bytes_per_s=row.bytes_per_s,
+        size_bytes=row.size_bytes,
+        tags=each.tags,
+        campaign=each.campaign,
+        trial=each.trial,
+        cell=each.cell,
+    )

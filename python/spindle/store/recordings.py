@@ -1,0 +1,80 @@
+"""What devices did, interval by interval: of a trial, or of `spindle monitor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Connection, insert
+
+from spindle.result.record import new_id
+
+from . import schema
+from .database import key_of
+from .rows import iostat_columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """One device over one interval."""
+
+    device: str
+    start_ns: int
+    """After the start of the recording."""
+    seconds: float
+    """How long it really was."""
+    iostat: Mapping[str, float | None]
+    """iostat's columns under iostat's names; rates in MB/s or kB/s."""
+    label: str = ""
+    """What was in force then, where it changes within the recording: for example the scheduler."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """A series of samples."""
+
+    started: str
+    """UTC, ISO 8601."""
+    interval_s: float
+    about: str
+    samples: Sequence[Sample]
+    host: str = ""
+    id: str = field(default_factory=new_id)
+
+
+def add_recording(
+    connection: Connection, recording: Recording, trial_key: int | None = None, attempt: int | None = None
+) -> None:
+    """Store it, unless it is there already."""
+    if key_of(connection, schema.recordings, id=recording.id) is not None:
+        return
+    connection.execute(
+        insert(schema.recordings).values(
+            id=recording.id,
+            started=recording.started,
+            about=recording.about,
+            interval_s=recording.interval_s,
+            host=recording.host,
+            trial_key=trial_key,
+            attempt=attempt,
+        )
+    )
+    add_samples(connection, recording.id, recording.samples)
+
+
+def add_samples(connection: Connection, recording_id: str, samples: Sequence[Sample]) -> None:
+    """More samples of a recording."""
+    key = key_of(connection, schema.recordings, id=recording_id)
+    rows = [
+        {
+            "recording_key": key,
+            "device": sample.device,
+            "start_ns": sample.start_ns,
+            "seconds": sample.seconds,
+            "label": sample.label,
+            **iostat_columns(sample.iostat),
+        }
+        for sample in samples
+    ]
+    if rows:
+        connection.execute(insert(schema.samples), rows)

@@ -1,0 +1,347 @@
+"""Selections: one way to name results, for every verb.
+
+FILE.json                              a saved result
+20260102T030405Z-0a1b2c                a run's identity, or the unique beginning of one
+tag:NAME                               everything with a tag
+campaign:NAME                          every trial that is done
+campaign:NAME/factor=level,...         those of a cell, or of a slice of the plan
+last, last:N                           what was stored last
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlalchemy import Connection, Select, select
+
+from spindle.result.document import decode, read
+from spindle.result.record import Record
+
+from . import schema
+from .adding import opened
+from .errors import StoreError, StoreUsage
+
+if TYPE_CHECKING:
+    from .store import Store
+
+GRAMMAR = "give a file, a run's identity, tag:NAME, campaign:NAME[/factor=level,...], last or last:N"
+MOST_AT_ONCE = 500
+"""Values in one query: SQLite before 3.32 takes 999."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A selection taken apart."""
+
+    text: str
+    kind: str
+    """`file`, `id`, `tag`, `campaign` or `last`."""
+    name: str = ""
+    levels: tuple[tuple[str, str], ...] = ()
+    count: int = 0
+
+
+class Selected:
+    """One result of a selection. Its record is read when it is asked for."""
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        position: int,
+        tags: tuple[str, ...] = (),
+        campaign: str | None = None,
+        trial: int | None = None,
+        block: int | None = None,
+        cell: Mapping[str, str] | None = None,
+        key: int | None = None,
+        store: Store | None = None,
+        record: Record | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self.position = position
+        """In order of time, from 0."""
+        self.tags = tags
+        self.campaign = campaign
+        self.trial = trial
+        """Number of the trial in its campaign."""
+        self.block = block
+        self.cell: dict[str, str] = dict(cell or {})
+        """Factor -> level."""
+        self.key = key
+        """In the store; None: a file."""
+        self._store = store
+        self._record = record
+
+    @property
+    def record(self) -> Record:
+        """The whole record."""
+        if self._record is None:
+            assert self._store is not None
+            self._record = self._store.record(self.run_id)
+        return self._record
+
+    def __repr__(self) -> str:
+        return f"Selected({self.run_id!r}, campaign={self.campaign!r}, cell={self.cell!r})"
+
+
+def parse(text: str) -> Parsed:
+    """Take a selection apart. Raises StoreUsage."""
+    kind, colon, rest = text.partition(":")
+    if kind == "tag" and colon:
+        if not rest:
+            raise StoreUsage("tag: which one? Write tag:NAME; `spindle store tag` lists them")
+        return Parsed(text, "tag", rest)
+    if kind == "campaign" and colon:
+        name, slash, levels = rest.partition("/")
+        if not name:
+            raise StoreUsage("campaign: which one? Write campaign:NAME; `spindle store ls --campaigns` lists them")
+        return Parsed(text, "campaign", name, _levels(text, levels) if slash else ())
+    if text == "last":
+        return Parsed(text, "last", count=1)
+    if kind == "last" and colon:
+        if not re.fullmatch("[1-9][0-9]{0,8}", rest):
+            raise StoreUsage(f"{text}: not a number of results; write for example last:10")
+        return Parsed(text, "last", count=int(rest))
+    if text == "-" or text.endswith(".json") or "/" in text or Path(text).is_file():
+        return Parsed(text, "file", text)
+    if not text or not re.fullmatch(r"[0-9A-Za-z.-]+", text):
+        raise StoreUsage(f"{text or 'an empty text'}: not a selection; {GRAMMAR}")
+    return Parsed(text, "id", text)
+
+
+def needs_store(text: str) -> bool:
+    """Whether a store is asked: a file needs none."""
+    return parse(text).kind != "file"
+
+
+def select_results(store: Store | None, text: str) -> list[Selected]:
+    """What a selection means, in order of time; never empty. `store` may be None where all are files.
+
+    Raises StoreUsage (nothing of the kind), StoreError, or `document.Unreadable` for a file.
+    """
+    asked = parse(text)
+    if asked.kind == "file":
+        record = read(Path(asked.name))
+        return [Selected(run_id=record.id, position=0, record=record)]
+    if store is None:
+        raise StoreUsage(f"{text}: a store is needed; name one with --store")
+    return store.select(text)
+
+
+def find(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
+    """Of the store."""
+    match asked.kind:
+        case "id":
+            rows = [_by_id(connection, asked.name)]
+        case "tag":
+            rows = _by_tag(connection, asked.name)
+        case "last":
+            rows = _last(connection, asked.count)
+        case "campaign":
+            return _of_campaign(connection, store, asked)
+        case _:
+            raise StoreUsage(f"{asked.text}: a file is not in the store; `spindle store import` puts it there")
+    return _selected(connection, store, [(row.key, row.id) for row in rows])
+
+
+def find_all(connection: Connection, store: Store, asked: list[Parsed], last: int | None) -> list[Selected]:
+    """Of several selections, each result once; of none everything, or the last of it, in the order it was stored."""
+    if asked:
+        found: dict[int | None, Selected] = {}
+        for each in asked:
+            for one in find(connection, store, each):
+                found.setdefault(one.key, one)
+        return list(found.values())
+    query = _records().order_by(schema.records.c.key.desc()).limit(last)
+    rows = [(row.key, row.id) for row in connection.execute(query)]
+    return _selected(connection, store, rows[::-1])
+
+
+def _levels(text: str, levels: str) -> tuple[tuple[str, str], ...]:
+    found = []
+    for part in levels.split(","):
+        factor, equals, level = part.partition("=")
+        if not factor or not equals:
+            raise StoreUsage(f"{text}: {part!r} is not factor=level; write for example campaign:NAME/scheduler=bfq")
+        found.append((factor, level))
+    return tuple(found)
+
+
+def _records() -> Select[Any]:
+    return select(schema.records.c.key, schema.records.c.id)
+
+
+def _by_id(connection: Connection, name: str) -> Any:
+    table = schema.records.c
+    exact = connection.execute(_records().where(table.id == name)).first()
+    if exact is not None:
+        return exact
+    # The end of the range: no identity has a character above `~`.
+    query = _records().where(table.id >= name, table.id < name + "~").order_by(table.id).limit(4)
+    found = [row for row in connection.execute(query) if row.id.startswith(name)]
+    if not found:
+        raise StoreUsage(f"{name}: no run begins so, and there is no such file; {GRAMMAR}")
+    if len(found) > 1:
+        raise StoreUsage(f"{name}: several runs begin so ({', '.join(row.id for row in found[:3])}); give more of it")
+    return found[0]
+
+
+def _by_tag(connection: Connection, name: str) -> list[Any]:
+    table = schema.records.c
+    query = (
+        _records()
+        .join(schema.tags, schema.tags.c.record_key == table.key)
+        .where(schema.tags.c.tag == name)
+        .order_by(table.started, table.key)
+    )
+    found = list(connection.execute(query))
+    if not found:
+        known = connection.execute(select(schema.tags.c.tag).distinct().order_by(schema.tags.c.tag).limit(6))
+        names = ", ".join(known.scalars())
+        raise StoreUsage(f"tag:{name}: nothing has this tag; {f'there are {names}' if names else 'there are no tags'}")
+    return found
+
+
+def _last(connection: Connection, count: int) -> list[Any]:
+    found = list(connection.execute(_records().order_by(schema.records.c.key.desc()).limit(count)))
+    if not found:
+        raise StoreUsage("last: the store is empty; `spindle run ... --store` puts something there")
+    return found[::-1]
+
+
+def _of_campaign(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
+    campaigns, trials, attempts = schema.campaigns.c, schema.trials.c, schema.attempts.c
+    campaign = connection.execute(
+        select(campaigns.key, campaigns.name).where((campaigns.name == asked.name) | (campaigns.id == asked.name))
+    ).first()
+    if campaign is None:
+        known = ", ".join(connection.execute(select(campaigns.name).order_by(campaigns.key.desc()).limit(6)).scalars())
+        raise StoreUsage(
+            f"campaign:{asked.name}: there is none; {f'there are {known}' if known else 'the store has no campaigns'}"
+        )
+    query = (
+        select(trials.number, trials.block, trials.cell, schema.records.c.key, schema.records.c.id)
+        .select_from(schema.trials.join(schema.attempts).join(schema.records))
+        .where(trials.campaign_key == campaign.key, attempts.state == "done")
+        .order_by(trials.number)
+    )
+    rows = [(row, msgspec.json.decode(row.cell, type=dict[str, str])) for row in connection.execute(query)]
+    _check_levels(connection, campaign.key, asked)
+    chosen = [(row, cell) for row, cell in rows if all(cell.get(factor) == level for factor, level in asked.levels)]
+    if not chosen:
+        raise StoreUsage(f"{asked.text}: no trial of it is done yet; `spindle campaign resume {campaign.name}` goes on")
+    tags = _tags(connection, [row.key for row, _ in chosen])
+    return [
+        Selected(
+            run_id=row.id,
+            position=position,
+            tags=tags.get(row.key, ()),
+            campaign=campaign.name,
+            trial=row.number,
+            block=row.block,
+            cell=cell,
+            key=row.key,
+            store=store,
+        )
+        for position, (row, cell) in enumerate(chosen)
+    ]
+
+
+def _check_levels(connection: Connection, campaign_key: int, asked: Parsed) -> None:
+    factors = schema.trial_factors.c
+    for factor, level in asked.levels:
+        query = (
+            select(factors.factor, factors.level)
+            .select_from(schema.trial_factors.join(schema.trials))
+            .where(schema.trials.c.campaign_key == campaign_key)
+            .distinct()
+        )
+        known: dict[str, set[str]] = {}
+        for name, value in connection.execute(query):
+            known.setdefault(name, set()).add(value)
+        if factor not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise StoreUsage(f"{asked.text}: it has no factor {factor!r}; its factors are {there}")
+        if level not in known[factor]:
+            raise StoreUsage(
+                f"{asked.text}: {factor!r} never is {level!r}; its levels are {', '.join(sorted(known[factor]))}"
+            )
+
+
+def _selected(connection: Connection, store: Store, rows: list[tuple[int, str]]) -> list[Selected]:
+    keys = [key for key, _ in rows]
+    tags, trials = _tags(connection, keys), _trials(connection, keys)
+    found = []
+    for position, (key, name) in enumerate(rows):
+        trial = trials.get(key)
+        found.append(
+            Selected(
+                run_id=name,
+                position=position,
+                tags=tags.get(key, ()),
+                campaign=trial.name if trial is not None else None,
+                trial=trial.number if trial is not None else None,
+                block=trial.block if trial is not None else None,
+                cell=msgspec.json.decode(trial.cell) if trial is not None else {},
+                key=key,
+                store=store,
+            )
+        )
+    return found
+
+
+def _tags(connection: Connection, keys: list[int]) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = {}
+    table = schema.tags.c
+    for some in in_pieces(keys):
+        query = select(table.record_key, table.tag).where(table.record_key.in_(some)).order_by(table.tag)
+        for key, name in connection.execute(query):
+            found[key] = (*found.get(key, ()), name)
+    return found
+
+
+def _trials(connection: Connection, keys: list[int]) -> dict[int, Any]:
+    """The first trial each was done for."""
+    found: dict[int, Any] = {}
+    for some in in_pieces(keys):
+        query = (
+            select(
+                schema.attempts.c.record_key,
+                schema.campaigns.c.name,
+                schema.trials.c.number,
+                schema.trials.c.block,
+                schema.trials.c.cell,
+            )
+            .select_from(schema.attempts.join(schema.trials).join(schema.campaigns))
+            .where(schema.attempts.c.record_key.in_(some))
+            .order_by(schema.campaigns.c.key, schema.trials.c.number)
+        )
+        for row in connection.execute(query):
+            found.setdefault(row.record_key, row)
+    return found
+
+
+def in_pieces(keys: list[int]) -> list[list[int]]:
+    """Few enough for one query each."""
+    return [keys[at : at + MOST_AT_ONCE] for at in range(0, len(keys), MOST_AT_ONCE)]
+
+
+def document(connection: Connection, run_id: str) -> bytes:
+    """The document of a run, by its whole identity or a unique beginning."""
+    key = _by_id(connection, run_id).key
+    body = connection.execute(select(schema.records.c.body).where(schema.records.c.key == key)).scalar_one()
+    try:
+        return opened(body)
+    except Exception:
+        raise StoreError(f"{run_id}: its document is damaged; `spindle store check` tells what else is") from None
+
+
+def record(connection: Connection, run_id: str) -> Record:
+    """The record of a run."""
+    return decode(document(connection, run_id), run_id)

@@ -1,0 +1,85 @@
+"""The schema's version: made, brought up to date, or refused (Alembic; steps in `migrations/versions`)."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, inspect, text
+
+from .connection import Say
+from .database import Database
+from .errors import StoreRefused, StoreUsage
+from .place import Place
+
+HEAD = "0001"
+"""The newest step: a test holds it against `migrations/versions`."""
+TABLE = "alembic_version"
+LOCK = 0x5350494E444C45  # any number: one upgrade of a database at a time
+
+
+def bring_up_to_date(database: Database, say: Say) -> None:
+    """Make the tables in an empty database, or take the steps that are missing, all or none."""
+    if database.read(version) == HEAD:
+        return
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK})
+        found = version(connection)
+        if found == HEAD:
+            return  # another process was faster
+        if found is None:
+            _refuse_foreign(connection, database.place)
+        else:
+            _refuse_newer(found, database.place)
+            say(f"{database.place}: a store of an older spindle (schema {found}); it is brought up to {HEAD}")
+        migrate(connection)
+
+    database.write(work)
+
+
+def check_version(connection: Connection, place: Place) -> None:
+    """For those who only read."""
+    found = version(connection)
+    if found == HEAD:
+        return
+    if found is None:
+        raise StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
+    _refuse_newer(found, place)
+    raise StoreUsage(
+        f"{place}: a store of an older spindle (schema {found}); `spindle store info` brings it up to date"
+    )
+
+
+def version(connection: Connection) -> str | None:
+    """What it has; None: no tables of ours."""
+    if not inspect(connection).has_table(TABLE):
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {TABLE}")).scalar()
+
+
+def migrate(connection: Connection, to: str = "head") -> None:
+    """Take the steps, in the transaction that is under way."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", "spindle.store:migrations")
+    command.upgrade(config, to)
+
+
+def _refuse_newer(found: str, place: Place) -> None:
+    if found > HEAD:
+        raise StoreRefused(
+            f"{place}: a store of a newer spindle (schema {found}, this one knows {HEAD}); use a newer spindle"
+        )
+
+
+def _refuse_foreign(connection: Connection, place: Place) -> None:
+    from .schema import metadata
+
+    taken = sorted(set(inspect(connection).get_table_names()) & set(metadata.tables))
+    others = inspect(connection).get_table_names()
+    if taken or (place.url is None and others):
+        raise StoreRefused(
+            f"{place}: a database of something else (it has a table {(taken or others)[0]!r}); "
+            "nothing was changed, name another"
+        )
