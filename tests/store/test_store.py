@@ -10,6 +10,7 @@ from made import modelled, record, same
 from msgspec.structs import replace
 
 from spindle.result.document import encode
+from spindle.stats.metric import values
 from spindle.store import Store, StoreUsage, select
 
 
@@ -80,3 +81,22 @@ def test_tags_are_given_to_a_whole_selection(store: Store) -> None:
     assert store.tags() == {"one": 2, "two": 2}
     with pytest.raises(StoreUsage, match="not a name"):
         store.tag("last", "no/name")
+
+
+def test_metrics_are_those_of_the_records(store: Store, tmp_path: Path) -> None:
+    store.add_all([modelled(), record(2)], tags=["x"])
+    chosen = store.select("tag:x")
+    assert store.metrics(chosen) == [values(each.record) for each in chosen]
+    assert store.metrics(chosen, ["iops", "none"]) == [{"iops": each.record.figures.iops} for each in chosen]  # type: ignore[union-attr]
+    file = tmp_path / "saved.json"
+    file.write_bytes(encode(record(1)))
+    assert store.metrics(select(None, str(file)), ["iops"]) == [{"iops": record(1).figures.iops}]
+
+
+def test_what_is_known_of_a_result_without_opening_it_is_what_its_record_says(store: Store, tmp_path: Path) -> None:
+    store.add(modelled())
+    file = tmp_path / "saved.json"
+    file.write_bytes(encode(modelled()))
+    for found in (store.select("last")[0], select(None, str(file))[0]):
+        told = (found.kind, found.started, found.workload, found.target, found.level)
+        assert told == ("run", modelled().started, "randomio", "one-sata", modelled().level)

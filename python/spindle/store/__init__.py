@@ -3,7 +3,8 @@
     with open_store() as store:                      # $SPINDLE_STORE, or the user's data folder
         run_id = store.add(record, tags=["before"])  # on the disk when it returns
         for each in store.select("tag:before"):      # Selected, in order of time
-            each.record, each.run_id, each.tags, each.campaign, each.cell, each.block, each.position
+            each.record, each.run_id, each.tags, each.campaign, each.cell, each.block, each.position,
+            each.level, each.kind, each.started, each.workload, each.target       # no record is opened for these
 
     open_store(where, read_only=, say=) -> Store     # where: None, a file, postgresql://...; raises StoreError
     needs_store(text) -> bool                        # a selection that is a file needs none
@@ -12,6 +13,8 @@
     store.add_all(records, tags=, source=) -> ids    # one transaction
     store.record(id or unique beginning) -> Record;  store.document(id) -> bytes, as stored
     store.ls(selections, last=) -> list[Listed];  store.tag(selection, *names);  store.tags()
+    store.metrics(list of Selected, names | None) -> [{name: value}]          # no record is opened: fast
+    store.query(sql) -> (columns, rows)
     store.start_recording(Recording) -> id;  store.add_samples(id, samples)   # what devices did, by interval
 
 Campaigns (`store.campaigns`, campaigns.py)::
@@ -33,14 +36,14 @@ begun. A trial that is `done` is never handed out again.
     schema.py      the tables                        upgrade.py     versions of the schema (migrations/)
     rows.py        record -> rows                    adding.py      records into the tables
     selection.py   the grammar of selections         listing.py     a line each
+    metrics.py     figures without records           recordings.py  devices interval by interval
     campaigns.py   trials, exactly once              lock.py        one process at a time
-    recordings.py  devices interval by interval
 """
 
 from .campaigns import Attempt, Campaign, Campaigns, Held, Planned, Trial
 from .errors import StoreError, StoreRefused, StoreUsage
 from .listing import Listed
-from .recordings import Recording, Sample
+from .recordings import MachineSample, Recording, Sample
 from .selection import Selected, needs_store
 from .selection import select_results as select
 from .store import Store, open_store
@@ -51,6 +54,7 @@ __all__ = [
     "Campaigns",
     "Held",
     "Listed",
+    "MachineSample",
     "Planned",
     "Recording",
     "Sample",

@@ -14,7 +14,7 @@ from spindle.result.record import Record
 
 from . import schema
 from .database import insert_new, key_of
-from .rows import RunRows, canonical, digest, record_row, run_rows, runs_of, verdict_rows
+from .rows import RunRows, canonical, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
 from .times import now
 
 
@@ -35,6 +35,7 @@ class Document:
     sha256: str
     body: bytes
     runs: list[RunRows]
+    metrics: list[dict[str, Any]]
 
     @classmethod
     def of(cls, record: Record, data: bytes | None = None) -> Document:
@@ -46,6 +47,7 @@ class Document:
             data=data,
             sha256=digest(data),
             body=zlib.compress(data, 6),
+            metrics=metric_rows(record),
             runs=[run_rows(run, ordinal) for ordinal, run in enumerate(runs_of(record))],
         )
 
@@ -90,6 +92,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
     key = _new(connection, schema.records, row)
     for run in document.runs:
         _insert_run(connection, key, run)
+    _insert_all(connection, schema.metrics, "record_key", key, document.metrics)
     _insert_all(connection, schema.verdicts, "record_key", key, list(verdict_rows(document.record)))
     return Kept(key, name)
 

@@ -46,20 +46,9 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
         .subquery()
     )
     table = schema.records.c
-    query = select(
-        table.key,
-        table.id,
-        table.kind,
-        table.started,
-        table.added,
-        table.workload,
-        table.target,
-        table.level,
-        table.size_bytes,
-        runs.c.runs,
-        runs.c.iops,
-        runs.c.bytes_per_s,
-    ).select_from(schema.records.outerjoin(runs, runs.c.record_key == table.key))
+    query = select(table.key, table.added, table.size_bytes, runs.c.runs, runs.c.iops, runs.c.bytes_per_s).select_from(
+        schema.records.outerjoin(runs, runs.c.record_key == table.key)
+    )
     if len(chosen) == 1:
         query = query.where(table.key == chosen[0].key)
     of_key = {row.key: row for row in connection.execute(query)}
@@ -69,12 +58,12 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
 def _line(each: Selected, row: Any) -> Listed:
     return Listed(
         id=each.run_id,
-        kind=row.kind,
-        started=row.started,
+        kind=each.kind,
+        started=each.started,
         added=row.added,
-        workload=row.workload,
-        target=row.target,
-        level=row.level,
+        workload=each.workload,
+        target=each.target,
+        level=each.level.value,
         runs=row.runs or 0,
         iops=row.iops,
         bytes_per_s=row.bytes_per_s,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert
 from spindle.result.record import new_id
 
 from . import schema
-from .database import key_of
+from .database import insert_new, key_of
 from .rows import iostat_columns
 
 
@@ -30,6 +30,16 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MachineSample:
+    """The whole machine over one interval."""
+
+    start_ns: int
+    seconds: float
+    columns: Mapping[str, float | None]
+    """vmstat's columns and those of pressure stall information, under the monitor's names."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recording:
     """A series of samples."""
 
@@ -37,7 +47,8 @@ class Recording:
     """UTC, ISO 8601."""
     interval_s: float
     about: str
-    samples: Sequence[Sample]
+    samples: Sequence[Sample] = ()
+    machine: Sequence[MachineSample] = ()
     host: str = ""
     id: str = field(default_factory=new_id)
 
@@ -59,11 +70,13 @@ def add_recording(
             attempt=attempt,
         )
     )
-    add_samples(connection, recording.id, recording.samples)
+    add_samples(connection, recording.id, recording.samples, recording.machine)
 
 
-def add_samples(connection: Connection, recording_id: str, samples: Sequence[Sample]) -> None:
-    """More samples of a recording."""
+def add_samples(
+    connection: Connection, recording_id: str, samples: Sequence[Sample], machine: Sequence[MachineSample] = ()
+) -> None:
+    """More samples of a recording; those that are there already are left as they are."""
     key = key_of(connection, schema.recordings, id=recording_id)
     rows = [
         {
@@ -76,5 +89,14 @@ def add_samples(connection: Connection, recording_id: str, samples: Sequence[Sam
         }
         for sample in samples
     ]
-    if rows:
-        connection.execute(insert(schema.samples), rows)
+    insert_new(connection, schema.samples, rows)
+    rows = [
+        {
+            "recording_key": key,
+            "start_ns": sample.start_ns,
+            "seconds": sample.seconds,
+            **{column: sample.columns.get(name) for column, name in schema.MACHINE.items()},
+        }
+        for sample in machine
+    ]
+    insert_new(connection, schema.machine_samples, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from spindle.result.workload import (
     Workload,
     WorkloadStream,
 )
+from spindle.stats.metric import values
 
 from .schema import COUNTERS, IOSTAT
 
@@ -92,6 +94,11 @@ def run_rows(run: RunRecord, ordinal: int) -> RunRows:
         environment=canonical(run.environment),
         tables={name: list(rows) for name, rows in _tables(run)},
     )
+
+
+def metric_rows(record: Record) -> list[Row]:
+    """What can be compared."""
+    return [{"name": name, "value": value} for name, value in values(record).items() if isfinite(value)]
 
 
 def verdict_rows(record: Record) -> Iterator[Row]:

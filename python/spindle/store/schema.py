@@ -5,10 +5,11 @@
              │        ├─ devices
              │        ├─ settings (before, after; equal ones are kept once)
              │        └─ environments (equal ones are kept once)
-             ├─ verdicts, tags, artefacts
+             ├─ metrics, verdicts, tags, artefacts
              └─ attempts ── trials ─┬─ trial_factors
                                     └─ campaigns
-    recordings ── samples: what devices did interval by interval, of a trial or of `spindle monitor`
+    recordings ── samples, machine_samples: what devices and CPUs did interval by interval,
+                                            of a trial or of `spindle monitor`
 
 Times are ns, sizes bytes unless a name says otherwise. What the documents say is in the documents: the tables
 hold what questions are asked about. Columns of devices are iostat's, `/` and `-` written `_`: `IOSTAT`.
@@ -157,6 +158,16 @@ runs = Table(
     Index("ix_runs_settings_key", "settings_key"),
 )
 """Single runs: one of a run's record, several of a sweep's or a quick look's, in their order."""
+
+metrics = Table(
+    "metrics",
+    metadata,
+    _belongs("records", primary=True),
+    Column("name", Text, primary_key=True),
+    _number("value"),
+    **CLUSTERED,
+)
+"""Every metric of a record that can be compared, by the names of spindle.stats.metric."""
 
 streams = Table(
     "streams",
@@ -379,3 +390,27 @@ samples = Table(
     **CLUSTERED,
 )
 """One device over one interval. `start_ns`: after the start of the recording; `label`: what was in force then."""
+
+MACHINE = {
+    "runnable": "r",
+    "blocked": "b",
+    "us": "us",
+    "sy": "sy",
+    "idle": "id",
+    "wa": "wa",
+    "st": "st",
+    "io_some": "some",
+    "io_full": "full",
+}
+"""Column here -> column of vmstat or of pressure stall information: tasks, %."""
+
+machine_samples = Table(
+    "machine_samples",
+    metadata,
+    _belongs("recordings", primary=True),
+    _big("start_ns", primary=True),
+    _number("seconds"),
+    *(_number(name, nullable=True) for name in MACHINE),
+    **CLUSTERED,
+)
+"""The whole machine over one interval."""

@@ -12,19 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from sqlalchemy import Connection, Select, select
 
 from spindle.result.document import decode, read
-from spindle.result.record import Record
+from spindle.result.record import Level, Record
 
 from . import schema
 from .adding import opened
 from .errors import StoreError, StoreUsage
+from .rows import record_row
 
 if TYPE_CHECKING:
     from .store import Store
@@ -46,6 +47,27 @@ class Parsed:
     count: int = 0
 
 
+class Line(Protocol):
+    """What is known of a record without opening it: a row of `records`."""
+
+    kind: str
+    started: str
+    workload: str
+    target: str
+    level: str
+
+
+@dataclass
+class FileLine:
+    """The same of a file."""
+
+    kind: str
+    started: str
+    workload: str
+    target: str
+    level: str
+
+
 class Selected:
     """One result of a selection. Its record is read when it is asked for."""
 
@@ -54,6 +76,7 @@ class Selected:
         *,
         run_id: str,
         position: int,
+        line: Line,
         tags: tuple[str, ...] = (),
         campaign: str | None = None,
         trial: int | None = None,
@@ -66,6 +89,13 @@ class Selected:
         self.run_id = run_id
         self.position = position
         """In order of time, from 0."""
+        self.kind = line.kind
+        """`run`, `knee` or `quick`."""
+        self.started = line.started
+        self.workload = line.workload
+        self.target = line.target
+        self.level = Level(line.level)
+        """The worst verdict."""
         self.tags = tags
         self.campaign = campaign
         self.trial = trial
@@ -128,7 +158,9 @@ def select_results(store: Store | None, text: str) -> list[Selected]:
     asked = parse(text)
     if asked.kind == "file":
         record = read(Path(asked.name))
-        return [Selected(run_id=record.id, position=0, record=record)]
+        row = record_row(record)
+        line = FileLine(**{each.name: row[each.name] for each in fields(FileLine)})
+        return [Selected(run_id=record.id, position=0, line=line, record=record)]
     if store is None:
         raise StoreUsage(f"{text}: a store is needed; name one with --store")
     return store.select(text)
@@ -147,7 +179,7 @@ def find(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
             return _of_campaign(connection, store, asked)
         case _:
             raise StoreUsage(f"{asked.text}: a file is not in the store; `spindle store import` puts it there")
-    return _selected(connection, store, [(row.key, row.id) for row in rows])
+    return _selected(connection, store, rows)
 
 
 def find_all(connection: Connection, store: Store, asked: list[Parsed], last: int | None) -> list[Selected]:
@@ -159,8 +191,7 @@ def find_all(connection: Connection, store: Store, asked: list[Parsed], last: in
                 found.setdefault(one.key, one)
         return list(found.values())
     query = _records().order_by(schema.records.c.key.desc()).limit(last)
-    rows = [(row.key, row.id) for row in connection.execute(query)]
-    return _selected(connection, store, rows[::-1])
+    return _selected(connection, store, list(connection.execute(query))[::-1])
 
 
 def _levels(text: str, levels: str) -> tuple[tuple[str, str], ...]:
@@ -174,7 +205,12 @@ def _levels(text: str, levels: str) -> tuple[tuple[str, str], ...]:
 
 
 def _records() -> Select[Any]:
-    return select(schema.records.c.key, schema.records.c.id)
+    return select(*_columns())
+
+
+def _columns() -> list[Any]:
+    table = schema.records.c
+    return [table.key, table.id, table.kind, table.started, table.workload, table.target, table.level]
 
 
 def _by_id(connection: Connection, name: str) -> Any:
@@ -226,7 +262,7 @@ def _of_campaign(connection: Connection, store: Store, asked: Parsed) -> list[Se
             f"campaign:{asked.name}: there is none; {f'there are {known}' if known else 'the store has no campaigns'}"
         )
     query = (
-        select(trials.number, trials.block, trials.cell, schema.records.c.key, schema.records.c.id)
+        select(trials.number, trials.block, trials.cell, *_columns())
         .select_from(schema.trials.join(schema.attempts).join(schema.records))
         .where(trials.campaign_key == campaign.key, attempts.state == "done")
         .order_by(trials.number)
@@ -241,6 +277,7 @@ def _of_campaign(connection: Connection, store: Store, asked: Parsed) -> list[Se
         Selected(
             run_id=row.id,
             position=position,
+            line=row,
             tags=tags.get(row.key, ()),
             campaign=campaign.name,
             trial=row.number,
@@ -274,22 +311,23 @@ def _check_levels(connection: Connection, campaign_key: int, asked: Parsed) -> N
             )
 
 
-def _selected(connection: Connection, store: Store, rows: list[tuple[int, str]]) -> list[Selected]:
-    keys = [key for key, _ in rows]
+def _selected(connection: Connection, store: Store, rows: list[Any]) -> list[Selected]:
+    keys = [row.key for row in rows]
     tags, trials = _tags(connection, keys), _trials(connection, keys)
     found = []
-    for position, (key, name) in enumerate(rows):
-        trial = trials.get(key)
+    for position, row in enumerate(rows):
+        trial = trials.get(row.key)
         found.append(
             Selected(
-                run_id=name,
+                run_id=row.id,
                 position=position,
-                tags=tags.get(key, ()),
+                line=row,
+                tags=tags.get(row.key, ()),
                 campaign=trial.name if trial is not None else None,
                 trial=trial.number if trial is not None else None,
                 block=trial.block if trial is not None else None,
                 cell=msgspec.json.decode(trial.cell) if trial is not None else {},
-                key=key,
+                key=row.key,
                 store=store,
             )
         )

@@ -17,8 +17,9 @@ from .campaigns import Campaigns, check_name
 from .connection import Say, connect
 from .database import Database
 from .listing import Listed
+from .metrics import metrics_of
 from .place import Place, place_of
-from .recordings import Recording, Sample, add_recording, add_samples
+from .recordings import MachineSample, Recording, Sample, add_recording, add_samples
 from .selection import Selected
 from .upgrade import bring_up_to_date, check_version
 
@@ -133,9 +134,16 @@ class Store:
         self._database.write(lambda connection: add_recording(connection, recording))
         return recording.id
 
-    def add_samples(self, recording_id: str, samples: Sequence[Sample]) -> None:
+    def add_samples(self, recording_id: str, samples: Sequence[Sample], machine: Sequence[MachineSample] = ()) -> None:
         """More samples of a recording."""
-        self._database.write(lambda connection: add_samples(connection, recording_id, samples))
+        self._database.write(lambda connection: add_samples(connection, recording_id, samples, machine))
+
+    def metrics(self, chosen: Sequence[Selected], names: Sequence[str] | None = None) -> list[dict[str, float]]:
+        """Metrics (names of spindle.stats.metric; None: all) of each result, in their order, without opening records.
+
+        What a record does not have is not there.
+        """
+        return self._database.read(lambda connection: metrics_of(connection, chosen, names))
 
     def query(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
         """The answer to a question in SQL: names of the columns, rows. Raises StoreUsage for what is not SQL."""

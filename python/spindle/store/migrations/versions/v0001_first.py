@@ -78,6 +78,17 @@ def upgrade() -> None:
         sa.UniqueConstraint("record_key", "name", name=op.f("uq_artefacts_record_key_name")),
     )
     op.create_table(
+        "metrics",
+        sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Double(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["record_key"], ["records.key"], name=op.f("fk_metrics_record_key"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("record_key", "name", name=op.f("pk_metrics")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "runs",
         sa.Column("key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -338,6 +349,26 @@ def upgrade() -> None:
     )
     op.create_index("ix_trial_factors_factor_level", "trial_factors", ["factor", "level"], unique=False)
     op.create_table(
+        "machine_samples",
+        sa.Column("recording_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("start_ns", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("seconds", sa.Double(), nullable=False),
+        sa.Column("runnable", sa.Double(), nullable=True),
+        sa.Column("blocked", sa.Double(), nullable=True),
+        sa.Column("us", sa.Double(), nullable=True),
+        sa.Column("sy", sa.Double(), nullable=True),
+        sa.Column("idle", sa.Double(), nullable=True),
+        sa.Column("wa", sa.Double(), nullable=True),
+        sa.Column("st", sa.Double(), nullable=True),
+        sa.Column("io_some", sa.Double(), nullable=True),
+        sa.Column("io_full", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["recording_key"], ["recordings.key"], name=op.f("fk_machine_samples_recording_key"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("recording_key", "start_ns", name=op.f("pk_machine_samples")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "samples",
         sa.Column("recording_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("device", sa.Text(), nullable=False),
@@ -372,3 +403,48 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("recording_key", "device", "start_ns", name=op.f("pk_samples")),
         sqlite_with_rowid=False,
     )
+    for name, query in VIEWS.items():
+        op.execute(f"CREATE VIEW {name} AS {query}")
+
+
+VIEWS = {
+    # Every trial that is done, with its run.
+    "campaign_runs": """
+        SELECT campaigns.name AS campaign, trials.number AS trial, trials.block, trials.cell,
+               records.id AS run, records.key AS record_key
+        FROM campaigns
+        JOIN trials ON trials.campaign_key = campaigns.key
+        JOIN attempts ON attempts.trial_key = trials.key AND attempts.state = 'done'
+        JOIN records ON records.key = attempts.record_key""",
+    # The levels of each trial's factors.
+    "factors": """
+        SELECT campaigns.name AS campaign, trials.number AS trial, trial_factors.factor, trial_factors.level
+        FROM campaigns
+        JOIN trials ON trials.campaign_key = campaigns.key
+        JOIN trial_factors ON trial_factors.trial_key = trials.key""",
+    # The settings that were in force when each run began.
+    "run_settings": """
+        SELECT records.id AS run, runs.ordinal, settings.name, settings.value
+        FROM records
+        JOIN runs ON runs.record_key = records.key
+        JOIN settings ON settings.set_key = runs.settings_key""",
+    # What devices did, interval by interval, with the columns that older versions of iostat had: ms and sectors.
+    "iostat": """
+        SELECT recordings.id AS recording, campaigns.name AS campaign, trials.number AS trial, trials.block,
+               samples.device, samples.start_ns / 1e9 AS second, samples.seconds, samples.label,
+               r_s, rmb_s, rrqm_s, rrqm_pct, r_await, rareq_sz,
+               w_s, wmb_s, wrqm_s, wrqm_pct, w_await, wareq_sz,
+               d_s, dmb_s, drqm_s, drqm_pct, d_await, dareq_sz,
+               f_s, f_await, aqu_sz, util,
+               (r_s * r_await + w_s * w_await) / NULLIF(r_s + w_s, 0) AS await,
+               10 * util / NULLIF(r_s + w_s, 0) AS svctm,
+               2048 * (rmb_s + wmb_s) / NULLIF(r_s + w_s, 0) AS avgrq_sz,
+               aqu_sz AS avgqu_sz
+        FROM samples
+        JOIN recordings ON recordings.key = samples.recording_key
+        LEFT JOIN trials ON trials.key = recordings.trial_key
+        LEFT JOIN campaigns ON campaigns.key = trials.campaign_key
+        LEFT JOIN attempts ON attempts.trial_key = recordings.trial_key AND attempts.attempt = recordings.attempt
+        WHERE recordings.trial_key IS NULL OR attempts.state = 'done'""",
+}
+"""Questions that are asked often, as tables."""
