@@ -148,7 +148,7 @@ def test_cpu_swap_and_dirty_pages_are_judged(fake_sys: Any, monkeypatch: pytest.
         fake_sys.proc("stat", "cpu  150 0 150 830 60 0 0 10 0 0")
         fake_sys.proc("vmstat", "pswpin 5000\npswpout 5")
 
-    monkeypatch.setattr("spindle.host.conditions.time.sleep", meanwhile)
+    monkeypatch.setattr("spindle.host.conditions.before.time.sleep", meanwhile)
     found = {finding.check: finding for finding in idle_check([], 1.0, fake_sys.machine).findings}
     assert found["cpu"].level == "warn"
     assert found["cpu"].evidence == pytest.approx({"busy": 0.5, "iowait": 0.3, "steal": 0.05})

@@ -120,5 +120,5 @@ def output_option(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def strict_option(command: click.decorators.FC) -> click.decorators.FC:
-    """`--strict`."""
+    """`--strict`, for verbs that look at a result; those that measure have it from `care`."""
     return click.option("--strict", is_flag=True, help="Exit with 1 on a warning as well.")(command)

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option, output_option, strict_option
+from spindle.cli.output import emit, json_option, output_option
 
 
 @click.command("quick")
@@ -17,15 +18,16 @@ from spindle.cli.output import emit, json_option, output_option, strict_option
 @making_options
 @json_option
 @output_option
-@strict_option
+@care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(target: str | None, json: bool, output: Path | None, strict: bool, quiet: bool, **values: Any) -> Exit:
+def command(target: str | None, json: bool, output: Path | None, quiet: bool, **values: Any) -> Exit:
     """Tell in about a minute what TARGET delivers: a block device or a file (both only read), or a directory, in which
     a test file is made and removed. Without TARGET: the current directory.
     """
     from spindle.cli.session import session
     from spindle.run.quick import quick
 
+    care = care_of(values)
     with session(quiet) as watch:
-        record = quick(target, watch, making_of(values))
-    return emit(record, json, output, strict)
+        record = quick(target, watch, making_of(values), care=care)
+    return emit(record, json, output, care.strict)

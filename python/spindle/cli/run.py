@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import check_output, emit, json_option, output_option, strict_option
+from spindle.cli.output import check_output, emit, json_option, output_option
 
 
 @click.command("run")
@@ -39,7 +40,7 @@ from spindle.cli.output import check_output, emit, json_option, output_option, s
 )
 @json_option
 @output_option
-@strict_option
+@care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     workload: str,
@@ -56,7 +57,6 @@ def command(
     trace: Path | None,
     json: bool,
     output: Path | None,
-    strict: bool,
     quiet: bool,
     **values: Any,
 ) -> Exit:
@@ -69,6 +69,7 @@ def command(
     from spindle.run.bench import Consent
     from spindle.run.order import Order, carry_out
 
+    care = care_of(values)
     order = Order(
         workload=workload,
         target=target,
@@ -78,11 +79,12 @@ def command(
         find_knee=find_knee,
         consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
         making=making_of(values),
+        care=care,
         trace=trace,
     )
     with session(quiet) as watch:
         record = carry_out(order, watch)
-    return emit(record, json, output, strict)
+    return emit(record, json, output, care.strict)
 
 
 def ask(line: str) -> bool:

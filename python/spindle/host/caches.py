@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from . import kernel
-from .conditions import memory
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
+from .knobs.files import Files
+from .memory import memory
+from .number import whole_number
 
 _DRIVES = ("disk",)
+_DROP = "sys/vm/drop_caches"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ def group_memory_limit(machine: Machine = HERE) -> int | None:
     """The tightest memory limit of this process's control groups (version 1 or 2); None without one."""
     limits = []
     for line in (text_of(machine.proc / "self/cgroup") or "").splitlines():
+        if line.count(":") < 2:
+            continue
         _, controllers, path = line.split(":", 2)
         base, name = (
             (machine.sys / "fs/cgroup/memory", "memory.limit_in_bytes")
@@ -76,7 +81,7 @@ def _arc_limit(machine: Machine) -> int | None:
     for line in (text_of(machine.proc / "spl/kstat/zfs/arcstats") or "").splitlines():
         fields = line.split()
         if fields[:1] == ["c_max"]:
-            return int(fields[-1])
+            return whole_number(fields[-1])
     return None
 
 
@@ -95,6 +100,19 @@ def drop_file_cache(fd: int) -> None:
     """Write out and forget what the page cache holds of an open file or device. Pages mapped by others stay."""
     os.fdatasync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def may_drop_caches(machine: Machine = HERE) -> bool:
+    """Whether this user may drop the whole page cache."""
+    return os.access(machine.proc / _DROP, os.W_OK)
+
+
+def drop_caches(machine: Machine = HERE) -> None:
+    """Forget every clean page, inode and name of the machine (Documentation/admin-guide/sysctl/vm.rst). Raises OSError.
+
+    Nothing is changed that would have to be put back, so this needs no journal.
+    """
+    Files().write(machine.proc / _DROP, "3")
 
 
 def sync_file_system(fd: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import kernel
+from .number import signed_number, whole_number
 
 SECTOR = 512  # unit of `size` and `start` in sysfs, whatever the device's own block is
 
@@ -51,15 +52,20 @@ class DevNumber(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DevNumber:
-        """From '8:16', as sysfs and mountinfo write it."""
+        """From '8:16', as sysfs and mountinfo write it. Raises ValueError."""
         major, _, minor = text.strip().partition(":")
-        return cls(int(major), int(minor))
+        numbers = whole_number(major), whole_number(minor)
+        if numbers[0] is None or numbers[1] is None:
+            raise ValueError("not the number of a device")
+        return cls(numbers[0], numbers[1])
 
     @classmethod
     def read(cls, path: Path) -> DevNumber | None:
-        """From a sysfs `dev` file."""
-        text = text_of(path)
-        return cls.parse(text) if text else None
+        """From a sysfs `dev` file; None also where it holds something else."""
+        try:
+            return cls.parse(text_of(path) or "")
+        except ValueError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -133,8 +139,7 @@ def text_of(path: Path) -> str | None:
 
 def int_of(path: Path) -> int | None:
     """A whole number in a kernel file."""
-    text = text_of(path)
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text.strip()) else None
+    return signed_number((text_of(path) or "").strip())
 
 
 def _names(folder: Path) -> list[str]:

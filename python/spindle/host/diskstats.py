@@ -7,12 +7,17 @@ and takes a second to say anything.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from .devices import HERE, SECTOR, Device, Machine, text_of
+from .number import whole_number
 
-_MS_WRAP = 1 << 32  # times are printed as 32-bit milliseconds (block/genhd.c: jiffies_to_msecs)
+_WRAP = 1 << 32
+"""Counts and sectors are `unsigned long`, so they wrap here on 32-bit kernels; times are cut to 32 bits on all
+(block/genhd.c, diskstats_show)."""
+_LEAST = 11
+"""Fields that every kernel gives; discards came with Linux 4.18, flushes with 5.5."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,6 @@ class Counters:
 
 
 _NAMES = [field.name for field in fields(Counters)]
-_TIMES = {name for name in _NAMES if name.endswith("_ms")}
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,22 @@ def _per(amount: float, divisor: float) -> float:
     return amount / divisor if divisor > 0 else 0.0
 
 
-def parse(text: str) -> dict[str, Counters]:
-    """/proc/diskstats by device name. Kernels before 4.18 have no discards, before 5.5 no flushes: 0."""
+def counters_of(parts: Sequence[str]) -> Counters | None:
+    """Of a line's fields after the name; None where one of them is no number. What a kernel does not count is 0."""
+    values = [whole_number(part) for part in parts[: len(_NAMES)]]
+    known = [value for value in values if value is not None]
+    readable = len(known) == len(values) and len(values) >= _LEAST
+    return Counters(**dict(zip(_NAMES, known, strict=False))) if readable else None
+
+
+def parse(text: str, names: Collection[str] | None = None) -> dict[str, Counters]:
+    """/proc/diskstats by device name, of all or of these. A line that cannot be understood gives nothing: that device is
+    not counted."""
     found = {}
     for line in text.splitlines():
-        parts = line.split()
-        if len(parts) >= 14:
-            found[parts[2]] = Counters(**dict(zip(_NAMES, map(int, parts[3:]), strict=False)))
+        parts = line.split(maxsplit=3 + len(_NAMES))
+        if len(parts) > 3 and (names is None or parts[2] in names) and (counters := counters_of(parts[3:])) is not None:
+            found[parts[2]] = counters
     return found
 
 
@@ -118,11 +131,11 @@ def snapshot(devices: Iterable[Device] | None = None, machine: Machine = HERE) -
     """Counters now, of these devices (those that have any: hidden NVMe paths may not) or of all."""
     text = text_of(machine.proc / "diskstats") or ""
     at_ns = time.monotonic_ns()
-    counters = parse(text)
-    if devices is not None:
-        names = [device.name.replace("!", "/") for device in devices]
-        counters = {name: counters[name] for name in names if name in counters}
-    return Snapshot(at_ns, counters)
+    if devices is None:
+        return Snapshot(at_ns, parse(text))
+    names = [device.name.replace("!", "/") for device in devices]
+    counters = parse(text, names)
+    return Snapshot(at_ns, {name: counters[name] for name in names if name in counters})
 
 
 def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:
@@ -131,21 +144,26 @@ def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:
     found = {}
     for name, new in after.counters.items():
         old = before.counters.get(name)
-        if old is not None and (difference := _difference(old, new, seconds)) is not None:
-            found[name] = difference
+        if old is not None and (change := difference(old, new, seconds)) is not None:
+            found[name] = change
     return found
 
 
-def _difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None:
+def difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None:
+    """What the device did in between; None when the counters began anew."""
     values: dict[str, int] = {}
     for name in _NAMES:
-        change = getattr(new, name) - getattr(old, name)
-        if name in _TIMES:
-            change %= _MS_WRAP
-        elif name == "in_flight":
-            change = new.in_flight
+        before, after = getattr(old, name), getattr(new, name)
+        change = after - before
+        if name == "in_flight":
+            change = after
+        elif name.endswith("_ms"):
+            change %= _WRAP
         elif change < 0:
-            return None
+            # A wrap of a 32-bit kernel goes a little way past zero; a device made anew falls back to it.
+            change += _WRAP
+            if before >= _WRAP or change >= _WRAP // 2:
+                return None
         if name.endswith("_sectors"):
             name, change = name.replace("_sectors", "_bytes"), change * SECTOR
         values[name] = change

@@ -8,8 +8,8 @@ import re
 import sys
 from importlib import metadata
 
-from .conditions import memory
 from .devices import HERE, Machine, text_of
+from .memory import memory
 from .mounts import swaps
 from .settings import governors
 from .stack import PathLike, stack_of

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .devices import HERE, DevNumber, Machine, text_of
+from .number import signed_number, whole_number
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class Swap:
     dev: DevNumber | None
     file: tuple[DevNumber, int] | None
     used_bytes: int
+    size_bytes: int = 0
+    priority: int | None = None
+    """Below 0 where the kernel chose it."""
 
 
 def unescape(text: str) -> str:
@@ -128,7 +132,7 @@ def _namespace(process: Path) -> str | None:
 # Block devices that a file system uses besides the one that mountinfo names:
 # XFS log and real-time device, ext4 and reiserfs external journal, bcachefs and f2fs members.
 _DEVICE_OPTION = re.compile(r"^(?:logdev|rtdev|journal_path|jdev|device)=(/.*)$")
-_NUMBER_OPTION = re.compile(r"^journal_dev=(0x[0-9a-fA-F]+|\d+)$")
+_NUMBER_OPTION = re.compile(r"^journal_dev=(0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,18})$")
 
 
 def devices_of(mount: Mount, machine: Machine) -> set[DevNumber]:
@@ -170,8 +174,8 @@ def btrfs_members(machine: Machine) -> dict[str, set[DevNumber]]:
     """Members of each mounted btrfs by its UUID. mountinfo names only one of them."""
     members: dict[str, set[DevNumber]] = {}
     for folder in (machine.sys / "fs/btrfs").glob("*/devices"):
-        numbers = (text_of(entry / "dev") for entry in folder.iterdir())
-        members[folder.parent.name] = {DevNumber.parse(number) for number in numbers if number}
+        numbers = (DevNumber.read(entry / "dev") for entry in folder.iterdir())
+        members[folder.parent.name] = {number for number in numbers if number is not None}
     return members
 
 
@@ -193,5 +197,6 @@ def swaps(machine: Machine) -> list[Swap]:
         except OSError:
             # Seen from another namespace the path may mean nothing; the kernel's name for the device still does.
             dev = DevNumber.read(machine.sys / "class/block" / Path(path).name / "dev")
-        found.append(Swap(path, dev, file, int(fields[3]) * 1024))
+        total, used = whole_number(fields[2]) or 0, whole_number(fields[3]) or 0
+        found.append(Swap(path, dev, file, used * 1024, total * 1024, signed_number(fields[4])))
     return found

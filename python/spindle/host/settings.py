@@ -7,36 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from . import queue_files
 from .devices import HERE, Device, Machine, text_of, whole
 
-QUEUE = (
-    "scheduler",
-    "nr_requests",
-    "read_ahead_kb",
-    "max_sectors_kb",
-    "max_hw_sectors_kb",
-    "rotational",
-    "write_cache",
-    "fua",
-    "wbt_lat_usec",
-    "nomerges",
-    "rq_affinity",
-    "add_random",
-    "iostats",
-    "io_poll",
-    "io_poll_delay",
-    "io_timeout",
-    "zoned",
-    "logical_block_size",
-    "physical_block_size",
-    "minimum_io_size",
-    "optimal_io_size",
-    "discard_granularity",
-    "discard_max_bytes",
-    "write_zeroes_max_bytes",
-    "stable_writes",
-)
-"""Files of `queue/` (Documentation/ABI/stable/sysfs-block)."""
+QUEUE = queue_files.NAMES
+"""Files of `queue/`."""
 
 DEVICE = ("queue_depth", "queue_type", "ncq_prio_enable", "cache_type")
 """Files of `device/` (SCSI)."""

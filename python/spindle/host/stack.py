@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 
 from .devices import (
     HERE,
+    SECTOR,
     Device,
     DevNumber,
     Machine,
     backing,
     by_number,
     holders,
+    int_of,
     loops_over,
     partitions,
     slaves,
@@ -177,6 +179,6 @@ def _device_details(device: Device) -> dict[str, object]:
                 details[name] = value
     if device.kind == "dm" and (uuid := text_of(device.sysfs / "dm/uuid")):
         details["target"] = uuid.partition("-")[0]  # LVM, CRYPT, mpath ...
-    if device.partition is not None and (start := text_of(device.sysfs / "start")):
-        details["start_bytes"] = int(start) * 512
+    if device.partition is not None and (start := int_of(device.sysfs / "start")) is not None:
+        details["start_bytes"] = start * SECTOR
     return details

@@ -41,6 +41,7 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
         "",
         *warnings,
         *verdicts.passed(record.verdicts, style),
+        *verdicts.unchecked(record.idle, style),
     ]
 
 
@@ -71,6 +72,7 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
         lines += verdicts.coloured(style, finding.level, wrapped) if mark else wrapped
     lines.append("")
     lines += verdicts.lines(record.verdicts, style, [Level.WARN])
+    lines += verdicts.unchecked(record.idle, style)
     lines += style.wrap(
         f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with --seconds 60 tells more "
         f"({record.id})."

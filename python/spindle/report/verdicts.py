@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from spindle.report.style import Style
 from spindle.result.record import Level, Verdict
@@ -23,6 +24,12 @@ def coloured(style: Style, level: Level, wrapped: list[str]) -> list[str]:
     if not style.colour:
         return wrapped
     return [wrapped[0].replace(str(level), style.level(level), 1), *wrapped[1:]]
+
+
+def unchecked(idle: Mapping[str, Any], style: Style) -> list[str]:
+    """What the check before the run could not look at, and why."""
+    reasons = [str(reason) for reason in idle.get("unchecked") or []]
+    return style.wrap("; ".join(reasons), first="not checked: ") if reasons else []
 
 
 def passed(verdicts: Sequence[Verdict], style: Style) -> list[str]:

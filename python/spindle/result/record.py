@@ -98,18 +98,76 @@ class Settings(Struct, frozen=True, kw_only=True):
     changed: list[SettingChange]
 
 
-class During(Struct, frozen=True, kw_only=True):
-    """What the machine did while the load ran. CPU times are shares of all CPUs' time."""
+class Sample(Struct, frozen=True, kw_only=True):
+    """One interval of the look at the machine beside the load. CPU times are shares of all CPUs' time; None: not
+    known."""
 
-    cpu_others: float = 0.0
+    at_s: float
+    """Its end, from the beginning of the load, ramp included."""
+    seconds: float
+    cpu_others: float | None = None
+    cpu_iowait: float | None = None
+    cpu_steal: float | None = None
+    other_read_bytes_per_s: float | None = None
+    """Read by the devices under test beyond what this program had them read."""
+    other_write_bytes_per_s: float | None = None
+    """The same for writes; None where the load's own writes pass through a cache."""
+    swapped_pages: int | None = None
+    throttle_events: int | None = None
+    temperatures: dict[str, float] = {}
+    """Celsius, of each drive and of the CPUs, where the kernel tells."""
+    working: dict[str, str] = {}
+    """Arrays that are busy with themselves: name -> resync, recover, check ..."""
+
+
+class During(Struct, frozen=True, kw_only=True):
+    """What the machine did while the load ran. CPU times are shares of all CPUs' time; None: not known."""
+
+    cpu_others: float | None = 0.0
     """Used by other programs in user mode: what the kernel does may be the load's own work."""
-    cpu_iowait: float = 0.0
-    cpu_steal: float = 0.0
+    cpu_iowait: float | None = 0.0
+    cpu_steal: float | None = 0.0
     """Taken by the hypervisor."""
     throttle_events: int | None = None
     """How often CPUs were slowed down for heat; None where the hardware does not say."""
+    swapped_pages: int | None = None
+    """Pages that went to swap and came from it."""
     findings: list[dict[str, Any]] = []
     """Arrays that are resyncing or degraded at the end."""
+    samples: list[Sample] = []
+    """About one a second; a load of less than that has none."""
+    temperature_limits: dict[str, float] = {}
+    """Celsius at which a drive slows itself down, where it says so."""
+    jobs: list[dict[str, Any]] = []
+    """Other processes that moved data on the target's stack meanwhile, the busiest first."""
+
+
+class Quieted(Struct, frozen=True, kw_only=True):
+    """Something of the machine that was changed for the run, to have it quiet."""
+
+    name: str
+    """`md0.sync_action`, `cpu0.governor`, `swap:/swapfile.priority`."""
+    before: str | None
+    during: str | None
+    put_back: bool | None = None
+    """Whether it was as before again at the end; None: the run was not over yet."""
+    why_not: str = ""
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """What was done to the machine before the run."""
+
+    sync: str = "machine"
+    """What was written out: the `target`'s file systems, or all of the `machine`."""
+    synced: list[str] = []
+    """Mount points that were written out."""
+    dropped_caches: bool = False
+    """Whether everything the page cache could let go was dropped (`drop_caches`); the target's own pages always are."""
+    waited_s: float = 0.0
+    """For the machine to become idle."""
+    quieted: list[Quieted] = []
+    notes: list[str] = []
+    """What could not be made quiet, and why."""
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -154,6 +212,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """The check before the run: what else used the device and the machine."""
     during: During
     verdicts: list[Verdict]
+    prepared: Prepared = Prepared()
     format: int = FORMAT
 
     @property

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import os
-import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from spindle import _core
 from spindle.host import caches, conditions, diskstats, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
-from spindle.host.devices import Device, text_of
+from spindle.host.conditions import jobs
+from spindle.host.conditions.during import fetched_bytes
+from spindle.host.cputimes import CpuTimes
+from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.memory import swapped_pages
 from spindle.host.testfile import TestFile
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
     During,
+    Prepared,
+    Quieted,
     RunRecord,
+    Sample,
     SettingChange,
     Settings,
     Target,
@@ -31,9 +37,10 @@ from spindle.result.record import (
 )
 from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
-from spindle.run import classes
+from spindle.run import classes, preparation
 from spindle.run.errors import Usage
 from spindle.run.load import Counted, RunningLoad, carry_out
+from spindle.run.preparation import AS_IT_IS, Care, Looked
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 
@@ -71,6 +78,7 @@ class Making:
     """Length of an interval of the series."""
 
 
+DURING = "during the run"
 NO_CONSENT = Consent()
 AS_USUAL = Making()
 
@@ -96,7 +104,12 @@ class Bench:
     _size_bytes: int
     _created: bool
     _devices: list[Device] = field(default_factory=list)
-    _idle: dict[str, Any] | None = None
+    care: Care = AS_IT_IS
+    quieted: tuple[Quieted, ...] = ()
+    """What was changed to have the machine quiet."""
+    notes: tuple[str, ...] = ()
+    """What could not be."""
+    _looked: Looked | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -109,16 +122,35 @@ class Bench:
         return self._target.device if self._target is not None else None
 
     def idle(self) -> dict[str, Any]:
-        """What else uses device and machine; looked at once."""
-        if self._idle is None:
-            if self._target is None:
-                self._idle = {}
-            else:
-                self.watch.step("syncing")
-                os.sync()  # what is dirty from before would be written during the check, and the run
-                self.watch.step("is the device idle?")
-                self._idle = conditions.idle_check(self._devices).to_dict()
-        return self._idle
+        """What else uses device and machine; looked at once. Raises `NotQuiet` if it must be quiet and is not."""
+        if self._target is None:
+            return {}
+        if self._looked is None:
+            self._write_out(self._target)  # what is dirty from before would be written during the check, and the run
+            self._looked = preparation.look(self._devices, self.care, self.watch)
+        return self._looked.idle.to_dict()
+
+    def _write_out(self, target: OpenTarget) -> list[str]:
+        self.watch.step("syncing")
+        return preparation.write_out(target, self._devices, self.care)
+
+    def _prepare(self) -> Prepared:
+        """Right before a load."""
+        if self._target is None:
+            return Prepared(sync="none")
+        synced = self._write_out(self._target)
+        self._target.drop_cache()
+        if self.care.drop_caches:
+            self.watch.step("dropping caches")
+            caches.drop_caches()
+        return Prepared(
+            sync="machine" if self.care.sync_machine else "target",
+            synced=synced,
+            dropped_caches=self.care.drop_caches,
+            waited_s=self._looked.waited_s if self._looked is not None else 0.0,
+            quieted=list(self.quieted),
+            notes=list(self.notes),
+        )
 
     def target(self, spec: Workload | None = None, trouble: str | None = None) -> Target:
         """What the record says about it."""
@@ -152,13 +184,12 @@ class Bench:
         spec = resolved.spec
         idle = self.idle()
         started, run_id = utc_now(), new_id()
-        if self._target is not None:
-            self.watch.step("syncing")
-            os.sync()
-            self._target.drop_cache()
+        prepared = self._prepare()
         before = machine_settings.settings_of(self._devices) if self._target is not None else {}
+        sampler = self._sampler(spec)
         machine = _MachineState.now()
-        finished = carry_out(self._start(resolved), self._snapshot, spec, label or spec.name, self.watch)
+        finished = carry_out(self._start(resolved), self._snapshot, spec, label or spec.name, self.watch, sampler)
+        during = machine.until_now(figures_from_json(finished.figures_json), self._devices, sampler)
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
         figures = figures_from_json(finished.figures_json)
@@ -175,10 +206,16 @@ class Bench:
             settings=Settings(before=before, after=after, changed=_changes(before, after)),
             environment=machine_environment.environment(None if self._target is None else self._target.path),
             idle=idle,
-            during=machine.until_now(figures, self._devices),
+            during=during,
             verdicts=[],
+            prepared=prepared,
         )
         return Measured(judged(record), finished.stopped)
+
+    def _sampler(self, spec: Workload) -> conditions.Sampler:
+        directly = all(stream.direct or not stream.writes for stream in spec.streams)
+        under_test = {device.name for device in self._target.devices} if self._target is not None else set()
+        return conditions.Sampler(self._devices, under_test, writes_directly=directly)
 
     def _start(self, resolved: Resolved) -> Callable[[], RunningLoad]:
         target = self._target
@@ -198,7 +235,7 @@ class Bench:
         )
 
     def _snapshot(self) -> Counted:
-        return Counted(diskstats.snapshot(self._devices), _fetched_bytes())
+        return Counted(diskstats.snapshot(self._devices), fetched_bytes())
 
     def _counters(self, before: diskstats.Snapshot, after: diskstats.Snapshot) -> list[DeviceCounters]:
         deltas = diskstats.delta(before, after)
@@ -226,6 +263,9 @@ def bench(
     consent: Consent = NO_CONSENT,
     making: Making = AS_USUAL,
     file: TestFile | None = None,
+    care: Care = AS_IT_IS,
+    quieted: tuple[Quieted, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> Iterator[Bench]:
     """Open a target for the streams of a workload; everything is closed again at the end.
 
@@ -244,44 +284,63 @@ def bench(
         confirm=consent.confirm,
     ) as target:
         yield Bench(
-            asked, making, watch, target, target.size_bytes, file is not None, _devices=list(target.counted_devices())
+            asked,
+            making,
+            watch,
+            target,
+            target.size_bytes,
+            file is not None,
+            _devices=list(target.counted_devices()),
+            care=care,
+            quieted=quieted,
+            notes=notes,
         )
 
 
 @dataclass(frozen=True)
 class _MachineState:
-    """CPU times and heat at one moment."""
+    """CPU times, heat, swapping and processes at one moment."""
 
-    cpu: conditions.CpuTimes
+    at_s: float
+    cpu: CpuTimes | None
     throttle_events: int | None
+    swapped_pages: int | None
+    processes: jobs.Processes
 
     @classmethod
     def now(cls) -> _MachineState:
-        return cls(conditions.cpu_times(), conditions.throttle_events())
+        # The processes last before the load and first after it: looking at them takes some milliseconds.
+        seen = jobs.processes()
+        return cls(time.monotonic(), conditions.cpu_times(), conditions.throttle_events(), swapped_pages(), seen)
 
-    def until_now(self, figures: Figures, devices: list[Device]) -> During:
+    def until_now(self, figures: Figures, devices: list[Device], sampler: conditions.Sampler) -> During:
         """What changed since, beside the load's own doing."""
         after = self.now()
-        ticks = max(1, after.cpu.total - self.cpu.total)
-        # User time only: interrupts and kernel threads serve the load itself.
-        busy = (after.cpu.user - self.cpu.user) / ticks
-        own = figures.cpu.user_ns / 1e9 / (ticks / os.sysconf("SC_CLK_TCK"))
-        heat = None
-        if self.throttle_events is not None and after.throttle_events is not None:
-            heat = max(0, after.throttle_events - self.throttle_events)
+        others = iowait = steal = None
+        if self.cpu is not None and after.cpu is not None:
+            ticks = max(1, after.cpu.total - self.cpu.total)
+            # User time only: interrupts and kernel threads serve the load itself.
+            own = figures.cpu.user_ns / 1e9 * os.sysconf("SC_CLK_TCK") / ticks
+            others = max(0.0, (after.cpu.user - self.cpu.user) / ticks - own)
+            iowait = max(0, after.cpu.iowait - self.cpu.iowait) / ticks
+            steal = max(0, after.cpu.steal - self.cpu.steal) / ticks
+        seconds = max(after.at_s - self.at_s, 1e-9)
+        seen = jobs.between(self.processes, after.processes, seconds, devices)
         return During(
-            cpu_others=max(0.0, busy - own),
-            cpu_iowait=max(0, after.cpu.iowait - self.cpu.iowait) / ticks,
-            cpu_steal=max(0, after.cpu.steal - self.cpu.steal) / ticks,
-            throttle_events=heat,
-            findings=[asdict(finding) for finding in conditions.array_activity(devices)],
+            cpu_others=others,
+            cpu_iowait=iowait,
+            cpu_steal=steal,
+            throttle_events=_increase(self.throttle_events, after.throttle_events),
+            swapped_pages=_increase(self.swapped_pages, after.swapped_pages),
+            findings=[asdict(finding) for finding in (*conditions.array_activity(devices), jobs.jobs(seen, DURING))],
+            samples=[Sample(**asdict(sample)) for sample in sampler.samples],
+            temperature_limits=sampler.limits,
+            jobs=jobs.to_dicts([job for job in seen if job.on_target]),
         )
 
 
-def _fetched_bytes() -> int | None:
-    """`read_bytes` of proc_pid_io(5): counted where a read is handed to a block device, for every thread of ours."""
-    found = re.search(r"^read_bytes: (\d+)$", text_of(Path("/proc/self/io")) or "", re.MULTILINE)
-    return int(found[1]) if found is not None else None
+def _increase(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else max(0, after - before)
 
 
 def _difference(before: int | None, after: int | None) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from spindle.host import diskstats
+from spindle.host.conditions.during import Moved, Sampler
 from spindle.host.signals import Stopped
 from spindle.result.workload import Workload
 from spindle.run.watch import Moment, Watch
@@ -59,9 +60,11 @@ def carry_out(
     spec: Workload,
     label: str,
     watch: Watch,
+    sampler: Sampler | None = None,
 ) -> Finished:
     """Start the load, follow it, and stop it in good order when asked to (Ctrl-C): its figures up to then are kept."""
     before = snapshot()
+    begun = False
     stopped = False
     load = start()
     pace = _Pace(spec, label)
@@ -74,6 +77,12 @@ def carry_out(
             calibrating = progress["phase"] == "calibrate"
             if calibrating:
                 before = fresh
+            elif sampler is not None:
+                if begun:
+                    sampler.look(_moved(progress))
+                else:
+                    sampler.begin(_moved(progress))
+                begun = True
             if not calibrating or time.monotonic() - told_at >= POLL_S:
                 told_at = time.monotonic()
                 watch.moment(pace.moment(progress))
@@ -84,7 +93,14 @@ def carry_out(
         while not load.wait(POLL_S):
             pass
     after = snapshot()
+    if sampler is not None and begun:
+        sampler.end(_moved(msgspec.json.decode(load.progress())))
     return Finished(load.figures(), before, after, stopped)
+
+
+def _moved(progress: dict[str, Any]) -> Moved:
+    streams = progress["streams"]
+    return Moved(sum(stream["read_bytes"] for stream in streams), sum(stream["write_bytes"] for stream in streams))
 
 
 class _Pace:

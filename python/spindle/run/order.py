@@ -13,6 +13,7 @@ from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import own_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
+from spindle.run.preparation import AS_IT_IS, Care, check_rights
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
@@ -34,6 +35,7 @@ class Order:
     find_knee: bool = False
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
+    care: Care = AS_IT_IS
     trace: Path | None = None
     """Modelled machines: write every command of every drive to this file."""
 
@@ -44,12 +46,21 @@ def carry_out(order: Order, watch: Watch) -> Record:
     if is_machine(order.target):
         return _on_model(order, resolved, watch)
     _check(order, resolved)
+    check_rights(order.care)
     with ExitStack() as stack:
         file = None
         if order.create is not None:
             file = stack.enter_context(own_file(Path(order.target), _size(order.create), watch))
         opened = stack.enter_context(
-            bench(order.target, resolved.spec, watch, consent=order.consent, making=order.making, file=file)
+            bench(
+                order.target,
+                resolved.spec,
+                watch,
+                consent=order.consent,
+                making=order.making,
+                file=file,
+                care=order.care,
+            )
         )
         record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
         if file is not None and order.keep:
@@ -69,6 +80,10 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--sqpoll": order.making.sqpoll,
             "--cpus": order.making.cpus is not None,
             "--engine": order.making.engine != "auto",
+            "--drop-caches": order.care.drop_caches,
+            "--sync": order.care.sync_machine,
+            "--wait-idle": order.care.wait_idle_s > 0,
+            "--quiet-machine": order.care.quiet_machine,
         }
     )
     if order.trace is not None and order.find_knee:

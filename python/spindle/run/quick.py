@@ -18,6 +18,7 @@ from spindle.run import assess, knee
 from spindle.run.bench import AS_USUAL, Bench, Making, bench
 from spindle.run.errors import RunFailed
 from spindle.run.files import own_file
+from spindle.run.preparation import AS_IT_IS, Care, check_rights
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.watch import Watch
 
@@ -71,8 +72,15 @@ class _Look:
         self.steps.append(Step(name=name, about=about, runs=[run.id for run in runs]))
 
 
-def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL, lengths: Lengths = A_MINUTE) -> QuickRecord:
+def quick(
+    asked: str | None,
+    watch: Watch,
+    making: Making = AS_USUAL,
+    lengths: Lengths = A_MINUTE,
+    care: Care = AS_IT_IS,
+) -> QuickRecord:
     """Look at a target; with none (or a directory), at a test file made there."""
+    check_rights(care)
     run_id, started = new_id(), utc_now()
     look = _Look(lengths)
     making = replace(making, interval_ns=INTERVAL_NS)
@@ -81,9 +89,9 @@ def quick(asked: str | None, watch: Watch, making: Making = AS_USUAL, lengths: L
         if asked is None or Path(asked).is_dir():
             file = stack.enter_context(_own_file(Path(asked or "."), lengths.file_bytes, watch))
             asked = str(file.path)
-        target, idle = _reads(asked, file, watch, making, look)
+        target, idle = _reads(asked, file, watch, making, care, look)
         if not look.stopped:
-            _mix(asked, file, watch, making, look)
+            _mix(asked, file, watch, making, care, look)
     watch.end()
     return QuickRecord(
         id=run_id,
@@ -116,12 +124,12 @@ def _own_file(folder: Path, most_bytes: int, watch: Watch) -> AbstractContextMan
 
 
 def _reads(
-    asked: str, file: TestFile | None, watch: Watch, making: Making, look: _Look
+    asked: str, file: TestFile | None, watch: Watch, making: Making, care: Care, look: _Look
 ) -> tuple[Target, dict[str, object]]:
     """Everything that only reads, under one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = resolve("randomio", _RANDOM)
-    with bench(asked, sequential.spec, watch, making=making, file=file) as opened:
+    with bench(asked, sequential.spec, watch, making=making, file=file, care=care) as opened:
         target, idle = opened.target(), opened.idle()
         plan = [
             ("sequential-read", "sequential read, 1 MiB requests, 4 outstanding", sequential),
@@ -159,12 +167,12 @@ def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
             return
 
 
-def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, look: _Look) -> None:
+def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, care: Care, look: _Look) -> None:
     if file is None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
     mix = resolve("oltp", _MIX).with_overrides(_seconds(look.lengths.step_s))
-    with bench(asked, mix.spec, watch, making=making, file=file) as opened:
+    with bench(asked, mix.spec, watch, making=making, file=file, care=care) as opened:
         shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
         _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
 

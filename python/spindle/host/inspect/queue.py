@@ -4,39 +4,13 @@ from __future__ import annotations
 
 import re
 
+from .. import queue_files
 from ..settings import chosen
 from .model import Queue
 from .reading import Reading, value
 from .tree import Tree, natural
 
-_NUMBERS = (
-    "nr_requests",
-    "read_ahead_kb",
-    "max_sectors_kb",
-    "max_hw_sectors_kb",
-    "max_segments",
-    "rotational",
-    "fua",
-    "wbt_lat_usec",
-    "nomerges",
-    "rq_affinity",
-    "add_random",
-    "iostats",
-    "io_poll",
-    "io_poll_delay",
-    "io_timeout",
-    "nr_zones",
-    "chunk_sectors",
-    "logical_block_size",
-    "physical_block_size",
-    "minimum_io_size",
-    "optimal_io_size",
-    "discard_granularity",
-    "discard_max_bytes",
-    "write_zeroes_max_bytes",
-    "stable_writes",
-    "dax",
-)
+_NUMBERS = tuple(name for name in queue_files.NUMBERS if name in Queue.__struct_fields__)
 _MOST_PARAMETERS = 100
 _OF_REQUESTS = ("wbt_lat_usec", "io_timeout")
 """Not there on devices that hand requests on (md, dm): they make none of their own."""

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .. import settings
+from .. import queue_files, settings
 from .errors import KnobUsage
 from .values import FLAG, Choice, Cpus, Number, Seconds, Speed, Text, Values
 
@@ -79,7 +79,7 @@ def _queue(name: str, values: Values, unit: str, since: str, about: str, *distur
     return Knob(
         scope=Scope.DEVICE,
         name=name,
-        where=(f"queue/{name}",),
+        where=(queue_files.path_of(name),),
         values=values,
         unit=unit,
         about=about,

@@ -4,7 +4,7 @@ Everything is read from /proc, /sys and the cgroup file systems; nothing is writ
 that cannot be read, or that makes no sense, is None ('unknown'), never an error.
 
     selection.py  which devices: names as people give them, or all disks that ever did I/O
-    disks.py      /proc/diskstats with each device's identity, and the difference of two readings
+    disks.py      /proc/diskstats with each device's identity
     processors.py /proc/stat
     pressure.py   /proc/pressure/io
     cgroups.py    io.stat (v2) or blkio.throttle.* (v1) of every group

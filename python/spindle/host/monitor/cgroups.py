@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..devices import DevNumber, Machine, text_of
-from .disks import whole_number
+from ..number import whole_number
 
 MOST_GROUPS = 20_000
 """A tree larger than any machine has is not walked to its end."""

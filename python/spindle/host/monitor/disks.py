@@ -1,22 +1,16 @@
-"""/proc/diskstats, line by line and without trust, and what a device did between two readings.
-
-Fields: Documentation/admin-guide/iostats.rst. Counts and sectors are `unsigned long`, so they wrap at 2^32 on 32-bit
-kernels; times are cut to 32 bits on all (block/genhd.c, diskstats_show).
-"""
+"""/proc/diskstats, line by line and without trust: which device each line is about, and what it tells."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ..devices import SECTOR, DevNumber, Machine, text_of
-from ..diskstats import Counters, DiskDelta
+from ..devices import DevNumber, Machine, text_of
+from ..diskstats import Counters, DiskDelta, counters_of
+from ..number import whole_number
 
-_WRAP = 1 << 32
-_NAMES = [field.name for field in fields(Counters)]
 _SUMS = [field.name for field in fields(DiskDelta) if field.name not in ("seconds", "in_flight")]
 _LEAST, _DISCARD, _FLUSH = 11, 15, 17
 """How many fields a line has: always; since Linux 4.18; since 5.5."""
@@ -47,14 +41,6 @@ class Disk:
 UNREADABLE = Disk(None, None)
 
 
-def whole_number(text: str) -> int | None:
-    """A counter as the kernel prints one: up to 64 bits, nothing but digits."""
-    if not re.fullmatch(r"[0-9]{1,20}", text):
-        return None
-    value = int(text)
-    return value if value < 1 << 64 else None
-
-
 def number_in(path: Path) -> int | None:
     """The same, from a file of its own."""
     return whole_number((text_of(path) or "").strip())
@@ -71,11 +57,8 @@ def parse(text: str) -> dict[str, Disk]:
         major, minor = whole_number(parts[0]), whole_number(parts[1])
         if major is None or minor is None:
             continue
-        values = [whole_number(part) for part in parts[3 : 3 + _FLUSH]]
-        known = [value for value in values if value is not None]
-        readable = len(known) == len(values) and len(values) >= _LEAST
-        counters = Counters(**dict(zip(_NAMES, known, strict=False))) if readable else None
-        found[parts[2]] = Disk(DevNumber(major, minor), counters, len(values))
+        told = parts[3 : 3 + _FLUSH]
+        found[parts[2]] = Disk(DevNumber(major, minor), counters_of(told), len(told))
     return found
 
 
@@ -101,27 +84,6 @@ def same_device(old: Disk, new: Disk) -> bool:
     """Whether two readings are of one device, as far as the kernel tells."""
     numbers = old.number is None or new.number is None or old.number == new.number
     return numbers and (old.diskseq is None or new.diskseq is None or old.diskseq == new.diskseq)
-
-
-def difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None:
-    """What the device did in between; None when the counters began anew."""
-    values: dict[str, int] = {}
-    for name in _NAMES:
-        before, after = getattr(old, name), getattr(new, name)
-        change = after - before
-        if name == "in_flight":
-            change = after
-        elif name.endswith("_ms"):
-            change %= _WRAP
-        elif change < 0:
-            # A wrap of a 32-bit kernel goes a little way past zero; a device made anew falls back to it.
-            change += _WRAP
-            if before >= _WRAP or change >= _WRAP // 2:
-                return None
-        if name.endswith("_sectors"):
-            name, change = name.replace("_sectors", "_bytes"), change * SECTOR
-        values[name] = change
-    return DiskDelta(seconds=seconds, **values)
 
 
 def added(one: DiskDelta, other: DiskDelta) -> DiskDelta:

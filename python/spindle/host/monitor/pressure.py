@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .disks import whole_number
+from ..number import whole_number
 
 
 @dataclass(frozen=True)

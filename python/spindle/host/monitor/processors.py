@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..conditions import CpuTimes
-from .disks import whole_number
-
-_LEAST = 4
-"""user, nice, system and idle: every kernel gives these; iowait, irq, softirq and steal came later."""
+from ..cputimes import CpuTimes, times_of
+from ..number import whole_number
 
 
 @dataclass(frozen=True)
@@ -30,17 +27,8 @@ def parse(text: str) -> Processors:
         if name in ("cpu", "procs_running", "procs_blocked") and name not in lines:
             lines[name] = rest.split(maxsplit=10)
     return Processors(
-        _times(lines.get("cpu", [])), _one(lines.get("procs_running", [])), _one(lines.get("procs_blocked", []))
+        times_of(lines.get("cpu", [])), _one(lines.get("procs_running", [])), _one(lines.get("procs_blocked", []))
     )
-
-
-def _times(parts: list[str]) -> CpuTimes | None:
-    values = [whole_number(part) for part in parts[:8]]
-    known = [value for value in values if value is not None]
-    if len(known) < len(values) or len(known) < _LEAST:
-        return None
-    user, nice, system, idle, iowait, irq, softirq, steal = [*known, 0, 0, 0, 0][:8]
-    return CpuTimes(user + nice, system + irq + softirq, idle, iowait, steal)
 
 
 def _one(parts: list[str]) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..devices import DevNumber
-from ..diskstats import DiskDelta
+from ..diskstats import DiskDelta, difference
 from . import cgroups, disks, pressure, processors
 from .cgroups import CgroupIo
 from .columns import DISK
@@ -112,7 +112,7 @@ def between(before: Sample, after: Sample) -> Report:
 def _activity(old: Disk, new: Disk, seconds: float) -> Activity:
     if old.counters is None or new.counters is None:
         return Activity(None, new)
-    return Activity(disks.difference(old.counters, new.counters, seconds), new)
+    return Activity(difference(old.counters, new.counters, seconds), new)
 
 
 def _as_float(value: int | None) -> float | None:

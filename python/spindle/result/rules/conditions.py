@@ -5,18 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from spindle.result import units
-from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.record import During, Level, RunRecord, Sample, Verdict
 
 STEAL = 0.02
 """Share of CPU time taken by the hypervisor that shows in latencies."""
 OTHERS = 0.20
 """Share of all CPU time used by others that shows in the load."""
+BURST = 0.50
+"""Share in one interval that shows in the load's slowest requests, however short it was."""
+BURST_SHARE = 0.05
+"""Of the run's time that bursts must take to show in a 99th percentile several times over."""
+SWAPPING_PER_S = 1.0
+"""Pages a second: as before the run."""
 ADVICE = {
     "other_io": "find who it is (iotop, pidstat -d) and run again without it",
+    "jobs": "wait until it has ended, or stop it, and run again",
     "cpu": "find who it is (top) and run again without it",
-    "array_sync": "wait until it is done (cat /proc/mdstat), or repair the array",
-    "swap": "free memory, or switch swap off for the measurement",
-    "dirty_pages": "find who writes, and run again when it has ended",
+    "governor": "--quiet-machine sets the governor `performance` for the run",
+    "throttling": "cool the machine and run again",
+    "array_sync": "wait until it is done (cat /proc/mdstat; --quiet-machine pauses a check), or repair the array",
+    "self_test": "wait until it is done, or end it with smartctl --abort",
+    "swap": "free memory, or switch swap off for the measurement (--quiet-machine)",
+    "dirty_pages": "write it out first (--sync machine), or find who writes",
 }
 """What to do about a finding of the machine's checks."""
 SHOWN = 4
@@ -54,37 +64,133 @@ def during_the_run(record: RunRecord) -> list[Verdict]:
     """What the machine did beside the load while it ran."""
     during = record.during
     found = [verdict_of(finding, "during-") for finding in during.findings if finding["level"] != "ok"]
-    if during.throttle_events:
-        found.append(
-            Verdict(
-                check="during-throttling",
-                level=Level.WARN,
-                evidence=f"CPUs were slowed down for heat {during.throttle_events} times during the run",
-                advice="cool the machine, or lower the load, and run again",
-                numbers={"events": float(during.throttle_events)},
-            )
+    if not any(verdict.check == "during-array-sync" and verdict.level is Level.INVALID for verdict in found):
+        found += _working_arrays(during)
+    return [*found, *_throttled(during), *_too_hot(during), *_swapped(during), *_steal(during), *_cpu_others(during)]
+
+
+def _working_arrays(during: During) -> list[Verdict]:
+    """Arrays that were busy with themselves for a part of the run and are done by its end."""
+    seen: dict[str, list[Sample]] = {}
+    for sample in during.samples:
+        for name, action in sample.working.items():
+            seen.setdefault(f"{name} was busy with its {action}", []).append(sample)
+    return [
+        Verdict(
+            check="during-array-sync",
+            level=Level.INVALID,
+            evidence=f"{text} from {_begin(samples[0])} to {units.seconds(samples[-1].at_s)} of the run",
+            advice="run again, now that it is done",
+            numbers={"from_s": samples[0].at_s - samples[0].seconds, "to_s": samples[-1].at_s},
         )
-    if during.cpu_steal > STEAL:
-        found.append(
-            Verdict(
-                check="during-steal",
-                level=Level.WARN,
-                evidence=f"the hypervisor took {units.percent(during.cpu_steal)} of the CPU time during the run",
-                advice="the host is crowded: run again at another time and compare",
-                numbers={"steal": during.cpu_steal},
-            )
+        for text, samples in seen.items()
+    ]
+
+
+def _throttled(during: During) -> list[Verdict]:
+    if not during.throttle_events:
+        return []
+    first = next((sample for sample in during.samples if sample.throttle_events), None)
+    return [
+        Verdict(
+            check="during-throttling",
+            level=Level.WARN,
+            evidence=f"CPUs were slowed down for heat {during.throttle_events} times during the run"
+            + (f", first at {units.seconds(first.at_s)}" if first is not None else ""),
+            advice="cool the machine, or lower the load, and run again",
+            numbers={"events": float(during.throttle_events)} | ({"first_s": first.at_s} if first is not None else {}),
         )
-    if during.cpu_others > OTHERS:
-        found.append(
-            Verdict(
-                check="during-cpu",
-                level=Level.WARN,
-                evidence=f"other programs used {units.percent(during.cpu_others)} of all CPU time during the run",
-                advice="find who it is (top) and run again without it",
-                numbers={"others": during.cpu_others},
+    ]
+
+
+def _too_hot(during: During) -> list[Verdict]:
+    """Drives that reached the temperature at which they slow themselves down."""
+    found = []
+    for name, limit in during.temperature_limits.items():
+        told = [sample for sample in during.samples if name in sample.temperatures]
+        hottest = max(told, key=lambda sample: sample.temperatures[name], default=None)
+        if hottest is not None and (highest := hottest.temperatures[name]) >= limit:
+            found.append(
+                Verdict(
+                    check="during-temperature",
+                    level=Level.WARN,
+                    evidence=f"{name} reached {highest:.0f} C at {units.seconds(hottest.at_s)}; from {limit:.0f} C on "
+                    "it slows itself down",
+                    advice="cool the drive and run again",
+                    numbers={"celsius": highest, "limit_celsius": limit, "at_s": hottest.at_s},
+                )
             )
-        )
     return found
+
+
+def _swapped(during: During) -> list[Verdict]:
+    seconds = sum(sample.seconds for sample in during.samples)
+    pages = sum(sample.swapped_pages or 0 for sample in during.samples)
+    if not seconds or pages / seconds <= SWAPPING_PER_S:
+        return []
+    most = max(during.samples, key=lambda sample: (sample.swapped_pages or 0) / sample.seconds)
+    return [
+        Verdict(
+            check="during-swap",
+            level=Level.WARN,
+            evidence=f"the machine swapped {units.count(pages)} pages during the run, most at "
+            f"{units.seconds(most.at_s)}",
+            advice=ADVICE["swap"],
+            numbers={"pages": float(pages), "worst_at_s": most.at_s},
+        )
+    ]
+
+
+def _steal(during: During) -> list[Verdict]:
+    if during.cpu_steal is None or during.cpu_steal <= STEAL:
+        return []
+    return [
+        Verdict(
+            check="during-steal",
+            level=Level.WARN,
+            evidence=f"the hypervisor took {units.percent(during.cpu_steal)} of the CPU time during the run"
+            + _worst(during, "cpu_steal"),
+            advice="the host is crowded: run again at another time and compare",
+            numbers={"steal": during.cpu_steal},
+        )
+    ]
+
+
+def _cpu_others(during: During) -> list[Verdict]:
+    """All of the time a little, or some of the time a lot."""
+    mean = during.cpu_others
+    if mean is None:
+        return []
+    seconds = sum(sample.seconds for sample in during.samples)
+    burst_s = sum(sample.seconds for sample in during.samples if (sample.cpu_others or 0.0) > BURST)
+    often = seconds > 0 and burst_s / seconds >= BURST_SHARE
+    if mean <= OTHERS and not often:
+        return []
+    text = f"other programs used {units.percent(mean)} of all CPU time during the run"
+    if mean <= OTHERS:
+        text += f", and more than {units.percent(BURST)} for {units.seconds(round(burst_s, 1))}"
+    return [
+        Verdict(
+            check="during-cpu",
+            level=Level.WARN,
+            evidence=text + _worst(during, "cpu_others"),
+            advice="find who it is (top) and run again without it",
+            numbers={"others": mean, "burst_seconds": burst_s},
+        )
+    ]
+
+
+def _worst(during: During, name: str) -> str:
+    """When it was worst, where there is more than one interval."""
+    told = [sample for sample in during.samples if getattr(sample, name) is not None]
+    if len(told) < 2:
+        return ""
+    worst = max(told, key=lambda sample: float(getattr(sample, name)))
+    return f" (worst: {units.percent(getattr(worst, name))} at {units.seconds(round(worst.at_s, 1))})"
+
+
+def _begin(sample: Sample) -> str:
+    return units.seconds(max(0.0, round(sample.at_s - sample.seconds, 1)))
 
 
 def target_changed(record: RunRecord) -> list[Verdict]:

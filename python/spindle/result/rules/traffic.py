@@ -38,7 +38,7 @@ def other_io(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="other-io",
                 level=Level.WARN,
-                evidence="; ".join(texts),
+                evidence="; ".join(texts) + _when_and_who(record),
                 advice=(
                     "a file system that copies what it writes does that (btrfs); if it is not that, "
                     if record.target.kind == "file" and record.figures.total_write_bytes > 0
@@ -56,6 +56,23 @@ def other_io(record: RunRecord) -> list[Verdict]:
             numbers=numbers,
         )
     ]
+
+
+def _when_and_who(record: RunRecord) -> str:
+    """The second in which most of it was seen, and the processes that moved data on the target's stack meanwhile."""
+    told = [
+        (sample, (sample.other_read_bytes_per_s or 0.0) + (sample.other_write_bytes_per_s or 0.0))
+        for sample in record.during.samples
+    ]
+    words = []
+    if len(told) > 1:
+        sample, rate = max(told, key=lambda pair: pair[1])
+        if rate > 0:
+            words.append(f"most at {units.seconds(round(sample.at_s, 1))}: {units.rate(rate)}")
+    if record.during.jobs:
+        who = [f"{job.get('name')} (process {job.get('pid')})" for job in record.during.jobs[:3]]
+        words.append(f"seen moving data there: {', '.join(who)}")
+    return f"; {'; '.join(words)}" if words else ""
 
 
 _Excess = tuple[str, float, float | None, bool]

@@ -1,0 +1,15 @@
+"""What one check found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: its verdict ('ok', 'warn', 'invalid'), a line for people, and the evidence in numbers."""
+
+    check: str
+    level: str
+    text: str
+    evidence: dict[str, float] = field(default_factory=dict)

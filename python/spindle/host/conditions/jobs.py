@@ -1,0 +1,223 @@
+"""Programs that disturb disks: those that moved data in the window, and jobs known for it.
+
+The kernel counts what each process had block devices move (`/proc/PID/io`, proc_pid_io(5)), of any device; a file that
+it has open on the target's own stack says which. Processes of others can be looked at by root only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..devices import HERE, Device, DevNumber, Machine, text_of
+from ..number import whole_number
+from ..stack import above
+from ..words import listed
+from .disks import OTHER_BYTES_PER_S
+from .finding import Finding
+
+_KNOWN: tuple[tuple[str, str], ...] = (
+    (r"updatedb(\..*)?|locate", "reads every folder for an index of file names"),
+    (r"mandb", "reads every manual page for an index"),
+    (r"fstrim", "discards the free space of file systems"),
+    (r"mdcheck|checkarray", "starts checks of md arrays"),
+    (r"e2scrub(_all)?|xfs_scrub(_all)?|xfs_fsr", "reads or moves a whole file system"),
+    (r"e2fsck|fsck(\..*)?|xfs_repair|badblocks", "reads a whole file system or disk"),
+    (r"mkfs(\..*)?|mke2fs", "makes a file system"),
+    (r"apt|apt-get|aptitude|dpkg|dnf5?|yum|zypper|pacman|rpm|unattended-upgr", "installs packages"),
+    (r"rsync|rsnapshot|borg|restic|duplicity|rclone|kopia|dump|xfsdump", "copies or backs up files"),
+    (
+        r"pg_dump(all)?|pg_basebackup|mysqldump|mariadb-dump|mariadb-backup|mariabackup|xtrabackup",
+        "backs up a database",
+    ),
+    (r"clamscan|aide|tripwire|rkhunter|chkrootkit|debsums", "reads every file"),
+)
+"""Name (as `ps -o comm` has it, cut to 15 characters) -> what such a job does to disks, whatever it does right now."""
+_ONLY_WITH = {
+    "btrfs": (re.compile(r"\b(scrub|balance|defrag\w*|replace)\b"), "goes through a whole file system"),
+    "zpool": (re.compile(r"\b(scrub|resilver|trim)\b"), "goes through a whole pool"),
+}
+"""Those that matter with certain arguments only."""
+_WAITS = re.compile(r"--wait-for-signal|--daemon\b")
+"""In the arguments of a program of such a name that only waits (unattended-upgrade-shutdown, rsync as a server)."""
+_NAMED = 3
+"""So many are named; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """What one had block devices move since it began."""
+
+    pid: int
+    name: str
+    started: str
+    """Its start in ticks since boot: another process may get its number."""
+    read_bytes: int
+    write_bytes: int
+
+
+@dataclass(frozen=True)
+class Processes:
+    """All of them at one moment."""
+
+    seen: dict[int, Process]
+    hidden: int
+    """Processes whose I/O this user may not look at."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process that used disks between two moments, or one of a kind that does."""
+
+    pid: int
+    name: str
+    read_bytes: int
+    write_bytes: int
+    bytes_per_s: float
+    on_target: bool
+    """It has a file open on the target's stack."""
+    does: str
+    """What a job of this name does; empty: it is not known for anything."""
+
+    @property
+    def disturbs(self) -> bool:
+        """Whether it is known to, or seen to."""
+        return bool(self.does) or (self.on_target and self.bytes_per_s > OTHER_BYTES_PER_S)
+
+    def __str__(self) -> str:
+        moved = f", {self.bytes_per_s / 1e6:.1f} MB/s" if self.bytes_per_s > 0 else ""
+        return f"{self.name} (process {self.pid}{moved}{f'; {self.does}' if self.does else ''})"
+
+
+def processes(machine: Machine = HERE) -> Processes:
+    """All but this one."""
+    seen: dict[int, Process] = {}
+    hidden = 0
+    for folder in _folders(machine):
+        pid = int(folder.name)
+        status = text_of(folder / "stat")
+        if status is None or pid == os.getpid():
+            continue
+        # pid (name) state ...: the name may hold blanks and brackets.
+        name = status.partition("(")[2].rpartition(")")[0]
+        fields = status.rpartition(")")[2].split()
+        if len(fields) < 20 or fields[0] in "ZX":
+            continue
+        counted = _counted(text_of(folder / "io"))
+        hidden += counted is None and (folder / "io").exists()  # not one that has just ended
+        seen[pid] = Process(pid, name, fields[19], *(counted or (0, 0)))
+    return Processes(seen, hidden)
+
+
+def _folders(machine: Machine) -> Iterable[Path]:
+    try:
+        names = os.listdir(machine.proc)
+    except OSError:
+        return []
+    return [machine.proc / name for name in names if re.fullmatch(r"[0-9]{1,9}", name)]
+
+
+def _counted(text: str | None) -> tuple[int, int] | None:
+    values: dict[str, int | None] = {}
+    for line in (text or "").splitlines():
+        name, _, value = line.partition(":")
+        values[name] = whole_number(value.strip())
+    read, written = values.get("read_bytes"), values.get("write_bytes")
+    if read is None or written is None:
+        return None
+    return read, max(0, written - (values.get("cancelled_write_bytes") or 0))
+
+
+def between(
+    before: Processes, after: Processes, seconds: float, devices: Iterable[Device], machine: Machine = HERE
+) -> list[Job]:
+    """Who moved data meanwhile, and who is there that is known to; the busiest first."""
+    numbers: set[DevNumber] | None = None
+    found = []
+    for pid, now in after.seen.items():
+        then = before.seen.get(pid)
+        if then is not None and then.started != now.started:
+            then = None
+        read = max(0, now.read_bytes - (then.read_bytes if then else 0))
+        written = max(0, now.write_bytes - (then.write_bytes if then else 0))
+        does = _does(now.name, machine.proc / str(pid))
+        if not (read or written or does):
+            continue
+        if numbers is None:
+            numbers = _numbers_of_stack(devices, machine)
+        on_target = bool(numbers) and _has_open(machine.proc / str(pid) / "fd", numbers)
+        found.append(Job(pid, now.name, read, written, (read + written) / seconds, on_target, does))
+    return sorted(found, key=lambda job: (-job.bytes_per_s, job.pid))
+
+
+def _does(name: str, folder: Path) -> str:
+    does = next((does for pattern, does in _KNOWN if re.fullmatch(pattern, name)), "")
+    only = _ONLY_WITH.get(name)
+    if not does and only is None:
+        return ""
+    arguments = (text_of(folder / "cmdline") or "").replace("\0", " ")
+    if only is not None:
+        return only[1] if only[0].search(arguments) else ""
+    return "" if _WAITS.search(arguments) else does
+
+
+def _numbers_of_stack(devices: Iterable[Device], machine: Machine) -> set[DevNumber]:
+    """Of the devices and of all that stands on them."""
+    return {one.dev for device in devices for one in (device, *above(device, machine))}
+
+
+def _has_open(folder: Path, numbers: set[DevNumber]) -> bool:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    for name in names:
+        try:
+            status = os.stat(folder / name)
+        except OSError:
+            continue
+        number = status.st_rdev if stat.S_ISBLK(status.st_mode) else status.st_dev
+        if DevNumber.of(number) in numbers:
+            return True
+    return False
+
+
+def jobs(found: list[Job], when: str = "before the run") -> Finding:
+    """The check."""
+    loud = [job for job in found if job.disturbs]
+    evidence = {"jobs": float(len(loud)), "bytes_per_s": sum(job.bytes_per_s for job in loud)}
+    if not loud:
+        return Finding("jobs", "ok", "no background job that disturbs disks was seen", evidence)
+    evidence["pid"] = float(loud[0].pid)
+    verb = "was" if len(loud) == 1 else "were"
+    return Finding("jobs", "warn", f"{_listed(loud)} {verb} at work {when}", evidence)
+
+
+def suspects(found: list[Job]) -> str:
+    """Who may be behind traffic on the target, in words: those that have a file open there, else anybody."""
+    moving = [job for job in found if job.bytes_per_s > 0]
+    near = [job for job in moving if job.on_target] or moving
+    return f"seen moving data: {_listed(near)}" if near else ""
+
+
+def _listed(found: list[Job]) -> str:
+    more = len(found) - _NAMED
+    return listed([str(job) for job in found[:_NAMED]] + ([f"{more} more"] if more > 0 else []))
+
+
+def to_dicts(found: list[Job], most: int = 10) -> list[dict[str, object]]:
+    """For the record."""
+    return [
+        {
+            "pid": job.pid,
+            "name": job.name,
+            "read_bytes": job.read_bytes,
+            "write_bytes": job.write_bytes,
+            "on_target": job.on_target,
+        }
+        for job in found[:most]
+    ]

@@ -1,0 +1,37 @@
+"""Where the CPUs' time went since boot (proc(5), /proc/stat)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .number import whole_number
+
+_LEAST = 4
+"""user, nice, system and idle: every kernel gives these; iowait, irq, softirq and steal came later."""
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """All CPUs together since boot, in clock ticks (proc(5))."""
+
+    user: int
+    system: int
+    idle: int
+    iowait: int
+    steal: int
+
+    @property
+    def total(self) -> int:
+        """Sum."""
+        return self.user + self.system + self.idle + self.iowait + self.steal
+
+
+def times_of(parts: Sequence[str]) -> CpuTimes | None:
+    """From the numbers of the `cpu` line; None where they are none."""
+    values = [whole_number(part) for part in parts[:8]]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or len(known) < _LEAST:
+        return None
+    user, nice, system, idle, iowait, irq, softirq, steal = [*known, 0, 0, 0, 0][:8]
+    return CpuTimes(user + nice, system + irq + softirq, idle, iowait, steal)

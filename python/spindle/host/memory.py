@@ -1,0 +1,27 @@
+"""What the kernel says of its memory."""
+
+from __future__ import annotations
+
+from .devices import HERE, Machine, text_of
+from .number import whole_number
+
+
+def memory(machine: Machine = HERE) -> dict[str, int]:
+    """/proc/meminfo in bytes; what cannot be understood is left out."""
+    found = {}
+    for line in (text_of(machine.proc / "meminfo") or "").splitlines():
+        name, _, rest = line.partition(":")
+        parts = rest.split(maxsplit=2)
+        if parts and (value := whole_number(parts[0])) is not None:
+            found[name] = value * (1024 if parts[1:] == ["kB"] else 1)
+    return found
+
+
+def swapped_pages(machine: Machine = HERE) -> int | None:
+    """Pages that went to swap and came from it since boot (/proc/vmstat); None: not known."""
+    counters = {}
+    for line in (text_of(machine.proc / "vmstat") or "").splitlines():
+        name, _, value = line.partition(" ")
+        counters[name] = whole_number(value.strip())
+    pages_in, pages_out = counters.get("pswpin"), counters.get("pswpout")
+    return None if pages_in is None or pages_out is None else pages_in + pages_out

@@ -1,0 +1,21 @@
+"""Numbers as the kernel prints them, told from everything else: a file of /proc or /sys may hold anything."""
+
+from __future__ import annotations
+
+import re
+
+_LIMIT = 1 << 64
+
+
+def whole_number(text: str) -> int | None:
+    """A counter: up to 64 bits, nothing but digits."""
+    if not re.fullmatch(r"[0-9]{1,20}", text):
+        return None
+    value = int(text)
+    return value if value < _LIMIT else None
+
+
+def signed_number(text: str) -> int | None:
+    """The same, perhaps below 0."""
+    value = whole_number(text.removeprefix("-"))
+    return -value if value is not None and text.startswith("-") else value

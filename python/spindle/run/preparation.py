@@ -1,0 +1,86 @@
+"""What is done before a run: dirty pages written out, caches dropped, the machine looked at, and refused if it must be
+quiet and is not."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spindle.host import conditions, syncing
+from spindle.host.caches import may_drop_caches
+from spindle.host.devices import Device
+from spindle.host.guard import OpenTarget
+from spindle.result.rules.conditions import ADVICE
+from spindle.run.errors import RunFailed
+from spindle.run.watch import Watch
+
+
+@dataclass(frozen=True)
+class Care:
+    """How much is done for a quiet machine."""
+
+    strict: bool = False
+    """Refuse to run when a condition is bad."""
+    sync_machine: bool = False
+    """Write out all that is dirty, not only on the target's own devices."""
+    drop_caches: bool = False
+    """Drop everything that the page cache can let go, not only the target's own pages."""
+    wait_idle_s: float = 0.0
+    """Wait up to so long for the machine to become idle."""
+    quiet_machine: bool = False
+    """Pause checks of arrays, switch off swap, and have the CPUs at full clock meanwhile."""
+
+
+AS_IT_IS = Care()
+
+
+class NotQuiet(RunFailed):
+    """The machine must be quiet, and is not."""
+
+
+def check_rights(care: Care) -> None:
+    """Before a test file is written. Raises `RunFailed`."""
+    if care.drop_caches and not may_drop_caches():
+        raise RunFailed(
+            "--drop-caches: only root may drop the whole page cache; try as root, or leave it out: the pages of the "
+            "target itself are dropped anyway"
+        )
+
+
+def write_out(target: OpenTarget, devices: Sequence[Device], care: Care) -> list[str]:
+    """Everything dirty on the target's devices, or on the machine. The mount points that were written out."""
+    if care.sync_machine:
+        os.sync()
+    return syncing.sync_stack(target.files[0].fd, devices)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The check before the run."""
+
+    idle: conditions.Idle
+    waited_s: float
+
+
+def look(devices: Sequence[Device], care: Care, watch: Watch) -> Looked:
+    """Is the machine idle? Waits for it if asked to. Raises `NotQuiet` after a line for each bad condition."""
+    watch.step("is the device idle?")
+    start = time.monotonic()
+    found = conditions.idle_check(devices)
+    waited = 0.0
+    while found.level != "ok" and (left := care.wait_idle_s - (time.monotonic() - start)) > 0:
+        watch.step(f"waiting for an idle machine, {left:.0f} s more: {found.bad[0].text}")
+        found = conditions.idle_check(devices)
+        waited = time.monotonic() - start
+    if care.strict and found.bad:
+        for finding in found.bad:
+            advice = ADVICE.get(finding.check, "")
+            watch.say(f"spindle: {finding.text}{f'; {advice}' if advice else ''}")
+        count = len(found.bad)
+        raise NotQuiet(
+            f"not measured: {count} condition{'s are' if count > 1 else ' is'} bad; mend "
+            f"{'them' if count > 1 else 'it'}, wait for it (--wait-idle), or leave --strict out"
+        )
+    return Looked(found, waited)
