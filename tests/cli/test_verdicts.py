@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import records
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
 from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
-from spindle.result.record import Level, RunRecord, SettingChange, Settings, Target, Verdict
+from spindle.result.record import Level, RunRecord, Sample, SettingChange, Settings, Target, Verdict
 from spindle.result.rules import judge
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
@@ -436,6 +437,68 @@ def test_what_the_idle_check_found_becomes_a_verdict() -> None:
 def test_what_disturbed_the_machine_during_the_run_is_said(change: dict[str, float], check: str) -> None:
     found = quiet_read()
     assert verdict(replace(found, during=replace(found.during, **change)), check).level is Level.WARN
+
+
+def beside(*samples: Sample, **changes: Any) -> RunRecord:
+    """A quiet run with these samples."""
+    found = quiet_read()
+    return replace(found, during=replace(found.during, samples=list(samples), **changes))
+
+
+def second(number: int, **changes: Any) -> Sample:
+    return Sample(at_s=float(number), seconds=1.0, **changes)
+
+
+def test_a_burst_of_other_programs_is_said_with_its_time_though_the_mean_is_low() -> None:
+    samples = [second(number, cpu_others=0.8 if number in (12, 13, 14) else 0.01) for number in range(1, 61)]
+    seen = verdict(beside(*samples, cpu_others=0.05), "during-cpu")
+    assert seen.level is Level.WARN
+    assert "for 3 s (worst: 80 % at 12 s)" in seen.evidence
+    assert seen.numbers["burst_seconds"] == 3
+    single = [second(number, cpu_others=0.8 if number == 12 else 0.01) for number in range(1, 61)]
+    assert "during-cpu" not in checks(beside(*single, cpu_others=0.02))
+
+
+def test_an_array_that_checked_itself_for_a_part_of_the_run_spoils_it() -> None:
+    working = [second(number, working={"md0": "check"} if 5 <= number <= 9 else {}) for number in range(1, 61)]
+    seen = verdict(beside(*working), "during-array-sync")
+    assert seen.level is Level.INVALID
+    assert "md0 was busy with its check from 4 s to 9 s" in seen.evidence
+
+
+def test_the_first_second_of_heat_is_named() -> None:
+    samples = [second(number, throttle_events=2 if number > 33 else 0) for number in range(1, 61)]
+    seen = verdict(beside(*samples, throttle_events=54), "during-throttling")
+    assert "54 times during the run, first at 34 s" in seen.evidence
+
+
+def test_a_drive_at_its_limit_of_heat_is_told_and_one_below_is_not() -> None:
+    samples = [second(number, temperatures={"nvme0n1": 40.0 + number}) for number in range(1, 46)]
+    seen = verdict(beside(*samples, temperature_limits={"nvme0n1": 82.0}), "during-temperature")
+    assert "nvme0n1 reached 85 C at 45 s; from 82 C on" in seen.evidence
+    assert "during-temperature" not in checks(beside(*samples, temperature_limits={"nvme0n1": 90.0}))
+
+
+def test_swapping_beside_the_load_is_told() -> None:
+    samples = [second(number, swapped_pages=600 if number == 20 else 0) for number in range(1, 61)]
+    seen = verdict(beside(*samples), "during-swap")
+    assert "600 pages during the run, most at 20 s" in seen.evidence
+    assert "during-swap" not in checks(beside(*[replace(one, swapped_pages=0) for one in samples]))
+
+
+def test_other_traffic_is_told_with_its_time_and_who_was_there() -> None:
+    found = quiet_read()
+    busy = counters(found.figures.total_read_bytes + 5 * 10**9)
+    samples = [second(number, other_read_bytes_per_s=2e9 if number == 7 else 1e7) for number in range(1, 61)]
+    during = replace(found.during, samples=samples, jobs=[{"pid": 31, "name": "dd"}])
+    seen = verdict(replace(found, devices=[busy], during=during), "other-io")
+    assert seen.level is Level.WARN
+    assert "most at 7 s: 2.00 GB/s; seen moving data there: dd (process 31)" in seen.evidence
+
+
+def test_what_is_not_known_of_the_cpus_is_no_verdict() -> None:
+    found = beside(second(1), cpu_others=None, cpu_steal=None, cpu_iowait=None)
+    assert not [check for check in checks(found) if check.startswith("during-")]
 
 
 def test_a_target_that_vanished_spoils_the_run() -> None:

@@ -79,9 +79,14 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
     def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]
         # DiskDelta: raw differences (reads, read_bytes, ...) and .iostat(): dict of iostat's columns; .to_dict() both
 
-    # conditions.py
+    # conditions/
     def idle_check(devices: Sequence[Device], window_s: float = 1.0, machine=...) -> Idle
         # .to_dict(); .findings: list[Finding(check, level 'ok'|'warn'|'invalid', text, evidence: dict[str, float])]
+        # .bad: those that are not ok; .unchecked: what could not be looked at, and why
+    class Sampler(devices, under_test): .begin(moved), .look(moved), .end(moved), .samples       # beside a load
+
+    # syncing.py
+    def sync_stack(fd, devices, machine=...) -> list[str]            # the mount points that were written out
 
     # settings.py
     def settings_of(devices: Sequence[Device], machine=...) -> dict[str, str]
@@ -94,6 +99,7 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
     # caches.py
     def known_caches(devices, machine=...) -> Caches
         # ram_bytes, page_cache_bytes, drives {name: bytes | None}, data_set_bytes (2 x the sum)
+    def drop_caches(machine=...) -> None                             # all of the page cache
     def drop_file_cache(fd: int) -> None
     def sync_file_system(fd: int) -> None
 """

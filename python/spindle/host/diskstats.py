@@ -117,8 +117,8 @@ def counters_of(parts: Sequence[str]) -> Counters | None:
 
 
 def parse(text: str, names: Collection[str] | None = None) -> dict[str, Counters]:
-    """/proc/diskstats by device name, of all or of these. A line that cannot be understood gives nothing: that device is
-    not counted."""
+    """/proc/diskstats by device name, of all or of these. A line that cannot be understood gives nothing: that device
+    is not counted."""
     found = {}
     for line in text.splitlines():
         parts = line.split(maxsplit=3 + len(_NAMES))

@@ -13,7 +13,7 @@ from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import own_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
-from spindle.run.preparation import AS_IT_IS, Care, check_rights
+from spindle.run.preparation import AS_IT_IS, Care, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
@@ -50,6 +50,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
     with ExitStack() as stack:
         file = None
         if order.create is not None:
+            look_at_place(Path(order.target), order.care, watch)
             file = stack.enter_context(own_file(Path(order.target), _size(order.create), watch))
         opened = stack.enter_context(
             bench(

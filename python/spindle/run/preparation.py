@@ -7,11 +7,13 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from spindle.host import conditions, syncing
 from spindle.host.caches import may_drop_caches
 from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget
+from spindle.host.stack import below, devices_under
 from spindle.result.rules.conditions import ADVICE
 from spindle.run.errors import RunFailed
 from spindle.run.watch import Watch
@@ -62,6 +64,18 @@ class Looked:
 
     idle: conditions.Idle
     waited_s: float
+
+
+def look_at_place(place: Path, care: Care, watch: Watch) -> None:
+    """Before a test file is written there, which takes its time: would the run be refused anyway?"""
+    if not care.strict:
+        return
+    try:
+        top = devices_under(place if place.is_dir() else place.absolute().parent)
+    except OSError:
+        return  # whoever makes the file says what is wrong
+    found = {device.name: device for upper in top for device in (upper, *below(upper))}
+    look(list(found.values()), care, watch)
 
 
 def look(devices: Sequence[Device], care: Care, watch: Watch) -> Looked:

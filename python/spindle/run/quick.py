@@ -18,7 +18,7 @@ from spindle.run import assess, knee
 from spindle.run.bench import AS_USUAL, Bench, Making, bench
 from spindle.run.errors import RunFailed
 from spindle.run.files import own_file
-from spindle.run.preparation import AS_IT_IS, Care, check_rights
+from spindle.run.preparation import AS_IT_IS, Care, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.watch import Watch
 
@@ -87,6 +87,7 @@ def quick(
     with ExitStack() as stack:
         file: TestFile | None = None
         if asked is None or Path(asked).is_dir():
+            look_at_place(Path(asked or "."), care, watch)
             file = stack.enter_context(_own_file(Path(asked or "."), lengths.file_bytes, watch))
             asked = str(file.path)
         target, idle = _reads(asked, file, watch, making, care, look)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..cputimes import CpuTimes, times_of
 from ..devices import HERE, Machine, int_of, text_of
 from ..settings import governors
@@ -47,7 +49,7 @@ def cpu(before: CpuTimes | None, after: CpuTimes | None) -> list[Finding]:
 def clock(machine: Machine = HERE) -> Finding | None:
     """Whether the clock follows the load, so that a short request finds a slow CPU; None where the kernel does not set
     it (most virtual machines)."""
-    found = governors(machine)
+    found = {cpu: governor for cpu, governor in governors(machine).items() if re.fullmatch(r"[a-z_]{1,32}", governor)}
     if not found:
         return None
     slow: dict[str, int] = {}

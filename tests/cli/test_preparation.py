@@ -1,0 +1,164 @@
+"""What is done and asked before a run: options, refusals, what the record says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spindle.host.conditions import Finding, Idle
+from spindle.result.document import decode
+from spindle.result.record import Level, RunRecord
+from spindle.run import preparation
+
+BAD = Finding("swap", "warn", "the machine is swapping: 40 pages/s", {"pages_per_s": 40.0})
+WORSE = Finding("array_sync", "invalid", "md0 is busy with its check", {"done": 0.5})
+FINE = Finding("swap", "ok", "no swap in use")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[Finding]]:
+    """What the check finds, look by look; the last answer stays."""
+    answers: list[list[Finding]] = []
+
+    def check(_devices: object) -> Idle:
+        return Idle(0.0, answers.pop(0) if len(answers) > 1 else answers[0], {}, ["heat of CPUs: not counted"])
+
+    monkeypatch.setattr(preparation.conditions, "idle_check", check)
+    return answers
+
+
+def run(invoke: Any, *options: str) -> Any:
+    return invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "0.2", "--quiet", *options)
+
+
+def record_of(ended: Any) -> RunRecord:
+    found = decode(ended.out.encode(), "stdout")
+    assert isinstance(found, RunRecord)
+    return found
+
+
+def test_a_machine_that_is_not_quiet_is_refused_with_a_line_for_each_condition(invoke, here: Path, machine) -> None:
+    machine.append([BAD, WORSE])
+    ended = run(invoke, "--strict")
+    assert ended.status == 1
+    assert ended.out == ""
+    first, second, last = ended.err.splitlines()
+    assert first.startswith("spindle: the machine is swapping: 40 pages/s; free memory")
+    assert second.startswith("spindle: md0 is busy with its check; wait until it is done")
+    assert last.startswith("spindle: not measured: 2 conditions are bad")
+    assert not (here / "t.bin").exists()
+
+
+def test_it_is_refused_before_a_test_file_is_written(
+    invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.append([BAD])
+    monkeypatch.setattr("spindle.run.order.own_file", lambda *_: pytest.fail("a file is made"))
+    assert run(invoke, "--strict").status == 1
+
+
+def test_without_strict_it_is_measured_and_told(invoke, here: Path, machine) -> None:
+    machine.append([BAD])
+    ended = run(invoke, "--json")
+    assert ended.status == 0 or "invalid" in ended.out
+    verdict = next(one for one in record_of(ended).verdicts if one.check == "before-swap")
+    assert verdict.level is Level.WARN
+    assert verdict.numbers == {"pages_per_s": 40.0}
+
+
+def test_it_waits_for_the_machine_to_become_quiet(invoke, here: Path, machine) -> None:
+    machine.extend([[BAD], [WORSE], [FINE]])
+    ended = run(invoke, "--json", "--wait-idle", "60")
+    found = record_of(ended)
+    assert next(one for one in found.verdicts if one.check == "before-swap").level is Level.OK
+    assert found.prepared.waited_s > 0
+
+
+def test_a_machine_that_does_not_become_quiet_in_time_is_refused(invoke, here: Path, machine) -> None:
+    machine.append([BAD])
+    ended = run(invoke, "--strict", "--wait-idle", "0.01")
+    assert ended.status == 1
+    assert "not measured: 1 condition is bad" in ended.err
+
+
+def test_what_could_not_be_checked_is_said(invoke, here: Path, machine) -> None:
+    machine.append([FINE])
+    ended = run(invoke)
+    assert "not checked: heat of CPUs: not counted" in ended.out
+
+
+def test_quick_refuses_too(invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.append([BAD])
+    (here / "mine.bin").write_bytes(bytes(1 << 20))
+    ended = invoke("quick", "mine.bin", "--strict", "--quiet")
+    assert ended.status == 1
+    assert "not measured" in ended.err
+
+
+def test_only_the_targets_file_systems_are_written_out_unless_all_are_asked_for(
+    invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.append([FINE])
+    calls: list[str] = []
+    monkeypatch.setattr("spindle.run.preparation.os.sync", lambda: calls.append("machine"))
+    found = record_of(run(invoke, "--json"))
+    assert found.prepared.sync == "target"
+    assert calls == []
+    found = record_of(run(invoke, "--json", "--sync", "machine"))
+    assert found.prepared.sync == "machine"
+    assert calls != []
+
+
+@pytest.mark.usefixtures("need_root")
+def test_dropping_caches_is_done_and_recorded(invoke, here: Path, machine) -> None:
+    machine.append([FINE])
+    if not os.access("/proc/sys/vm/drop_caches", os.W_OK):
+        pytest.skip("/proc/sys is read-only here")
+    other = here / "other"
+    other.write_bytes(os.urandom(1 << 20))
+    assert record_of(run(invoke, "--json", "--drop-caches")).prepared.dropped_caches
+    assert not record_of(run(invoke, "--json")).prepared.dropped_caches
+
+
+def test_who_may_not_drop_caches_is_told_before_a_file_is_made(
+    invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spindle.run.preparation.may_drop_caches", lambda: False)
+    ended = run(invoke, "--drop-caches")
+    assert ended.status == 1
+    assert "--drop-caches: only root" in ended.complaint
+    assert not (here / "t.bin").exists()
+
+
+@pytest.mark.parametrize(
+    "option", [["--drop-caches"], ["--sync", "machine"], ["--wait-idle", "5"], ["--quiet-machine"]]
+)
+def test_a_modelled_machine_has_nothing_to_prepare(invoke, here: Path, option: list[str]) -> None:
+    ended = invoke("run", "randomio", "six-sata-f2", "--seconds", "1", *option)
+    assert ended.status == 2
+    assert f"{option[0]}: a modelled machine has no such thing" in ended.complaint
+
+
+def test_samples_are_taken_beside_the_load(invoke, here: Path, machine) -> None:
+    machine.append([FINE])
+    found = record_of(invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "1.5", "--quiet", "--json"))
+    assert len(found.during.samples) >= 1
+    assert all(sample.seconds > 0 for sample in found.during.samples)
+    ends = [sample.at_s for sample in found.during.samples]
+    assert ends == sorted(ends)
+
+
+def test_a_record_from_before_there_were_samples_is_still_read(invoke, here: Path, machine) -> None:
+    machine.append([FINE])
+    old = json.loads(run(invoke, "--json").out)
+    del old["prepared"]
+    for name in ("samples", "jobs", "temperature_limits", "swapped_pages"):
+        del old["during"][name]
+    found = decode(json.dumps(old).encode(), "old.json")
+    assert isinstance(found, RunRecord)
+    assert found.during.samples == []
+    assert found.prepared.quieted == []
