@@ -19,6 +19,7 @@ VERBS = {
     "quick": "Tell in about a minute what a device delivers.",
     "inspect": "Show the block stack from mount point to controller, with its settings.",
     "show": "Show a result that was saved.",
+    "report": "Make one file of results: HTML, Markdown, CSV, text or a picture.",
     "knobs": "See and change settings of devices, memory and CPUs.",
     "restore": "Put back every setting that was changed.",
     "monitor": "Show what disks, CPUs and control groups do, interval by interval.",

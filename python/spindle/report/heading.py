@@ -27,8 +27,12 @@ def target_words(target: Target) -> str:
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
     if fs := target.detail.get("file_system"):
         parts.append(str(fs))
-    name = f"a test file in {target.asked.rpartition('/')[0] or '.'}" if _unnamed(target) else target.asked
-    return f"{name} ({', '.join(parts)})"
+    return f"{short_name(target)} ({', '.join(parts)})"
+
+
+def short_name(target: Target) -> str:
+    """As it was asked for: `/dev/sda`, `six-sata-f2`."""
+    return f"a test file in {target.asked.rpartition('/')[0] or '.'}" if _unnamed(target) else target.asked
 
 
 def _unnamed(target: Target) -> bool:

@@ -1,0 +1,126 @@
+"""`spindle report`: results as one file that people send to each other."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import check_output, save
+
+if TYPE_CHECKING:
+    from spindle.report.document.entry import Entry
+
+FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
+
+
+@click.command("report")
+@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE",
+    help="Where to; stdout unless given.",
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Unless given, as FILE ends; txt without a file.")
+@click.option("--title", metavar="TEXT", help="Title; made from workloads and targets unless given.")
+@click.option("--store", metavar="FILE|URL", help="The store; $SPINDLE_STORE or the usual place unless given.")
+@click.option("--json", is_flag=True, help="The same as --format json: sections, tables and chart specifications.")
+def command(
+    selections: tuple[str, ...], output: Path | None, form: str | None, title: str | None, store: str | None, json: bool
+) -> Exit:
+    """Make one file of results: a summary in words, tables, charts, verdicts, settings, and the commands that
+    repeat them.
+
+    SELECTION is a file that `--output` saved, a run's identity, tag:NAME, campaign:NAME[/factor=level,...], last or
+    last:N.
+    """
+    from spindle.report.document.build import build
+
+    wanted = "json" if json else form or _by_name(output)
+    entries = entries_of(selections, store)
+    document = build(entries, title)
+    match wanted:
+        case "html":
+            from spindle.report.render.html import html
+
+            data = html(document)
+        case "md":
+            from spindle.report.render.markdown import markdown
+
+            data = markdown(document)
+        case "csv":
+            from spindle.report.render.table import table
+
+            data = table(entries)
+        case "png" | "svg":
+            from spindle.report.render.drawing import picture
+
+            data = picture(document.charts(), wanted, document.title)
+        case "json":
+            import msgspec
+
+            data = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+        case _:
+            from spindle.report.render.text import text
+            from spindle.report.style import Style, style_of
+
+            style = style_of(sys.stdout) if output is None else Style()
+            data = "".join(f"{line}\n" for line in text(document, style)).encode("utf-8", "backslashreplace")
+    _write(data, output, wanted)
+    from spindle.result.record import Level
+
+    return Exit.FAILED if document.level is Level.INVALID else Exit.FINE
+
+
+def _by_name(output: Path | None) -> str:
+    if output is None:
+        return "txt"
+    ending = output.suffix.lower().removeprefix(".")
+    known = {"htm": "html", "markdown": "md", "text": "txt", **{form: form for form in FORMATS}}
+    if ending not in known:
+        raise click.UsageError(f"-o {output}: its ending names no format; give --format, one of {', '.join(FORMATS)}")
+    return known[ending]
+
+
+def entries_of(selections: tuple[str, ...], store: str | None) -> list[Entry]:
+    """The records of every selection, each once, in the order in which they were named."""
+    from spindle.report.document.entry import Entry
+    from spindle.store import needs_store, open_store, select
+
+    found: dict[str, Entry] = {}
+    with ExitStack() as stack:
+        opened = None
+        if any(needs_store(text) for text in selections):
+            opened = stack.enter_context(open_store(store, read_only=True))
+        for text in selections:
+            for each in select(opened, text):
+                found.setdefault(
+                    each.run_id,
+                    Entry(
+                        record=each.record,
+                        source=each.run_id if needs_store(text) else text,
+                        tags=each.tags,
+                        campaign=each.campaign,
+                        cell=each.cell,
+                        block=each.block,
+                    ),
+                )
+    return list(found.values())
+
+
+def _write(data: bytes, output: Path | None, wanted: str) -> None:
+    if output is not None:
+        save(data, output)
+        return
+    if wanted == "png" and sys.stdout.isatty():
+        raise click.UsageError("--format png: a picture cannot be shown here; give -o FILE.png")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

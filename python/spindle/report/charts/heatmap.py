@@ -1,0 +1,200 @@
+"""Latency over time as colour: a row for each run, or for reads, writes and the worst of a single one.
+
+A record holds the mean and the largest latency of each interval, so that is what a cell shows; the whole
+distribution of a run is in its percentiles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from spindle.report.charts import parts, theme
+from spindle.report.charts.seconds import coarser, mean_latency_ns
+from spindle.report.document.model import Chart, Sheet
+from spindle.report.document.trial import Case, Trial
+from spindle.report.number import plain
+from spindle.report.table import Column
+from spindle.result.figures import Interval
+from spindle.result.record import Level
+
+MOST_COLUMNS = 60
+MOST_ROWS = 40
+ROW = 16
+"""Height of a row, pixels."""
+
+Shown = Callable[[Sequence[Interval]], float | None]
+
+
+def charts(cases: Sequence[Case]) -> list[Chart]:
+    """One chart; nothing where no run has a series of some length."""
+    trials = [trial for case in cases for trial in case.trials if len(trial.run.figures.series) >= 5]
+    if not trials:
+        return []
+    names = _names(cases, trials)
+    if len(trials) == 1:
+        return [_chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))]
+    kept = _spread(trials)
+    rows = [(names[id(trial)], trial, mean_latency_ns) for trial in kept]
+    return [_chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials))]
+
+
+def _any_invalid(trials: Sequence[Trial]) -> bool:
+    return any(trial.level is Level.INVALID for trial in trials)
+
+
+def _parts_of(trial: Trial) -> list[tuple[str, Trial, Shown]]:
+    series = trial.run.figures.series
+    streams = [stream for interval in series for stream in interval.streams]
+    rows: list[tuple[str, Trial, Shown]] = []
+    if any(stream.reads for stream in streams):
+        rows.append(("reads, mean", trial, _reads))
+    if any(stream.writes for stream in streams):
+        rows.append(("writes, mean", trial, _writes))
+    rows.append(("slowest", trial, _slowest))
+    return rows
+
+
+def _reads(intervals: Sequence[Interval]) -> float | None:
+    count = sum(stream.reads for interval in intervals for stream in interval.streams)
+    return sum(s.read_latency_ns for interval in intervals for s in interval.streams) / count if count else None
+
+
+def _writes(intervals: Sequence[Interval]) -> float | None:
+    count = sum(stream.writes for interval in intervals for stream in interval.streams)
+    return sum(s.write_latency_ns for interval in intervals for s in interval.streams) / count if count else None
+
+
+def _slowest(intervals: Sequence[Interval]) -> float | None:
+    return max((s.max_latency_ns for interval in intervals for s in interval.streams), default=0) or None
+
+
+def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
+    found = {}
+    for case in cases:
+        for at, trial in enumerate(case.trials):
+            mark = "\N{MULTIPLICATION X} " if trial.level is Level.INVALID else ""
+            number = f" #{at + 1}" if len(case.trials) > 1 else ""
+            found[id(trial)] = f"{mark}{parts.shortened(case.label, 44)}{number}"
+    return found
+
+
+def _spread(trials: Sequence[Trial]) -> Sequence[Trial]:
+    """All, or as many as there is room for, evenly over their order."""
+    if len(trials) <= MOST_ROWS:
+        return trials
+    step = (len(trials) - 1) / (MOST_ROWS - 1)
+    return [trials[round(at * step)] for at in range(MOST_ROWS)]
+
+
+def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, invalid: bool, of: int = 0) -> Chart:
+    longest = max(
+        interval.start_ns + interval.length_ns for _, trial, _ in rows for interval in trial.run.figures.series
+    )
+    values: list[dict[str, Any]] = []
+    for name, trial, shown in rows:
+        for intervals in coarser(trial.run.figures.series, MOST_COLUMNS):
+            latency = shown(intervals)
+            if latency:
+                start, last = intervals[0].start_ns, intervals[-1]
+                values.append(
+                    {
+                        "row": name,
+                        "from": round(start / 1e9, 3),
+                        "to": round((last.start_ns + last.length_ns) / 1e9, 3),
+                        "ms": latency / 1e6,
+                    }
+                )
+    steps = _steps([float(value["ms"]) for value in values])
+    for value in values:
+        value["step"] = sum(value["ms"] >= edge for edge in steps)
+    names = list(dict.fromkeys(name for name, *_ in rows))
+    legend = _legend(steps, [float(value["ms"]) for value in values])
+    specification = parts.whole(
+        width=parts.WIDTH - 120,
+        height=max(ROW * len(names), 48),
+        data={"values": values},
+        mark={"type": "rect", "aria": False},
+        encoding={
+            "x": parts.number(
+                "from", "Time since the end of the ramp (s)", scale={"domain": [0, longest / 1e9], "nice": False}
+            ),
+            "x2": {"field": "to"},
+            "y": {"field": "row", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 300}},
+            "color": {
+                "field": "step",
+                "type": "ordinal",
+                "title": "Latency (ms)",
+                "scale": {"domain": list(range(len(steps) + 1)), "range": _colours(len(steps) + 1)},
+                "legend": {
+                    "orient": "bottom",
+                    "direction": "horizontal",
+                    "labelExpr": legend,
+                    "symbolType": "square",
+                    "symbolStrokeWidth": 1,
+                    "symbolStrokeColor": "@line",
+                    "columns": theme.HEAT,
+                },
+            },
+        },
+    )
+    return Chart(
+        key="heatmap",
+        title=title,
+        says=_says(rows, of, invalid),
+        specification=specification,
+        sheet=_sheet(what, rows),
+    )
+
+
+def _steps(values: Sequence[float]) -> list[float]:
+    """Edges of equal ratio between the shortest and the longest, rounded to two digits."""
+    low, high = min(values), max(values)
+    if high <= low * 1.05:
+        return []
+    ratio = (high / low) ** (1 / theme.HEAT)
+    edges = [float(f"{low * ratio**at:.2g}") for at in range(1, theme.HEAT)]
+    return sorted(set(edges))
+
+
+def _colours(count: int) -> list[str]:
+    return [f"@h{round(at * (theme.HEAT - 1) / max(1, count - 1))}" for at in range(count)]
+
+
+def _legend(steps: Sequence[float], values: Sequence[float]) -> str:
+    edges = [min(values), *steps, max(values)]
+    words = [f"{plain(low)} - {plain(high)}" for low, high in pairwise(edges)]
+    return f"{words!r}[datum.value]"
+
+
+def _says(rows: Sequence[tuple[str, Trial, Shown]], of: int, invalid: bool) -> str:
+    text = "The darker (on a dark page: lighter) a cell, the longer requests took then; steps are of equal ratio."
+    if of:
+        text += " Each cell is the mean of reads and writes."
+    if len(rows) < of:
+        text += f" {len(rows)} of {of} runs are drawn."
+    if invalid:
+        text += " \N{MULTIPLICATION X}: the verdict of the run is invalid."
+    return text
+
+
+def _sheet(what: str, rows: Sequence[tuple[str, Trial, Shown]]) -> Sheet:
+    """Least, median and largest cell of each row."""
+    found = []
+    for name, trial, shown in rows:
+        cells = sorted(
+            latency / 1e6
+            for intervals in coarser(trial.run.figures.series, MOST_COLUMNS)
+            if (latency := shown(intervals))
+        )
+        if cells:
+            middle = cells[math.floor((len(cells) - 1) / 2)]
+            found.append([name, plain(cells[0]), plain(middle), plain(cells[-1]), trial.level])
+    columns = [
+        Column(what.lower(), words=True),
+        *(Column(head) for head in ("least ms", "median ms", "largest ms")),
+        Column("verdict", words=True),
+    ]
+    return Sheet("Cells of each row", columns, found, folded=True)

@@ -1,0 +1,99 @@
+"""Pieces of Vega-Lite specifications that the charts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spindle.report.charts import theme
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+WIDTH = 780
+HEIGHT = 260
+CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
+"""Marks a figure whose verdict is invalid."""
+NUMBERS = ",.10~g"
+"""10,000 and 0.05 alike, never 1e+4."""
+
+
+def whole(**parts: Any) -> dict[str, Any]:
+    """A specification with the looks of all."""
+    return {"$schema": SCHEMA, "config": theme.CONFIG, **parts}
+
+
+def number(field: str, title: str, *, log: float | None = None, zero: bool = True, **more: Any) -> dict[str, Any]:
+    """An axis of numbers; its title ends with the unit in brackets. `log`: base of a logarithmic one."""
+    scale: dict[str, Any] = {"type": "log", "base": log, "nice": log != 2} if log else {"zero": zero, "nice": True}
+    scale.update(more.pop("scale", {}))
+    axis = {"format": NUMBERS, "labelOverlap": True, "labelSeparation": 8, **more.pop("axis", {})}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis, **more}
+
+
+def decades(values: Sequence[float]) -> list[float]:
+    """Ticks of a logarithmic axis: 1, 10, 100, with 2 and 5 between them where there are few decades."""
+    above = [value for value in values if value > 0]
+    if not above:
+        return []
+    low, high = min(above), max(above)
+    exponents = range(_exponent(low), _exponent(high) + 2)
+    steps = (1, 2, 5) if len(exponents) <= 4 else (1,)
+    return [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
+
+
+def _exponent(value: float) -> int:
+    return int(f"{value:e}".rpartition("e")[2])
+
+
+def series(field: str, title: str, names: Sequence[str], *, marks: bool = True, dashes: bool = True) -> dict[str, Any]:
+    """Colour, dash and mark of a curve by its name, with one legend for all three below the chart."""
+    count = len(names)
+    legend = {"title": title, "orient": "bottom", "columns": _columns(names), "symbolType": "stroke", "symbolSize": 500}
+    encoding: dict[str, Any] = {
+        "color": _scaled(field, names, [f"@s{at % theme.SERIES}" for at in range(count)], legend),
+    }
+    if dashes:
+        encoding["strokeDash"] = _scaled(field, names, [theme.DASHES[at % theme.SERIES] for at in range(count)], legend)
+    if marks:
+        del legend["symbolType"], legend["symbolSize"]
+        encoding["shape"] = _scaled(field, names, [theme.SHAPES[at % theme.SERIES] for at in range(count)], legend)
+    if count < 2:
+        for channel in encoding.values():
+            channel["legend"] = None
+    return encoding
+
+
+def _columns(names: Sequence[str]) -> int:
+    longest = max((len(name) for name in names), default=0)
+    return max(1, min(4, 90 // (longest + 8)))
+
+
+def _scaled(field: str, names: Sequence[str], values: Sequence[Any], legend: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "field": field,
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(names), "range": list(values)},
+        "legend": legend,
+    }
+
+
+def crosses(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
+    """A layer that marks what has an invalid verdict: rows whose `invalid` is true."""
+    return {
+        "transform": [{"filter": "datum.invalid"}],
+        "mark": {
+            "type": "point",
+            "shape": CROSS,
+            "size": 160,
+            "filled": False,
+            "stroke": "@bad",
+            "strokeWidth": 2.5,
+            "aria": False,
+        },
+        "encoding": {"x": x, "y": y},
+    }
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """No longer than a legend bears."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,0 +1,160 @@
+"""Measured beside modelled: the same load on real storage and on a modelled machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from spindle.report.charts import parts
+from spindle.report.document.model import Chart, Sheet
+from spindle.report.document.traits import place, size_words
+from spindle.report.document.trial import Trial, is_streaming
+from spindle.report.number import plain
+from spindle.report.table import Column
+from spindle.result import units
+from spindle.result.record import Level
+from spindle.result.workload import End, Workload
+
+ROW = 34
+_ANY_END = End(time_ns=None, bytes=None, requests=None, steady=False)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One load on both kinds of target."""
+
+    label: str
+    streaming: bool
+    measured: float
+    modelled: float
+    level: Level
+
+    @property
+    def ratio(self) -> float | None:
+        """Modelled over measured."""
+        return self.modelled / self.measured if self.measured else None
+
+
+def charts(trials: Sequence[Trial]) -> list[Chart]:
+    """A panel for streams and one for requests; nothing unless some load ran on both."""
+    pairs = pairs_of(trials)
+    return [_chart(pairs)] if pairs else []
+
+
+def pairs_of(trials: Sequence[Trial]) -> list[Pair]:
+    """Same streams (whatever ended the run, and whatever the seed), one real target and one modelled one."""
+    groups: dict[Workload, list[Trial]] = {}
+    for trial in trials:
+        if trial.run.target.kind != "null":
+            groups.setdefault(_load(trial.run.workload), []).append(trial)
+    found = []
+    for members in groups.values():
+        real: dict[str, list[Trial]] = {}
+        modelled: dict[str, list[Trial]] = {}
+        for trial in members:
+            side = modelled if trial.run.target.kind == "model" else real
+            side.setdefault(place(trial.run.target), []).append(trial)
+        for name, theirs in real.items():
+            for model, ours in modelled.items():
+                several = len(real) > 1 or len(modelled) > 1
+                found.append(_pair(f"{name} / {model}" if several else "", theirs, ours))
+    return found
+
+
+def _load(workload: Workload) -> Workload:
+    """Hashable, and the same for the same load."""
+    bare = replace(workload, name="", about="", table="streams", seed=0, ramp_ns=0, end=_ANY_END, streams=[])
+    streams = tuple(replace(stream, end=_ANY_END, priority=None) for stream in workload.streams)
+    return replace(bare, streams=repr(streams))
+
+
+def _pair(targets: str, measured: Sequence[Trial], modelled: Sequence[Trial]) -> Pair:
+    run = measured[0].run
+    streaming = is_streaming(run)
+    stream = run.workload.streams[0]
+    words = [run.workload.name, size_words(stream.size), f"{run.workload.outstanding} under way"]
+    if stream.mix.write > 0:
+        words.append(f"{units.percent(stream.mix.write)} writes")
+    if targets:
+        words.append(targets)
+
+    def mean(of: Sequence[Trial]) -> float:
+        rates = [trial.run.figures.bytes_per_s / 1e6 if streaming else trial.run.figures.iops for trial in of]
+        return sum(rates) / len(rates)
+
+    level = max((trial.level for trial in [*measured, *modelled]), key=lambda level: level.rank)
+    return Pair(", ".join(words), streaming, mean(measured), mean(modelled), level)
+
+
+def _chart(pairs: Sequence[Pair]) -> Chart:
+    panels = [
+        _panel([pair for pair in pairs if pair.streaming is streaming], streaming)
+        for streaming in (False, True)
+        if any(pair.streaming is streaming for pair in pairs)
+    ]
+    ratios = sorted(ratio for pair in pairs if (ratio := pair.ratio) is not None)
+    says = "What the model says of the same load, beside what was measured."
+    if len(ratios) == 1:
+        says += f" Modelled is {units.percent(ratios[0])} of measured."
+    elif ratios:
+        says += (
+            f" Modelled is {units.percent(ratios[0])} to {units.percent(ratios[-1])} of measured, "
+            f"{units.percent(ratios[(len(ratios) - 1) // 2])} in the middle."
+        )
+    if any(pair.level is Level.INVALID for pair in pairs):
+        says += " A red cross marks a pair one of whose figures has an invalid verdict."
+    return Chart(
+        key="predicted",
+        title="Measured against modelled",
+        says=says,
+        specification=parts.whole(vconcat=panels),
+        sheet=_sheet(pairs),
+    )
+
+
+def _panel(pairs: Sequence[Pair], streaming: bool) -> dict[str, Any]:
+    values = [
+        {"load": parts.shortened(pair.label), "kind": kind, "rate": rate, "invalid": pair.level is Level.INVALID}
+        for pair in pairs
+        for kind, rate in (("measured", pair.measured), ("modelled", pair.modelled))
+    ]
+    x = parts.number("rate", f"Throughput ({'MB/s' if streaming else 'IOPS'})")
+    y = {"field": "load", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 330, "grid": True}}
+    looks = parts.series("kind", "Figure", ["measured", "modelled"], dashes=False)
+    return {
+        "width": parts.WIDTH - 220,
+        "height": max(ROW * len(pairs), 60),
+        "data": {"values": values},
+        "layer": [
+            {
+                "mark": {"type": "line", "color": "@line", "strokeWidth": 2},
+                "encoding": {"x": x, "y": y, "detail": {"field": "load"}},
+            },
+            {"mark": {"type": "point", "size": 110}, "encoding": {"x": x, "y": y, **looks}},
+            parts.crosses(x, y),
+        ],
+    }
+
+
+def _sheet(pairs: Sequence[Pair]) -> Sheet:
+    rows = [
+        [
+            pair.label,
+            "MB/s" if pair.streaming else "IOPS",
+            plain(pair.measured),
+            plain(pair.modelled),
+            "" if pair.ratio is None else units.percent(pair.ratio),
+            pair.level,
+        ]
+        for pair in pairs
+    ]
+    columns = [
+        Column("load", words=True),
+        Column("unit", words=True),
+        *(Column(head) for head in ("measured", "modelled", "modelled / measured")),
+        Column("verdict", words=True),
+    ]
+    return Sheet("Pairs", columns, rows, folded=True)

@@ -1,0 +1,138 @@
+"""Throughput and latency second by second, and below them what the devices themselves counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spindle.report.charts import parts, theme
+from spindle.report.document.model import Chart, Sheet
+from spindle.report.document.trial import Case, Trial, is_streaming
+from spindle.report.number import plain
+from spindle.report.table import Column
+from spindle.result.figures import Interval
+from spindle.result.record import Level
+
+MOST_POINTS = 240
+"""What a screen shows; longer series are told in longer intervals."""
+DEVICE_COLUMNS = ("r/s", "rkB/s", "rMB/s", "w/s", "wkB/s", "wMB/s", "await", "r_await", "w_await", "aqu-sz", "%util")
+
+
+def charts(cases: Sequence[Case]) -> list[Chart]:
+    """The first trial of each case, as many as an eye tells apart."""
+    trials = [(case, next((t for t in case.trials if len(t.run.figures.series) > 2), None)) for case in cases]
+    drawn = [(case, trial) for case, trial in trials if trial is not None][: theme.SERIES]
+    return [_chart(drawn, len(cases))] if drawn else []
+
+
+def coarser(series: Sequence[Interval], most: int) -> list[list[Interval]]:
+    """Neighbours together, so that there are at most so many; a short rest at the end is left out."""
+    whole = list(series)
+    if len(whole) > 1 and whole[-1].length_ns < whole[0].length_ns / 2:
+        whole.pop()
+    together = max(1, -(-len(whole) // most))
+    return [whole[at : at + together] for at in range(0, len(whole), together)]
+
+
+def mean_latency_ns(intervals: Sequence[Interval]) -> float | None:
+    """Over reads and writes of all streams; None: nothing was completed."""
+    streams = [stream for interval in intervals for stream in interval.streams]
+    count = sum(stream.reads + stream.writes for stream in streams)
+    return sum(s.read_latency_ns + s.write_latency_ns for s in streams) / count if count else None
+
+
+def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
+    streaming = all(is_streaming(trial.run) for _, trial in drawn)
+    unit = "MB/s" if streaming else "IOPS"
+    labels = [parts.shortened(case.label) for case, _ in drawn]
+    values = [
+        value for (_, trial), label in zip(drawn, labels, strict=True) for value in _values(trial, label, streaming)
+    ]
+    longest = max(value["s"] for value in values)
+    x = parts.number("s", "Time since the end of the ramp (s)", scale={"domain": [0, longest], "nice": False})
+    rate = parts.number("rate", f"Throughput ({unit})")
+    latencies = [value["ms"] for value in values if value["ms"]]
+    low, high = min(latencies, default=1.0), max(latencies, default=1.0)
+    latency = (
+        parts.number("ms", "Mean latency (ms)", log=10, axis={"values": parts.decades([low, high])})
+        if high > 20 * low
+        else parts.number("ms", "Mean latency (ms)")
+    )
+    looks = parts.series("case", "Case", labels, marks=False)
+    panels: list[dict[str, Any]] = [
+        {"width": parts.WIDTH, "height": parts.HEIGHT * 0.75, "mark": "line", "encoding": {"x": x, "y": rate, **looks}},
+        {
+            "width": parts.WIDTH,
+            "height": parts.HEIGHT * 0.55,
+            "mark": "line",
+            "encoding": {"x": x, "y": latency, **looks},
+        },
+    ]
+    return Chart(
+        key="seconds",
+        title="Second by second",
+        says=_says(drawn, cases),
+        specification=parts.whole(data={"values": values}, vconcat=panels),
+        sheet=_sheet([trial for _, trial in drawn], [case.label for case, _ in drawn]),
+    )
+
+
+def _values(trial: Trial, label: str, streaming: bool) -> list[dict[str, Any]]:
+    found = []
+    for intervals in coarser(trial.run.figures.series, MOST_POINTS):
+        seconds = sum(interval.length_ns for interval in intervals) / 1e9
+        if seconds <= 0:
+            continue
+        streams = [stream for interval in intervals for stream in interval.streams]
+        moved = sum(s.read_bytes + s.write_bytes for s in streams) / 1e6
+        requests = sum(s.reads + s.writes for s in streams)
+        latency = mean_latency_ns(intervals)
+        found.append(
+            {
+                "case": label,
+                "s": (intervals[0].start_ns + intervals[-1].start_ns + intervals[-1].length_ns) / 2e9,
+                "rate": (moved if streaming else requests) / seconds,
+                "ms": None if latency is None else latency / 1e6,
+            }
+        )
+    return found
+
+
+def _says(drawn: Sequence[tuple[Case, Trial]], cases: int) -> str:
+    text = "What the load got in each interval."
+    if len(drawn) == 1:
+        text = f"{text} {drawn[0][0].label}."
+    if any(len(case.trials) > 1 for case, _ in drawn):
+        text += " The first trial of each case."
+    if len(drawn) < cases:
+        text += f" {len(drawn)} of {cases} cases are drawn."
+    invalid = [case.label for case, trial in drawn if trial.level is Level.INVALID]
+    if invalid:
+        text += f" Invalid verdict: {'; '.join(invalid)}."
+    return text
+
+
+def _sheet(trials: Sequence[Trial], labels: Sequence[str]) -> Sheet:
+    """The devices' own counters over the whole run."""
+    found = [
+        (label, device, trial.level)
+        for label, trial in zip(labels, trials, strict=True)
+        for device in trial.run.devices
+    ]
+    names = [name for name in DEVICE_COLUMNS if any(name in device.iostat for _, device, _ in found)]
+    columns = [
+        Column("case", words=True),
+        Column("device", words=True),
+        *(Column(name) for name in names),
+        Column("verdict", words=True),
+    ]
+    rows = [
+        [
+            label,
+            device.name if device.role == "target" else f"{device.name} (below)",
+            *(plain(device.iostat[name]) if name in device.iostat else "" for name in names),
+            level,
+        ]
+        for label, device, level in found
+    ]
+    return Sheet("The devices' own counters, mean of the whole run (columns of iostat -x)", columns, rows, folded=True)

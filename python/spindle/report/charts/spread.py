@@ -1,0 +1,104 @@
+"""Every run as a mark, case by case: how far repetitions scatter, and how far cases lie apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spindle.report.charts import parts
+from spindle.report.document.model import Chart, Sheet
+from spindle.report.document.trial import Case, is_streaming
+from spindle.report.number import plain
+from spindle.report.table import Column
+from spindle.result.record import Level
+
+MOST_ROWS = 60
+ROW = 20
+
+
+def charts(cases: Sequence[Case]) -> list[Chart]:
+    """Nothing for a single run."""
+    if sum(len(case.trials) for case in cases) < 2:
+        return []
+    streaming = all(is_streaming(trial.run) for case in cases for trial in case.trials)
+    unit = "MB/s" if streaming else "IOPS"
+    drawn = _spread(cases)
+    rates = {id(case): [_rate(trial.run.figures, streaming) for trial in case.trials] for case in cases}
+    values: list[dict[str, Any]] = []
+    for case in drawn:
+        label = parts.shortened(case.label, 50)
+        for trial, rate in zip(case.trials, rates[id(case)], strict=True):
+            values.append({"case": label, "rate": rate, "kind": "run", "invalid": trial.level is Level.INVALID})
+        if len(case.trials) > 1:
+            mean = sum(rates[id(case)]) / len(case.trials)
+            values.append({"case": label, "rate": mean, "kind": "mean", "invalid": False})
+    return [
+        Chart(
+            key="runs",
+            title="Every run",
+            says=_says(cases, drawn),
+            specification=_specification(values, unit),
+            sheet=_sheet(cases, rates, unit),
+        )
+    ]
+
+
+def _rate(figures: Any, streaming: bool) -> float:
+    return float(figures.bytes_per_s / 1e6 if streaming else figures.iops)
+
+
+def _spread(cases: Sequence[Case]) -> Sequence[Case]:
+    """All, or as many as there is room for, evenly over their order."""
+    if len(cases) <= MOST_ROWS:
+        return cases
+    step = (len(cases) - 1) / (MOST_ROWS - 1)
+    return [cases[round(at * step)] for at in range(MOST_ROWS)]
+
+
+def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any]:
+    x = parts.number("rate", f"Throughput ({unit})")
+    y = {"field": "case", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 330, "grid": True}}
+    rows = len({value["case"] for value in values})
+    return parts.whole(
+        width=parts.WIDTH - 180,
+        height=max(ROW * rows, 48),
+        data={"values": values},
+        layer=[
+            {
+                "transform": [{"filter": "datum.kind == 'run'"}],
+                "mark": {"type": "point", "size": 45, "filled": False, "stroke": "@s0", "strokeWidth": 1.5},
+                "encoding": {"x": x, "y": y},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'mean'"}],
+                "mark": {"type": "tick", "color": "@s1", "thickness": 3, "size": 16},
+                "encoding": {"x": x, "y": y},
+            },
+            parts.crosses(x, y),
+        ],
+    )
+
+
+def _says(cases: Sequence[Case], drawn: Sequence[Case]) -> str:
+    text = "A ring is a run"
+    text += ", a bar the mean of a case." if any(len(case.trials) > 1 for case in cases) else "."
+    if len(drawn) < len(cases):
+        text += f" {len(drawn)} of {len(cases)} cases are drawn; the table has all."
+    if any(case.level is Level.INVALID for case in drawn):
+        text += " A red cross marks a run whose verdict is invalid."
+    return text
+
+
+def _sheet(cases: Sequence[Case], rates: dict[int, list[float]], unit: str) -> Sheet:
+    rows = []
+    for case in cases:
+        found = rates[id(case)]
+        mean = sum(found) / len(found)
+        rows.append([case.label, str(len(found)), plain(min(found)), plain(mean), plain(max(found)), case.level])
+    columns = [
+        Column("case", words=True),
+        Column("runs"),
+        *(Column(f"{head} {unit}") for head in ("least", "mean", "largest")),
+        Column("verdict", words=True),
+    ]
+    return Sheet("Throughput of each case", columns, rows, folded=True)

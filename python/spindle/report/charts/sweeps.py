@@ -1,0 +1,201 @@
+"""Throughput and latency against requests under way, with the knee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spindle.report import sweep as terminal
+from spindle.report.charts import parts
+from spindle.report.document.entry import Entry
+from spindle.report.document.model import Chart, Sheet
+from spindle.report.document.traits import THREADS, place
+from spindle.report.document.trial import Case, is_streaming, label_of
+from spindle.report.number import plain
+from spindle.report.table import Column
+from spindle.result.record import Knee, KneePoint, KneeRecord, Level, QuickRecord
+from spindle.run.knee import knee_of, point_of
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One curve."""
+
+    label: str
+    knee: Knee
+    levels: Sequence[Level]
+    """The worst verdict of each point."""
+    streaming: bool
+
+
+def sweeps_of(entries: Sequence[Entry], cases: Sequence[Case]) -> list[Sweep]:
+    """Those that were searched for, and those that cases make which only concurrency tells apart."""
+    found = [sweep for entry in entries if (sweep := _searched(entry, entries)) is not None]
+    return [*found, *_made_of(cases)]
+
+
+def _searched(entry: Entry, among: Sequence[Entry]) -> Sweep | None:
+    record = entry.record
+    if not isinstance(record, KneeRecord | QuickRecord):
+        return None
+    knee = record.sweep
+    if knee is None or len(knee.points) < 2:
+        return None
+    runs = {run.id: run for run in record.runs}
+    first = runs.get(knee.points[0].run)
+    if first is None:
+        return None
+    label = f"{first.workload.name} on {place(first.target)}"
+    if entry.cell:
+        label = label_of(entry.cell)
+    elif entry.tags:
+        label = f"{', '.join(entry.tags)}: {label}"
+    same = [other for other in among if other is not entry and _name(other) == _name(entry) and not other.cell]
+    if same and not entry.cell:
+        label = f"{label} ({entry.source})"
+    levels = [runs[point.run].level if point.run in runs else Level.OK for point in knee.points]
+    return Sweep(label, knee, levels, is_streaming(first))
+
+
+def _name(entry: Entry) -> tuple[str, str, tuple[str, ...]] | None:
+    runs = entry.record.runs if isinstance(entry.record, KneeRecord | QuickRecord) else []
+    return (runs[0].workload.name, runs[0].target.asked, entry.tags) if runs else None
+
+
+def _made_of(cases: Sequence[Case]) -> list[Sweep]:
+    groups: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+    for case in cases:
+        rest = tuple((name, value) for name, value in case.traits.items() if not _is_concurrency(name))
+        groups.setdefault(rest, []).append(case)
+    found = []
+    for rest, members in groups.items():
+        by_outstanding = {case.trials[0].run.workload.outstanding: case for case in members}
+        if len(by_outstanding) < 3 or len(by_outstanding) != len(members):
+            continue
+        ordered = [case for _, case in sorted(by_outstanding.items())]
+        label = label_of(dict(rest)) or ordered[0].trials[0].run.workload.name
+        first = ordered[0].trials[0].run
+        found.append(
+            Sweep(
+                label, knee_of([_mean(case) for case in ordered]), [case.level for case in ordered], is_streaming(first)
+            )
+        )
+    return found
+
+
+def _is_concurrency(name: str) -> bool:
+    return name in THREADS or name.rpartition(".")[2] in THREADS or name.rpartition(" ")[2] in THREADS
+
+
+def _mean(case: Case) -> KneePoint:
+    runs = [trial.run for trial in case.trials]
+    points = [point_of(run, run.workload.outstanding) for run in runs]
+    tails = [point.p99_latency_ns for point in points if point.p99_latency_ns is not None]
+    return KneePoint(
+        outstanding=points[0].outstanding,
+        iops=sum(point.iops for point in points) / len(points),
+        bytes_per_s=sum(point.bytes_per_s for point in points) / len(points),
+        mean_latency_ns=sum(point.mean_latency_ns for point in points) / len(points),
+        p99_latency_ns=max(tails, default=None),
+        run=points[0].run,
+    )
+
+
+def charts(sweeps: Sequence[Sweep]) -> list[Chart]:
+    """One chart for as many curves as an eye tells apart."""
+    from spindle.report.charts.theme import SERIES
+
+    return [_chart(sweeps[at : at + SERIES], at // SERIES) for at in range(0, len(sweeps), SERIES)]
+
+
+def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
+    streaming = all(sweep.streaming for sweep in sweeps)
+    unit, factor = ("MB/s", 1e6) if streaming else ("IOPS", 1.0)
+    labels = [parts.shortened(sweep.label) for sweep in sweeps]
+    values: list[dict[str, Any]] = [
+        {
+            "case": label,
+            "outstanding": point.outstanding,
+            "rate": (point.bytes_per_s if streaming else point.iops) / factor,
+            "latency": point.mean_latency_ns / 1e6 or None,
+            "knee": f"knee {point.outstanding}" if point.outstanding == sweep.knee.knee else None,
+            "invalid": level is Level.INVALID,
+        }
+        for sweep, label in zip(sweeps, labels, strict=True)
+        for point, level in zip(sweep.knee.points, sweep.levels, strict=True)
+    ]
+    largest = max(value["outstanding"] for value in values)
+    ticks = [2**power for power in range(17) if 2**power <= largest]
+    x = parts.number("outstanding", "Requests under way (count)", log=2, axis={"values": ticks}, scale={"nice": False})
+    rate = parts.number("rate", f"Throughput ({unit})")
+    latencies = [value["latency"] for value in values if isinstance(value["latency"], float)]
+    latency = parts.number("latency", "Mean latency (ms)", log=10, axis={"values": parts.decades(latencies)})
+    curve = parts.series("case", "Curve", labels)
+    at_knee = {"filter": "datum.knee != null"}
+    specification = parts.whole(
+        data={"values": values},
+        vconcat=[
+            {
+                "width": parts.WIDTH,
+                "height": parts.HEIGHT,
+                "layer": [
+                    {"mark": "line", "encoding": {"x": x, "y": rate, **_without(curve, "shape")}},
+                    {"mark": "point", "encoding": {"x": x, "y": rate, **_without(curve, "strokeDash")}},
+                    {
+                        "transform": [at_knee],
+                        "mark": {"type": "point", "size": 260, "filled": False, "strokeWidth": 2, "stroke": "@ink"},
+                        "encoding": {"x": x, "y": rate},
+                    },
+                    {
+                        "transform": [at_knee],
+                        "mark": {"type": "text", "dy": -17, "fontWeight": "bold"},
+                        "encoding": {"x": x, "y": rate, "text": {"field": "knee"}},
+                    },
+                    parts.crosses(x, rate),
+                ],
+            },
+            {
+                "width": parts.WIDTH,
+                "height": parts.HEIGHT * 0.6,
+                "layer": [
+                    {"mark": "line", "encoding": {"x": x, "y": latency, **_without(curve, "shape")}},
+                    {"mark": "point", "encoding": {"x": x, "y": latency, **_without(curve, "strokeDash")}},
+                ],
+            },
+        ],
+    )
+    says = " ".join((f"{sweep.label}: " if len(sweeps) > 1 else "") + terminal.sentence(sweep.knee) for sweep in sweeps)
+    if any(value["invalid"] for value in values):
+        says += " A red cross marks a point whose verdict is invalid."
+    return Chart(
+        key=f"threads-{at + 1}" if at else "threads",
+        title=f"Throughput against concurrency{f' ({at + 1})' if at else ''}",
+        says=says,
+        specification=specification,
+        sheet=_sheet(sweeps),
+    )
+
+
+def _without(encoding: dict[str, object], channel: str) -> dict[str, object]:
+    return {name: value for name, value in encoding.items() if name != channel}
+
+
+def _sheet(sweeps: Sequence[Sweep]) -> Sheet:
+    rows = [
+        [
+            sweep.label,
+            str(point.outstanding),
+            plain(point.iops),
+            plain(point.bytes_per_s / 1e6),
+            plain(point.mean_latency_ns / 1e6),
+            "" if point.p99_latency_ns is None else plain(point.p99_latency_ns / 1e6),
+            "knee" if point.outstanding == sweep.knee.knee else "",
+            level,
+        ]
+        for sweep in sweeps
+        for point, level in zip(sweep.knee.points, sweep.levels, strict=True)
+    ]
+    heads = [Column(head) for head in ("under way", "IOPS", "MB/s", "mean ms", "p99 ms")]
+    columns = [Column("curve", words=True), *heads, Column("", words=True), Column("verdict", words=True)]
+    return Sheet("Points of the curves", columns, rows, folded=True)

@@ -1,0 +1,67 @@
+"""From records to a document: each chart and table where there is data for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spindle.report.charts import chunks, heatmap, percentiles, predicted, seconds, spread, sweeps
+from spindle.report.document import conditions, figures
+from spindle.report.document.entry import Entry
+from spindle.report.document.model import Block, Document, Section
+from spindle.report.document.summary import run_count, summary
+from spindle.report.document.traits import place
+from spindle.report.document.trial import Case, cases_of, runs_of, trials_of
+from spindle.result.record import Level
+
+
+def build(entries: Sequence[Entry], title: str | None = None) -> Document:
+    """The whole report. The same entries give the same document: nothing is taken from the clock or this machine."""
+    trials = trials_of(entries)
+    cases = cases_of(trials)
+    curves = sweeps.sweeps_of(entries, cases)
+    names = conditions.names_of(entries, cases)
+    sections: list[tuple[str, str, Sequence[Block]]] = [
+        ("summary", "Summary", summary(entries, cases, curves, trials)),
+        ("figures", "Figures", [*([figures.sheet(cases)] if cases else []), *spread.charts(cases)]),
+        ("arrays", "Arrays", chunks.charts(trials)),
+        ("concurrency", "Concurrency", sweeps.charts(curves)),
+        ("latency", "Latency", percentiles.charts(cases)),
+        ("time", "Over time", [*seconds.charts(cases), *heatmap.charts(cases)]),
+        ("model", "Measured and modelled", predicted.charts(trials)),
+        ("verdicts", "Verdicts", conditions.verdicts(entries, names)),
+        (
+            "settings",
+            "Settings and environment",
+            [*conditions.environment(entries), *conditions.settings(entries, names)],
+        ),
+        ("repeat", "How to repeat it", conditions.commands(entries, names)),
+    ]
+    return Document(
+        title=title or _title(entries, cases),
+        about=_about(entries),
+        level=max((entry.record.level for entry in entries), key=lambda level: level.rank, default=Level.OK),
+        sections=[Section(key, heading, blocks) for key, heading, blocks in sections if blocks],
+    )
+
+
+def _title(entries: Sequence[Entry], cases: Sequence[Case]) -> str:
+    campaigns = sorted({entry.campaign for entry in entries if entry.campaign})
+    if len(campaigns) == 1:
+        return campaigns[0]
+    runs = [run for entry in entries for run in runs_of(entry)]
+    workloads = sorted({run.workload.name for run in runs})
+    targets = sorted({place(run.target) for run in runs})
+    loads = workloads[0] if len(workloads) == 1 else f"{len(workloads)} workloads"
+    places = targets[0] if len(targets) == 1 else f"{len(targets)} targets"
+    return f"{loads} on {places}" if runs else f"{len(entries)} records"
+
+
+def _about(entries: Sequence[Entry]) -> str:
+    count = run_count(entries)
+    parts = [f"{count} run{'s' if count != 1 else ''}"]
+    days = sorted(run.started[:10] for entry in entries for run in runs_of(entry) if run.target.kind != "model")
+    if days:
+        parts.append(days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}")
+    versions = sorted({entry.record.tool.version for entry in entries})
+    parts.append(f"Spindle {', '.join(versions)}")
+    return " \N{MIDDLE DOT} ".join(parts)

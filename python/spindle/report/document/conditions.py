@@ -1,0 +1,232 @@
+"""Verdicts, settings, environment, and how to repeat it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from spindle.report.document.entry import Entry
+from spindle.report.document.model import Block, Code, Sheet, Words
+from spindle.report.document.traits import place
+from spindle.report.document.trial import Case, runs_of
+from spindle.report.recipe import USUAL_SEED, recipe_of
+from spindle.report.table import Column
+from spindle.result import units
+from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord, Verdict
+
+MOST_COMMANDS = 200
+MOST_MACHINES = 8
+
+
+def names_of(entries: Sequence[Entry], cases: Sequence[Case]) -> dict[str, str]:
+    """Run identity -> what a person calls it in this report."""
+    found = {}
+    for case in cases:
+        for at, trial in enumerate(case.trials):
+            found[trial.run.id] = f"{case.label} #{at + 1}" if len(case.trials) > 1 else case.label
+    for entry in entries:
+        if isinstance(entry.record, KneeRecord | QuickRecord):
+            for run in entry.record.runs:
+                found.setdefault(run.id, f"{run.workload.name}, {run.workload.outstanding} under way")
+    return found
+
+
+def verdicts(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
+    """What is not well, worst first; the checks that found nothing by name."""
+    found: list[tuple[Verdict, str]] = []
+    passed: Counter[str] = Counter()
+    checked = 0
+    for entry in entries:
+        if not isinstance(entry.record, RunRecord):
+            found += [(verdict, entry.source) for verdict in entry.record.verdicts]
+        for run in runs_of(entry):
+            checked += 1
+            passed.update(verdict.check for verdict in run.verdicts if verdict.level is Level.OK)
+            found += [(verdict, names.get(run.id, run.id)) for verdict in run.verdicts]
+    bad: dict[tuple[str, ...], list[str]] = {}
+    levels: dict[tuple[str, ...], Level] = {}
+    for verdict, where in found:
+        if verdict.level is not Level.OK:
+            key = (verdict.level, verdict.check, verdict.evidence, verdict.advice)
+            bad.setdefault(key, []).append(where)
+            levels[key] = verdict.level
+    blocks: list[Block] = []
+    if bad:
+        columns = [Column(head, words=True) for head in ("verdict", "check", "run", "evidence", "what to do")]
+        ordered = sorted(bad, key=lambda key: -levels[key].rank)
+        rows = [[levels[key], key[1], _runs(bad[key]), key[2], key[3]] for key in ordered]
+        blocks.append(Sheet("Invalid figures and warnings", columns, rows, folded=len(rows) > 24))
+    else:
+        blocks.append(Words("No check found anything against these figures.", Level.OK))
+    everywhere = [name for name, count in passed.items() if count == checked]
+    if everywhere:
+        blocks.append(Words(f"Checked, and well in every run: {', '.join(sorted(everywhere))}."))
+    return blocks
+
+
+def _runs(names: Sequence[str]) -> str:
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{', '.join(names[:2])} and {len(names) - 2} more"
+
+
+def settings(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
+    """Settings that differ between runs or changed during one; then all that are the same."""
+    runs = [run for entry in entries for run in runs_of(entry) if run.settings.before]
+    if not runs:
+        return []
+    keys = sorted({key for run in runs for key in run.settings.before})
+    differing = [key for key in keys if len({run.settings.before.get(key) for run in runs}) > 1]
+    blocks: list[Block] = []
+    changed = [
+        [names.get(run.id, run.id), change.name, change.before or "-", change.after or "-"]
+        for run in runs
+        for change in run.settings.changed
+    ]
+    if changed:
+        columns = [Column(head, words=True) for head in ("run", "setting", "before", "after")]
+        blocks.append(Sheet("Settings that changed during a run", columns, changed))
+    if differing:
+        values = {key: Counter(run.settings.before.get(key, "-") for run in runs) for key in differing}
+        rows = [
+            [key, "; ".join(f"{value} ({count} runs)" for value, count in sorted(values[key].items()))]
+            for key in differing
+        ]
+        columns = [Column("setting", words=True), Column("values", words=True)]
+        blocks.append(Sheet("Settings that differ between runs", columns, rows, folded=len(rows) > 12))
+    same = [[key, runs[0].settings.before.get(key, "")] for key in keys if key not in differing]
+    if same:
+        columns = [Column("setting", words=True), Column("value", words=True)]
+        title = "Settings in force" if len(runs) == 1 else "Settings that were the same in all runs"
+        blocks.append(Sheet(title, columns, same, folded=True))
+    return blocks
+
+
+def environment(entries: Sequence[Entry]) -> list[Block]:
+    """Kernel, CPU, memory, drives; machine files of modelled ones."""
+    rows: dict[tuple[str, str], None] = {}
+    machines: dict[str, str] = {}
+    for entry in entries:
+        for run in runs_of(entry):
+            for name, value in _environment(run):
+                rows[name, value] = None
+            text = run.target.detail.get("machine")
+            if isinstance(text, str):
+                machines.setdefault(text, str(run.target.asked))
+    blocks: list[Block] = []
+    few = [row for row in rows if row[0] == "modelled machine"][MOST_MACHINES:]
+    for row in few:
+        del rows[row]
+    if rows:
+        columns = [Column("what", words=True), Column("value", words=True)]
+        blocks.append(
+            Sheet("Where it ran", columns, [list(row) for row in sorted(rows, key=lambda row: _ORDER.index(row[0]))])
+        )
+    shown = list(machines.items())[:MOST_MACHINES]
+    for text, name in shown:
+        blocks.append(Code(f"Modelled machine {name}", text, folded=True))
+    if len(machines) > len(shown):
+        blocks.append(Words(f"{len(machines) - len(shown)} more modelled machines: their files are in the records."))
+    return blocks
+
+
+_ORDER = ("kernel", "system", "CPU", "memory", "machine", "device", "modelled machine", "spindle", "load made by")
+
+
+def _environment(run: RunRecord) -> Iterator[tuple[str, str]]:
+    def part(name: str) -> dict[str, Any]:
+        found = run.environment.get(name)
+        return found if isinstance(found, dict) else {}
+
+    kernel, cpu, memory, machine = part("kernel"), part("cpu"), part("memory"), part("machine")
+    if kernel.get("release"):
+        yield "kernel", f"{kernel.get('name') or ''} {kernel['release']} {kernel.get('architecture') or ''}".strip()
+    if part("versions").get("system"):
+        yield "system", str(part("versions")["system"])
+    if cpu.get("online"):
+        governor = f", governor {cpu['governor']}" if cpu.get("governor") else ""
+        yield "CPU", f"{cpu.get('model') or 'unknown'}, {cpu['online']} online{governor}"
+    total = memory.get("total_bytes")
+    if isinstance(total, int | float):
+        yield "memory", units.size(total)
+    if machine.get("product") or machine.get("virtual"):
+        words = [str(machine[key]) for key in ("vendor", "product") if machine.get(key)]
+        yield "machine", ", ".join([*words, *(["virtual"] if machine.get("virtual") else [])])
+    listed = run.target.detail.get("devices")
+    for device in listed if isinstance(listed, list) else []:
+        if isinstance(device, dict):
+            model = f", {device['model']}" if device.get("model") else ""
+            yield "device", f"{device.get('name')}{model}, target of {units.size(run.target.size_bytes)}"
+    if run.target.kind == "model":
+        known = run.target.detail
+        yield (
+            "modelled machine",
+            f"{run.target.asked}: {known.get('about') or ''} (rules of Linux {known.get('kernel')})",
+        )
+    yield "spindle", run.tool.version
+    generator = run.figures.generator
+    yield "load made by", f"{generator.engine}, time stamps by {generator.timestamps}"
+
+
+def commands(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
+    """One command for each different thing that was asked; files that presets and the catalogue lack."""
+    asked: dict[str, list[str]] = {}
+    seeds: dict[str, list[int]] = {}
+    files: dict[tuple[str, str], None] = {}
+    unknown = 0
+    for entry in entries:
+        recipe = recipe_of(entry.record)
+        if recipe is None:
+            unknown += 1
+            continue
+        command = recipe.command
+        for file, text in recipe.files:
+            chosen = _file(files, file, text)
+            command = command.replace(file, chosen)
+            files[chosen, text] = None
+        asked.setdefault(command, []).append(names.get(entry.record.id, _name(entry)))
+        seeds.setdefault(command, []).append(recipe.seed)
+    lines = []
+    for command, theirs in list(asked.items())[:MOST_COMMANDS]:
+        label = theirs[0].rpartition(" #")[0] or theirs[0]
+        lines.append(f"# {label}{_repeated(seeds[command])}\n{_seeded(command, seeds[command])}")
+    blocks: list[Block] = []
+    if lines:
+        blocks.append(Code("Commands", "\n".join(lines), folded=len(lines) > 40))
+    if len(asked) > MOST_COMMANDS:
+        blocks.append(Words(f"{len(asked) - MOST_COMMANDS} more commands follow the same pattern."))
+    kept = list(files)[:24]
+    blocks += [Code(name, text, folded=True) for name, text in kept]
+    if unknown:
+        blocks.append(Words(f"{unknown} records do not say how they were made."))
+    return blocks
+
+
+def _name(entry: Entry) -> str:
+    runs = runs_of(entry)
+    return f"{runs[0].workload.name} on {place(runs[0].target)}" if runs else entry.source
+
+
+def _repeated(seeds: Sequence[int]) -> str:
+    different = sorted(set(seeds))
+    if len(seeds) == 1:
+        return ""
+    which = f", seeds {different[0]} to {different[-1]}" if len(different) > 1 else ""
+    return f" ({len(seeds)} runs{which})"
+
+
+def _seeded(command: str, seeds: Sequence[int]) -> str:
+    """With the seed of the first, unless it is the one that holds anyway."""
+    return command if min(seeds) == USUAL_SEED else f"{command} --seed {min(seeds)}"
+
+
+def _file(files: Iterable[tuple[str, str]], name: str, text: str) -> str:
+    """The name under which this very text is given; a new one where another text has it."""
+    taken: dict[str, str] = dict(files)
+    stem, _, ending = name.rpartition(".")
+    number, chosen = 1, name
+    while taken.get(chosen, text) != text:
+        number += 1
+        chosen = f"{stem}-{number}.{ending}"
+    return chosen

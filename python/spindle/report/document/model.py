@@ -1,0 +1,80 @@
+"""What a report is made of. Nothing here knows HTML, Markdown or the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spindle.report.table import Column
+from spindle.result.record import Level
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph; its level says whether it is a warning."""
+
+    text: str
+    level: Level | None = None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table. A cell that is a `Level` is a verdict."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    folded: bool = False
+    """Shown only to who asks for it, where the format can."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture: one Vega-Lite specification for every format, its colours named by role (`report.charts.theme`)."""
+
+    key: str
+    """Short and unique: the name of its place in the file."""
+    title: str
+    says: str
+    """One or two sentences: how to read it, what it shows."""
+    specification: dict[str, Any]
+    sheet: Sheet
+    """The same figures as numbers."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Text to be used as it stands: commands, files."""
+
+    title: str
+    text: str
+    folded: bool = False
+
+
+Block = Words | Sheet | Chart | Code
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a heading."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    about: str
+    """A line below the title."""
+    level: Level
+    """The worst verdict of its runs."""
+    sections: Sequence[Section] = field(default_factory=list)
+
+    def charts(self) -> list[Chart]:
+        """All of them, in order."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]

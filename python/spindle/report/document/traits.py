@@ -1,0 +1,146 @@
+"""What tells runs apart, in words: campaign factors where there are some, else what the records say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from spindle.report import heading
+from spindle.report.document import storage
+from spindle.report.document.entry import Entry
+from spindle.result import units
+from spindle.result.record import RunRecord, Target
+from spindle.result.workload import FixedSize, LogNormalSize, Open, RangeSize, Size, WeightedSize, WorkloadStream
+
+Traits = Mapping[str, str]
+
+OUTSTANDING = "outstanding"
+THREADS = (OUTSTANDING, "workers", "depth")
+"""Traits that are about concurrency alone."""
+LATE = "given as"
+"""The name a record was given by: the last resort to tell runs apart."""
+
+
+def traits_of(run: RunRecord, entry: Entry) -> dict[str, str]:
+    """Name -> value in words, most telling first."""
+    found: dict[str, str] = dict(entry.cell)
+    if entry.tags:
+        found["tag"] = ", ".join(sorted(entry.tags))
+    found["workload"] = run.workload.name
+    found["target"] = place(run.target)
+    array = storage.array_of(run)
+    if array is not None:
+        found["array"] = array.name
+        if array.chunk is not None:
+            found["chunk"] = units.size(array.chunk)
+    if scheduler := storage.scheduler_of(run):
+        found["scheduler"] = scheduler
+    if (read_ahead := storage.setting_of(run, "read_ahead_kb")) is not None:
+        found["read-ahead"] = f"{read_ahead} KiB"
+    found[OUTSTANDING] = str(run.workload.outstanding)
+    streams = run.workload.streams
+    for stream in streams:
+        of = f"{stream.name} " if len(streams) > 1 else ""
+        for name, value in _of_stream(stream).items():
+            found[of + name] = value
+    found["seed"] = str(run.seed)
+    return found
+
+
+def place(target: Target) -> str:
+    """The target's name, without the folder and the ending of a machine file."""
+    if target.kind != "model":
+        return heading.short_name(target)
+    return target.asked.rpartition("/")[2].removesuffix(".toml")
+
+
+def _of_stream(stream: WorkloadStream) -> dict[str, str]:
+    mix = stream.mix
+    found = {"size": size_words(stream.size), "pattern": type(stream.pattern).__struct_config__.tag or ""}
+    found["writes"] = units.percent(mix.write)
+    found["workers"] = str(stream.workers)
+    found["depth"] = str(stream.depth)
+    if isinstance(stream.arrival, Open):
+        found["rate"] = f"{units.count(stream.arrival.rate_iops)} IOPS"
+    found["I/O"] = "direct" if stream.direct else "buffered"
+    if stream.priority is not None:
+        found["priority"] = f"{stream.priority.class_}:{stream.priority.level}"
+    region = stream.region
+    found["region"] = "-".join(
+        units.size(place.bytes) if hasattr(place, "bytes") else units.percent(place.fraction)
+        for place in (region.offset, region.end)
+    )
+    return {name: str(value) for name, value in found.items()}
+
+
+def size_words(size: Size) -> str:
+    """`64 KiB`, `4 KiB-64 KiB`, `26 KiB mean`."""
+    match size:
+        case FixedSize(bytes=found):
+            return units.size(found)
+        case RangeSize(min=low, max=high):
+            return f"{units.size(low)}-{units.size(high)}"
+        case LogNormalSize(mean=mean):
+            return f"{units.size(mean)} mean"
+        case WeightedSize(choices=choices):
+            return ", ".join(f"{units.size(found)}:{weight:g}" for found, weight in choices)
+
+
+def telling(found: Sequence[Traits]) -> list[str]:
+    """The fewest traits, in order, that tell apart all that can be told apart. A seed tells nothing: it repeats."""
+    chosen: list[str] = []
+    groups = 1
+    names = list(dict.fromkeys(name for traits in found for name in traits if name != "seed"))
+    for name in names:
+        now = len({tuple(traits.get(each) for each in [*chosen, name]) for traits in found})
+        if now > groups:
+            chosen.append(name)
+            groups = now
+    return _without_needless(chosen, found, groups)
+
+
+def _without_needless(chosen: list[str], found: Sequence[Traits], groups: int) -> list[str]:
+    """A trait that later ones made superfluous goes: `workers` and `depth` beside `outstanding`."""
+    for name in reversed(chosen):
+        rest = [each for each in chosen if each != name]
+        if rest and len({tuple(traits.get(each) for each in rest) for traits in found}) == groups:
+            chosen = rest
+    return chosen
+
+
+def varying(found: Sequence[Traits]) -> list[str]:
+    """Every trait that is not the same for all."""
+    names = list(dict.fromkeys(name for traits in found for name in traits if name != "seed"))
+    return [name for name in names if len({traits.get(name) for traits in found}) > 1]
+
+
+_AMOUNT = re.compile(r"^(-?\d+(?:[ .]\d+)*)\s*([KMGTP]i?B|[kMG]B|B|KiB|ns|us|ms|s|%)?\b", re.ASCII)
+_FACTOR = {
+    "B": 1.0,
+    "kB": 1e3,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "ns": 1.0,
+    "us": 1e3,
+    "ms": 1e6,
+    "s": 1e9,
+    "%": 1.0,
+    **{f"{letter}iB": float(1 << 10 * (at + 1)) for at, letter in enumerate("KMGTP")},
+}
+
+
+def amount(value: str) -> float | None:
+    """The number in a value such as `64 KiB` or `16`; None: it is a word."""
+    found = _AMOUNT.match(value)
+    if found is None:
+        return None
+    return float(found[1].replace(" ", "")) * _FACTOR.get(found[2] or "", 1.0)
+
+
+def order(value: str | None) -> tuple[int, float, str]:
+    """Sorts amounts by their size and words by the alphabet."""
+    if value is None:
+        return (2, 0.0, "")
+    number = amount(value)
+    return (1, 0.0, value) if number is None else (0, number, value)

@@ -1,0 +1,113 @@
+"""Runs as a report sees them: each a trial of a case, cases told apart by as few words as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spindle.report.document import traits
+from spindle.report.document.entry import Entry
+from spindle.result.figures import Op
+from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord, worst
+from spindle.result.workload import Sequential
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run."""
+
+    run: RunRecord
+    entry: Entry
+    traits: traits.Traits
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the run."""
+        return self.run.level
+
+
+@dataclass(frozen=True)
+class Case:
+    """Runs that nothing but chance (and the seed) tells apart."""
+
+    label: str
+    traits: traits.Traits
+    """Those of the label."""
+    trials: Sequence[Trial]
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of its trials."""
+        return max((trial.level for trial in self.trials), key=lambda level: level.rank)
+
+    @property
+    def modelled(self) -> bool:
+        """Whether it ran on a modelled machine."""
+        return self.trials[0].run.target.kind == "model"
+
+    def latencies(self, direction: str) -> list[str]:
+        """The stored histograms of one operation, of all its trials and streams."""
+        return [op.latency.histogram for trial in self.trials for name, op in ops(trial.run) if name == direction]
+
+
+def ops(run: RunRecord) -> Iterator[tuple[str, Op]]:
+    """Data operations of all streams."""
+    for stream in run.figures.streams:
+        yield from stream.ops()
+
+
+def runs_of(entry: Entry) -> list[RunRecord]:
+    """The runs a record is made of."""
+    match entry.record:
+        case RunRecord() as run:
+            return [run]
+        case KneeRecord(runs=runs) | QuickRecord(runs=runs):
+            return list(runs)
+        case _:
+            return []
+
+
+def trials_of(entries: Sequence[Entry]) -> list[Trial]:
+    """Single runs, told apart; those within sweeps and quick looks are told about as sweeps and looks."""
+    return [
+        Trial(entry.record, entry, traits.traits_of(entry.record, entry))
+        for entry in entries
+        if isinstance(entry.record, RunRecord)
+    ]
+
+
+def cases_of(trials: Sequence[Trial]) -> list[Case]:
+    """Trials gathered by what tells them apart, in the order of the values."""
+    names = traits.telling([trial.traits for trial in trials])
+    groups: dict[tuple[str | None, ...], list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(tuple(trial.traits.get(name) for name in names), []).append(trial)
+    ordered = sorted(groups.items(), key=lambda group: [traits.order(value) for value in group[0]])
+    return [
+        Case(
+            label=label_of({name: value for name, value in zip(names, values, strict=True) if value is not None})
+            or f"{found[0].run.workload.name} on {traits.place(found[0].run.target)}",
+            traits={name: value for name, value in zip(names, values, strict=True) if value is not None},
+            trials=found,
+        )
+        for values, found in ordered
+    ]
+
+
+_SPEAKING = ("workload", "target", "array", "scheduler", "tag", "level", "layout")
+"""Traits whose values need no name beside them."""
+
+
+def label_of(found: traits.Traits) -> str:
+    """`raid10 f2, chunk 64 KiB`."""
+    return ", ".join(value if name in _SPEAKING else f"{name} {value}" for name, value in found.items())
+
+
+def level_of(trials: Sequence[Trial]) -> Level:
+    """The worst verdict of all."""
+    return worst([verdict for trial in trials for verdict in trial.run.verdicts])
+
+
+def is_streaming(run: RunRecord) -> bool:
+    """Whether it is about bytes per second rather than requests."""
+    return all(isinstance(stream.pattern, Sequential) for stream in run.workload.streams)

@@ -1,0 +1,283 @@
+"""How to ask for the same again: the command line, and the workload file where no preset and options say it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from spindle import _core
+from spindle.result.record import KneeRecord, QuickRecord, Record, RunRecord
+from spindle.result.workload import (
+    BytesLimit,
+    BytesPlace,
+    CompressibleContent,
+    End,
+    FixedSize,
+    HotSet,
+    IopsLimit,
+    LogNormalSize,
+    Open,
+    Place,
+    RangeSize,
+    Runs,
+    Size,
+    Strided,
+    WeightedSize,
+    Workload,
+    WorkloadStream,
+    ZeroContent,
+    Zipf,
+    workload_from_json,
+)
+
+USUAL_SEED = 1
+"""Where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A command and the files it names."""
+
+    command: str
+    files: tuple[tuple[str, str], ...] = ()
+    """(name, text)."""
+    seed: int = USUAL_SEED
+    """What `--seed` would be; not part of the command, so that repetitions have the same one."""
+
+
+def recipe_of(record: Record) -> Recipe | None:
+    """None: the record does not say enough."""
+    match record:
+        case RunRecord():
+            return _run(record, record.workload)
+        case KneeRecord(runs=[first, *_]):
+            return _run(first, first.workload, ("--find-knee",))
+        case QuickRecord(target=target):
+            return Recipe(shlex.join(["spindle", "quick", target.asked]))
+        case _:
+            return None
+
+
+def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Recipe:
+    files: list[tuple[str, str]] = []
+    workload = replace(workload, seed=USUAL_SEED)
+    given, options = _asked(workload, bool(more))
+    if given is None:
+        given = f"{_file_name(workload.name)}.toml"
+        files.append((given, toml(workload)))
+    target = run.target.asked
+    machine = run.target.detail.get("machine")
+    if run.target.kind == "model" and isinstance(machine, str) and not _in_catalogue(target, machine):
+        target = f"{_file_name(target.rpartition('/')[2].removesuffix('.toml'))}-machine.toml"
+        files.append((target, machine))
+    words = ["spindle", "run", given, target, *options, *more]
+    if run.target.kind == "file" and run.target.created:
+        words += ["--create", _bytes(run.target.size_bytes)]
+    elif run.target.kind == "device" and workload.writes:
+        words += ["--erase", target]
+    return Recipe(shlex.join(words), tuple(files), run.seed)
+
+
+def _file_name(name: str) -> str:
+    kept = "".join(char if char.isalnum() or char in "-_" else "-" for char in name)
+    return kept.strip("-") or "workload"
+
+
+def _in_catalogue(target: str, text: str) -> bool:
+    try:
+        return _core.machine_text(target.rpartition("/")[2].removesuffix(".toml")) == text
+    except _core.ConfigError:
+        return False
+
+
+def _asked(workload: Workload, swept: bool) -> tuple[str | None, list[str]]:
+    """A preset and options that resolve to exactly this workload; (None, []) if there are none."""
+    if workload.name not in _core.preset_names():
+        return None, []
+    text = _core.preset_text(workload.name)
+    usual = _resolved(text, workload.name, [])
+    if usual is None or len(usual.streams) != len(workload.streams):
+        return None, []
+    concurrency = ("workers", "depth") if swept else ()
+    overrides = [
+        (key, value) for key, value in _differences(usual, workload) if key.rpartition(".")[2] not in concurrency
+    ]
+    again = _resolved(text, workload.name, overrides)
+    if again is None or (again != workload and not swept):
+        return None, []
+    options = []
+    for key, value in overrides:
+        if "." in key:
+            options += ["--set", f"{key}={value}"]
+        elif key == "direct":
+            options.append("--direct" if value == "true" else "--buffered")
+        elif value in ("true", "false"):
+            options.append(f"--{'' if value == 'true' else 'no-'}{key.replace('_', '-')}")
+        else:
+            options += [f"--{key.replace('_', '-')}", value]
+    return workload.name, options
+
+
+def _resolved(text: str, name: str, overrides: list[tuple[str, str]]) -> Workload | None:
+    try:
+        return workload_from_json(_core.Workload.parse(text, name, name, overrides).to_json())
+    except _core.ConfigError:
+        return None
+
+
+def _differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
+    before, after = _workload_keys(usual), _workload_keys(wanted)
+    yield from ((key, value) for key, value in after.items() if before.get(key) != value)
+    several = len(wanted.streams) > 1
+    for theirs, ours in zip(usual.streams, wanted.streams, strict=True):
+        before, after = _stream_keys(theirs), _stream_keys(ours)
+        for key, value in after.items():
+            if before.get(key) != value:
+                yield (f"{ours.name}.{key}" if several else key), value
+
+
+def toml(workload: Workload) -> str:
+    """A workload file that resolves to this workload."""
+    lines = [f"about = {_quoted(workload.about)}"] if workload.about else []
+    lines.append(f"table = {_quoted(workload.table)}")
+    lines += [f"{key} = {_value(value)}" for key, value in _workload_keys(workload).items()]
+    several = len(workload.streams) > 1 or workload.streams[0].name != "main"
+    for stream in workload.streams:
+        lines.append("")
+        if several:
+            lines += ["[[stream]]", f"name = {_quoted(stream.name)}"]
+        lines += [f"{key} = {_value(value)}" for key, value in _stream_keys(stream).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
+
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def _value(text: str) -> str:
+    return text if text in ("true", "false") or _NUMBER.fullmatch(text) else _quoted(text)
+
+
+def _workload_keys(workload: Workload) -> dict[str, str]:
+    """Every key of the workload's own, as on the command line."""
+    return {
+        "seconds": "none" if workload.end.time_ns is None else _ns(workload.end.time_ns),
+        "bytes": _optional_bytes(workload.end.bytes),
+        "requests": "none" if workload.end.requests is None else str(workload.end.requests),
+        "until_steady": _flag(workload.end.steady),
+        "ramp": _ns(workload.ramp_ns),
+        "seed": str(workload.seed),
+    }
+
+
+def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
+    """Every key of a stream that is in force."""
+    found: dict[str, str] = {"pattern": _tag(stream.pattern)}
+    match stream.pattern:
+        case Zipf(theta=theta):
+            found["zipf_theta"] = repr(theta)
+        case HotSet(space=space, access=access):
+            found["hot_space"], found["hot_access"] = repr(space), repr(access)
+        case Strided(stride_bytes=stride):
+            found["stride"] = _bytes(stride)
+        case Runs(mean_requests=mean):
+            found["run_length"] = f"{mean:g}"
+    found["size"] = _size(stream.size)
+    found["align"] = _bytes(stream.align_bytes) if stream.align_bytes else "none"
+    found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
+    found["write_fraction"] = repr(stream.mix.write)
+    found["trim_fraction"] = repr(stream.mix.trim)
+    found["zero_fraction"] = repr(stream.mix.zero)
+    match stream.content:
+        case CompressibleContent(ratio=ratio):
+            found["content"] = f"compressible:{ratio!r}"
+        case ZeroContent():
+            found["content"] = "zero"
+        case _:
+            found["content"] = "random"
+    found["direct"] = _flag(stream.direct)
+    found["fsync_fraction"] = repr(stream.sync.fsync_fraction)
+    found["fsync_every"] = str(stream.sync.fsync_every)
+    found["dsync"], found["end_fsync"] = _flag(stream.sync.dsync), _flag(stream.sync.end_fsync)
+    found["workers"], found["depth"] = str(stream.workers), str(stream.depth)
+    if isinstance(stream.arrival, Open):
+        found["rate"], found["spacing"] = f"{stream.arrival.rate_iops!r} IOPS", stream.arrival.spacing
+    match stream.rate_limit:
+        case IopsLimit(iops=iops):
+            found["rate_limit"] = f"{iops!r} IOPS"
+        case BytesLimit(bytes_per_s=rate):
+            found["rate_limit"] = f"{rate!r} B/s"
+    if stream.think is not None:
+        found["think"] = _ns(stream.think.mean_ns)
+        found["think_spread"] = "exponential" if stream.think.exponential else "constant"
+    if stream.priority is not None:
+        idle = stream.priority.class_ == "idle"
+        found["priority"] = "idle" if idle else f"{stream.priority.class_}:{stream.priority.level}"
+    found["start_delay"] = _ns(stream.start_delay_ns)
+    found.update(_stops(stream.end))
+    return found
+
+
+def _stops(end: End) -> dict[str, str]:
+    found = {}
+    if end.time_ns is not None:
+        found["stop_after"] = _ns(end.time_ns)
+    if end.bytes is not None:
+        found["stop_bytes"] = _bytes(end.bytes)
+    if end.requests is not None:
+        found["stop_requests"] = str(end.requests)
+    return found
+
+
+def _size(size: Size) -> str:
+    match size:
+        case FixedSize(bytes=found):
+            return _bytes(found)
+        case RangeSize(min=low, max=high, step=step):
+            return f"{_bytes(low)}-{_bytes(high)}" + (f":step={_bytes(step)}" if step else "")
+        case WeightedSize(choices=choices):
+            return ",".join(f"{_bytes(found)}:{weight!r}" for found, weight in choices)
+        case LogNormalSize(mean=mean, sigma=sigma, min=low, max=high, step=step):
+            text = f"log-normal:mean={mean:g},sigma={sigma!r},min={_bytes(low)},max={_bytes(high)}"
+            return text + (f",step={_bytes(step)}" if step else "")
+
+
+def _place(place: Place) -> str:
+    if isinstance(place, BytesPlace):
+        return _bytes(place.bytes)
+    return f"{place.fraction * 100:.10g}%"
+
+
+def _bytes(value: int) -> str:
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if value and value % (1 << 10 * power) == 0:
+            return f"{value >> 10 * power}{unit}"
+    return str(value)
+
+
+def _optional_bytes(value: int | None) -> str:
+    return "none" if value is None else _bytes(value)
+
+
+def _ns(value: int) -> str:
+    for unit, factor in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if value % factor == 0:
+            return f"{value // factor}{unit}"
+    return f"{value}ns"
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _tag(value: Any) -> str:
+    return str(type(value).__struct_config__.tag)

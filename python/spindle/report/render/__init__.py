@@ -1,0 +1,1 @@
+"""A document as a file: HTML, Markdown, CSV, text, or its charts as a picture."""

@@ -1,0 +1,157 @@
+"""Charts drawn with vl-convert, and made small and safe to stand inside an HTML page."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from spindle.report.charts import theme
+from spindle.report.charts.parts import SCHEMA
+from spindle.report.document.model import Chart
+from spindle.run.errors import RunFailed, Usage
+
+_SVG = "http://www.w3.org/2000/svg"
+_KEPT = {"svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath", "title"}
+"""All that a chart needs; nothing in it can run or load anything."""
+_DROPPED = {
+    *("font-family", "pointer-events", "role", "style", "version", "href"),
+    *("aria-hidden", "aria-roledescription", "aria-label"),
+}
+"""The page sets the font; its text tells what a chart shows."""
+_SIZES = {"width", "height"}
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_USUAL = {"stroke-width": "1", "opacity": "1", "stroke-miterlimit": "10"}
+"""Attributes that say what holds anyway."""
+TALLEST = 30_000
+"""Pixels of a picture; more is more than programs open."""
+
+
+def inline(chart: Chart) -> str:
+    """An SVG element whose colours are the page's variables and whose marks tell their figures when pointed at."""
+    text = _converter().vegalite_to_svg(theme.coloured(chart.specification, None))
+    root = ET.fromstring(text)
+    width, height = root.get("width", "0"), root.get("height", "0")
+    view = root.get("viewBox", f"0 0 {width} {height}")
+    _tidy(root, chart.key)
+    body = "".join(_text_of(child) for child in root)
+    return (
+        f'<svg class="chart" viewBox="{view}" style="max-width:{float(width):.0f}px" role="img" '
+        f'aria-labelledby="{chart.key}-title" aria-describedby="{chart.key}-says" fill="none" '
+        f'stroke-miterlimit="10">{body}</svg>'
+    )
+
+
+def _tidy(element: ET.Element, key: str) -> None:
+    for child in list(element):
+        if _name(child) not in _KEPT or _is_nothing(child):
+            element.remove(child)
+            continue
+        told = child.get("aria-label") if child.get("aria-roledescription") in _TOLD else None
+        _tidy(child, key)
+        if _name(child) == "g" and len(child) == 0:
+            element.remove(child)
+            continue
+        for name, value in list(child.attrib.items()):
+            kept = _kept(child, name, value, key)
+            if kept is None:
+                del child.attrib[name]
+            else:
+                child.set(name, kept)
+        if told:
+            title = ET.Element(f"{{{_SVG}}}title")
+            title.text = _told(told)
+            child.insert(0, title)
+
+
+def _kept(element: ET.Element, name: str, value: str, key: str) -> str | None:
+    """What becomes of an attribute; None: it goes."""
+    plain = name.rpartition("}")[2]
+    if plain in _SIZES and _name(element) == "rect":
+        return _NUMBER.sub(_rounded, value)
+    if plain in _DROPPED or plain in _SIZES or plain.startswith("on") or _USUAL.get(plain) == value:
+        return None
+    if plain == "id":
+        return f"{key}-{value}"
+    if value.startswith("url(#"):
+        return f"url(#{key}-{value[5:]}"
+    return _NUMBER.sub(_rounded, value)
+
+
+_TOLD = {"point", "bar", "tick", "rect mark", "symbol"}
+"""Marks that stand for one figure."""
+
+
+def _told(label: str) -> str:
+    return "\n".join(part for part in label.split("; ") if not part.endswith((": null", ": false", ": true")))
+
+
+def _is_nothing(child: ET.Element) -> bool:
+    """Grounds and frames that Vega puts everywhere."""
+    if _name(child) == "path":
+        return (
+            child.get("display") == "none" or not child.get("d") or child.get("class") in ("background", "foreground")
+        )
+    return False
+
+
+def _name(element: ET.Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _rounded(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}".rstrip("0").rstrip(".").replace("-0.00", "0")
+
+
+def _text_of(element: ET.Element) -> str:
+    """Without the name-space that the serializer repeats on every element."""
+    ET.register_namespace("", _SVG)
+    return ET.tostring(element, encoding="unicode").replace(f' xmlns="{_SVG}"', "")
+
+
+def picture(charts: Sequence[Chart], ending: str, title: str) -> bytes:
+    """All charts one below the other, as `png` or `svg`. Raises `Usage` if there is none."""
+    if not charts:
+        raise Usage(f"--format {ending}: these records hold nothing to draw; --format html has their figures")
+    panels = [_panel(chart) for chart in charts]
+    whole = {
+        "$schema": SCHEMA,
+        "title": {"text": title, "fontSize": 16},
+        "config": {**theme.CONFIG, "background": "@ground", "padding": 16, "concat": {"spacing": 36}},
+        "vconcat": panels,
+        "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")},
+    }
+    specification = theme.coloured(whole, theme.LIGHT)
+    if ending == "svg":
+        text: str = _converter().vegalite_to_svg(specification)
+        return text.encode()
+    data: bytes = _converter().vegalite_to_png(specification, scale=2 if _height(panels) * 2 < TALLEST else 1)
+    return data
+
+
+def _panel(chart: Chart) -> dict[str, Any]:
+    inner = {name: part for name, part in chart.specification.items() if name not in ("$schema", "config")}
+    return {"title": chart.title, **inner}
+
+
+def _height(panels: Sequence[Mapping[str, Any]]) -> float:
+    return sum(_heights(panels))
+
+
+def _heights(panels: Sequence[Mapping[str, Any]]) -> Iterator[float]:
+    for panel in panels:
+        if "vconcat" in panel:
+            yield from _heights(panel["vconcat"])
+        else:
+            yield float(panel.get("height", 200)) + 90
+
+
+def _converter() -> Any:
+    try:
+        return importlib.import_module("vl_convert")
+    except ImportError:
+        raise RunFailed(
+            "report: charts need the package vl-convert-python; pip install 'spindle[report]', or --format md, csv, txt"
+        ) from None

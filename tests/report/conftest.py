@@ -1,0 +1,45 @@
+"""Shared by the tests of reports: records of modelled machines, made once, and a browser."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # subjects.py, for the tests beside it
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # program.py and records.py
+
+from program import Ended
+
+
+@pytest.fixture
+def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Run a command line in this process."""
+    from spindle.cli.main import invoke as run
+
+    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
+
+    def call(*arguments: str) -> Ended:
+        capfd.readouterr()
+        status = run(list(arguments))
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        return Ended(int(status), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    """Headless Chromium of the distribution."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -1,0 +1,163 @@
+"""A report opened in a real browser: nothing missing, nothing asked of the network, every chart whole."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from subjects import entry, matrix, modelled, randomio
+
+from spindle.report.document.build import build
+from spindle.report.document.entry import Entry
+from spindle.report.render.html import html
+
+ARTEFACTS = os.environ.get("SPINDLE_TEST_ARTEFACTS")
+"""A folder in which screenshots are kept for people to look at."""
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
+    """One of everything that has a chart."""
+    found = [
+        entry(modelled("oltp", "six-sata-raid10", ("seconds", "3"), find_knee=True), "knee.json"),
+        *(
+            entry(randomio(target, seed=seed), f"{target}-{seed}.json", cell={"array": target})
+            for target in ("six-sata-f2", "six-sata-raid10", "six-sata-raid5")
+            for seed in (1, 2, 3)
+        ),
+    ]
+    return [*found, *matrix(tmp_path_factory.mktemp("machines"))]
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, entries: list[Entry], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The report, opened; what it said and asked for is in `said` and `asked`."""
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    file.write_bytes(html(build(entries, "Everything at once")))
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme="light")
+    opened = context.new_page()
+    opened.said, opened.asked = [], []
+    opened.on("console", lambda message: opened.said.append(message.text))
+    opened.on("pageerror", lambda error: opened.said.append(str(error)))
+    opened.on("request", lambda request: opened.asked.append(request.url))
+    opened.goto(file.as_uri())
+    yield opened
+    context.close()
+
+
+def test_nothing_is_said_on_the_console_and_nothing_leaves_the_file(page: Any) -> None:
+    assert page.said == []
+    assert len(page.asked) == 1
+    assert page.asked[0].startswith("file:")
+
+
+def test_the_report_has_every_kind_of_chart(page: Any) -> None:
+    found = {figure.get_attribute("id") for figure in page.query_selector_all("figure")}
+    assert {"runs", "chunks", "threads", "percentiles-read", "percentiles-write", "seconds", "heatmap"} <= found
+
+
+def test_every_chart_has_a_visible_title_axes_with_units_and_data(page: Any) -> None:
+    figures = page.query_selector_all("figure")
+    assert figures
+    for figure in figures:
+        key = figure.get_attribute("id")
+        assert figure.query_selector("figcaption h3").is_visible(), key
+        assert len(figure.query_selector("figcaption p").inner_text()) > 20, key
+        titles = [each.text_content() for each in figure.query_selector_all(".role-axis-title text")]
+        numeric = [title for title in titles if title]
+        assert numeric, key
+        assert all(title.endswith(")") and "(" in title for title in numeric), (key, numeric)
+        marks = figure.query_selector_all(".role-mark path, .role-mark line, .role-mark rect")
+        drawn = [mark for mark in marks if (box := mark.bounding_box()) and (box["width"] > 0 or box["height"] > 0)]
+        assert len(drawn) >= 1, key
+        assert figure.query_selector("svg").bounding_box()["height"] > 40, key
+
+
+def test_every_chart_has_its_figures_in_a_table_that_the_keyboard_opens(page: Any) -> None:
+    for figure in page.query_selector_all("figure"):
+        summary = figure.query_selector("details > summary")
+        summary.focus()
+        page.keyboard.press("Enter")
+        assert figure.query_selector("table").is_visible()
+        assert len(figure.query_selector_all("tbody tr")) >= 1
+        page.keyboard.press("Enter")
+
+
+def test_charts_are_named_for_who_cannot_see_them(page: Any) -> None:
+    for drawing in page.query_selector_all("svg.chart"):
+        assert drawing.get_attribute("role") == "img"
+        for attribute in ("aria-labelledby", "aria-describedby"):
+            assert page.query_selector(f"#{drawing.get_attribute(attribute)}").inner_text().strip()
+
+
+def test_headings_and_landmarks_have_an_order(page: Any) -> None:
+    levels = [int(each.evaluate("e => e.tagName")[1]) for each in page.query_selector_all("h1, h2, h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert page.query_selector("main") is not None
+    for link in page.query_selector_all("nav a"):
+        assert page.query_selector(link.get_attribute("href")) is not None
+
+
+def test_no_identity_is_used_twice(page: Any) -> None:
+    names = page.eval_on_selector_all("[id]", "all => all.map(e => e.id)")
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_light_and_dark(page: Any, scheme: str) -> None:
+    """WCAG AA: 4.5 to 1 for text of the page and of the charts; 3 to 1 for curves."""
+    page.emulate_media(color_scheme=scheme)
+    ground = _colour(page, "body", "background-color")
+    for selector in ("p", "figcaption p", "td", "thead th", ".badge", "summary", "nav a", "code"):
+        assert _contrast(_colour(page, selector, "color"), ground) >= 4.5, selector
+    fills = page.eval_on_selector_all("svg.chart text", "all => [...new Set(all.map(e => getComputedStyle(e).fill))]")
+    assert all(_contrast(_rgb(fill), ground) >= 4.5 for fill in fills)
+    strokes = page.eval_on_selector_all(
+        ".mark-line path", "all => [...new Set(all.map(e => getComputedStyle(e).stroke))]"
+    )
+    strong = [stroke for stroke in strokes if stroke != "none"]
+    assert strong
+    assert all(_contrast(_rgb(stroke), ground) >= 3 for stroke in strong)
+    if ARTEFACTS:
+        Path(ARTEFACTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(Path(ARTEFACTS) / f"report-{scheme}.png"), full_page=True)
+    page.emulate_media(color_scheme="light")
+
+
+def test_it_fits_a_telephone_and_prints(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1200, "height": 900})
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    if ARTEFACTS:
+        Path(ARTEFACTS).mkdir(parents=True, exist_ok=True)
+        (Path(ARTEFACTS) / "report.pdf").write_bytes(paper)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert _colour(page, "body", "background-color") == (255, 255, 255)
+    page.emulate_media(media="screen", color_scheme="light")
+
+
+def _colour(page: Any, selector: str, name: str) -> tuple[int, ...]:
+    return _rgb(page.eval_on_selector(selector, f"e => getComputedStyle(e).getPropertyValue('{name}')"))
+
+
+def _rgb(text: str) -> tuple[int, ...]:
+    return tuple(int(float(part)) for part in text.partition("(")[2].rstrip(")").split(",")[:3])
+
+
+def _contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """As WCAG 2.2 defines it."""
+    low, high = sorted(_luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: tuple[int, ...]) -> float:
+    parts = [part / 255 for part in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

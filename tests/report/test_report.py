@@ -1,0 +1,278 @@
+"""What a report says, in any format, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from html import escape
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from program import Ended
+from records import quiet_read
+from subjects import entry, matrix, modelled, randomio, saved
+
+from spindle.report.document.build import build
+from spindle.report.document.model import Document
+from spindle.report.render.html import html
+from spindle.report.render.markdown import markdown
+from spindle.result.record import Level, RunRecord, Verdict
+
+HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
+
+
+def everything(document: Document) -> str:
+    """Words and cells."""
+    from spindle.report.render.text import text
+    from spindle.report.style import Style
+
+    return "\n".join(text(document, Style()))
+
+
+def invalid(record: RunRecord) -> RunRecord:
+    verdict = Verdict(check="cache-share", level=Level.INVALID, evidence="99 % came from a cache", advice="--direct")
+    return replace(record, verdicts=[verdict])
+
+
+def run(**options: int) -> RunRecord:
+    record = randomio(**options)  # type: ignore[arg-type]
+    assert isinstance(record, RunRecord)
+    return record
+
+
+def test_one_run_is_told_in_words_figures_charts_and_a_command() -> None:
+    document = build([entry(run())])
+    assert [section.key for section in document.sections] == [
+        "summary",
+        "figures",
+        "latency",
+        "time",
+        "verdicts",
+        "settings",
+        "repeat",
+    ]
+    text = everything(document)
+    assert "randomio on six-sata-f2: 445 IOPS" in text
+    assert "spindle run randomio six-sata-f2 --seconds 8s --size 64KiB" in text
+    assert "too-short" in text
+
+
+def test_the_same_records_give_the_same_bytes() -> None:
+    entries = [entry(run(seed=seed), f"{seed}.json") for seed in (1, 2)]
+    assert html(build(entries)) == html(build(entries))
+
+
+def test_charts_appear_only_where_there_is_data_for_them() -> None:
+    keys = {chart.key for chart in build([entry(run())]).charts()}
+    assert keys == {"percentiles-read", "percentiles-write", "seconds", "heatmap"}
+    only = replace(run(), figures=replace(run().figures, series=[]))
+    assert {chart.key for chart in build([entry(only)]).charts()} == {"percentiles-read", "percentiles-write"}
+
+
+def test_trials_of_a_case_are_told_together_and_cases_by_what_tells_them_apart() -> None:
+    entries = [
+        entry(run(target=target, seed=seed), f"{target}{seed}")
+        for target in ("six-sata-f2", "six-sata-raid5")
+        for seed in (1, 2, 3)
+    ]
+    rows = json.loads(_json(entries))["sections"][1]["blocks"][0]["rows"]
+    assert [row[0] for row in rows] == ["six-sata-f2", "", "six-sata-raid5", ""]
+    assert {row[2] for row in rows} == {"3"}
+    assert "Most throughput of 2 cases: six-sata-f2" in everything(build(entries))
+
+
+def test_runs_that_differ_in_concurrency_alone_make_a_curve_with_its_knee() -> None:
+    entries = [entry(run(workers=workers), f"{workers}") for workers in (1, 4, 16, 64, 128)]
+    document = build(entries)
+    chart = next(chart for chart in document.charts() if chart.key == "threads")
+    assert [row[1] for row in chart.sheet.rows] == ["1", "4", "16", "64", "128"]
+    assert [row[6] for row in chart.sheet.rows].count("knee") == 1
+    assert "The knee is at" in chart.says
+
+
+def test_chunk_curves_are_multiples_of_one_drive_with_theory_and_published_points(tmp_path: Path) -> None:
+    document = build(matrix(tmp_path))
+    chart = next(chart for chart in document.charts() if chart.key == "chunks")
+    assert "as multiples of one drive" in chart.title
+    rows = {(row[0], row[1], row[2]): row[3:6] for row in chart.sheet.rows}
+    assert rows["reads", "raid10 f2", "64"][1:] == ["4.00", "3.01"]
+    assert rows["writes", "raid10 n2", "256"][1:] == ["2.00", "1.82"]
+    assert rows["reads", "raid5 left-symmetric", "1024"][1:] == ["3.00", "3.44"]
+    for (direction, array, _), (measured, theory, _) in rows.items():
+        assert 0.5 < float(measured) / float(theory) < 1.6, (direction, array)
+
+
+def test_without_a_single_drive_speeds_are_absolute_and_it_is_said(tmp_path: Path) -> None:
+    entries = [each for each in matrix(tmp_path) if "one.toml" not in each.record.target.asked]  # type: ignore[union-attr]
+    chart = next(chart for chart in build(entries).charts() if chart.key == "chunks")
+    assert "add one to see multiples" in chart.says
+    assert "MB/s" in json.dumps(chart.specification)
+
+
+def test_measured_and_modelled_runs_of_the_same_load_stand_side_by_side() -> None:
+    model = run()
+    target = replace(model.target, asked="/dev/md0", kind="device", detail={})
+    real = replace(model, id="20260101T000000Z-abcdef", target=target, started="2026-01-01T00:00:00Z")
+    document = build([entry(model), entry(real, "b.json")])
+    chart = next(chart for chart in document.charts() if chart.key == "predicted")
+    assert chart.sheet.rows[0][4] == "100 %"
+    assert "2026-01-01" in document.about
+
+
+def test_an_invalid_figure_is_never_shown_without_its_verdict() -> None:
+    good, bad = run(seed=1), invalid(run(seed=2, target="six-sata-raid5"))
+    document = build([entry(good), entry(bad, "bad.json")])
+    assert document.level is Level.INVALID
+    first = document.sections[0].blocks[0]
+    assert "1 of 2 records have an invalid verdict (cache-share)" in first.text  # type: ignore[union-attr]
+    for chart in document.charts():
+        heads = [column.head for column in chart.sheet.columns]
+        assert heads[-1] == "verdict", chart.key
+        assert any(row[-1] is Level.INVALID for row in chart.sheet.rows), chart.key
+        told = re.search("invalid", chart.says, re.IGNORECASE)
+        assert told, chart.key
+    assert "Most throughput" not in everything(document)
+
+
+def test_names_of_others_are_text_and_nothing_else() -> None:
+    record = run()
+    bad = replace(
+        record,
+        workload=replace(record.workload, name=HOSTILE),
+        target=replace(record.target, asked=HOSTILE, detail={**record.target.detail, "about": HOSTILE}),
+        environment={"cpu": {"model": HOSTILE, "online": 2}},
+        settings=replace(record.settings, before={HOSTILE: HOSTILE}),
+        verdicts=[Verdict(check=HOSTILE, level=Level.WARN, evidence=HOSTILE, advice=HOSTILE)],
+    )
+    entries = [entry(bad, HOSTILE, tags=(HOSTILE,), cell={HOSTILE: HOSTILE}), entry(run(seed=2), "b.json")]
+    page = html(build(entries, HOSTILE)).decode()
+    assert "<script" not in page
+    assert escape("<script>alert(1)</script>") in page
+    found = Tags()
+    found.feed(page)
+    assert not found.names & {"script", "img", "iframe", "object", "foreignobject", "image", "use", "base", "form"}
+    assert not any(name.startswith("on") for name in found.attributes)
+    assert all(link.startswith(("#", "data:,")) for link in found.links), found.links
+    text = markdown(build(entries, HOSTILE)).decode()
+    outside = re.sub(r"(?s)(`{3,}).*?\1", "", text)
+    assert "<script" not in outside.replace("\\<script", "")
+    assert "](javascript" not in outside.replace("\\]", "")
+
+
+class Tags(HTMLParser):
+    """Elements, attributes and links of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.links |= {value or "" for name, value in attrs if name in ("href", "src", "xlink:href", "action")}
+
+
+def test_a_hundred_runs_fit_into_two_megabytes() -> None:
+    """Different in every way, and as long as runs are: an hour of them is no different from a minute on a screen."""
+    base = [run(target=target, seconds=60) for target in ("six-sata-f2", "six-sata-raid10", "six-sata-raid5")]
+    entries = [
+        entry(
+            replace(base[at % 3], id=f"20260101T{at:06d}Z-abcdef"),
+            f"{at}.json",
+            cell={"scheduler": ("none", "mq-deadline", "bfq", "kyber", "cfq")[at % 5], "depth": str(at // 5)},
+        )
+        for at in range(100)
+    ]
+    document = build(entries)
+    assert len(html(document)) <= 2_000_000
+    assert {"runs", "percentiles-read", "seconds", "heatmap"} <= {chart.key for chart in document.charts()}
+
+
+def _json(entries: list) -> bytes:  # type: ignore[type-arg]
+    import msgspec
+
+    return msgspec.json.encode(build(entries))
+
+
+def test_files_are_written_in_the_format_of_their_ending(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    names = saved(tmp_path, run(), modelled("oltp", "one-sata", ("seconds", "2"), find_knee=True))
+    begins = {
+        "a.html": b"<!doctype html>",
+        "a.md": b"# ",
+        "a.csv": b"run,started,",
+        "a.png": b"\x89PNG",
+        "a.svg": b"<svg",
+        "a.txt": b"2 workloads on 2 targets\n",
+        "a.json": b"{\n",
+    }
+    for name, start in begins.items():
+        path = tmp_path / name
+        ended = invoke("report", *names, "-o", str(path))
+        assert (ended.status, ended.out, ended.err) == (0, "", ""), name
+        assert path.read_bytes().startswith(start), name
+
+
+def test_csv_has_a_row_for_each_operation_of_each_run(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    names = saved(tmp_path, run(seed=1), run(seed=2))
+    rows = list(csv.DictReader(io.StringIO(invoke("report", *names, "--format", "csv").out)))
+    assert [row["op"] for row in rows] == ["read", "write", "fsync"] * 2
+    read = run().figures.streams[0].read
+    assert read is not None
+    assert float(rows[0]["iops"]) == read.iops
+    assert rows[0]["p99_ns"] == str(read.latency.percentile(99.0))
+    assert rows[0]["verdict"] == "warn"
+
+
+def test_markdown_tables_have_as_many_cells_as_heads() -> None:
+    lines = markdown(build([entry(run(seed=seed), f"{seed}") for seed in (1, 2)])).decode().splitlines()
+    tables = 0
+    for before, line in pairwise(lines):
+        if re.fullmatch(r"\|[-:|]+\|", line):
+            assert before.count("|") == line.count("|")
+            tables += 1
+    assert tables >= 4
+
+
+def test_a_report_of_an_invalid_figure_exits_with_1(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    names = saved(tmp_path, invalid(quiet_read()))
+    assert invoke("report", *names).status == 1
+
+
+def test_mistakes_are_one_line(invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = saved(tmp_path, run())[0]
+    (tmp_path / "broken.json").write_text("{")
+    assert "SELECTION" in invoke("report").complaint
+    assert "broken.json" in invoke("report", "broken.json").complaint
+    assert "its ending names no format" in invoke("report", name, "-o", "report.docx").complaint
+    assert "no such folder" in invoke("report", name, "-o", "none/report.html").complaint
+    null = modelled_without_anything_to_draw()
+    assert "nothing to draw" in invoke("report", *saved(tmp_path, null), "-o", "a.png").complaint
+    for arguments in (("report",), ("report", "broken.json"), ("report", name, "-o", "report.docx")):
+        assert invoke(*arguments).status == 2
+
+
+def modelled_without_anything_to_draw() -> RunRecord:
+    record = run()
+    streams = [replace(stream, read=None, write=None) for stream in record.figures.streams]
+    return replace(record, figures=replace(record.figures, streams=streams, series=[]))
+
+
+def test_without_the_extra_it_is_said_what_to_install(
+    invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    names = saved(tmp_path, run())
+    ended = invoke("report", *names, "-o", str(tmp_path / "a.html"))
+    assert ended.status == 1
+    assert "pip install 'spindle[report]'" in ended.complaint
+    assert invoke("report", *names, "-o", str(tmp_path / "a.md")).status == 0
