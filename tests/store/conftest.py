@@ -10,6 +10,7 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "cli")]  # what tests import
 
+from program import Ended  # noqa: E402
 from server import Server, missing  # noqa: E402
 
 from spindle.store import Store, open_store  # noqa: E402
@@ -45,3 +46,20 @@ def store(where: str) -> Iterator[Store]:
 def fresh(where: str) -> Callable[[], Store]:
     """The same store opened once more."""
     return lambda: open_store(where)
+
+
+@pytest.fixture
+def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Run a command line in this process."""
+    from spindle.cli.main import invoke as run
+
+    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
+
+    def call(*arguments: str) -> Ended:
+        capfd.readouterr()
+        status = run(list(arguments))
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        return Ended(int(status), captured.out, captured.err)
+
+    return call

@@ -17,6 +17,8 @@ from spindle.cli.exits import Exit
 VERBS = {
     "run": "Run a workload on a file, a block device or a modelled machine.",
     "quick": "Tell in about a minute what a device delivers.",
+    "store": "List, show, tag, export, import and check stored results.",
+    "sql": "Ask the store in SQL.",
     "inspect": "Show the block stack from mount point to controller, with its settings.",
     "show": "Show a result that was saved.",
     "report": "Make one file of results: HTML, Markdown, CSV, text or a picture.",

@@ -13,11 +13,12 @@ import click
 from spindle.cli.exits import Exit
 
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
+    from spindle.cli.storing import Keeping
     from spindle.result.record import Record
 
 
-def emit(record: Record, json: bool, output: Path | None, strict: bool = False) -> Exit:
-    """Print (and save) the record; the exit status follows from its verdicts."""
+def emit(record: Record, json: bool, output: Path | None, strict: bool = False, keeping: Keeping | None = None) -> Exit:
+    """Print (save, store) the record; the exit status follows from its verdicts."""
     from spindle.report.page import page
     from spindle.report.style import style_of
     from spindle.result.document import encode
@@ -26,6 +27,7 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False) 
     data = encode(record)
     if output is not None:
         save(data, output)
+    unkept = _keep(record, keeping)
     try:
         if json:
             sys.stdout.flush()
@@ -40,7 +42,22 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False) 
     except OSError as error:
         raise RunFailed(f"the result cannot be written to stdout ({error.strerror}); use --output FILE") from None
     complain(record)
+    if unkept is not None:
+        raise unkept
     return status_of(record, strict)
+
+
+def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
+    """What keeps the store from taking it: said when the result was shown, which is then all there is of it."""
+    if keeping is None:
+        return None
+    from spindle.store.errors import StoreError
+
+    try:
+        keeping.keep(record)
+    except StoreError as error:
+        return error
+    return None
 
 
 def status_of(record: Record, strict: bool) -> Exit:
@@ -65,8 +82,11 @@ def complain(record: Record) -> None:
 
 def check_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Before a minute of work: can the result be saved there? Nothing but a regular file is ever replaced."""
-    if path is None:
-        return None
+    return check_place(path) if path is not None else None
+
+
+def check_place(path: Path) -> Path:
+    """Raises click.BadParameter."""
     try:
         there = path.lstat()
     except FileNotFoundError:

@@ -11,11 +11,13 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option, output_option
+from spindle.cli.storing import keep_options, keeping_of
 
 
 @click.command("quick")
 @click.argument("target", required=False)
 @making_options
+@keep_options
 @json_option
 @output_option
 @care_options
@@ -27,7 +29,7 @@ def command(target: str | None, json: bool, output: Path | None, quiet: bool, **
     from spindle.cli.session import session
     from spindle.run.quick import quick
 
-    care = care_of(values)
+    care, keeping = care_of(values), keeping_of(values)
     with session(quiet) as watch:
         record = quick(target, watch, making_of(values), care=care)
-    return emit(record, json, output, care.strict)
+    return emit(record, json, output, care.strict, keeping)

@@ -13,6 +13,7 @@ from spindle.cli.exits import Exit
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_option
+from spindle.cli.storing import keep_options, keeping_of
 
 
 @click.command("run")
@@ -38,6 +39,7 @@ from spindle.cli.output import check_output, emit, json_option, output_option
     metavar="FILE",
     help="Modelled machines: write every command of every drive here (CSV).",
 )
+@keep_options
 @json_option
 @output_option
 @care_options
@@ -69,7 +71,7 @@ def command(
     from spindle.run.bench import Consent
     from spindle.run.order import Order, carry_out
 
-    care = care_of(values)
+    care, keeping = care_of(values), keeping_of(values)
     order = Order(
         workload=workload,
         target=target,
@@ -84,7 +86,7 @@ def command(
     )
     with session(quiet) as watch:
         record = carry_out(order, watch)
-    return emit(record, json, output, care.strict)
+    return emit(record, json, output, care.strict, keeping)
 
 
 def ask(line: str) -> bool:

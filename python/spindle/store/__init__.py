@@ -40,29 +40,41 @@ begun. A trial that is `done` is never handed out again.
     campaigns.py   trials, exactly once              lock.py        one process at a time
 """
 
+from .artefacts import Artefact
 from .campaigns import Attempt, Campaign, Campaigns, Held, Planned, Trial
+from .check import Checked, Problem
 from .errors import StoreError, StoreRefused, StoreUsage
 from .listing import Listed
-from .recordings import MachineSample, Recording, Sample
+from .recordings import MachineSample, Recorded, Recording, Sample
+from .removal import Removed
 from .selection import Selected, needs_store
 from .selection import select_results as select
 from .store import Store, open_store
+from .transfer import Transferred
+from .upkeep import Info
 
 __all__ = [
+    "Artefact",
     "Attempt",
     "Campaign",
     "Campaigns",
+    "Checked",
     "Held",
+    "Info",
     "Listed",
     "MachineSample",
     "Planned",
+    "Problem",
+    "Recorded",
     "Recording",
+    "Removed",
     "Sample",
     "Selected",
     "Store",
     "StoreError",
     "StoreRefused",
     "StoreUsage",
+    "Transferred",
     "Trial",
     "needs_store",
     "open_store",

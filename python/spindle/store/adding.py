@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, delete, insert, select
 
 from spindle.result.document import decode, encode
 from spindle.result.record import Record
 
 from . import schema
-from .database import insert_new, key_of
+from .database import insert_new, insert_row, key_of
 from .rows import RunRows, canonical, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
 from .times import now
 
@@ -65,6 +65,14 @@ def tag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> Non
     insert_new(connection, schema.tags, [{"tag": name, "record_key": key} for key in keys for name in names])
 
 
+def untag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
+    """Each record loses each tag."""
+    table = schema.tags
+    names = list(tags)
+    for key in keys:
+        connection.execute(delete(table).where(table.c.record_key == key, table.c.tag.in_(names)))
+
+
 def _there(connection: Connection, document: Document) -> Kept | None:
     table = schema.records.c
     own = document.record.id
@@ -89,7 +97,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
         "added": now(),
         "source": source,
     }
-    key = _new(connection, schema.records, row)
+    key = insert_row(connection, schema.records, row)
     for run in document.runs:
         _insert_run(connection, key, run)
     _insert_all(connection, schema.metrics, "record_key", key, document.metrics)
@@ -104,7 +112,7 @@ def _insert_run(connection: Connection, record_key: int, rows: RunRows) -> None:
         "settings_after_key": _settings(connection, rows.settings_after),
         "environment_key": _once(connection, schema.environments, rows.environment, body=rows.environment)[0],
     }
-    key = _new(connection, schema.runs, rows.run | keys)
+    key = insert_row(connection, schema.runs, rows.run | keys)
     for name, found in rows.tables.items():
         _insert_all(connection, schema.metadata.tables[name], "run_key", key, found)
 
@@ -121,13 +129,7 @@ def _once(connection: Connection, table: Table, content: str, **values: Any) -> 
     """The key of the row for this content, and whether it was made now."""
     sha256 = digest(content)
     key = key_of(connection, table, sha256=sha256)
-    return (key, False) if key is not None else (_new(connection, table, {"sha256": sha256, **values}), True)
-
-
-def _new(connection: Connection, table: Table, row: dict[str, Any]) -> int:
-    made = connection.execute(insert(table).values(row)).inserted_primary_key
-    assert made is not None
-    return int(made[0])
+    return (key, False) if key is not None else (insert_row(connection, table, {"sha256": sha256, **values}), True)
 
 
 def _insert_all(connection: Connection, table: Table, owner: str, key: int, rows: list[dict[str, Any]]) -> None:

@@ -125,15 +125,15 @@ def is_lost(error: DBAPIError) -> bool:
     return bool(error.connection_invalidated) or "connection" in type(error.orig).__name__.lower()
 
 
-def in_words(error: DBAPIError, place: Place) -> StoreError:
+def in_words(error: Exception, place: Place) -> StoreError:
     """One line for what the database said."""
-    text = str(error.orig or error).strip()
+    text = str(getattr(error, "orig", None) or error).strip()
     first = text.splitlines()[0].strip() if text else type(error).__name__
     low = text.lower()
     for found, say in _SAYINGS:
         if found in low:
             return StoreError(f"{place}: {say}")
-    if place.url is not None and ("connection" in low or is_lost(error)):
+    if place.url is not None and ("connection" in low or (isinstance(error, DBAPIError) and is_lost(error))):
         return StoreError(f"{place}: the server cannot be reached: {_last(text)}; check the URL, and that it runs")
     return StoreError(f"{place}: {first}; `spindle store check` looks for damage")
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Table, select
+from sqlalchemy import Connection, Engine, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
@@ -99,3 +99,10 @@ def key_of(connection: Connection, table: Table, **values: Any) -> int | None:
     """The key of the row with these values."""
     found = connection.execute(select(table.c.key).where(*(table.c[name] == value for name, value in values.items())))
     return found.scalar()
+
+
+def insert_row(connection: Connection, table: Table, row: dict[str, Any]) -> int:
+    """Insert it: its key."""
+    made = connection.execute(insert(table).values(row)).inserted_primary_key
+    assert made is not None
+    return int(made[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, func, insert, select
 
 from spindle.result.record import new_id
 
@@ -51,6 +51,53 @@ class Recording:
     machine: Sequence[MachineSample] = ()
     host: str = ""
     id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """A recording in a line."""
+
+    id: str
+    started: str
+    about: str
+    interval_s: float
+    host: str
+    samples: int
+    devices: int
+    campaign: str | None
+    trial: int | None
+
+
+def recorded(connection: Connection) -> list[Recorded]:
+    """The oldest first."""
+    table, samples = schema.recordings.c, schema.samples.c
+    counts = (
+        select(
+            samples.recording_key, func.count().label("samples"), func.count(samples.device.distinct()).label("devices")
+        )
+        .group_by(samples.recording_key)
+        .subquery()
+    )
+    query = (
+        select(
+            table.id,
+            table.started,
+            table.about,
+            table.interval_s,
+            table.host,
+            func.coalesce(counts.c.samples, 0).label("samples"),
+            func.coalesce(counts.c.devices, 0).label("devices"),
+            schema.campaigns.c.name.label("campaign"),
+            schema.trials.c.number.label("trial"),
+        )
+        .select_from(
+            schema.recordings.outerjoin(counts, counts.c.recording_key == table.key)
+            .outerjoin(schema.trials, schema.trials.c.key == table.trial_key)
+            .outerjoin(schema.campaigns, schema.campaigns.c.key == schema.trials.c.campaign_key)
+        )
+        .order_by(table.key)
+    )
+    return [Recorded(**row._mapping) for row in connection.execute(query)]
 
 
 def add_recording(

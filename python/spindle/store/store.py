@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, inspect, select
 
 from spindle.result.record import Record
 
-from . import adding, listing, schema, selection
+from . import adding, artefacts, export, listing, removal, schema, selection, upkeep
+from .artefacts import Artefact, content_of
 from .campaigns import Campaigns, check_name
+from .check import Checked, check
 from .connection import Say, connect
 from .database import Database
+from .errors import StoreUsage
+from .export import Sheet
 from .listing import Listed
 from .metrics import metrics_of
 from .place import Place, place_of
-from .recordings import MachineSample, Recording, Sample, add_recording, add_samples
+from .recordings import MachineSample, Recorded, Recording, Sample, add_recording, add_samples, recorded
+from .removal import Removed
 from .selection import Selected
+from .transfer import Transferred, transfer
 from .upgrade import bring_up_to_date, check_version
+from .upkeep import Info
 
 
 def open_store(
@@ -145,9 +153,103 @@ class Store:
         """
         return self._database.read(lambda connection: metrics_of(connection, chosen, names))
 
+    def count(self) -> int:
+        """How many records there are."""
+        query = select(func.count()).select_from(schema.records)
+        return self._database.read(lambda connection: int(connection.execute(query).scalar_one()))
+
+    def table_names(self) -> list[str]:
+        """Tables and views, for people who ask in SQL."""
+        return self._database.read(lambda c: sorted([*inspect(c).get_table_names(), *inspect(c).get_view_names()]))
+
+    def columns_of(self, table: str) -> list[tuple[str, str]]:
+        """(name, type) of each column of a table or view. Raises StoreUsage."""
+        if table not in self.table_names():
+            raise StoreUsage(f"{table}: no such table; `.tables` lists them")
+        return self._database.read(
+            lambda connection: [(each["name"], str(each["type"])) for each in inspect(connection).get_columns(table)]
+        )
+
+    def recordings(self) -> list[Recorded]:
+        """Of `spindle monitor` and of trials, the oldest first."""
+        return self._database.read(recorded)
+
+    def attach(self, run_id: str, file: Path, *, name: str | None = None, by_path: bool = False) -> Artefact:
+        """A file that goes with a record: its content, or where it lies and what it is."""
+        content = content_of(file, name=name, by_path=by_path)
+        key = self._key(run_id)
+        self._database.write(lambda connection: artefacts.attach(connection, key, content))
+        return content.artefact
+
+    def artefacts(self, run_id: str) -> list[Artefact]:
+        """The files that go with a record, by name."""
+        key = self._key(run_id)
+        return self._database.read(lambda connection: artefacts.artefacts_of(connection, key))
+
+    def artefact(self, run_id: str, name: str) -> bytes:
+        """The content of one."""
+        key = self._key(run_id)
+        return self._database.read(lambda connection: artefacts.body_of(connection, key, name))
+
+    def untag(self, text: str, *names: str) -> int:
+        """Take tags from all of a selection: how many there are."""
+        chosen = self.select(text)
+        keys = [each.key for each in chosen if each.key is not None]
+        self._database.write(lambda connection: adding.untag(connection, keys, names))
+        return len(chosen)
+
+    def would_remove(self, texts: Sequence[str]) -> Removed:
+        """What `remove` would take out. Raises StoreRefused for a part of a campaign."""
+        asked = [selection.parse(text) for text in texts]
+
+        def work(connection: Connection) -> Removed:
+            return removal.plan_removal(
+                connection,
+                [(each, [] if each.kind == "campaign" else selection.find(connection, self, each)) for each in asked],
+            )
+
+        return self._database.read(work)
+
+    def remove(self, what: Removed) -> None:
+        """Take out what `would_remove` told."""
+        self._database.write(lambda connection: removal.remove(connection, what))
+
+    def remove_recording(self, recording_id: str) -> None:
+        """Take out what `spindle monitor` recorded."""
+        self._database.write(lambda connection: removal.remove_recording(connection, recording_id))
+
+    def take_in(self, other: Store, *, tags: Iterable[str] = ()) -> Transferred:
+        """Everything of another store; what is here already is left as it is."""
+        return transfer(other._database, self._database, [_named(tag) for tag in tags])
+
+    def check(self, said: Callable[[int, int], None] = lambda done, total: None) -> Checked:
+        """Whether all is whole; `said` is told how many records are done, of how many."""
+        return check(self._database, said)
+
+    def vacuum(self) -> tuple[int, int]:
+        """Give back the room of what was removed: bytes before and after."""
+        return upkeep.vacuum(self._database)
+
+    def info(self) -> Info:
+        """What it is, and how large."""
+        return upkeep.info(self._database)
+
+    def flat(self, chosen: Sequence[Selected]) -> Sheet:
+        """One table of these results: a row each, every metric a column."""
+        return self._database.read(lambda connection: export.flat(connection, chosen))
+
+    def sheets(self, chosen: Sequence[Selected]) -> Iterator[Sheet]:
+        """The tables themselves, cut to these results."""
+        yield from self._database.read(lambda connection: list(export.sheets(connection, chosen)))
+
     def query(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
         """The answer to a question in SQL: names of the columns, rows. Raises StoreUsage for what is not SQL."""
         return self._database.ask(sql)
+
+    def _key(self, run_id: str) -> int:
+        [found] = self.select(run_id)
+        assert found.key is not None
+        return found.key
 
 
 def _named(tag: str) -> str:

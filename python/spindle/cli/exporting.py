@@ -1,0 +1,63 @@
+"""Results of the store as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from spindle.cli.output import check_place, save
+from spindle.store import Selected, Store
+from spindle.store.export import Sheet, as_csv, as_parquet, need_parquet
+
+SUFFIXES = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+WRITERS: dict[str, Callable[[Sheet], bytes]] = {"csv": as_csv, "parquet": as_parquet}
+
+
+def export(store: Store, chosen: list[Selected], output: Path, form: str | None, tables: bool) -> str:
+    """What was written, in a line."""
+    form = form or SUFFIXES.get(output.suffix, "json")
+    if tables and form not in WRITERS:
+        raise click.UsageError(f"--tables: goes with --format csv or parquet, not {form}")
+    if form == "parquet":
+        need_parquet()
+    if tables:
+        return _folder(output, ((f"{sheet.name}.{form}", WRITERS[form](sheet)) for sheet in store.sheets(chosen)))
+    if form in WRITERS:
+        return _file(output, WRITERS[form](store.flat(chosen)), f"{len(chosen)} rows")
+    documents = ((each.run_id, _document(store, each, form)) for each in chosen)
+    if len(chosen) == 1 and (output.suffix == ".json" or not output.is_dir()):
+        return _file(output, next(documents)[1], "1 result")
+    return _folder(output, ((f"{run_id}.json", data) for run_id, data in documents))
+
+
+def _document(store: Store, each: Selected, form: str) -> bytes:
+    if form == "fio":
+        from spindle.store.fio import as_fio_json
+
+        return as_fio_json(each.record)
+    from spindle.result.document import encode
+
+    return store.document(each.run_id) if each.key is not None else encode(each.record)
+
+
+def _file(output: Path, data: bytes, what: str) -> str:
+    check_place(output)
+    save(data, output)
+    return f"{output}: {what}, {len(data)} bytes"
+
+
+def _folder(output: Path, files: Iterator[tuple[str, bytes]]) -> str:
+    """A new one, or one that is empty: nothing is written over."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        if any(output.iterdir()):
+            raise click.UsageError(f"--output {output}: the folder is not empty; name a new one")
+    except OSError as error:
+        raise click.UsageError(f"--output {output}: {error.strerror}; name a folder elsewhere") from None
+    count, size = 0, 0
+    for name, data in files:
+        save(data, output / name)
+        count, size = count + 1, size + len(data)
+    return f"{output}: {count} files, {size} bytes"

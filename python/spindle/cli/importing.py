@@ -1,0 +1,60 @@
+"""Results from elsewhere into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from spindle.result.document import Unreadable, read
+from spindle.run.errors import Usage
+from spindle.store import Store, open_store
+from spindle.store.connection import HEADER
+from spindle.store.place import POSTGRES
+
+
+def take_in(store: Store, place: str, tags: Sequence[str]) -> str:
+    """What came in, in a line."""
+    if place.startswith(POSTGRES) or _is_database(Path(place)):
+        return _store(store, place, tags)
+    path = Path(place)
+    if path.is_dir():
+        return _folder(store, path, tags)
+    before = store.count()
+    ids = [store.add(record, tags=tags, source=place) for record in [read(path)]]
+    return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', which was there already'}"
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(HEADER)) == HEADER
+    except OSError:
+        return False  # reading it as a result says why
+
+
+def _store(store: Store, place: str, tags: Sequence[str]) -> str:
+    with open_store(place, read_only=True) as other:
+        if str(other.place) == str(store.place):
+            raise Usage(f"{place}: this is the store itself; name another")
+        came = store.take_in(other, tags=tags)
+    parts = [f"{len(came.records)} results ({came.new} new)"]
+    parts += [
+        f"campaign {name}" if name == there else f"campaign {there} as {name}" for there, name in came.campaigns.items()
+    ]
+    parts += [f"{came.recordings} recordings"] if came.recordings else []
+    return f"{place}: {', '.join(parts)}"
+
+
+def _folder(store: Store, folder: Path, tags: Sequence[str]) -> str:
+    """All files of the folder and those below it that end in .json; one that is no result stops it before anything
+    is stored."""
+    files = sorted(path for path in folder.rglob("*.json") if path.is_file())
+    if not files:
+        raise Usage(f"{folder}: no file in it ends in .json; name files or another folder")
+    try:
+        records = [read(file) for file in files]
+    except Unreadable as error:
+        raise Unreadable(f"{error}; nothing of {folder} was stored") from None
+    before = store.count()
+    store.add_all(records, tags=tags, source=str(folder))
+    return f"{folder}: {len(records)} results ({store.count() - before} new)"

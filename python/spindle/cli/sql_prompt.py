@@ -1,0 +1,129 @@
+"""The SQL prompt, and answers as tables, CSV or JSON."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spindle.store import Store
+
+PROMPT, GOES_ON = "spindle> ", "    ...> "
+HELP = """\
+SQL, ended by `;`. The store is open for reading only.
+.tables         tables and views
+.schema TABLE   its columns
+.quit           or Ctrl-D"""
+
+
+class Form(Enum):
+    """How an answer is shown."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+    def show(self, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+        """To stdout."""
+        match self:
+            case Form.TABLE:
+                _table(columns, rows)
+            case Form.CSV:
+                from spindle.store.export import Sheet, as_csv
+
+                sys.stdout.write(as_csv(Sheet("answer", columns, [_plain(row) for row in rows])).decode())
+            case Form.JSON:
+                import msgspec
+
+                objects = [dict(zip(columns, _plain(row), strict=True)) for row in rows]
+                sys.stdout.write(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode() + "\n")
+
+
+def prompt(store: Store, form: Form) -> None:
+    """Questions until Ctrl-D. A mistake costs a line, not the prompt."""
+
+    from spindle.cli.failure import one_line
+    from spindle.store import StoreError
+
+    print(f"{store.place}, for reading; .help tells more")
+    while (text := _asked()) is not None:
+        try:
+            if text.startswith("."):
+                if text.rstrip(";").strip() in (".quit", ".exit"):
+                    return
+                _command(store, form, text)
+            elif text:
+                form.show(*store.query(text))
+        except StoreError as error:
+            print(one_line(str(error)), file=sys.stderr)
+
+
+def _asked() -> str | None:
+    """A whole statement; None: the end. Ctrl-C forgets what was begun."""
+    lines: list[str] = []
+    while True:
+        try:
+            line = input(GOES_ON if lines else PROMPT)
+        except EOFError:
+            print()
+            return None
+        except KeyboardInterrupt:
+            print()
+            lines = []
+            continue
+        lines.append(line)
+        text = "\n".join(lines).strip()
+        if not text or text.startswith(".") or text.endswith(";"):
+            return text.rstrip(";").strip()
+
+
+def _command(store: Store, form: Form, text: str) -> None:
+    name, _, rest = text.rstrip(";").partition(" ")
+    match name, rest.strip():
+        case ".help", "":
+            print(HELP)
+        case ".tables", "":
+            print("\n".join(store.table_names()))
+        case ".schema", table if table:
+            form.show(["column", "type"], [*store.columns_of(table)])
+        case _:
+            print(f"{name}: no such command; .help lists them", file=sys.stderr)
+
+
+def _table(columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    from spindle.report.style import style_of
+    from spindle.report.table import Column, table
+
+    if not columns:
+        return
+    words = [not all(isinstance(row[at], int | float) or row[at] is None for row in rows) for at in range(len(columns))]
+    heads = [Column(column, words=word) for column, word in zip(columns, words, strict=True)]
+    for line in table(heads, [[_shown(value) for value in row] for row in rows], style_of(sys.stdout)):
+        print(line)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case float():
+            return f"{value:.6g}" if abs(value) < 1e6 or value != int(value) else f"{value:.0f}"
+        case bytes():
+            return f"<{len(value)} bytes>"
+        case _:
+            return "".join(char if char.isprintable() else " " for char in str(value))
+
+
+def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Values that JSON and CSV can hold: no bytes, no decimals."""
+    return tuple(
+        value.hex()
+        if isinstance(value, bytes)
+        else value
+        if value is None or isinstance(value, str | int | float)
+        else float(value)
+        if hasattr(value, "as_tuple")
+        else str(value)
+        for value in row
+    )
