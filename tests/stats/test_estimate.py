@@ -9,7 +9,7 @@ import pytest
 from noise import autoregressive
 
 from spindle.stats import detectable, interval, trials_needed
-from spindle.stats.autocorrelation import inflation, lag_one, long_run
+from spindle.stats.autocorrelation import lag_one, long_run, mean_inflation
 
 
 def test_the_interval_of_a_few_trials_is_students() -> None:
@@ -59,7 +59,8 @@ def test_correlation_of_neighbours_is_seen_without_the_bias_of_short_series() ->
     found = [lag_one(autoregressive(25, 0.5, seed)) for seed in range(400)]
     assert np.mean(found) == pytest.approx(0.5, abs=0.04)
     assert lag_one(np.full(30, 7.0)) == 0.0
-    assert inflation(np.array([1.0, 2.0, 1.0])) == 1.0
+    assert mean_inflation(0.5, 1) == 1.0
+    assert mean_inflation(0.5, 10_000) == pytest.approx(3.0, rel=1e-3)
     assert long_run(np.full(30, 7.0)).effective == 30
 
 

@@ -36,13 +36,14 @@ def _known(error: BaseException) -> tuple[str, Exit]:
     from spindle.host.errors import TargetError
     from spindle.result.document import Unreadable
     from spindle.run.errors import RunFailed, Usage
+    from spindle.stats.errors import Incomparable
 
     match error:
         case TargetError():
             return str(error), Exit(error.exit_code)
         case _ if _is_of_store(error):
             return str(error), Exit(getattr(error, "exit_code", Exit.FAILED))
-        case _core.ConfigError() | Usage() | Unreadable():
+        case _core.ConfigError() | Usage() | Unreadable() | Incomparable():
             return str(error), Exit.USAGE
         case _core.RunError() | RunFailed():
             return str(error), Exit.FAILED

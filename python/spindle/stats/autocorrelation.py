@@ -66,12 +66,8 @@ def long_run(values: Numbers) -> LongRun:
     )
 
 
-def inflation(values: Numbers) -> float:
-    """By how much neighbours that resemble each other raise the variance of the mean of a few trials, at least 1.
-
-    That of an AR(1): (1+rho)/(1-rho). Too few trials to see it give 1.
-    """
-    if len(values) < SHORTEST:
+def mean_inflation(rho: float, n: int) -> float:
+    """By how much correlation of neighbours raises the variance of the mean of n values of an AR(1), at least 1."""
+    if rho <= 0 or n < 2:
         return 1.0
-    rho = max(lag_one(values), 0.0)
-    return (1 + rho) / (1 - rho)
+    return (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)

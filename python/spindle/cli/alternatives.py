@@ -1,0 +1,137 @@
+"""Selections as the sides of a comparison; options that the verbs which compare share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from spindle.stats.trial import Side, Trial
+    from spindle.store import Selected, Store
+
+
+def share(low: float, high: float, *, inclusive: bool = False) -> Callable[..., float]:
+    """Reads `5%`, `5 %` or `0.05` as 0.05, for an option's callback."""
+
+    def read(_context: click.Context, _parameter: click.Parameter, text: str) -> float:
+        number = text.strip()
+        try:
+            value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+        except ValueError:
+            value = float("nan")
+        if not (low < value < high or (inclusive and value == low)):
+            least = "from" if inclusive else "above"
+            raise click.BadParameter(f"{text!r} is no share {least} {low:.0%} and below {high:.0%}; write 5% or 0.05")
+        return value
+
+    return read
+
+
+def store_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--store`."""
+    return click.option(
+        "--store",
+        "where",
+        metavar="FILE|URL",
+        help="The store to select from; else $SPINDLE_STORE, else the user's own.",
+    )(command)
+
+
+def metric_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--metric`."""
+    return click.option(
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="NAME",
+        help="What to compare: iops, bytes_per_s, mean_ns, read.p99_ns, STREAM/write.iops, device.r_await ... "
+        "May be repeated. Without it: throughput and the p99 latency of reads and of writes.",
+    )(command)
+
+
+def invalid_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--with-invalid`."""
+    return click.option("--with-invalid", is_flag=True, help="Let runs count whose verdict is invalid.")(command)
+
+
+@contextmanager
+def opened(where: str | None, texts: Sequence[str]) -> Iterator[Store | None]:
+    """The store, if one of the selections needs it."""
+    from spindle.store import needs_store, open_store
+
+    if not any(needs_store(text) for text in texts):
+        yield None
+        return
+    with open_store(where, read_only=True) as store:
+        yield store
+
+
+def sides_of(store: Store | None, texts: Sequence[str]) -> list[Side]:
+    """A side for each selection, in their order."""
+    from spindle.stats.trial import Side
+    from spindle.store import select
+
+    chosen = [trials_of(select(store, text)) for text in texts]
+    return [Side(label, trials) for label, trials in zip(_labels(texts), chosen, strict=True)]
+
+
+def _labels(texts: Sequence[str]) -> list[str]:
+    """Selections without what all of them begin with (`campaign:NAME/`, a folder), as far as they stay apart."""
+    parts = [text.split("/") for text in texts]
+    same = next((at for at, names in enumerate(zip(*parts, strict=False)) if len(set(names)) > 1), 0)
+    short = ["/".join(names[same:]) for names in parts]
+    return short if len(set(short)) == len(texts) > 1 else list(texts)
+
+
+def trials_of(chosen: Sequence[Selected]) -> list[Trial]:
+    """The runs of a selection."""
+    from spindle.stats.trial import trial_of
+
+    return [
+        trial_of(each.record, campaign=each.campaign, block=each.block, cell=each.cell, place=each.position)
+        for each in chosen
+    ]
+
+
+def cells_of(side: Side, by: Sequence[str] = ()) -> list[Side]:
+    """The cells of a campaign as sides of their own, in order of appearance; `by`: told apart by these alone."""
+    from spindle.run.errors import Usage
+    from spindle.stats.trial import Side
+
+    factors = list(dict.fromkeys(factor for trial in side.trials for factor in trial.cell))
+    if unknown := [factor for factor in by if factor not in factors]:
+        raise Usage(
+            f"--by {unknown[0]}: {side.label} has no such factor; "
+            + (f"its factors are {', '.join(factors)}" if factors else "its runs are not from a campaign")
+        )
+    varied = list(by) or [factor for factor in factors if len({trial.cell.get(factor) for trial in side.trials}) > 1]
+    cells: dict[str, list[Trial]] = {}
+    for trial in side.trials:
+        cells.setdefault(",".join(f"{factor}={trial.cell.get(factor, '-')}" for factor in varied), []).append(trial)
+    return [Side(label, trials) for label, trials in cells.items()]
+
+
+def believable(sides: Sequence[Side], with_invalid: bool) -> tuple[list[Side], list[str]]:
+    """The sides without invalid runs, and a line about those left out. Raises Usage if a side has none left."""
+    from spindle.run.errors import RunFailed
+    from spindle.stats.trial import valid
+
+    if with_invalid:
+        return list(sides), []
+    kept = [valid(side) for side in sides]
+    lines = []
+    for side, left in zip(sides, kept, strict=True):
+        if not left.trials:
+            raise RunFailed(
+                f"{side.label}: all of its {len(side.trials)} runs have the verdict invalid; `spindle show` tells why, "
+                "--with-invalid lets them count"
+            )
+        if missing := len(side.trials) - len(left.trials):
+            lines.append(
+                f"{missing} of {len(side.trials)} runs of {side.label} left out: their verdict is invalid "
+                "(--with-invalid lets them count)."
+            )
+    return kept, lines

@@ -1,0 +1,306 @@
+"""A comparison as a page of text, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from spindle.report.number import plain
+from spindle.report.style import Style
+from spindle.report.table import Column, table
+from spindle.result import units
+from spindle.result.record import Level
+from spindle.stats.compare import Comparison, Finding
+from spindle.stats.curves import Curves
+from spindle.stats.difference import Difference
+from spindle.stats.effects import Effect, Effects
+from spindle.stats.metric import metric
+from spindle.stats.ranking import Ranking
+from spindle.stats.study import Study
+from spindle.stats.words import percent
+
+BAR = 25
+"""Width of a drawn interval; odd, so that 0 has a place of its own."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """A change and the interval around it."""
+
+    change: float
+    low: float | None
+    high: float | None
+    relative: bool = True
+
+
+def _extent(found: Difference) -> Extent:
+    return Extent(found.change, found.low, found.high, found.relative)
+
+
+def encode(found: Study) -> str:
+    """JSON, indented; numbers that are not finite are null."""
+    data = msgspec.to_builtins(found)
+    for each, ranking in zip(data["rankings"], found.rankings, strict=True):
+        each |= {"best": ranking.best, "words": ranking.words}
+    for each, curve in zip(data["curves"], found.curves, strict=True):
+        each["words"] = curve.words
+    data["comparison"]["likeness"]["words"] = found.comparison.likeness.words
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+
+
+def page(found: Study, style: Style) -> list[str]:
+    """Everything, what matters most first."""
+    comparison = found.comparison
+    lines = style.headline(_head(found))
+    for line in comparison.likeness.words:
+        lines += _marked(line, style)
+    if found.pairwise:
+        lines += ["", *_differences(comparison, style), ""]
+        for finding in comparison.findings:
+            lines += style.wrap(f"{finding.words}.", rest="  ")
+    for ranking in found.rankings:
+        lines += ["", *_ranking(ranking, style)]
+    for each in found.effects:
+        lines += ["", *_effects(each, style)]
+    for curves in found.curves:
+        lines += ["", *_curves(curves, style)]
+    if comparison.notes:
+        lines.append("")
+    for note in comparison.notes:
+        lines += _marked(note, style)
+    return lines
+
+
+def _head(found: Study) -> str:
+    comparison = found.comparison
+    sides = [
+        f"{label} ({count} run{'s' if count != 1 else ''})"
+        for label, count in zip(comparison.sides, comparison.counts, strict=True)
+    ]
+    if not found.pairwise:
+        return f"{len(sides)} cells, {sum(comparison.counts)} runs, {100 * comparison.confidence:g} % confidence"
+    basis = {finding.difference.basis for finding in comparison.findings}
+    how = ", in blocks" if basis == {"blocks"} else ""
+    return f"{', '.join(sides[1:])} against {sides[0]}{how}; {100 * comparison.confidence:g} % confidence"
+
+
+def _marked(text: str, style: Style) -> list[str]:
+    """A line that qualifies the figures."""
+    wrapped = style.wrap(text, first="note    ")
+    return [wrapped[0].replace("note", style.level(Level.WARN, "note"), 1), *wrapped[1:]] if style.colour else wrapped
+
+
+def _differences(comparison: Comparison, style: Style) -> list[str]:
+    findings = comparison.findings
+    several = len(comparison.sides) > 2
+    apart = findings[0].planning.apart if findings else 0.0
+    planned = any(finding.planning.needed is not None for finding in findings)
+    reach = _reach([_extent(finding.difference) for finding in findings])
+    columns = [
+        Column("metric", words=True),
+        *([Column("", words=True)] if several else []),
+        Column(_short(comparison.sides[0])),
+        Column("other" if several else _short(comparison.sides[1])),
+        Column("change"),
+        Column("interval"),
+        Column(_scale(reach), words=True),
+        *([Column("finds"), Column(f"{100 * apart:g} % needs")] if planned else []),
+    ]
+    rows = []
+    seen = ""
+    for finding in findings:
+        found = finding.difference
+        rows.append(
+            [
+                found.metric if found.metric != seen else "",
+                *([_short(found.b)] if several else []),
+                amount(found.mean_a, found.metric),
+                amount(found.mean_b, found.metric),
+                _change(_extent(found)),
+                _interval(_extent(found)),
+                _bar(_extent(found), reach),
+                *(_planned(finding) if planned else []),
+            ]
+        )
+        seen = found.metric if several else ""
+    return table(columns, rows, style)
+
+
+def amount(value: float, name: str) -> str:
+    """A metric's value with its unit."""
+    if not math.isfinite(value):
+        return "-"
+    match metric(name).unit:
+        case "ns":
+            return units.duration(value)
+        case "B/s":
+            return units.rate(value)
+        case "1/s":
+            return units.count(value)
+        case unit:
+            return f"{plain(value)} {unit}".rstrip()
+
+
+def _short(label: str) -> str:
+    """Fits a column: the end of a long path, the levels of a cell."""
+    return label if len(label) <= 32 else f"...{label[-29:]}"
+
+
+def _change(found: Extent) -> str:
+    if not math.isfinite(found.change):
+        return "-"
+    return percent(found.change, sign=True) if found.relative else f"{found.change:+.3g}"
+
+
+def _interval(found: Extent) -> str:
+    if found.low is None or found.high is None:
+        return "unknown"
+    if not found.relative:
+        return f"{found.low:+.3g} to {found.high:+.3g}"
+    return f"{percent(found.low, sign=True)} to {percent(found.high, sign=True)}"
+
+
+def _planned(finding: Finding) -> list[str]:
+    plan = finding.planning
+    return [
+        percent(plan.finds) if plan.finds is not None else "-",
+        f"{plan.needed} each" if plan.needed is not None else "-",
+    ]
+
+
+def _reach(found: Sequence[Extent]) -> float:
+    """How far the bars go on each side of 0: to the farthest end, but not beyond twice or half."""
+    ends = [abs(end) for each in found if each.relative for end in (each.low, each.high) if end is not None]
+    farthest = min(max([end for end in ends if math.isfinite(end)], default=0.0), 1.0)
+    steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+    return next(step for step in steps if step >= farthest * 0.999)
+
+
+def _scale(reach: float) -> str:
+    """The head of the bars: where they end, and 0 in the middle."""
+    end = percent(reach).replace(" ", "")
+    half = BAR // 2
+    return f"{'-' + end:<{half}}0{'+' + end:>{half}}"
+
+
+def _bar(found: Extent, reach: float) -> str:
+    """`[--o--]` around the change, with a line at 0."""
+    cells = [" "] * BAR
+    half = BAR // 2
+    cells[half] = "|"
+    if not found.relative or found.low is None or found.high is None:
+        return "".join(cells)
+
+    def place(value: float) -> int:
+        return half + round(max(-1.0, min(1.0, value / reach)) * half)
+
+    left, right = place(found.low), place(found.high)
+    for at in range(left, right + 1):
+        cells[at] = "+" if at == half else "-"
+    cells[left] = "[" if found.low >= -reach else "<"
+    cells[right] = "]" if found.high <= reach else ">"
+    cells[place(found.change)] = "o"
+    return "".join(cells)
+
+
+def _ranking(ranking: Ranking, style: Style) -> list[str]:
+    columns = [
+        Column("", words=True),
+        Column("", words=True),
+        Column("runs"),
+        Column(ranking.metric),
+        Column("behind"),
+        Column("at least"),
+        Column("at most"),
+    ]
+
+    def behind(value: float) -> str:
+        return percent(value) if ranking.relative else f"{value:.3g}"
+
+    rows = [
+        [
+            "*" if place.maybe_best else "",
+            place.label,
+            str(place.trials),
+            amount(place.mean, ranking.metric),
+            behind(place.behind) if place.behind else "-",
+            behind(place.at_least),
+            behind(place.at_most),
+        ]
+        for place in ranking.places
+    ]
+    lines = table(columns, rows, style)
+    lines += style.wrap(f"{_capital(ranking.words)}. * may be the best.")
+    if ranking.left_out:
+        lines += style.wrap(f"Without {ranking.metric}: {', '.join(ranking.left_out)}.")
+    return lines
+
+
+def _effects(found: Effects, style: Style) -> list[str]:
+    lines = style.wrap(
+        f"What each factor does to {metric(found.metric).words} (noise of a trial "
+        f"{percent(found.noise) if found.relative else plain(found.noise)}):"
+    )
+    columns = [
+        Column("factor", words=True),
+        Column("explains"),
+        Column("p"),
+        Column("levels, against their mean", words=True),
+    ]
+    rows = [
+        [effect.name, percent(effect.share), _p(effect), _levels(effect, found.relative)] for effect in found.effects
+    ]
+    lines += table(columns, rows, style)
+    if found.not_tested:
+        lines += style.wrap(f"Not tested: {'; '.join(found.not_tested)}.")
+    return lines
+
+
+def _p(effect: Effect) -> str:
+    return "<0.0001" if effect.p_adjusted < 0.0001 else f"{effect.p_adjusted:.4f}"
+
+
+def _levels(effect: Effect, relative: bool) -> str:
+    if not effect.told:
+        return "none told"
+
+    def change(value: float) -> str:
+        return percent(value, sign=True) if relative else f"{value:+.3g}"
+
+    ordered = sorted(effect.levels, key=lambda level: -level.change)
+    if len(effect.factors) == 2:  # the strongest deviations say it
+        ordered = sorted(effect.levels, key=lambda level: -abs(level.change))[:3]
+    return "; ".join(f"{level.name} {change(level.change)}" for level in ordered)
+
+
+def _curves(found: Curves, style: Style) -> list[str]:
+    shown = {1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999}
+    points = [point for point in found.points if point.percentile in shown]
+    banded = [Extent(point.change, point.low, point.high) for point in points]
+    known = any(band.low is not None for band in banded)
+    reach = _reach(banded)
+    columns = [
+        Column(f"{found.operation}s", words=True),
+        Column(_short(found.a)),
+        Column(_short(found.b)),
+        Column("change"),
+        *([Column(f"{100 * found.confidence:g} % band"), Column(_scale(reach), words=True)] if known else []),
+    ]
+    rows = [
+        [
+            f"p{point.percentile:g}",
+            units.duration(point.a_ns),
+            units.duration(point.b_ns),
+            percent(point.change, sign=True),
+            *([_interval(band), _bar(band, reach)] if known else []),
+        ]
+        for point, band in zip(points, banded, strict=True)
+    ]
+    return [*table(columns, rows, style), *style.wrap(f"{found.words}.")]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

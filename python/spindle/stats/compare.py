@@ -1,0 +1,213 @@
+"""Alternatives compared: every one with the first, in every metric, with one error probability for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from spindle.stats import likeness
+from spindle.stats.difference import Difference, Tested, examine
+from spindle.stats.errors import Incomparable
+from spindle.stats.history import history_notes
+from spindle.stats.metric import main_metrics, metric
+from spindle.stats.power import detectable, sure_noise, trials_needed
+from spindle.stats.series import of_run
+from spindle.stats.trial import Side, Trial
+from spindle.stats.words import Sentence, sentence
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What more trials would bring."""
+
+    apart: float
+    """The difference somebody wants told, relative."""
+    needed: int | None
+    """Trials of each alternative that tell it, with the power asked for; None: too many, or nothing is known of the
+    noise."""
+    finds: float | None
+    """Least difference that as many trials as there are find with that power."""
+    power: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference, in numbers and in words."""
+
+    difference: Difference
+    words: str
+    told: Sentence
+    planning: Planning
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that was found."""
+
+    confidence: float
+    """Of all statements together."""
+    sides: list[str]
+    counts: list[int]
+    findings: list[Finding]
+    likeness: likeness.Likeness
+    notes: list[str]
+
+    def of(self, name: str) -> list[Finding]:
+        """The findings in one metric."""
+        return [finding for finding in self.findings if finding.difference.metric == name]
+
+
+def compare(
+    sides: Sequence[Side],
+    metrics: Sequence[str] = (),
+    *,
+    confidence: float = 0.95,
+    apart: float = 0.05,
+    power: float = 0.9,
+) -> Comparison:
+    """Every side with the first, in `metrics` (none: the few that tell most).
+
+    The statements together hold with `confidence` (Holm, Scandinavian J. of Statistics 6 (1979) 65-70). Raises
+    Incomparable: one line.
+    """
+    chosen = list(metrics) or common_metrics(sides)
+    stratum = strata(sides)
+    first = sides[0]
+    tested = [examine(name, first, other, stratum, of_run) for name in chosen for other in sides[1:]]
+    found = corrected(tested, confidence)
+    notes = [*_notes(sides, found), *history_notes(sides, chosen[0])]
+    planned = [_planning(each, apart, power, confidence, len(found)) for each in found]
+    return Comparison(
+        confidence=confidence,
+        sides=[side.label for side in sides],
+        counts=[len(side.trials) for side in sides],
+        findings=[
+            Finding(each, *sentence(each, metric(each.metric)), plan) for each, plan in zip(found, planned, strict=True)
+        ],
+        likeness=likeness.of(sides),
+        notes=notes,
+    )
+
+
+def common_metrics(sides: Sequence[Side]) -> list[str]:
+    """The metrics that tell most, among those that every side has."""
+    there = [set[str]().union(*(trial.values for trial in side.trials)) for side in sides]
+    common = sorted(set.intersection(*there))
+    if not common:
+        raise Incomparable(
+            f"{sides[0].label} and {sides[1].label} have no metric in common; choose one of each with --metric, "
+            "or compare results of the same kind"
+        )
+    return main_metrics(common, dict(sides[0].trials[0].values))
+
+
+def strata(sides: Sequence[Side]) -> Callable[[Trial], Hashable]:
+    """What was the same for trials that can be compared with each other: block, workload and target, and the levels of
+    the factors in which the sides do not differ. What tells the sides apart is left out, or nothing would meet."""
+    factors = sorted({factor for side in sides for trial in side.trials for factor in trial.cell})
+    kept = [factor for factor in factors if _meet(sides, partial(_level, factor))]
+    workload = _meet(sides, lambda trial: trial.workload)
+    target = _meet(sides, lambda trial: trial.target)
+    blocked = all(trial.block is not None for side in sides for trial in side.trials)
+
+    def stratum(trial: Trial) -> Hashable:
+        return (
+            (trial.campaign, trial.block) if blocked else None,
+            trial.workload if workload else None,
+            trial.target if target else None,
+            *(trial.cell.get(factor) for factor in kept),
+        )
+
+    return stratum
+
+
+def _level(factor: str, trial: Trial) -> str | None:
+    return trial.cell.get(factor)
+
+
+def _meet(sides: Sequence[Side], of: Callable[[Trial], Hashable]) -> bool:
+    """Whether the sides have the same levels of it."""
+    levels = [{of(trial) for trial in side.trials} for side in sides]
+    return all(each == levels[0] for each in levels)
+
+
+def corrected(tested: Sequence[Tested], confidence: float) -> list[Difference]:
+    """Holm's step-down over all of them. Each interval has the confidence of the step that decided it, so that the
+    interval and the decision say the same."""
+    ordered = sorted((each for each in tested if each.found.p is not None), key=lambda each: each.found.p or 0.0)
+    count, alpha = len(ordered), 1 - confidence
+    decided: dict[int, Difference] = {}
+    running, stopped = 0.0, None
+    for rank, each in enumerate(ordered):
+        running = min(1.0, max(running, (count - rank) * (each.found.p or 0.0)))
+        told = stopped is None and running < alpha
+        if not told and stopped is None:
+            stopped = count - rank
+        share = alpha / (count - rank if stopped is None else stopped)
+        decided[id(each)] = each.at(1 - share, running, told)
+    return [decided.get(id(each), each.found) for each in tested]
+
+
+def _planning(found: Difference, apart: float, power: float, confidence: float, comparisons: int) -> Planning:
+    if found.noise is None or not found.relative or found.basis == "one-run":
+        return Planning(apart, None, None, power)
+    noise = math.log1p(found.noise)
+    few = min(found.trials_a, found.trials_b)
+    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons)
+    needed = trials_needed(
+        apart,
+        sure_noise(noise, found.freedom),
+        power=power,
+        confidence=confidence,
+        comparisons=comparisons,
+    )
+    return Planning(apart, needed, finds, power)
+
+
+def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
+    notes: list[str] = []
+    bases = {each.basis for each in found}
+    if "within-run" in bases or ("none" in bases and any(each.trials_a == each.trials_b == 1 for each in found)):
+        notes.append(
+            "One run on each side: the interval says how well each run knows its own mean, second by second. How much "
+            "one run differs from the next is unknown, so nothing is claimed beyond these two runs; repeat them."
+        )
+    if "one-run" in bases:
+        notes.append(
+            "A side of a single run is held against the spread of the other, as if it spread alike; a second run would "
+            "tell."
+        )
+    if any(each.identical for each in found):
+        notes.append(
+            "The trials of each side are the same to the last digit (a model with one seed): the difference is exact "
+            "for this seed, and says nothing about others."
+        )
+    if correlation := max((each.correlation for each in found), default=0.0):
+        notes.append(
+            f"Successive trials resemble each other (correlation {correlation:.2f}): the intervals are widened for it."
+        )
+    if left_out := max((each.left_out for each in found), default=0):
+        notes.append(f"{left_out} trial{'s have' if left_out > 1 else ' has'} not every metric, and is left out there.")
+    for other in sides[1:]:
+        notes.extend(_apart_in_time(sides[0], other))
+    return notes
+
+
+def _apart_in_time(a: Side, b: Side) -> list[str]:
+    """Alternatives that were not interleaved."""
+    if len(a.trials) + len(b.trials) < 3 or any(trial.block is not None for trial in [*a.trials, *b.trials]):
+        return []
+    times = [[trial.order for trial in side.trials] for side in (a, b)]
+    if not all(order[0] for part in times for order in part):
+        return []
+    first, second = (
+        (a, b) if max(times[0]) < min(times[1]) else (b, a) if max(times[1]) < min(times[0]) else (None, None)
+    )
+    if first is None or second is None:
+        return []
+    return [
+        f"All of {first.label} ran before all of {second.label}: whatever else changed in between counts as a "
+        "difference. A campaign takes them in turns."
+    ]

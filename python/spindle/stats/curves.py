@@ -1,0 +1,205 @@
+"""Whole latency distributions compared, percentile by percentile.
+
+Each run gives one curve of logarithms of latency over the percentiles; alternatives differ by the difference of their
+mean curves. Requests of one run follow each other and share queues, so they are no independent sample: it is runs that
+are drawn again. The band holds the whole true curve at once: the multiplier (wild) bootstrap of the studentized
+difference, its largest deviation over all percentiles (Chernozhukov, Chetverikov and Kato, Annals of Statistics 41
+(2013) 2786-2819), with Webb's six-point weights, made for few runs (Canadian J. of Economics 56 (2023) 839-858).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spindle import _core
+from spindle.result.record import RunRecord
+from spindle.stats.autocorrelation import Numbers
+from spindle.stats.trial import Side, Trial
+
+GRID = (
+    *(float(p) for p in (1, 2, 5)),
+    *(float(p) for p in range(10, 95, 5)),
+    *(95.0, 97.5, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999),
+)
+"""Percentiles looked at. Those with fewer than ten requests beyond them in a run are left out."""
+DRAWS = 2000
+FEWEST = 3
+"""Runs on a side that a band needs."""
+_WEBB = np.sqrt([0.5, 1.0, 1.5])
+
+
+@dataclass(frozen=True)
+class Point:
+    """One percentile."""
+
+    percentile: float
+    a_ns: float
+    """Geometric mean over the runs."""
+    b_ns: float
+    change: float
+    low: float | None
+    """None: too few runs for a band."""
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One operation of two alternatives."""
+
+    operation: str
+    a: str
+    b: str
+    runs_a: int
+    runs_b: int
+    confidence: float
+    points: list[Point]
+    paired: bool
+    """Whether runs of one block were held against each other."""
+
+    @property
+    def words(self) -> str:
+        """Where the distributions differ."""
+        from spindle.stats.words import percent
+
+        head = f"Latency of {self.operation}s: "
+        if any(point.low is None for point in self.points):
+            return (
+                f"{head}too few runs for a band ({FEWEST} on each side are needed); what was seen is no more than that"
+            )
+        parts = []
+        for word, chosen in (
+            ("lower", [p for p in self.points if p.high is not None and p.high < 0]),
+            ("higher", [p for p in self.points if p.low is not None and p.low > 0]),
+        ):
+            if chosen:
+                sizes = sorted(abs(point.change) for point in chosen)
+                size = percent(sizes[0])
+                if percent(sizes[-1]) != size:
+                    size += f" to {percent(sizes[-1])}"
+                parts.append(f"{word} by {size} at {_ranges([p.percentile for p in chosen])}")
+        if not parts:
+            return f"{head}no percentile of {self.b} can be told from {self.a}"
+        return f"{head}{self.b} is {' and '.join(parts)}"
+
+
+def curves(sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS) -> list[Curves]:
+    """Every side with the first, in each operation that both have."""
+    found = []
+    first = sides[0]
+    for other in sides[1:]:
+        for operation in ("read", "write", "trim", "zero", "fsync"):
+            a, b = _of(first, operation), _of(other, operation)
+            if a and b:
+                found.append(_compared(operation, first.label, other.label, a, b, confidence, draws))
+    return found
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Logarithm of latency at each percentile of the grid; nan where too few requests lie beyond."""
+
+    key: tuple[object, ...]
+    logs: Numbers
+
+
+def _of(side: Side, operation: str) -> list[_Run]:
+    return [run for trial in side.trials if (run := _run(trial, operation)) is not None]
+
+
+def _run(trial: Trial, operation: str) -> _Run | None:
+    record = trial.load() if trial.load is not None else None
+    if not isinstance(record, RunRecord):
+        return None
+    ops = [op for stream in record.figures.streams if (op := getattr(stream, operation)) is not None and op.requests]
+    if not ops:
+        return None
+    requests = sum(op.requests for op in ops)
+    try:
+        latencies = _core.histogram_percentiles([op.latency.histogram for op in ops], GRID)
+    except ValueError:  # damaged, or from elsewhere and without one
+        return None
+    logs = np.log(np.maximum(np.asarray(latencies, dtype=np.float64), 1.0))
+    beyond = requests * (1 - np.asarray(GRID) / 100)
+    logs[beyond < 10] = np.nan
+    return _Run((trial.campaign, trial.block, tuple(sorted(trial.cell.items()))), logs)
+
+
+def _compared(
+    operation: str, label_a: str, label_b: str, a: Sequence[_Run], b: Sequence[_Run], confidence: float, draws: int
+) -> Curves:
+    paired = _paired(a, b)
+    logs_a, logs_b = paired if paired is not None else (np.stack([r.logs for r in a]), np.stack([r.logs for r in b]))
+    whole = ~(np.isnan(logs_a).any(axis=0) | np.isnan(logs_b).any(axis=0))
+    logs_a, logs_b = logs_a[:, whole], logs_b[:, whole]
+    mean_a, mean_b = logs_a.mean(axis=0), logs_b.mean(axis=0)
+    half = None
+    if paired is not None:
+        half = _band([logs_b - logs_a], confidence, draws)
+    elif min(len(a), len(b)) >= FEWEST:
+        half = _band([logs_a, logs_b], confidence, draws)
+    points = []
+    for at, percentile in enumerate(np.asarray(GRID)[whole]):
+        gap = float(mean_b[at] - mean_a[at])
+        points.append(
+            Point(
+                percentile=float(percentile),
+                a_ns=math.exp(mean_a[at]),
+                b_ns=math.exp(mean_b[at]),
+                change=math.expm1(gap),
+                low=None if half is None else math.expm1(gap - half[at]),
+                high=None if half is None else math.expm1(min(gap + half[at], 700.0)),
+            )
+        )
+    return Curves(operation, label_a, label_b, len(logs_a), len(logs_b), confidence, points, paired is not None)
+
+
+def _paired(a: Sequence[_Run], b: Sequence[_Run]) -> tuple[Numbers, Numbers] | None:
+    """Means of the blocks that both have, if there are enough."""
+    if any(run.key[1] is None for run in [*a, *b]):
+        return None
+    blocks = [block for block in dict.fromkeys(run.key[:2] for run in a) if any(run.key[:2] == block for run in b)]
+    if len(blocks) < FEWEST:
+        return None
+    means = [
+        np.stack([np.mean([run.logs for run in side if run.key[:2] == block], axis=0) for block in blocks])
+        for side in (a, b)
+    ]
+    return means[0], means[1]
+
+
+def _band(samples: Sequence[Numbers], confidence: float, draws: int) -> Numbers:
+    """Half the width of the simultaneous band around the difference of the samples' means (the sum of their parts)."""
+    random = np.random.default_rng(0)  # the same figures give the same band
+    centred = [sample - sample.mean(axis=0) for sample in samples]
+    variance = sum((part**2).sum(axis=0) / (len(part) * (len(part) - 1)) for part in centred)
+    scale = np.sqrt(np.maximum(variance, 1e-300))
+    worst = np.zeros(draws)
+    total: Numbers = np.zeros((draws, centred[0].shape[1]))
+    spread: Numbers = np.zeros_like(total)
+    for part in centred:
+        n = len(part)
+        weights = random.choice(np.concatenate([-_WEBB, _WEBB]), size=(draws, n))
+        grown = part * math.sqrt(n / (n - 1))  # residuals are smaller than the noise they come from
+        means = weights @ grown / n
+        total += means
+        squares = (weights**2) @ grown**2 / n
+        spread += (squares - means**2) / (n - 1)
+    worst = (np.abs(total) / np.sqrt(np.maximum(spread, 1e-300))).max(axis=1)
+    band: Numbers = float(np.quantile(worst, confidence)) * scale
+    return band
+
+
+def _ranges(percentiles: Sequence[float]) -> str:
+    """`p50`, `p1 to p30 and p99`."""
+    places = [GRID.index(percentile) for percentile in percentiles]
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return " and ".join(f"p{GRID[r[0]]:g}" + (f" to p{GRID[r[-1]]:g}" if len(r) > 1 else "") for r in runs)

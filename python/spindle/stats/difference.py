@@ -1,0 +1,215 @@
+"""The difference of two alternatives in one metric.
+
+Ratios are compared on the scale of logarithms, as noise and effects of storage are multiplicative (Kalibera and Jones,
+Rigorous benchmarking in reasonable time, ISMM 2013); where a value is 0 or less, plain differences are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from spindle.stats.autocorrelation import SHORTEST, long_run
+from spindle.stats.model import Contrast, Numbers, fit, in_turns, numbered
+from spindle.stats.trial import Side, Trial
+
+Basis = Literal["blocks", "trials", "one-run", "within-run", "none"]
+"""What the spread comes from: trials within their blocks; trials; a single trial held against several; the seconds of
+one run on each side; nothing."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`b` against `a`: a ratio less 1 (`relative`), else a plain difference in the metric's unit."""
+
+    metric: str
+    a: str
+    b: str
+    trials_a: int
+    trials_b: int
+    mean_a: float
+    """Geometric where `relative`."""
+    mean_b: float
+    relative: bool
+    change: float
+    """0.12: b is 12 % above a."""
+    low: float | None
+    high: float | None
+    """The interval the decision rests on; None: the trials say nothing about their spread."""
+    confidence: float
+    """Of this interval alone: higher than asked where many comparisons share one error probability."""
+    p: float | None
+    p_adjusted: float | None
+    """Holm's: what it would be if this comparison were the only one."""
+    told: bool
+    """Whether a and b can be told apart."""
+    effect: float | None
+    """In standard deviations of a trial (Hedges' g)."""
+    noise: float | None
+    """Standard deviation of a trial within its stratum; relative where `relative`."""
+    freedom: float
+    basis: Basis
+    correlation: float = 0.0
+    """Of successive trials, as far as it was seen and widened the interval."""
+    identical: bool = False
+    """The trials of each side do not differ at all, as those of a model with one seed."""
+    left_out: int = 0
+    """Trials without this metric."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A difference on the scale it was tested on, before many comparisons are taken into account."""
+
+    found: Difference
+    contrast: Contrast | None
+
+    def at(self, confidence: float, p_adjusted: float | None, told: bool) -> Difference:
+        """With the interval of this confidence."""
+        contrast = self.contrast
+        if contrast is None or contrast.freedom == 0:
+            return self.found
+        low, high = limits(contrast, confidence)
+        if self.found.relative:
+            low, high = math.expm1(low), _expm1(high)
+        return replace(self.found, low=low, high=high, confidence=confidence, p_adjusted=p_adjusted, told=told)
+
+
+def examine(
+    metric: str,
+    a: Side,
+    b: Side,
+    stratum: Callable[[Trial], Hashable],
+    series: Callable[[Trial, str], Numbers | None],
+) -> Tested:
+    """Two sides in one metric. `stratum`: what was the same for the trials that are compared with each other;
+    `series`: the metric second by second, where single runs are all there is."""
+    have_a, have_b = _having(a.trials, metric), _having(b.trials, metric)
+    left_out = len(a.trials) + len(b.trials) - len(have_a) - len(have_b)
+    values_a, values_b = _values(have_a, metric), _values(have_b, metric)
+    relative = bool(len(values_a) and len(values_b) and values_a.min() > 0 and values_b.min() > 0)
+    scaled_a, scaled_b = (np.log(values_a), np.log(values_b)) if relative else (values_a, values_b)
+    mean_a, mean_b = (_mean(scaled, relative) for scaled in (scaled_a, scaled_b))
+    blank = Difference(
+        metric=metric,
+        a=a.label,
+        b=b.label,
+        trials_a=len(have_a),
+        trials_b=len(have_b),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        relative=relative,
+        change=_change(mean_a, mean_b, relative),
+        low=None,
+        high=None,
+        confidence=math.nan,
+        p=None,
+        p_adjusted=None,
+        told=False,
+        effect=None,
+        noise=None,
+        freedom=0.0,
+        basis="none",
+        left_out=left_out,
+    )
+    if not have_a or not have_b:
+        return Tested(blank, None)
+    if len(have_a) == len(have_b) == 1:
+        return _within(blank, series(have_a[0], metric), series(have_b[0], metric))
+    trials = [*have_a, *have_b]
+    blocked = all(trial.block is not None for trial in trials)
+    groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(have_a), len(have_b)])
+    scaled = np.concatenate([scaled_a, scaled_b])
+    in_time = not blocked and not in_turns(groups[sorted(range(len(trials)), key=lambda at: trials[at].order)])
+    contrast = fit(scaled, groups, numbered([stratum(trial) for trial in trials]), in_time=in_time).contrast(1, 0)
+    if contrast is None or contrast.freedom == 0:  # blocks or levels that do not meet, or meet only once
+        contrast = fit(scaled, groups, np.zeros(len(trials), dtype=np.intp), in_time=in_time).contrast(1, 0)
+        blocked = False
+    assert contrast is not None, "one stratum connects its groups"
+    basis: Basis = "one-run" if 1 in (len(have_a), len(have_b)) else "blocks" if blocked else "trials"
+    return _tested(blank, contrast, basis)
+
+
+def probability(contrast: Contrast) -> float:
+    """Two-sided p of the t test."""
+    from scipy.special import stdtr
+
+    if contrast.variance == 0:
+        return 1.0 if contrast.difference == 0 else 0.0
+    return 2 * float(stdtr(contrast.freedom, -abs(contrast.difference) / math.sqrt(contrast.variance)))
+
+
+def limits(contrast: Contrast, confidence: float) -> tuple[float, float]:
+    """The two-sided interval."""
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(contrast.freedom, 0.5 + confidence / 2)) * math.sqrt(contrast.variance)
+    return contrast.difference - half, contrast.difference + half
+
+
+def _tested(blank: Difference, contrast: Contrast, basis: Basis) -> Tested:
+    if contrast.freedom == 0:
+        return Tested(blank, contrast)
+    change = _expm1(contrast.difference) if blank.relative else contrast.difference
+    hedges = 1 - 3 / (4 * contrast.freedom - 1) if contrast.freedom > 1 else 0.5642  # J(1) = 1/sqrt(pi)
+    effect = hedges * contrast.difference / contrast.spread if contrast.spread > 0 else None
+    noise = _expm1(contrast.spread) if blank.relative else contrast.spread
+    found = replace(
+        blank,
+        change=change,
+        p=probability(contrast),
+        effect=effect if basis != "within-run" else None,
+        noise=noise if basis != "within-run" else None,
+        freedom=contrast.freedom,
+        correlation=contrast.correlation,
+        basis=basis,
+        identical=contrast.variance == 0 and basis != "within-run",
+    )
+    return Tested(found, contrast)
+
+
+def _within(blank: Difference, a: Numbers | None, b: Numbers | None) -> Tested:
+    """One run each: their seconds tell how well each run knows its own mean, and nothing of how runs differ."""
+    if a is None or b is None or not blank.relative or min(len(a), len(b)) < SHORTEST:
+        return Tested(blank, None)
+    means = [float(part.mean()) for part in (a, b)]
+    if min(means) <= 0:
+        return Tested(blank, None)
+    parts = [long_run(part / mean) for part, mean in zip((a, b), means, strict=True)]
+    variance = sum(part.variance_of_mean for part in parts)
+    freedom = (
+        variance**2 / sum(part.variance_of_mean**2 / part.freedom for part in parts)
+        if variance > 0
+        else sum(part.freedom for part in parts)
+    )
+    difference = math.log(blank.mean_b / blank.mean_a)
+    return _tested(blank, Contrast(difference, variance, freedom, math.nan), "within-run")
+
+
+def _having(trials: Sequence[Trial], metric: str) -> list[Trial]:
+    """Those that have the metric, in order of time."""
+    having = [trial for trial in trials if math.isfinite(trial.values.get(metric, math.nan))]
+    return sorted(having, key=lambda trial: trial.order)
+
+
+def _values(trials: Sequence[Trial], metric: str) -> Numbers:
+    return np.asarray([trial.values[metric] for trial in trials], dtype=np.float64)
+
+
+def _mean(scaled: Numbers, relative: bool) -> float:
+    if len(scaled) == 0:
+        return math.nan
+    mean = float(scaled.mean())
+    return math.exp(mean) if relative else mean
+
+
+def _change(mean_a: float, mean_b: float, relative: bool) -> float:
+    return mean_b / mean_a - 1 if relative else mean_b - mean_a
+
+
+def _expm1(value: float) -> float:
+    return math.expm1(value) if value < 700 else math.inf

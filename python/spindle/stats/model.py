@@ -1,0 +1,204 @@
+"""Groups of trials in strata: the one linear model behind every comparison.
+
+value = stratum + group + noise, each group with its own noise. A stratum is a block of a campaign, or whatever else was
+the same for the trials in it (the levels of the other factors). With two groups in one stratum this is Welch's t test
+(Biometrika 34 (1947) 28-35), with two groups and blocks the paired t test, with more the analysis of randomised blocks;
+missing trials are no special case. Solved as block designs are (John and Williams, Cyclic and Computer Generated
+Designs, 1995, ch. 1): strata are eliminated, what is left has one equation a group, so thousands of trials cost
+milliseconds.
+
+The variance of a group comes from its own residuals, divided by its share of the degrees of freedom (the sum of one
+minus leverage); that of a difference has the degrees of freedom of Satterthwaite (Biometrics Bulletin 2 (1946)
+110-114).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spindle.stats.autocorrelation import SHORTEST, mean_inflation
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_NOTHING = 1e-9
+"""Degrees of freedom below this are none."""
+_NOTICEABLE = 1.645
+"""Standard errors of a correlation that are taken for one."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference of two groups."""
+
+    difference: float
+    variance: float
+    """Of the difference."""
+    freedom: float
+    """0: the trials say nothing about their spread."""
+    spread: float
+    """Standard deviation of a trial within its stratum, both groups alike."""
+    correlation: float = 0.0
+    """Of successive trials, as far as it was seen and widened the variance."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The model with its numbers."""
+
+    effects: Numbers
+    """Of each group."""
+    inverse: Numbers
+    counts: Numbers
+    """Trials of each group (row) in each stratum."""
+    variances: Numbers
+    """Of a trial of each group; nan: unknown."""
+    freedoms: Numbers
+    """Degrees of freedom of each variance."""
+    inflation: Numbers
+    """By how much correlation of successive trials raises the variance of each group's mean."""
+    most: float
+    """Degrees of freedom of all groups together: no difference has more."""
+    correlation: float
+    """Of successive trials; 0 where none was looked for or seen."""
+
+    def contrast(self, of: int, against: int) -> Contrast | None:
+        """Group `of` less group `against`; None: no strata connect them."""
+        wanted = np.zeros(len(self.effects))
+        wanted[of], wanted[against] = 1.0, -1.0
+        solution = self.inverse @ wanted
+        totals = self.counts.sum(axis=0)
+        information = np.diag(self.counts.sum(axis=1)) - (self.counts / totals) @ self.counts.T
+        if not np.allclose(information @ solution, wanted, atol=1e-6):
+            return None
+        weights = solution[:, None] - (solution @ self.counts) / totals
+        shares = (self.counts * weights**2).sum(axis=1)
+        used = shares > _NOTHING * shares.max()
+        difference = float(self.effects[of] - self.effects[against])
+        known = self.freedoms > _NOTHING
+        if not known[used].any():
+            return Contrast(difference, np.nan, 0.0, np.nan)
+        variances, freedoms = self.variances, self.freedoms
+        if not known[used].all():  # a group of a single trial: taken to spread as the others do
+            weight = np.where(known & used, freedoms, 0.0)
+            common = float((weight * np.where(known, variances, 0.0)).sum() / weight.sum())
+            total = float((shares * self.inflation)[used].sum())
+            return Contrast(difference, total * common, float(weight.sum()), float(np.sqrt(common)), self.correlation)
+        parts = (shares * variances * self.inflation)[used]
+        variance = float(parts.sum())
+        freedom = (
+            float(variance**2 / (parts**2 / freedoms[used]).sum()) if variance > 0 else float(freedoms[used].sum())
+        )
+        freedom = min(freedom, self.most)
+        spread = float(np.sqrt((variances[of] + variances[against]) / 2))
+        return Contrast(difference, variance, freedom, spread, self.correlation)
+
+
+def fit(values: Numbers, groups: Indices, strata: Indices, *, in_time: bool) -> Fit:
+    """Fit the model. `in_time`: the trials stand in order of time, and groups ran one after the other, so that trials
+    which resemble their neighbours look like a difference; not so in blocks or in turns."""
+    count, layers = int(groups.max()) + 1, int(strata.max()) + 1
+    counts = np.zeros((count, layers))
+    np.add.at(counts, (groups, strata), 1.0)
+    totals = counts.sum(axis=0)
+    of_groups = np.bincount(groups, values, count)
+    of_strata = np.bincount(strata, values, layers)
+    share = counts / totals
+    inverse = np.linalg.pinv(np.diag(counts.sum(axis=1)) - share @ counts.T, hermitian=True, rcond=1e-9)
+    effects = inverse @ (of_groups - share @ of_strata)
+    levels = (of_strata - effects @ counts) / totals
+    residuals = values - levels[strata] - effects[groups]
+    solved = inverse @ share
+    leverage = 1 / totals + np.diag(inverse)[:, None] - 2 * solved + (share * solved).sum(axis=0)
+    freedoms = (counts * (1 - leverage)).sum(axis=1)
+    freedoms[freedoms < _NOTHING * counts.sum(axis=1)] = 0.0
+    squares = np.bincount(groups, residuals**2, count)
+    # Differences below the precision of the numbers themselves are none.
+    squares[squares <= counts.sum(axis=1) * (1e-12 * (1 + np.abs(values).max())) ** 2] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variances = squares / freedoms
+    inflation = np.ones(count)
+    correlation = _correlation([residuals[groups == group] for group in range(count)]) if in_time else 0.0
+    for group, trials in enumerate(counts.sum(axis=1)):
+        factor = mean_inflation(correlation, int(trials))
+        if factor > 1:
+            effective = max(trials / factor, 1.5)
+            variances[group] *= (trials - 1) / trials * effective / (effective - 1)
+            freedoms[group] = min(freedoms[group], effective - 1)
+            inflation[group] = factor
+    return Fit(effects, inverse, counts, variances, freedoms, inflation, float(freedoms.sum()), correlation)
+
+
+def _correlation(parts: Sequence[Numbers]) -> float:
+    """Of successive trials, all groups together; 0 where chance alone makes as much of it in one case of twenty."""
+    long = [part for part in parts if len(part) >= SHORTEST]
+    squares = sum(float(part @ part) for part in long)
+    if not long or squares == 0:
+        return 0.0
+    raw = sum(float(part[1:] @ part[:-1]) for part in long) / squares
+    rho = raw + (1 + 4 * raw) * len(long) / sum(len(part) for part in long)
+    return min(rho, 0.97) if rho * math.sqrt(sum(len(part) for part in long)) > _NOTICEABLE else 0.0
+
+
+def in_turns(groups: Indices) -> bool:
+    """Whether trials in order of time went from group to group about as often as they do in random order."""
+    shares = np.bincount(groups) / len(groups)
+    expected = (len(groups) - 1) * (1 - float(shares @ shares))
+    return float(np.count_nonzero(np.diff(groups))) >= 0.5 * expected
+
+
+def moderated(found: Fit) -> Fit:
+    """Variances drawn towards each other as far as they resemble each other: many groups of few trials know more about
+    their noise together than each alone.
+
+    Empirical Bayes with a scaled inverse chi-square prior fitted by the moments of the logarithms (Smyth, Statistical
+    Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2): groups that are equally noisy share
+    one variance, groups that are not keep theirs.
+    """
+    from scipy.special import polygamma, psi
+
+    known = (found.freedoms > _NOTHING) & (found.variances > 0)
+    if known.sum() < 3 or (found.freedoms[known] < 0.5).any():
+        return found
+    half = found.freedoms[known] / 2
+    logs = np.log(found.variances[known]) - psi(half) + np.log(half)
+    beyond = float(logs.var(ddof=1)) - float(polygamma(1, half).mean())
+    if beyond <= 0:  # no more unlike than chance makes them
+        weight = found.freedoms * known
+        common = float((weight * np.where(known, found.variances, 0)).sum() / weight.sum())
+        variances = np.full_like(found.variances, common)
+        freedoms = np.full_like(found.freedoms, weight.sum())
+    else:
+        prior = 2 * _trigamma_inverse(beyond)
+        typical = float(np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2)))
+        own = np.where(found.freedoms > _NOTHING, found.freedoms * np.nan_to_num(found.variances), 0.0)
+        freedoms = found.freedoms + prior
+        variances = (prior * typical + own) / freedoms
+    return Fit(
+        found.effects, found.inverse, found.counts, variances, freedoms, found.inflation, found.most, found.correlation
+    )
+
+
+def _trigamma_inverse(wanted: float) -> float:
+    """x with trigamma(x) = wanted (Smyth 2004, appendix)."""
+    from scipy.special import polygamma
+
+    x = 0.5 + 1 / wanted
+    for _ in range(50):
+        value = float(polygamma(1, x))
+        step = value * (1 - value / wanted) / float(polygamma(2, x))
+        x += step
+        if -step / x < 1e-8:
+            break
+    return x
+
+
+def numbered(labels: Sequence[object]) -> Indices:
+    """Equal labels -> equal numbers from 0, in order of appearance."""
+    seen: dict[object, int] = {}
+    return np.asarray([seen.setdefault(label, len(seen)) for label in labels], dtype=np.intp)

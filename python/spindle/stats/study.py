@@ -1,0 +1,69 @@
+"""Everything that can be said of some alternatives, in one piece."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spindle.stats.compare import Comparison, common_metrics, compare, strata
+from spindle.stats.curves import Curves, curves
+from spindle.stats.effects import Effects, effects
+from spindle.stats.errors import Incomparable
+from spindle.stats.ranking import Ranking, rank
+from spindle.stats.trial import Side
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found."""
+
+    comparison: Comparison
+    """Every alternative with the first."""
+    pairwise: bool
+    """Whether that is what was asked for, and not the ranking of many."""
+    rankings: list[Ranking]
+    """Of three and more, in each metric."""
+    effects: list[Effects]
+    """Of a campaign's factors, in each metric."""
+    curves: list[Curves]
+    """Whole latency distributions, where asked for."""
+
+
+def study(
+    sides: Sequence[Side],
+    metrics: Sequence[str] = (),
+    *,
+    confidence: float = 0.95,
+    apart: float = 0.05,
+    power: float = 0.9,
+    percentiles: bool = False,
+    cells: bool = False,
+    notes: Sequence[str] = (),
+) -> Study:
+    """Compare sides. `cells`: they are the cells of one campaign. Raises Incomparable: one line."""
+    check_names(sides, metrics)
+    chosen = list(metrics) or common_metrics(sides)
+    comparison = compare(sides, chosen, confidence=confidence, apart=apart, power=power)
+    comparison = replace(comparison, notes=[*notes, *comparison.notes])
+    trials = [trial for side in sides for trial in side.trials]
+    ranked = [rank(name, sides, strata(sides), confidence) for name in chosen] if len(sides) > 2 else []
+    explained = [effects(name, trials, confidence) for name in chosen] if cells else []
+    return Study(
+        comparison=comparison,
+        pairwise=not cells or len(sides) == 2,
+        rankings=[each for each in ranked if each is not None],
+        effects=[each for each in explained if each is not None],
+        curves=curves(sides, confidence) if percentiles else [],
+    )
+
+
+def check_names(sides: Sequence[Side], metrics: Sequence[str]) -> None:
+    """A metric that no trial has is a mistake."""
+    import difflib
+
+    there = sorted({name for side in sides for trial in side.trials for name in trial.values})
+    for name in metrics:
+        if name not in there:
+            near = difflib.get_close_matches(name, there, n=3)
+            hint = f"near to it are {', '.join(near)}" if near else f"there are {', '.join(there[:12])} ..."
+            raise Incomparable(f"--metric {name}: no run has it; {hint}")

@@ -1,0 +1,79 @@
+"""What a comparison needs to know of one run: its numbers, and where it stood among the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spindle.result.record import KneeRecord, Level, QuickRecord, Record, RunRecord
+from spindle.stats import metric
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run."""
+
+    id: str
+    values: Mapping[str, float]
+    """Metric -> number."""
+    workload: str = ""
+    target: str = ""
+    campaign: str | None = None
+    block: int | None = None
+    """Trials of one block stood together in time, in an order drawn at random."""
+    cell: Mapping[str, str] = field(default_factory=dict)
+    """Factor -> level."""
+    order: tuple[str, int] = ("", 0)
+    """Start (UTC, ISO 8601) and place: orders trials in time."""
+    level: Level = Level.OK
+    """The worst verdict of the run."""
+    load: Callable[[], Record] | None = None
+    """The whole record, where something asks for more than its numbers."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """An alternative: what it is called, and its trials."""
+
+    label: str
+    trials: Sequence[Trial]
+
+
+def trial_of(
+    record: Record,
+    *,
+    campaign: str | None = None,
+    block: int | None = None,
+    cell: Mapping[str, str] | None = None,
+    place: int = 0,
+) -> Trial:
+    """Of a record at hand."""
+    workload, target = names_of(record)
+    return Trial(
+        id=record.id,
+        values=metric.values(record),
+        workload=workload,
+        target=target,
+        campaign=campaign,
+        block=block,
+        cell=dict(cell or {}),
+        order=(record.started, place),
+        level=record.level,
+        load=lambda: record,
+    )
+
+
+def names_of(record: Record) -> tuple[str, str]:
+    """Workload and target."""
+    match record:
+        case RunRecord():
+            return record.workload.name, record.target.asked
+        case QuickRecord():
+            return "quick", record.target.asked
+        case KneeRecord():
+            return (f"{record.runs[0].workload.name} (knee)", record.runs[0].target.asked) if record.runs else ("", "")
+
+
+def valid(side: Side) -> Side:
+    """Without the trials whose figures nobody should believe."""
+    return Side(side.label, [trial for trial in side.trials if trial.level is not Level.INVALID])

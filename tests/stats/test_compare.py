@@ -1,0 +1,224 @@
+"""What is claimed of differences whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from campaign import in_random_blocks, run, sides
+from msgspec.structs import replace
+from noise import autoregressive
+from scipy import stats as reference
+
+from spindle.stats.compare import compare
+from spindle.stats.errors import Incomparable
+from spindle.stats.study import study
+from spindle.stats.trial import Side, Trial, trial_of, valid
+
+
+def draws(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_trials_in_turns_are_welchs_t_test_on_logarithms() -> None:
+    draw = draws(1)
+    a, b = 1000 * np.exp(0.02 * draw.normal(size=7)), 1100 * np.exp(0.06 * draw.normal(size=7))
+    found = compare(sides({"A": a, "B": b}), ["iops"]).findings[0].difference
+    welch = reference.ttest_ind(np.log(b), np.log(a), equal_var=False)
+    low, high = welch.confidence_interval()
+    assert found.p == pytest.approx(welch.pvalue)
+    assert (found.low, found.high) == (pytest.approx(math.expm1(low)), pytest.approx(math.expm1(high)))
+    assert found.basis == "trials"
+
+
+def test_blocks_are_compared_as_pairs() -> None:
+    """The machine is twice as fast in one block as in another; within blocks B is 2 % faster."""
+    draw = draws(2)
+    machine = np.linspace(1000, 2000, 8)
+    a, b = machine * np.exp(0.004 * draw.normal(size=8)), 1.02 * machine * np.exp(0.004 * draw.normal(size=8))
+    found = compare(sides({"A": a, "B": b}, blocks=True), ["iops"]).findings[0]
+    paired = reference.ttest_rel(np.log(b), np.log(a))
+    assert found.difference.p == pytest.approx(paired.pvalue)
+    assert found.difference.basis == "blocks"
+    assert found.told == "better"
+    assert not compare(sides({"A": a, "B": b}), ["iops"]).findings[0].difference.told
+
+
+def test_a_missing_trial_leaves_its_block_out_of_the_pairs() -> None:
+    a, b = [100.0, 110.0, 121.0, 90.0], [110.0, 122.0, 131.0]
+    short = sides({"A": a, "B": b}, blocks=True)
+    found = compare(short, ["iops"]).findings[0].difference
+    paired = reference.ttest_rel(np.log(b), np.log(a[:3]))
+    assert found.p == pytest.approx(paired.pvalue)
+    assert (found.trials_a, found.trials_b) == (4, 3)
+
+
+def test_alike_alternatives_in_random_blocks_are_rarely_told_apart() -> None:
+    """A/A: 400 campaigns of six blocks on a machine whose speed wanders; the sd of the rate is 1.1 %."""
+    claimed = 0
+    for seed in range(400):
+        values = in_random_blocks([0.0, 0.0], 6, 0.03, 0.8, draws(seed))
+        claimed += compare(sides(values, blocks=True), ["iops"]).findings[0].difference.told
+    assert claimed / 400 <= 0.07
+
+
+def test_many_alike_alternatives_are_rarely_told_apart_in_any_of_many_comparisons() -> None:
+    """500 campaigns of eight cells; the sd of the rate is 1 %."""
+    claimed = 0
+    for seed in range(500):
+        values = in_random_blocks([0.0] * 8, 5, 0.03, 0.5, draws(seed))
+        claimed += any(each.difference.told for each in compare(sides(values, blocks=True), ["iops"]).findings)
+    assert claimed / 500 <= 0.07
+
+
+def test_correlated_trials_one_side_after_the_other_widen_the_interval() -> None:
+    draw = draws(5)
+    values = {key: 1000 * np.exp(0.03 * autoregressive(40, 0.8, draw)) for key in "AB"}
+    after = compare(sides(values, interleaved=False), ["iops"])
+    turns = compare(sides(values), ["iops"])
+    widths = [found.findings[0].difference for found in (after, turns)]
+    assert widths[0].correlation > 0.4
+    assert widths[0].high - widths[0].low > 1.5 * (widths[1].high - widths[1].low)
+    assert any("resemble each other" in note for note in after.notes)
+    assert any("All of A ran before all of B" in note for note in after.notes)
+    assert not any("ran before" in note for note in turns.notes)
+
+
+def test_a_single_run_is_held_against_the_spread_of_the_others() -> None:
+    several = [100.0, 101.0, 99.0, 100.5, 99.5]
+    far = compare(sides({"A": several, "B": [120.0]}), ["iops"])
+    near = compare(sides({"A": several, "B": [101.0]}), ["iops"])
+    assert far.findings[0].told == "better"
+    assert far.findings[0].difference.basis == "one-run"
+    assert near.findings[0].told == "alike"
+    assert any("single run" in note for note in far.notes)
+
+
+def test_two_single_runs_speak_for_themselves_only() -> None:
+    fast, slow = (trial_of(run(rate, rates=rate + 20 * autoregressive(60, 0.5, 1))) for rate in (1100.0, 1000.0))
+    found = compare([Side("A", [slow]), Side("B", [fast])], ["iops", "read.p99_ns"])
+    rate, tail = found.findings
+    assert rate.difference.basis == "within-run"
+    assert "in these two runs B is 10 % faster" in rate.words
+    assert tail.told == "unknown", "percentiles have no series"
+    assert tail.difference.low is None
+    assert any("nothing is claimed beyond these two runs" in note for note in found.notes)
+
+
+def test_seconds_that_resemble_each_other_are_not_taken_for_independent() -> None:
+    """A/A of single runs of a minute whose speed wanders: 300 pairs, the sd of the rate is 1.3 %."""
+    claimed = 0
+    for seed in range(300):
+        pair = [
+            trial_of(run(rates.mean(), rates=rates))
+            for rates in (1000 + 50 * autoregressive(60, 0.7, 2 * seed + at) for at in (0, 1))
+        ]
+        found = compare([Side("A", pair[:1]), Side("B", pair[1:])], ["iops"])
+        claimed += found.findings[0].difference.told
+    assert claimed / 300 <= 0.07
+
+
+def test_holm_decides_and_the_interval_agrees_with_the_decision() -> None:
+    draw = draws(7)
+    for seed in range(30):
+        draw = draws(seed)
+        values = {"A": 100 * np.exp(0.03 * draw.normal(size=5))}
+        values |= {f"B{at}": 100 * (1 + 0.02 * at) * np.exp(0.03 * draw.normal(size=5)) for at in range(5)}
+        found = [finding.difference for finding in compare(sides(values), ["iops"]).findings]
+        ordered = sorted(each.p for each in found)
+        adjusted = np.minimum(1, np.maximum.accumulate([(5 - at) * p for at, p in enumerate(ordered)]))
+        assert sorted(each.p_adjusted for each in found) == pytest.approx(list(adjusted))
+        for each in found:
+            assert each.told == (each.p_adjusted < 0.05) == (not each.low <= 0 <= each.high)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "told", "words"),
+    [
+        ([100, 101, 99, 100], [112, 113, 111, 112], "better", "B is 12 % faster than A"),
+        ([112, 113, 111, 112], [100, 101, 99, 100], "worse", "B is 11 % slower than A"),
+        ([100, 101, 99, 100], [100, 100, 101, 99], "alike", "no difference larger than"),
+        ([0, 1, 0, 2], [1, 0, 0, 1], "alike", "cannot be told apart"),
+        ([5, 5, 5], [5, 5, 5], "alike", "equal to the last digit"),
+        ([5, 5, 5], [6, 6, 6], "better", "20 % faster than A, exactly"),
+        ([5], [6], "unknown", "do not tell how much of that is chance"),
+        ([1, 1000], [500, 2], "alike", "nothing can be told apart"),
+    ],
+)
+def test_a_difference_is_said_in_words(a: list[float], b: list[float], told: str, words: str) -> None:
+    found = compare(sides({"A": a, "B": b}), ["iops"]).findings[0]
+    assert found.told == told
+    assert words in found.words
+
+
+def test_latency_is_lower_or_higher_and_lower_is_better() -> None:
+    found = compare(sides({"A": [100, 101, 99], "B": [50, 51, 49]}, metric="read.p99_ns"), ["read.p99_ns"])
+    assert "B is 50 % lower than A" in found.findings[0].words
+    assert found.findings[0].told == "better"
+    moved = compare(sides({"A": [1, 1.1, 0.9], "B": [5, 5.1, 4.9]}, metric="device.%util"), ["device.%util"])
+    assert moved.findings[0].told == "different"
+
+
+def test_what_is_not_a_number_is_left_out_with_a_note() -> None:
+    found = compare(sides({"A": [100, 101, math.nan, 99], "B": [110, 111, 112]}), ["iops"])
+    assert (found.findings[0].difference.trials_a, found.findings[0].difference.left_out) == (3, 1)
+    assert any(note.startswith("1 trial has not every metric") for note in found.notes)
+
+
+def test_more_trials_are_asked_for_than_there_are_where_the_difference_is_small() -> None:
+    draw = draws(11)
+    values = {key: 100 * np.exp(0.05 * draw.normal(size=4)) for key in "AB"}
+    small = compare(sides(values), ["iops"], apart=0.02).findings[0].planning
+    large = compare(sides(values), ["iops"], apart=0.30).findings[0].planning
+    assert small.needed > 50 > large.needed >= 2
+    assert 0.05 < small.finds < 0.5
+
+
+def test_invalid_runs_do_not_count() -> None:
+    side = Side("A", [trial_of(run(100.0)), trial_of(run(900.0, number=1, invalid=True))])
+    assert [trial.values["iops"] for trial in valid(side).trials] == [100.0]
+
+
+def test_sides_without_a_common_metric_cannot_be_compared() -> None:
+    a, b = sides({"A": [1.0, 2.0]}), sides({"B": [1.0, 2.0]}, metric="knee.iops")
+    with pytest.raises(Incomparable, match="no metric in common"):
+        study([*a, *b])
+    with pytest.raises(Incomparable, match=r"--metric iop: no run has it; near to it are iops"):
+        study(sides({"A": [1.0, 2.0], "B": [1.0, 2.0]}), ["iop"])
+
+
+def test_trials_of_different_workloads_are_compared_within_each() -> None:
+    """B is 10 % faster in both workloads, which differ by a factor of a hundred."""
+    draw = draws(13)
+    parts = []
+    for label, factor in (("A", 1.0), ("B", 1.1)):
+        trials = [
+            Trial(
+                id=f"{label}{kind}{number}",
+                values={"iops": level * factor * float(np.exp(0.01 * draw.normal()))},
+                workload=kind,
+                order=(f"{number:02}{label}", 0),
+            )
+            for kind, level in (("small", 100.0), ("large", 10_000.0))
+            for number in range(4)
+        ]
+        parts.append(Side(label, trials))
+    found = compare(parts, ["iops"]).findings[0]
+    assert found.told == "better"
+    assert found.difference.change == pytest.approx(0.1, abs=0.02)
+
+
+def test_what_differs_besides_is_said() -> None:
+    plain = run(100.0)
+    wide = replace(plain, workload=replace(plain.workload, streams=[replace(plain.workload.streams[0], workers=99)]))
+    tuned = replace(plain, settings=replace(plain.settings, before={"sda.scheduler": "bfq"}))
+    other = replace(plain, target=replace(plain.target, asked="/dev/sdb"))
+    likeness = [
+        compare([Side("A", [trial_of(plain)]), Side("B", [trial_of(each)])], ["iops"]).likeness
+        for each in (plain, wide, tuned, other)
+    ]
+    assert likeness[0].words == []
+    assert likeness[1].words == ["Not the same workload: workers 16 against 99"]
+    assert likeness[2].words == ["Settings differ: sda.scheduler none against bfq"]
+    assert likeness[3].words == ["Not the same target: target /dev/sda against /dev/sdb"]
