@@ -23,7 +23,7 @@ from spindle.report.document.build import build
 from spindle.report.document.model import Document
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
-from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.record import Level, RunRecord, Sample, Verdict
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
@@ -124,6 +124,21 @@ def test_measured_and_modelled_runs_of_the_same_load_stand_side_by_side() -> Non
     chart = next(chart for chart in document.charts() if chart.key == "predicted")
     assert chart.sheet.rows[0][4] == "100 %"
     assert "2026-01-01" in document.about
+
+
+def test_the_devices_own_counters_stand_below_the_series() -> None:
+    columns = {"r/s": 500.0, "w/s": 20.0, "rMB/s": 30.0, "wMB/s": 1.0, "aqu-sz": 7.0}
+    record = run()
+    samples = [Sample(at_s=at + 1.0, seconds=1.0, devices={"md0": columns}) for at in range(8)]
+    with_them = replace(record, during=replace(record.during, samples=samples))
+    without, chart = (
+        next(chart for chart in build([entry(each)]).charts() if chart.key == "seconds") for each in (record, with_them)
+    )
+    assert len(without.specification["vconcat"]) == 2
+    assert len(chart.specification["vconcat"]) == 4
+    device = chart.specification["vconcat"][2]["data"]["values"]
+    assert [value["rate"] for value in device] == [520.0] * len(device)
+    assert "what the devices themselves counted" in chart.says
 
 
 def test_an_invalid_figure_is_never_shown_without_its_verdict() -> None:

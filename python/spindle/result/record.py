@@ -118,6 +118,8 @@ class Sample(Struct, frozen=True, kw_only=True):
     """Celsius, of each drive and of the CPUs, where the kernel tells."""
     working: dict[str, str] = {}
     """Arrays that are busy with themselves: name -> resync, recover, check ..."""
+    devices: dict[str, dict[str, float]] = {}
+    """What the devices under test did in the interval: name -> columns of `iostat -mx`."""
 
 
 class During(Struct, frozen=True, kw_only=True):

@@ -6,13 +6,13 @@ import os
 import re
 import resource
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..cputimes import CpuTimes
 from ..devices import HERE, Device, Machine, text_of
-from ..diskstats import Snapshot, delta, snapshot
+from ..diskstats import DiskDelta, Snapshot, delta, snapshot
 from ..memory import swapped_pages
 from .arrays import WORKING, action_of, arrays_of
 from .processors import cpu_times, throttle_events
@@ -21,6 +21,8 @@ from .temperature import Sensor, sensors
 INTERVAL_S = 1.0
 LEAST_S = 0.2
 """A last interval shorter than this tells nothing: CPU times are counted in steps of 10 ms, or 4."""
+COLUMNS = ("r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "aqu-sz", "%util")
+"""Columns of `iostat -mx` that are kept of each interval."""
 MOST = 1024
 """Samples that are kept; of longer runs neighbours are joined and the interval doubles."""
 
@@ -46,6 +48,8 @@ class Sample:
     """Celsius, of each drive and of the CPUs."""
     working: dict[str, str]
     """Arrays that are busy with themselves, and with what."""
+    devices: dict[str, dict[str, float]]
+    """What the devices under test did: name -> `COLUMNS` of iostat."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,8 @@ class Sampler:
     def _sample(self, then: _Moment, now: _Moment) -> Sample:
         seconds = max(now.at_s - then.at_s, 1e-9)
         others, iowait, steal = _cpu_shares(then, now)
-        reads, writes = self._others(then, now, seconds)
+        changes = delta(then.disks, now.disks)
+        reads, writes = self._others(changes, then, now, seconds)
         working = {array.name: action_of(array) or "" for array in self._arrays}
         return Sample(
             at_s=now.at_s - self._start.at_s,
@@ -147,10 +152,12 @@ class Sampler:
             throttle_events=_since(then.throttled, now.throttled),
             temperatures={sensor.name: value for sensor in self._sensors if (value := sensor.celsius()) is not None},
             working={name: action for name, action in working.items() if action in WORKING},
+            devices={name: _columns(change) for name, change in changes.items()},
         )
 
-    def _others(self, then: _Moment, now: _Moment, seconds: float) -> tuple[float | None, float | None]:
-        changes = delta(then.disks, now.disks)
+    def _others(
+        self, changes: Mapping[str, DiskDelta], then: _Moment, now: _Moment, seconds: float
+    ) -> tuple[float | None, float | None]:
         if not self._tested or len(changes) < len(self._tested):
             return None, None
         read = sum(change.read_bytes for change in changes.values())
@@ -177,6 +184,11 @@ def _cpu_shares(then: _Moment, now: _Moment) -> tuple[float | None, float | None
         max(0, now.cpu.iowait - then.cpu.iowait) / ticks,
         max(0, now.cpu.steal - then.cpu.steal) / ticks,
     )
+
+
+def _columns(change: DiskDelta) -> dict[str, float]:
+    known = change.iostat()
+    return {name: round(known[name], 4) for name in COLUMNS}
 
 
 def _since(then: int | None, now: int | None) -> int | None:
@@ -209,4 +221,22 @@ def _joined(one: Sample, other: Sample) -> Sample:
             name: max(one.temperatures.get(name, value), value) for name, value in other.temperatures.items()
         },
         working={**one.working, **other.working},
+        devices={
+            name: _joined_columns(one.devices[name], one.seconds, columns, other.seconds)
+            for name, columns in other.devices.items()
+            if name in one.devices
+        },
     )
+
+
+def _joined_columns(
+    one: Mapping[str, float], seconds: float, other: Mapping[str, float], more: float
+) -> dict[str, float]:
+    """Means over time; those of a request's wait over requests."""
+    found = {}
+    for column, value in other.items():
+        count = column.replace("_await", "/s")
+        weight, weight_more = (seconds * one[count], more * other[count]) if count != column else (seconds, more)
+        both = weight + weight_more
+        found[column] = (one[column] * weight + value * weight_more) / both if both else 0.0
+    return found

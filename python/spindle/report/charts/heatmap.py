@@ -36,7 +36,7 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
     names = _names(cases, trials)
     if len(trials) == 1:
         return [_chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))]
-    kept = _spread(trials)
+    kept = parts.spread(trials, MOST_ROWS)
     rows = [(names[id(trial)], trial, mean_latency_ns) for trial in kept]
     return [_chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials))]
 
@@ -79,14 +79,6 @@ def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
             number = f" #{at + 1}" if len(case.trials) > 1 else ""
             found[id(trial)] = f"{mark}{parts.shortened(case.label, 44)}{number}"
     return found
-
-
-def _spread(trials: Sequence[Trial]) -> Sequence[Trial]:
-    """All, or as many as there is room for, evenly over their order."""
-    if len(trials) <= MOST_ROWS:
-        return trials
-    step = (len(trials) - 1) / (MOST_ROWS - 1)
-    return [trials[round(at * step)] for at in range(MOST_ROWS)]
 
 
 def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, invalid: bool, of: int = 0) -> Chart:

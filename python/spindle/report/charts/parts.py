@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from spindle.report.charts import theme
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+T = TypeVar("T")
 WIDTH = 780
 HEIGHT = 260
 CROSS = "M-.7,-.7L.7,.7M-.7,.7L.7,-.7"
@@ -92,6 +93,20 @@ def crosses(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
         },
         "encoding": {"x": x, "y": y},
     }
+
+
+def spread(found: Sequence[T], most: int) -> Sequence[T]:
+    """All, or so many evenly over their order, the first and the last among them."""
+    if len(found) <= most:
+        return found
+    step = (len(found) - 1) / (most - 1)
+    return [found[round(at * step)] for at in range(most)]
+
+
+def log_scale(values: Sequence[float]) -> dict[str, Any]:
+    """From just below the least to just above the largest."""
+    above = [value for value in values if value > 0] or [1.0]
+    return {"domain": [min(above) / 1.15, max(above) * 1.15], "nice": False}
 
 
 def shortened(text: str, most: int = 60) -> str:

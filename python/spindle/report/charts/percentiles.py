@@ -66,7 +66,14 @@ def _chart(direction: str, curves: Sequence[tuple[Case, list[tuple[float, int]]]
         scale={"domain": [1, longest], "nice": False},
         axis={"values": [1, 2, *nines[1:]], "labelExpr": _LABELS},
     )
-    y = parts.number("ms", "Latency (ms)", log=10, axis={"values": parts.decades([float(v["ms"]) for v in values])})
+    latencies = [float(value["ms"]) for value in values]
+    y = parts.number(
+        "ms",
+        "Latency (ms)",
+        log=10,
+        scale=parts.log_scale(latencies),
+        axis={"values": parts.decades(latencies)},
+    )
     looks = parts.series("case", "Case", labels, marks=False)
     specification = parts.whole(
         width=parts.WIDTH,
@@ -95,11 +102,11 @@ _LABELS = "datum.value == 1 ? '0' : datum.value == 2 ? '50' : format(100 * (1 - 
 
 def _chosen(curves: Sequence[tuple[Case, list[tuple[float, int]]]]) -> Sequence[tuple[Case, list[tuple[float, int]]]]:
     """All, or evenly spread over the order of their 99th percentiles, the best and the worst among them."""
-    if len(curves) <= theme.SERIES:
-        return curves
-    ranked = sorted(curves, key=lambda pair: _p99(pair[1]))
-    step = (len(ranked) - 1) / (theme.SERIES - 1)
-    return [ranked[round(at * step)] for at in range(theme.SERIES)]
+    return (
+        parts.spread(sorted(curves, key=lambda pair: _p99(pair[1])), theme.SERIES)
+        if len(curves) > theme.SERIES
+        else curves
+    )
 
 
 def _p99(points: Sequence[tuple[float, int]]) -> int:

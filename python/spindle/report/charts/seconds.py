@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spindle.report.charts import parts, theme
@@ -21,8 +21,12 @@ DEVICE_COLUMNS = ("r/s", "rkB/s", "rMB/s", "w/s", "wkB/s", "wMB/s", "await", "r_
 def charts(cases: Sequence[Case]) -> list[Chart]:
     """The first trial of each case, as many as an eye tells apart."""
     trials = [(case, next((t for t in case.trials if len(t.run.figures.series) > 2), None)) for case in cases]
-    drawn = [(case, trial) for case, trial in trials if trial is not None][: theme.SERIES]
-    return [_chart(drawn, len(cases))] if drawn else []
+    found = [(case, trial) for case, trial in trials if trial is not None]
+    if not found:
+        return []
+    if len(found) > theme.SERIES:
+        found.sort(key=lambda pair: pair[1].run.figures.bytes_per_s)
+    return [_chart(parts.spread(found, theme.SERIES), len(cases))]
 
 
 def coarser(series: Sequence[Interval], most: int) -> list[list[Interval]]:
@@ -49,12 +53,23 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
         value for (_, trial), label in zip(drawn, labels, strict=True) for value in _values(trial, label, streaming)
     ]
     longest = max(value["s"] for value in values)
-    x = parts.number("s", "Time since the end of the ramp (s)", scale={"domain": [0, longest], "nice": False})
+    x = parts.number(
+        "s",
+        "Time since the end of the ramp (s)",
+        scale={"domain": [0, longest], "nice": False},
+        axis={"tickMinStep": 1},
+    )
     rate = parts.number("rate", f"Throughput ({unit})")
     latencies = [value["ms"] for value in values if value["ms"]]
     low, high = min(latencies, default=1.0), max(latencies, default=1.0)
     latency = (
-        parts.number("ms", "Mean latency (ms)", log=10, axis={"values": parts.decades([low, high])})
+        parts.number(
+            "ms",
+            "Mean latency (ms)",
+            log=10,
+            scale=parts.log_scale([low, high]),
+            axis={"values": parts.decades([low, high])},
+        )
         if high > 20 * low
         else parts.number("ms", "Mean latency (ms)")
     )
@@ -68,10 +83,11 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
             "encoding": {"x": x, "y": latency, **looks},
         },
     ]
+    panels += _device_panels(drawn, labels, x, looks, streaming)
     return Chart(
         key="seconds",
         title="Second by second",
-        says=_says(drawn, cases),
+        says=_says(drawn, cases, len(panels) > 2),
         specification=parts.whole(data={"values": values}, vconcat=panels),
         sheet=_sheet([trial for _, trial in drawn], [case.label for case, _ in drawn]),
     )
@@ -98,14 +114,58 @@ def _values(trial: Trial, label: str, streaming: bool) -> list[dict[str, Any]]:
     return found
 
 
-def _says(drawn: Sequence[tuple[Case, Trial]], cases: int) -> str:
-    text = "What the load got in each interval."
+def _device_panels(
+    drawn: Sequence[tuple[Case, Trial]],
+    labels: Sequence[str],
+    x: dict[str, Any],
+    looks: dict[str, Any],
+    streaming: bool,
+) -> list[dict[str, Any]]:
+    """The same time, seen by the devices under test: nothing where nobody looked, as in a modelled run."""
+    values = [
+        value for (_, trial), label in zip(drawn, labels, strict=True) for value in _of_devices(trial, label, streaming)
+    ]
+    if not values:
+        return []
+    rate = parts.number("rate", f"Devices ({'MB/s' if streaming else 'requests/s'})")
+    queue = parts.number("queue", "Devices' queue (requests)")
+    return [
+        {
+            "width": parts.WIDTH,
+            "height": parts.HEIGHT * 0.55,
+            "data": {"values": values},
+            "mark": "line",
+            "encoding": {"x": x, "y": y, **looks},
+        }
+        for y in (rate, queue)
+    ]
+
+
+def _of_devices(trial: Trial, label: str, streaming: bool) -> Iterator[dict[str, Any]]:
+    """All devices under test together; MB are 10^6 bytes, as everywhere but in iostat."""
+    run = trial.run
+    samples = [sample for sample in run.during.samples if sample.devices]
+    for sample in samples[:: max(1, -(-len(samples) // MOST_POINTS))]:
+        columns = list(sample.devices.values())
+        if streaming:
+            rate = sum(each.get("rMB/s", 0.0) + each.get("wMB/s", 0.0) for each in columns) * (1 << 20) / 1e6
+        else:
+            rate = sum(each.get("r/s", 0.0) + each.get("w/s", 0.0) for each in columns)
+        middle = sample.at_s - sample.seconds / 2 - run.workload.ramp_ns / 1e9
+        if 0 <= middle <= run.figures.measured_s - sample.seconds / 2:
+            queue = sum(each.get("aqu-sz", 0.0) for each in columns)
+            yield {"case": label, "s": middle, "rate": rate, "queue": queue}
+
+
+def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_devices: bool) -> str:
+    text = "What the load got in each interval"
+    text += ", and below what the devices themselves counted." if with_devices else "."
     if len(drawn) == 1:
         text = f"{text} {drawn[0][0].label}."
     if any(len(case.trials) > 1 for case, _ in drawn):
         text += " The first trial of each case."
     if len(drawn) < cases:
-        text += f" {len(drawn)} of {cases} cases are drawn."
+        text += f" {len(drawn)} of {cases} cases are drawn, from the slowest to the fastest."
     invalid = [case.label for case, trial in drawn if trial.level is Level.INVALID]
     if invalid:
         text += f" Invalid verdict: {'; '.join(invalid)}."

@@ -12,7 +12,7 @@ from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.record import Level
 
-MOST_ROWS = 60
+MOST_ROWS = 40
 ROW = 20
 
 
@@ -22,7 +22,7 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
         return []
     streaming = all(is_streaming(trial.run) for case in cases for trial in case.trials)
     unit = "MB/s" if streaming else "IOPS"
-    drawn = _spread(cases)
+    drawn = parts.spread(cases, MOST_ROWS)
     rates = {id(case): [_rate(trial.run.figures, streaming) for trial in case.trials] for case in cases}
     values: list[dict[str, Any]] = []
     for case in drawn:
@@ -45,14 +45,6 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
 
 def _rate(figures: Any, streaming: bool) -> float:
     return float(figures.bytes_per_s / 1e6 if streaming else figures.iops)
-
-
-def _spread(cases: Sequence[Case]) -> Sequence[Case]:
-    """All, or as many as there is room for, evenly over their order."""
-    if len(cases) <= MOST_ROWS:
-        return cases
-    step = (len(cases) - 1) / (MOST_ROWS - 1)
-    return [cases[round(at * step)] for at in range(MOST_ROWS)]
 
 
 def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any]:

@@ -130,7 +130,13 @@ def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
     x = parts.number("outstanding", "Requests under way (count)", log=2, axis={"values": ticks}, scale={"nice": False})
     rate = parts.number("rate", f"Throughput ({unit})")
     latencies = [value["latency"] for value in values if isinstance(value["latency"], float)]
-    latency = parts.number("latency", "Mean latency (ms)", log=10, axis={"values": parts.decades(latencies)})
+    latency = parts.number(
+        "latency",
+        "Mean latency (ms)",
+        log=10,
+        scale=parts.log_scale(latencies),
+        axis={"values": parts.decades(latencies)},
+    )
     curve = parts.series("case", "Curve", labels)
     at_knee = {"filter": "datum.knee != null"}
     specification = parts.whole(

@@ -10,6 +10,9 @@ from spindle.report.document.trial import Case, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
 
+MOST_ROWS = 48
+"""A longer table is shown to who asks for it."""
+
 
 def sheet(cases: Sequence[Case]) -> Sheet:
     """A row for each operation of each case; means over its trials, percentiles of all their requests together."""
@@ -40,7 +43,7 @@ def sheet(cases: Sequence[Case]) -> Sheet:
         columns.append(Column("runs"))
     heads = ("IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
     columns += [*(Column(head) for head in heads), Column("verdict", words=True)]
-    return Sheet("Figures of each case", columns, rows)
+    return Sheet("Figures of each case", columns, rows, folded=len(rows) > MOST_ROWS)
 
 
 def _directions(case: Case) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from spindle.report import heading
 from spindle.report.document import storage
@@ -22,29 +22,32 @@ LATE = "given as"
 
 
 def traits_of(run: RunRecord, entry: Entry) -> dict[str, str]:
-    """Name -> value in words, most telling first."""
-    found: dict[str, str] = dict(entry.cell)
+    """Name -> value in words, most telling first. A campaign's factor stands for what it is named after."""
+    return {**entry.cell, **{name: value for name, value in _said(run, entry) if name not in entry.cell}}
+
+
+def _said(run: RunRecord, entry: Entry) -> Iterator[tuple[str, str]]:
+    """What the record itself says."""
     if entry.tags:
-        found["tag"] = ", ".join(sorted(entry.tags))
-    found["workload"] = run.workload.name
-    found["target"] = place(run.target)
+        yield "tag", ", ".join(sorted(entry.tags))
+    yield "workload", run.workload.name
+    yield "target", place(run.target)
     array = storage.array_of(run)
     if array is not None:
-        found["array"] = array.name
+        yield "array", array.name
         if array.chunk is not None:
-            found["chunk"] = units.size(array.chunk)
+            yield "chunk", units.size(array.chunk)
     if scheduler := storage.scheduler_of(run):
-        found["scheduler"] = scheduler
+        yield "scheduler", scheduler
     if (read_ahead := storage.setting_of(run, "read_ahead_kb")) is not None:
-        found["read-ahead"] = f"{read_ahead} KiB"
-    found[OUTSTANDING] = str(run.workload.outstanding)
+        yield "read-ahead", f"{read_ahead} KiB"
+    yield OUTSTANDING, str(run.workload.outstanding)
     streams = run.workload.streams
     for stream in streams:
         of = f"{stream.name} " if len(streams) > 1 else ""
         for name, value in _of_stream(stream).items():
-            found[of + name] = value
-    found["seed"] = str(run.seed)
-    return found
+            yield of + name, value
+    yield "seed", str(run.seed)
 
 
 def place(target: Target) -> str:

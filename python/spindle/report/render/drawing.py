@@ -25,6 +25,7 @@ _SIZES = {"width", "height"}
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _USUAL = {"stroke-width": "1", "opacity": "1", "stroke-miterlimit": "10"}
 """Attributes that say what holds anyway."""
+MARGIN = 12
 TALLEST = 30_000
 """Pixels of a picture; more is more than programs open."""
 
@@ -34,11 +35,12 @@ def inline(chart: Chart) -> str:
     text = _converter().vegalite_to_svg(theme.coloured(chart.specification, None))
     root = ET.fromstring(text)
     width, height = root.get("width", "0"), root.get("height", "0")
-    view = root.get("viewBox", f"0 0 {width} {height}")
+    # Room for letters that are wider in the reader's font than in the one the drawing was laid out with.
+    view = f"{-MARGIN} 0 {float(width) + 2 * MARGIN:.0f} {float(height):.0f}"
     _tidy(root, chart.key)
     body = "".join(_text_of(child) for child in root)
     return (
-        f'<svg class="chart" viewBox="{view}" style="max-width:{float(width):.0f}px" role="img" '
+        f'<svg class="chart" viewBox="{view}" style="max-width:{float(width) + 2 * MARGIN:.0f}px" role="img" '
         f'aria-labelledby="{chart.key}-title" aria-describedby="{chart.key}-says" fill="none" '
         f'stroke-miterlimit="10">{body}</svg>'
     )
