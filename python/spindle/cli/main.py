@@ -20,6 +20,7 @@ VERBS = {
     "store": "List, show, tag, export, import and check stored results.",
     "sql": "Ask the store in SQL.",
     "inspect": "Show the block stack from mount point to controller, with its settings.",
+    "doctor": "Tell what is wrong with the block stack, and what would mend it.",
     "compare": "Tell by how much alternatives differ, how sure that is, and which is the best.",
     "show": "Show a result that was saved.",
     "report": "Make one file of results: HTML, Markdown, CSV, text or a picture.",

@@ -8,15 +8,19 @@ from spindle.cli.exits import Exit
 
 
 @click.command("schema")
-@click.argument("of", type=click.Choice(["result", "workload", "inspect"]))
+@click.argument("of", type=click.Choice(["result", "workload", "inspect", "doctor"]))
 def command(of: str) -> Exit:
     """Print the JSON Schema of a result (what --json prints), of a resolved workload, or of what
-    `spindle inspect --json` prints.
+    `spindle inspect --json` or `spindle doctor --json` prints.
     """
     import msgspec
 
     if of == "inspect":
         from spindle.host.inspect import schema as found
+
+        document = found()
+    elif of == "doctor":
+        from spindle.host.doctor import schema as found
 
         document = found()
     else:

@@ -16,7 +16,7 @@ from spindle.host.inspect.model import (
     RaidDrive,
     Smart,
 )
-from spindle.host.words import size
+from spindle.host.words import kib, size
 from spindle.report.style import Style
 
 Fact = tuple[str, str]
@@ -408,18 +408,6 @@ def _irqs(controller: Controller) -> str:
 
 
 # --- words ---------------------------------------------------------------------------------------------------------
-
-
-def kib(count: int | None) -> str:
-    """Bytes of what is laid out in powers of two: 512 B, 64 KiB, 1.5 MiB."""
-    if count is None:
-        return UNKNOWN
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.10g} {unit}" if value == round(value, 3) else f"{value:.3f} {unit}"
 
 
 def _kilo(count: int | None) -> str:

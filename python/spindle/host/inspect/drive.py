@@ -155,6 +155,9 @@ def _ata(drive: Drive, read: Reading, device: str, port: str) -> None:
 def _sas(drive: Drive, read: Reading, device: str) -> None:
     drive.port = component(device, r"port-[\d:]+")
     drive.expander = component(device, r"expander-[\d:]+")
+    if drive.expander is not None:
+        above = posixpath.dirname(up_to(device, drive.expander))
+        drive.uplink_lanes = len([name for name in read.tree.names(above) if re.fullmatch(r"phy-[\d:]+", name)]) or None
     end = component(device, r"end_device-[\d:]+")
     if end is not None:
         drive.slot = read.number("slot", f"{up_to(device, end)}/sas_device/{end}/bay_identifier")

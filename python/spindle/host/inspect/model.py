@@ -258,6 +258,8 @@ class Drive(Part, kw_only=True):
     port: str | None = None
     """ata1, port-0:3: what the drive hangs on."""
     expander: str | None = None
+    uplink_lanes: int | None = None
+    """Of the port that joins the expander to what is above it."""
     slot: int | None = None
     controller: str | None = None
     numa_node: int | None = None

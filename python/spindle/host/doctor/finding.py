@@ -1,0 +1,127 @@
+"""What the doctor tells: findings with their evidence and remedy, and what it could not judge."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+
+import msgspec
+
+FORMAT = 1
+
+
+class Severity(StrEnum):
+    """How bad it is. From `warn` on the exit status is 1."""
+
+    NOTE = "note"
+    """Worth knowing; harmless today, or a matter of taste."""
+    WARN = "warn"
+    """Costs performance, or will."""
+    CRITICAL = "critical"
+    """Data is at risk."""
+
+    @property
+    def rank(self) -> int:
+        """Larger is worse."""
+        return list(Severity).index(self)
+
+
+class Phase(StrEnum):
+    """When a step may be done: data is made safe before anything is tuned, what destroys comes last."""
+
+    LOOK = "look"
+    """Reads only."""
+    PROTECT = "protect"
+    """Restores redundancy, or keeps writes from being lost."""
+    TUNE = "tune"
+    """Changes a setting while the machine runs; can be put back."""
+    KEEP = "keep"
+    """Makes it last over a reboot."""
+    REBUILD = "rebuild"
+    """Destroys what is there, or takes it away for a while."""
+
+
+class Needs(StrEnum):
+    """What a step must not be done without."""
+
+    BACKUP = "backup"
+    """What is on it is lost."""
+    OFFLINE = "offline"
+    """Unmounted, stopped, or the machine powered down."""
+    HARDWARE = "hardware"
+    """A part must be replaced or moved by hand."""
+
+
+class Step(msgspec.Struct, kw_only=True, frozen=True):
+    """A part of the remedy."""
+
+    phase: Phase
+    about: str
+    """What it does, in a line."""
+    commands: list[str] = []
+    """For a shell, as root."""
+    needs: list[Needs] = []
+
+
+class Finding(msgspec.Struct, kw_only=True):
+    """Something that is wrong with one part of the stack."""
+
+    rule: str
+    object: str
+    """The part, as `spindle inspect` names it: sda1, md0, fs:/srv, 0000:04:00.0/p2."""
+    severity: Severity
+    summary: str
+    evidence: str
+    """What was seen, in numbers."""
+    why: str
+    effect: str
+    """What it costs, or what mending it brings."""
+    numbers: dict[str, float] = {}
+    """The evidence for programs; units are in the names."""
+    steps: list[Step] = []
+
+
+class Unjudged(msgspec.Struct, kw_only=True):
+    """A rule that could not be applied to a part: what it needs is unknown."""
+
+    rule: str
+    object: str
+    why: str
+
+
+class Diagnosis(msgspec.Struct, kw_only=True):
+    """Everything the doctor has to say of a stack."""
+
+    format: int = FORMAT
+    kind: str = "diagnosis"
+    origin: str
+    """live, or capture."""
+    target: str | None = None
+    workload: str | None = None
+    rules: list[str] = []
+    """Those applied."""
+    findings: list[Finding] = []
+    unjudged: list[Unjudged] = []
+
+    @property
+    def worst(self) -> Severity | None:
+        """Of all findings."""
+        return max((found.severity for found in self.findings), key=lambda level: level.rank, default=None)
+
+
+def knob(device: str, **values: object) -> list[Step]:
+    """Settings of a device: now, and at every boot."""
+    words = " ".join(shlex.quote(f"{name.replace('__', '/')}={value}") for name, value in values.items())
+    name = shlex.quote(device)
+    return [
+        Step(
+            phase=Phase.TUNE,
+            about=f"set it now; `spindle restore` puts it back ({device})",
+            commands=[f"spindle knobs set {name} {words}"],
+        ),
+        Step(
+            phase=Phase.KEEP,
+            about=f"set it at every boot, by a udev rule ({device})",
+            commands=[f"spindle knobs persist --yes {name} {words}"],
+        ),
+    ]

@@ -1,0 +1,76 @@
+"""The steps of all findings as one shell script, in the order in which they are safe.
+
+What only reads or changes a setting is a command. What destroys data, takes it away for a while or needs a hand stays a
+comment: running the script as it is can lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import Diagnosis, Finding, Needs, Phase, Step
+
+HEADS = {
+    Phase.LOOK: "Look: reads only",
+    Phase.PROTECT: "Protect: redundancy first, and writes that can be lost",
+    Phase.TUNE: "Tune: in force at once",
+    Phase.KEEP: "Keep: over a reboot; skip what did not help",
+    Phase.REBUILD: "Rebuild: by hand, when all above is done",
+}
+MARKS = {
+    Needs.BACKUP: "NEEDS A BACKUP: what is on it is lost",
+    Needs.OFFLINE: "OFFLINE: unmounted, stopped, or powered down",
+    Needs.HARDWARE: "BY HAND: a part must be replaced or moved",
+}
+
+
+def script(diagnosis: Diagnosis) -> list[str]:
+    """Lines for /bin/sh."""
+    return list(_script(diagnosis))
+
+
+def _script(diagnosis: Diagnosis) -> Iterator[str]:
+    yield "#!/bin/sh"
+    yield f"# {_line(_title(diagnosis))}"
+    yield "# Read it before you run it, as root, on the machine it is about. Settings come first that can be put back "
+    "with"
+    yield "# `spindle restore`; lines that destroy data or need a hand are comments. Measure before and after each "
+    "part."
+    yield "set -u"
+    for phase, head in HEADS.items():
+        steps = [(found, step) for found in diagnosis.findings for step in found.steps if step.phase is phase]
+        if not steps:
+            continue
+        yield ""
+        yield f"# --- {head} " + "-" * max(3, 100 - len(head))
+        said: set[Step] = set()
+        for found, step in steps:
+            key = _key(step)
+            if key not in said:
+                said.add(key)
+                yield from _step(found, step)
+
+
+def _title(diagnosis: Diagnosis) -> str:
+    count = len(diagnosis.findings)
+    about = diagnosis.target or ("this machine" if diagnosis.origin == "live" else "the capture")
+    return f"{count} finding{'' if count == 1 else 's'} on {about}"
+
+
+def _key(step: Step) -> Step:
+    return step
+
+
+def _step(found: Finding, step: Step) -> Iterator[str]:
+    yield ""
+    yield f"# {found.severity} {found.rule}: {_line(found.summary)}"
+    yield f"# {_line(step.about)}"
+    for need in step.needs:
+        yield f"# {MARKS[need]}"
+    for command in step.commands:
+        yield f"# {_line(command)}" if step.needs or "NEW" in command else _line(command)
+
+
+def _line(text: str) -> str:
+    """One line whatever a device or mount point is called: a script's lines are commands."""
+    return "".join(char if char.isprintable() else "?" for char in text)

@@ -1,0 +1,100 @@
+"""Writes that are never flushed out of a volatile cache. See docs/doctor."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from ...inspect.model import Device, Drive, FileSystem
+from ..finding import Finding, Phase, Severity, Step, Unjudged, knob
+from ..rule import Case, Rule, Told
+from ..stack import Stack
+
+
+def _check(case: Case) -> Told:
+    for found in case.stack.inventory.file_systems:
+        if found.barriers is False and "ro" not in found.options:
+            yield from _unflushed(case.stack, found)
+    for device, drive in case.stack.drives():
+        believed = device.queue.write_cache if device.queue is not None else None
+        if drive.transport in ("sata", "sas") and drive.write_cache_enabled and believed == "write through":
+            yield _unknown_to_the_kernel(device)
+
+
+def _unflushed(stack: Stack, found: FileSystem) -> Told:
+    volatile: list[str] = []
+    unsure: list[str] = []
+    for name in found.below:
+        device = stack.device(name)
+        for disk, drive in stack.bottoms(device) if device is not None else []:
+            kept = _volatile(stack, disk, drive)
+            if kept is None:
+                unsure.append(disk.id)
+            elif kept:
+                volatile.append(f"{disk.id} ({kept})")
+    if not volatile:
+        if unsure:
+            why = f"mounted without barriers, and whether {', '.join(unsure)} loses its cache with power is not known"
+            yield Unjudged(rule=RULE.name, object=found.id, why=why)
+        return
+    option = next((word for word in found.super_options if word in ("nobarrier", "barrier=0")), "nobarrier")
+    yield Finding(
+        rule=RULE.name,
+        object=found.id,
+        severity=Severity.CRITICAL,
+        summary=f"{found.mount_point} never flushes a cache that loses its content with power",
+        evidence=f"mounted with {option}; volatile: {', '.join(volatile)}",
+        why="A journal holds only if what must be written first is. Without flushes the drive writes in the order it "
+        "likes, "
+        "and a power failure leaves a journal that tells of blocks that never came.",
+        effect="A power failure can damage the file system, and loses what fsync had promised.",
+        numbers={"volatile_caches": len(volatile)},
+        steps=[
+            Step(
+                phase=Phase.PROTECT,
+                about=f"flush again, now; take `{option}` out of /etc/fstab as well",
+                commands=[
+                    f"mount -o remount,{'barrier' if found.type != 'ext3' else 'barrier=1'} {quote(found.mount_point)}"
+                ],
+            )
+        ],
+    )
+
+
+def _volatile(stack: Stack, device: Device, drive: Drive) -> str | bool | None:
+    """Why its cache is lost with power; False if it is not; None if that is not known."""
+    if drive.transport == "raid":
+        raid, unit = stack.raid_of(drive), stack.unit(device, drive)
+        if unit is not None and unit.write_back is False:
+            return False
+        if raid is None or raid.battery_ok is None:
+            return None
+        return False if raid.battery_ok else f"controller cache, battery {raid.battery}"
+    if drive.write_cache_enabled is not None:
+        return "drive cache on" if drive.write_cache_enabled else False
+    queue = device.queue
+    if drive.transport in ("nvme", "virtio") and queue is not None and queue.write_cache is not None:
+        return "drive cache on" if queue.write_cache == "write back" else False
+    return None
+
+
+def _unknown_to_the_kernel(device: Device) -> Finding:
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.CRITICAL,
+        summary=f"the kernel never flushes the write cache of {device.id}",
+        evidence="the drive says its write cache is on; the kernel takes it for write through (queue/write_cache)",
+        why="Believing that nothing is cached, the kernel drops every flush, and with it the order that journals need.",
+        effect="A power failure can damage any file system on it, and loses what fsync had promised.",
+        steps=[
+            Step(
+                phase=step.phase if step.phase is Phase.KEEP else Phase.PROTECT,
+                about=step.about,
+                commands=step.commands,
+            )
+            for step in knob(device.id, write_cache="write back")
+        ],
+    )
+
+
+RULE = Rule("barriers", "What a volatile cache holds is flushed when a file system asks.", _check)

@@ -1,0 +1,66 @@
+"""Discards that a layer does not hand on to flash below it. See docs/doctor."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from ...inspect.model import Device
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import PARITY, Stack, rotates
+
+
+def _check(case: Case) -> Told:
+    for device in case.stack.inventory.devices:
+        layer = _layer(device)
+        queue = device.queue
+        if layer is None or queue is None or queue.discard_max_bytes != 0 or not _below_takes_it(case.stack, device):
+            continue
+        crypt = layer == "dm-crypt"
+        name = device.dm.name if device.dm is not None and device.dm.name else device.id
+        yield Finding(
+            rule=RULE.name,
+            object=device.id,
+            severity=Severity.NOTE,
+            summary=f"{device.id} does not hand discards on to the flash below",
+            evidence=f"discard_max_bytes 0 at {layer}, more than 0 below",
+            why="Flash that is not told which blocks are free keeps copying them when it makes room."
+            + (" dm-crypt leaves discards out unless told: they show which blocks are in use." if crypt else ""),
+            effect="The drives lose their spare room as they fill: more wear, and slower writes in the end.",
+            steps=[
+                Step(
+                    phase=Phase.TUNE,
+                    about="let discards pass, if it may be seen which blocks are in use; then run fstrim weekly",
+                    commands=[f"cryptsetup --allow-discards --persistent refresh {quote(name)}"],
+                )
+                if crypt
+                else Step(
+                    phase=Phase.KEEP,
+                    about="let md pass discards, if all drives give zeros for discarded blocks (DRAT, RZAT); needs a "
+                    "reboot",
+                    commands=["echo 'options raid456 devices_handle_discard_safely=Y' > /etc/modprobe.d/raid456.conf"],
+                    needs=[Needs.OFFLINE],
+                )
+            ],
+        )
+
+
+def _layer(device: Device) -> str | None:
+    """Those that are known to leave discards out by default."""
+    if device.dm is not None and any(segment.target == "crypt" for segment in device.dm.segments):
+        return "dm-crypt"
+    if device.md is not None and device.md.level in PARITY:
+        return f"md {device.md.level}"
+    return None
+
+
+def _below_takes_it(stack: Stack, device: Device) -> bool:
+    below = [found for name in device.below if (found := stack.device(name)) is not None]
+    queues = [stack.queue(found) for found in below]
+    flash = [rotates(found) is False for found, _ in stack.bottoms(device)]
+    return (
+        bool(flash) and all(flash) and all(queue is not None and (queue.discard_max_bytes or 0) > 0 for queue in queues)
+    )
+
+
+RULE = Rule("discard", "Discards reach the flash.", _check)

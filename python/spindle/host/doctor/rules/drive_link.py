@@ -1,0 +1,70 @@
+"""A drive or controller on a slower link than it could have. See docs/doctor."""
+
+from __future__ import annotations
+
+from ...inspect.model import Controller, Device, Drive
+from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import rotates
+from .unequal_members import gigatransfers
+
+PLATTERS_ENOUGH_GBPS = 3.0
+"""300 MB/s: no drive that turns reads faster."""
+SAME = 0.99
+
+
+def _check(case: Case) -> Told:
+    for device, drive in case.stack.drives():
+        now, most = drive.link_gbps, drive.link_max_gbps
+        if now is None or most is None or not 0 < now < most:
+            continue
+        if now < PLATTERS_ENOUGH_GBPS or rotates(device) is False:
+            yield _of_drive(device, drive, now, most)
+    for controller in case.stack.inventory.controllers:
+        yield from _of_controller(controller)
+
+
+def _of_drive(device: Device, drive: Drive, now: float, most: float) -> Finding:
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.WARN,
+        summary=f"the link of {device.id} is slower than the drive's",
+        evidence=f"{now:g} Gb/s, the drive can {most:g}"
+        + (
+            f"; {drive.smart.crc_errors} errors on the cable"
+            if drive.smart is not None and drive.smart.crc_errors
+            else ""
+        ),
+        why="Drive and port agree on the fastest speed that both can and that the cable carries; after errors the "
+        "kernel "
+        "steps down.",
+        effect=f"At most {link_bytes_per_s(now) / 1e6:.0f} MB/s instead of {link_bytes_per_s(most) / 1e6:.0f}.",
+        numbers={"link_gbps": now, "link_max_gbps": most},
+        steps=[Step(phase=Phase.REBUILD, about=f"try another cable or port for {device.id}", needs=[Needs.HARDWARE])],
+    )
+
+
+def _of_controller(controller: Controller) -> Told:
+    now, most = gigatransfers(controller.link_speed), gigatransfers(controller.link_max_speed)
+    lanes, most_lanes = controller.link_width, controller.link_max_width
+    if now is None or most is None or not lanes or not most_lanes or not 0 < lanes <= 32 or not 0 < most_lanes <= 32:
+        return
+    has, could = pcie_bytes_per_s(now, lanes), pcie_bytes_per_s(most, most_lanes)
+    if has >= SAME * could:
+        return
+    yield Finding(
+        rule=RULE.name,
+        object=controller.id,
+        severity=Severity.WARN if lanes < most_lanes else Severity.NOTE,
+        summary=f"{controller.id} has a narrower or slower PCI Express link than it could",
+        evidence=f"{now:g} GT/s x{lanes}, it can {most:g} GT/s x{most_lanes}",
+        why="The slot has fewer lanes or is of an older generation, or a contact fails.",
+        effect=f"At most {has / 1e6:.0f} MB/s instead of {could / 1e6:.0f} for all its drives together.",
+        numbers={"link_bytes_per_s": has, "link_max_bytes_per_s": could},
+        steps=[Step(phase=Phase.REBUILD, about=f"try another slot for {controller.id}", needs=[Needs.HARDWARE])],
+    )
+
+
+RULE = Rule("drive-link", "Drives and controllers have the link they can have.", _check)

@@ -1,0 +1,68 @@
+"""Requests cut smaller than the chunk of the array or than the drive could take. See docs/doctor."""
+
+from __future__ import annotations
+
+from ...inspect.model import Device
+from ...words import kib
+from ..finding import Finding, Severity, knob
+from ..rule import Case, Rule, Told
+from ..stack import Stack, Stripe
+
+OLD_DEFAULT_KB = 512
+"""BLK_DEF_MAX_SECTORS up to Linux 4.2: less was set by somebody, or is all the hardware takes."""
+DEFAULT_KB = 1280
+"""Since Linux 4.3: from here on a request is long enough that cutting it costs nothing."""
+
+
+def _check(case: Case) -> Told:
+    chunks = _chunks(case.stack)
+    for device, _ in case.stack.drives():
+        queue = device.queue
+        most = queue.max_sectors_kb if queue is not None else None
+        hardware = queue.max_hw_sectors_kb if queue is not None else None
+        if most is None or hardware is None or most <= 0 or most >= min(hardware, DEFAULT_KB):
+            continue
+        stripe = chunks.get(device.id)
+        if stripe is not None and most * 1024 < stripe.chunk_bytes:
+            yield _found(device, most, hardware, stripe)
+        elif most < OLD_DEFAULT_KB:
+            yield _found(device, most, hardware, None)
+
+
+def _chunks(stack: Stack) -> dict[str, Stripe]:
+    """The largest chunk for which each drive gets requests."""
+    found: dict[str, Stripe] = {}
+    for device in stack.inventory.devices:
+        stripe = stack.stripe(device)
+        for bottom, _ in stack.bottoms(device) if stripe is not None else []:
+            known = found.get(bottom.id)
+            if stripe is not None and (known is None or known.chunk_bytes < stripe.chunk_bytes):
+                found[bottom.id] = stripe
+    return found
+
+
+def _found(device: Device, most: int, hardware: int, stripe: Stripe | None) -> Finding:
+    wanted = min(hardware, DEFAULT_KB)
+    parts = -(-stripe.chunk_bytes // (most * 1024)) if stripe is not None else -(-wanted // most)
+    whole = f"chunk of {kib(stripe.chunk_bytes)}" if stripe is not None else f"request of {kib(wanted * 1024)}"
+    numbers = {"max_sectors_kb": float(most), "max_hw_sectors_kb": float(hardware), "parts": float(parts)}
+    if stripe is not None:
+        numbers["chunk_bytes"] = float(stripe.chunk_bytes)
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.WARN,
+        summary=f"requests to {device.id} are cut "
+        + (f"smaller than a chunk of {stripe.device}" if stripe is not None else "smaller than they need be"),
+        evidence=f"max_sectors_kb {most}, the hardware takes {hardware}"
+        + (f", chunk {kib(stripe.chunk_bytes)}" if stripe is not None else ""),
+        why="A request larger than max_sectors_kb is cut in parts, each with the cost of a command, and other "
+        "requests may "
+        "come between them.",
+        effect=f"A {whole} becomes {parts} commands instead of one.",
+        numbers=numbers,
+        steps=knob(device.id, max_sectors_kb=wanted),
+    )
+
+
+RULE = Rule("max-sectors", "Requests are not cut smaller than a chunk, or than the hardware wants.", _check)

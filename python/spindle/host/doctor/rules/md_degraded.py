@@ -1,0 +1,82 @@
+"""An array with members missing. See docs/doctor."""
+
+from __future__ import annotations
+
+from ...inspect.model import Device, Md
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import PARITY
+
+
+def _check(case: Case) -> Told:
+    for device, md in case.stack.arrays():
+        if md.degraded and md.degraded > 0:
+            yield _degraded(device, md, md.degraded)
+
+
+def _degraded(device: Device, md: Md, missing: int) -> Finding:
+    faulty = [member.device for member in md.members if "faulty" in member.state]
+    rebuilding = [member.device for member in md.members if "spare" in member.state and member.slot is not None]
+    left = _spare_failures(md, missing)
+    seen = f"{missing} of {md.raid_disks if md.raid_disks is not None else 'its'} members missing"
+    if faulty:
+        seen += f"; faulty: {', '.join(faulty)}"
+    if rebuilding:
+        seen += f"; being rebuilt onto: {', '.join(rebuilding)}"
+    bears = {
+        None: "How many more failures it bears depends on which drive fails.",
+        0: "The next failure loses all data.",
+    }
+    more = bears.get(left, f"It bears {left} more failure{'s' if left != 1 else ''}.")
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.CRITICAL,
+        summary=f"{device.id} is degraded",
+        evidence=seen,
+        why="What the missing members held is kept by redundancy alone, and must be computed for each read that wants "
+        "it.",
+        effect=f"{more} {_cost(md, missing)}".strip(),
+        numbers={"missing": missing, **({"failures_left": left} if left is not None else {})},
+        steps=_steps(device, faulty, rebuilding),
+    )
+
+
+def _spare_failures(md: Md, missing: int) -> int | None:
+    """How many members may still fail whatever they are."""
+    if md.level in PARITY:
+        return max((2 if md.level == "raid6" else 1) - missing, 0)
+    if md.level == "raid1" and md.raid_disks:
+        return max(md.raid_disks - missing - 1, 0)
+    return None
+
+
+def _cost(md: Md, missing: int) -> str:
+    if md.level not in PARITY or not md.raid_disks or md.raid_disks <= missing:
+        return ""
+    share = missing / md.raid_disks
+    others = md.data_disks or md.raid_disks - 1
+    reads = 1 - share + share * others
+    return (
+        f"{100 * share:.3g} % of random reads become {others}: {reads:.2f} requests for each on average, so at best "
+        f"{(1 - share) / reads:.2f} times the random reads of the whole array."
+    )
+
+
+def _steps(device: Device, faulty: list[str], rebuilding: list[str]) -> list[Step]:
+    remove = [f"mdadm {device.path} --remove /dev/{name}" for name in faulty]
+    steps = [
+        Step(
+            phase=Phase.LOOK, about=f"see which are missing of {device.id}", commands=[f"mdadm --detail {device.path}"]
+        )
+    ]
+    if remove:
+        steps.append(Step(phase=Phase.PROTECT, about=f"take the faulty out of {device.id}", commands=remove))
+    if not rebuilding:
+        about = f"put a new drive in and add it to {device.id} (in place of NEW)"
+        add = f"mdadm {device.path} --add /dev/NEW"
+        steps.append(Step(phase=Phase.PROTECT, about=about, commands=[add], needs=[Needs.HARDWARE]))
+    return steps
+
+
+RULE = Rule("md-degraded", "md arrays have all their members.", _check)

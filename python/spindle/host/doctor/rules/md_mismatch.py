@@ -1,0 +1,43 @@
+"""Copies or parity that disagree. See docs/doctor."""
+
+from __future__ import annotations
+
+from ..finding import Finding, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import PARITY
+
+
+def _check(case: Case) -> Told:
+    for device, md in case.stack.arrays():
+        count = md.mismatches
+        if not count or count < 0 or md.sync_action in ("resync", "recover", "repair"):
+            continue
+        parity = md.level in PARITY
+        yield Finding(
+            rule=RULE.name,
+            object=device.id,
+            severity=Severity.WARN if parity else Severity.NOTE,
+            summary=f"{'parity and data' if parity else 'copies'} of {device.id} disagree",
+            evidence=f"mismatch_cnt {count} sectors ({count * 512 // 1024} KiB) at the last check",
+            why="Parity that does not belong to its data gives wrong data when a drive fails."
+            if parity
+            else "md(4): on RAID1 and RAID10 memory that changes while it is written (swap, mapped files) leaves "
+            "copies "
+            "that differ where nothing reads them; a failing cable or memory leaves the same trace.",
+            effect="Which block is wrong cannot be told from the array alone; after a drive's failure it would be "
+            "computed "
+            "from the others."
+            if parity
+            else "A read may give either copy.",
+            numbers={"mismatch_sectors": count},
+            steps=[
+                Step(
+                    phase=Phase.LOOK,
+                    about=f"check {device.id} again: a count that stays is not from writes under way",
+                    commands=[f"echo check > /sys/block/{device.id}/md/sync_action"],
+                )
+            ],
+        )
+
+
+RULE = Rule("md-mismatch", "Copies and parity agreed at the last check.", _check)

@@ -1,0 +1,61 @@
+"""An array that resyncs, rebuilds, checks or reshapes. See docs/doctor."""
+
+from __future__ import annotations
+
+from ...inspect.model import Device, Md
+from ..finding import Finding, Severity, knob
+from ..rule import Case, Rule, Told
+
+AT_THE_LIMIT = 0.9
+"""Share of sync_speed_max from which on the limit, not the drives, sets the pace."""
+QUIET = ("idle", "frozen", "none")
+WORDS = {
+    "resync": ("is being made consistent", Severity.WARN),
+    "recover": ("is being rebuilt", Severity.WARN),
+    "reshape": ("changes its shape", Severity.WARN),
+    "repair": ("is being repaired", Severity.WARN),
+    "check": ("is being checked", Severity.NOTE),
+}
+"""sync_action (Documentation/admin-guide/md.rst) -> what happens, and how much it matters."""
+
+
+def _check(case: Case) -> Told:
+    for device, md in case.stack.arrays():
+        if md.sync_action is not None and md.sync_action in WORDS:
+            yield _found(device, md, *WORDS[md.sync_action])
+
+
+def _found(device: Device, md: Md, words: str, severity: Severity) -> Finding:
+    done, total, speed = md.sync_done_sectors, md.sync_total_sectors, md.sync_speed_kb
+    seen, numbers = f"sync_action {md.sync_action}", {}
+    if done is not None and total:
+        seen += f", {100 * done / total:.1f} % done"
+        numbers["done_share"] = done / total
+        if speed:
+            seconds = max(total - done, 0) * 512 / (speed * 1024)
+            seen += f", {seconds / 60:.0f} min left at {speed * 1.024 / 1000:.1f} MB/s"
+            numbers |= {"seconds_left": seconds, "speed_bytes_per_s": speed * 1024}
+    limit = md.sync_speed_max_kb
+    limited = bool(speed and limit and speed >= AT_THE_LIMIT * limit)
+    if limit:
+        seen += f"; limit {limit * 1.024 / 1000:.0f} MB/s for each member"
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=severity,
+        summary=f"{device.id} {words}",
+        evidence=seen,
+        why="md reads or writes every member from end to end beside the load, at least at sync_speed_min, and up to "
+        "sync_speed_max when it sees nothing else.",
+        effect=(
+            "The limit sets the pace: raised, it would be over sooner."
+            if limited
+            else "Its requests and the load's share the heads: figures measured meanwhile are not the array's."
+        )
+        + (" Until it is over, redundancy is not whole." if md.sync_action == "recover" else ""),
+        numbers=numbers,
+        steps=knob(device.id, sync_speed_max=2 * (limit or 0)) if limited else [],
+    )
+
+
+RULE = Rule("md-sync", "No array is busy with itself.", _check)

@@ -1,0 +1,78 @@
+"""A way to a drive that has failed. See docs/doctor."""
+
+from __future__ import annotations
+
+from ...inspect.model import Device, Dm, Drive
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import Stack
+
+OPEN = ("optimized", "non-optimized", "change")
+"""ANA states in which a way can serve, or will soon (NVMe Base 2.0, 8.1)."""
+
+
+def _check(case: Case) -> Told:
+    for device in case.stack.inventory.devices:
+        if device.dm is not None and device.dm.paths:
+            yield from _of_dm(case.stack, device, device.dm)
+        elif device.drive is not None and device.drive.paths:
+            yield from _of_nvme(device, device.drive)
+
+
+def _of_dm(stack: Stack, device: Device, dm: Dm) -> Told:
+    failed = []
+    for path in dm.paths:
+        below = stack.device(path.device)
+        state = below.drive.state if below is not None and below.drive is not None else None
+        if not path.active or state in ("offline", "transport-offline", "deleted"):
+            words = f"{path.device} failed" + (f" {path.failures} times" if path.failures else "")
+            failed.append(words + (f", {state}" if state not in (None, "running") else ""))
+    if failed or len(dm.paths) == 1:
+        check = [
+            f"multipath -ll {dm.name or device.path}",
+            *(f"cat /sys/block/{word.split()[0]}/device/state" for word in failed),
+        ]
+        yield _found(device, failed, len(dm.paths), check)
+
+
+def _of_nvme(device: Device, drive: Drive) -> Told:
+    failed = []
+    for path in drive.paths:
+        state = path.state is not None and path.state != "live"
+        ana = path.ana_state is not None and path.ana_state not in OPEN
+        if state or ana:
+            words = ", ".join(word for word in (path.state, path.ana_state) if word)
+            failed.append(f"{path.name} by {path.controller} ({words})")
+    if failed:
+        yield _found(device, failed, len(drive.paths), ["nvme list-subsys"])
+
+
+def _found(device: Device, failed: list[str], ways: int, check: list[str]) -> Finding:
+    left = ways - len(failed)
+    if failed:
+        summary, seen = f"{len(failed)} of {ways} ways to {device.id} failed", "; ".join(failed)
+    else:
+        summary, seen = f"{device.id} has one way only", "one path"
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.CRITICAL if left <= 1 else Severity.WARN,
+        summary=summary,
+        evidence=f"{seen}; {left} of {ways} ways left",
+        why="Several ways are there so that one may fail. Each that is gone takes its share of the links with it.",
+        effect="The next failure loses the device."
+        if left <= 1
+        else f"At most {left / ways:.2f} times the links' throughput.",
+        numbers={"paths": ways, "failed": len(failed)},
+        steps=[
+            Step(phase=Phase.LOOK, about=f"see the ways to {device.id}", commands=check),
+            Step(
+                phase=Phase.PROTECT,
+                about="mend the cable, switch port or adapter; a way that works again is taken up by itself",
+                needs=[Needs.HARDWARE],
+            ),
+        ],
+    )
+
+
+RULE = Rule("multipath", "Every way to a drive works.", _check)

@@ -1,0 +1,178 @@
+"""A partition or volume that does not begin where a chunk or a physical sector begins. See docs/doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...devices import SECTOR
+from ...inspect.model import Device
+from ...words import kib
+from ..arithmetic import SIZES, crossing_share, turn_ms
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+from ..stack import Stack, Stripe, rotates
+
+PAGE_BYTES = 4096
+"""A page of memory, of flash (at least), and a sector of nearly all drives since 2011 (IDEMA Advanced Format)."""
+NEW_START_SECTOR = 2048
+"""1 MiB: what parted, fdisk and LVM have used since 2009; a multiple of every usual chunk up to it."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a part begins on what carries it."""
+
+    device: Device
+    on: Device
+    start_bytes: int
+    words: str
+
+
+def _check(case: Case) -> Told:
+    for place in _places(case.stack):
+        stripe = case.stack.stripe(place.on)
+        if stripe is not None:
+            if place.start_bytes % stripe.chunk_bytes:
+                yield _off_the_chunk(place, stripe)
+        else:
+            yield from _off_the_sector(case.stack, place)
+
+
+def _places(stack: Stack) -> Iterator[_Place]:
+    for device in stack.inventory.devices:
+        if device.partition is not None:
+            start, on = device.partition.start_bytes, stack.disk(device)
+            if start is not None and on is not device:
+                yield _Place(device, on, start, f"begins at sector {device.partition.start_sector} of {on.id}")
+        for segment in device.dm.segments if device.dm is not None else []:
+            for area in segment.areas:
+                on = stack.device(area.device) or device
+                if area.offset_sectors is not None and on is not device and segment.target in ("linear", "crypt"):
+                    words = f"has data from sector {area.offset_sectors} of {on.id} on"
+                    yield _Place(device, on, area.offset_sectors * SECTOR, words)
+    for _, md in stack.arrays():
+        for member, on in stack.active(md):
+            if member.data_offset_sectors:
+                words = f"keeps the array's data from its sector {member.data_offset_sectors} on"
+                yield _Place(on, on, member.data_offset_sectors * SECTOR, words)
+
+
+# --- against chunks ------------------------------------------------------------------------------------------------
+
+
+def _off_the_chunk(place: _Place, stripe: Stripe) -> Finding:
+    chunk = stripe.chunk_bytes
+    shift = place.start_bytes % chunk
+    shares = {size: crossing_share(chunk, shift, size) for size in SIZES if size <= chunk}
+    shares[chunk] = crossing_share(chunk, shift, chunk)
+    told = ", ".join(f"{100 * share:.3g} % of {kib(size)}" for size, share in shares.items())
+    full = " No write covers a whole stripe: each one reads old data to mend the parity." if stripe.parity else ""
+    return Finding(
+        rule=RULE.name,
+        object=place.device.id,
+        severity=Severity.WARN,
+        summary=f"{place.device.id} does not begin at a chunk of {place.on.id}",
+        evidence=f"it {place.words}, {kib(shift)} past a multiple of the chunk of {kib(chunk)} ({stripe.source})",
+        why="A request that crosses a chunk's end needs two drives where one would do.",
+        effect=f"Of requests at multiples of their size, these cross: {told}; none would if it began at a chunk.{full}",
+        numbers={
+            "start_bytes": place.start_bytes,
+            "chunk_bytes": chunk,
+            "shift_bytes": shift,
+            **{f"crossing_share_{size}": share for size, share in shares.items()},
+        },
+        steps=_steps(place, chunk),
+    )
+
+
+# --- against physical sectors --------------------------------------------------------------------------------------
+
+
+def _off_the_sector(stack: Stack, place: _Place) -> Told:
+    bottom = stack.disk(place.on)
+    told = max(_sector(stack, bottom), 1)
+    shift = (place.start_bytes - max(bottom.alignment_offset_bytes or 0, 0)) % told
+    if shift:
+        yield _split(place, bottom, told, shift, Severity.WARN)
+    elif place.start_bytes % PAGE_BYTES and told < PAGE_BYTES and bottom.drive is not None:
+        flash = rotates(bottom) is False
+        yield _split(place, bottom, told, place.start_bytes % PAGE_BYTES, Severity.WARN if flash else Severity.NOTE)
+
+
+def _sector(stack: Stack, disk: Device) -> int:
+    """What the kernel calls the granularity: the larger of physical sector and minimum I/O (queue_limits)."""
+    queue = disk.queue
+    told = max((queue.physical_block_size or 0, queue.minimum_io_size or 0)) if queue is not None else 0
+    if disk.kind != "loop":
+        return told
+    blocks = [found.block_bytes for name in disk.below if (found := stack.inventory.file_system(name)) is not None]
+    return max(
+        told, *(block or PAGE_BYTES for block in blocks), PAGE_BYTES
+    )  # the file's blocks, by way of memory pages
+
+
+def _split(place: _Place, disk: Device, sector: int, shift: int, severity: Severity) -> Finding:
+    drive = disk.drive
+    rpm = drive.rotation_rpm if drive is not None else None
+    true_sector = max(sector, PAGE_BYTES)
+    known = f"{disk.id} has sectors of {kib(sector)}"
+    if sector < PAGE_BYTES:
+        known += (
+            ", but flash is written in pages of 4 KiB and more"
+            if rotates(disk) is False
+            else ", as it says: the first drives with 4 KiB sectors said so too, and a replacement will have them"
+        )
+    turn = f", and waits a turn of {turn_ms(rpm):.1f} ms" if rpm else ""
+    share = crossing_share(true_sector, shift, PAGE_BYTES)
+    cost = f"{100 * share:.3g} % of the 4 KiB blocks lie across two sectors of {kib(true_sector)}"
+    return Finding(
+        rule=RULE.name,
+        object=place.device.id,
+        severity=severity,
+        summary=f"{place.device.id} does not begin at a sector of 4 KiB"
+        if true_sector == PAGE_BYTES
+        else f"{place.device.id} does not begin at a block of {kib(true_sector)}",
+        evidence=f"it {place.words}, {kib(shift)} past a multiple of {kib(true_sector)}; {known}",
+        why="A block that lies across two physical sectors is written by reading both, changing them, and writing "
+        "both.",
+        effect=f"{cost}: such a write first reads{turn}. Larger writes pay it at both ends.",
+        numbers={
+            "start_bytes": place.start_bytes,
+            "sector_bytes": sector,
+            "shift_bytes": shift,
+            "split_share_4096": share,
+        },
+        steps=_steps(place, true_sector),
+    )
+
+
+def _steps(place: _Place, grain: int) -> list[Step]:
+    start = max(NEW_START_SECTOR, -(-NEW_START_SECTOR * SECTOR // grain) * grain // SECTOR)
+    device, disk = place.device, place.on
+    if device.partition is not None and device.id == place.device.id and disk is not device:
+        number = device.partition.number or 1
+        return [
+            Step(
+                phase=Phase.REBUILD,
+                about=f"make {device.id} anew at a sector that is a multiple of {kib(grain)}: its content is lost, and "
+                "what stood behind must still fit",
+                commands=[
+                    f"sfdisk --delete {disk.path} {number}",
+                    f"echo 'start={start}' | sfdisk --append {disk.path} -N {number}",
+                ],
+                needs=[Needs.BACKUP, Needs.OFFLINE],
+            )
+        ]
+    if device.dm is not None and device.dm.owner == "LVM":
+        about = f"make the physical volume {disk.path} anew so that its data begin at a multiple of {kib(grain)}"
+        commands = [f"pvcreate --dataalignment {grain}b {disk.path}"]
+    elif device is disk:
+        about = f"add {device.path} to its array anew with an aligned data offset; one member at a time"
+        commands = [f"mdadm --examine {device.path}"]
+    else:
+        about, commands = f"make {device.path} anew with a start that is a multiple of {kib(grain)}", []
+    return [Step(phase=Phase.REBUILD, about=about, commands=commands, needs=[Needs.BACKUP, Needs.OFFLINE])]
+
+
+RULE = Rule("partition-alignment", "Partitions and volumes begin where a chunk or a physical sector begins.", _check)

@@ -1,0 +1,76 @@
+"""A unit or a drive of a RAID controller that is not well. See docs/doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...inspect.model import Controller, HardwareRaid
+from ..finding import Finding, Needs, Phase, Severity, Step
+from ..rule import Case, Rule, Told
+
+WELL = (
+    "OK",
+    "OPTL",
+    "OPTIMAL",
+    "ONLN",
+    "ONLINE",
+    "VERIFYING",
+    "GHS",
+    "DHS",
+    "SPARE",
+    "JBOD",
+    "UGOOD",
+    "UGUNSP",
+    "UGSHLD",
+)
+"""tw_cli's and storcli's words for what works; VERIFYING is the regular check (noted by itself)."""
+BUSY = ("REBUILDING", "RBLD", "INITIALIZING", "INIT", "MIGRATING", "VERIFYING", "RECOVERY", "CPYBCK", "REBUILD-PAUSED")
+"""Works on itself."""
+EMPTY = ("NOT-PRESENT", "-")
+
+
+def _check(case: Case) -> Told:
+    for controller, raid in case.stack.raids():
+        for name, state, kind in _parts(raid):
+            word = state.upper()
+            if word in BUSY or word not in WELL:
+                yield _found(controller, raid, name, state, kind, busy=word in BUSY)
+
+
+def _parts(raid: HardwareRaid) -> Iterator[tuple[str, str, str]]:
+    for unit in raid.units:
+        if unit.state is not None:
+            yield unit.name, unit.state, "unit"
+    for drive in raid.drives:
+        empty = drive.state is not None and drive.state.upper() in EMPTY and drive.unit is None
+        if drive.state is not None and not empty:
+            yield drive.name, drive.state, "drive"
+
+
+def _found(controller: Controller, raid: HardwareRaid, name: str, state: str, kind: str, *, busy: bool) -> Finding:
+    checks = busy and state.upper() == "VERIFYING"
+    command = "tw_cli /c0 show" if raid.tool == "tw_cli" else f"{raid.tool}64 /call show all"
+    return Finding(
+        rule=RULE.name,
+        object=f"{controller.id}/{name}",
+        severity=Severity.NOTE if checks else Severity.WARN if busy else Severity.CRITICAL,
+        summary=f"{kind} {name} of {controller.id} {'is busy with itself' if busy else 'is not well'}",
+        evidence=f"state {state}",
+        why="The controller reads or writes its drives beside the load."
+        if busy
+        else "The controller goes on with what is left; how much more it bears depends on the level.",
+        effect="Figures measured meanwhile are not the unit's."
+        if busy
+        else "Slower reads where data must be computed, and less or no redundancy.",
+        steps=[
+            Step(phase=Phase.LOOK, about=f"see the state of {controller.id}", commands=[command]),
+            *(
+                []
+                if busy
+                else [Step(phase=Phase.PROTECT, about=f"replace what failed of {name}", needs=[Needs.HARDWARE])]
+            ),
+        ],
+    )
+
+
+RULE = Rule("raid-unit", "Units and drives of RAID controllers are well.", _check)
