@@ -80,6 +80,10 @@ class Finding(msgspec.Struct, kw_only=True):
     """The evidence for programs; units are in the names."""
     steps: list[Step] = []
 
+    def __post_init__(self) -> None:
+        # As JSON has them: a count beyond 2^53 is garbage anyway.
+        self.numbers = {name: float(number) for name, number in self.numbers.items()}
+
 
 class Unjudged(msgspec.Struct, kw_only=True):
     """A rule that could not be applied to a part: what it needs is unknown."""

@@ -23,6 +23,11 @@ MARKS = {
     Needs.HARDWARE: "BY HAND: a part must be replaced or moved",
 }
 
+NOTES = (
+    "# Read it before you run it, as root, on the machine it is about; measure before and after each part. Nothing",
+    "# here destroys data: what would, and what needs a hand, is a comment. `spindle restore` puts settings back.",
+)
+
 
 def script(diagnosis: Diagnosis) -> list[str]:
     """Lines for /bin/sh."""
@@ -32,10 +37,7 @@ def script(diagnosis: Diagnosis) -> list[str]:
 def _script(diagnosis: Diagnosis) -> Iterator[str]:
     yield "#!/bin/sh"
     yield f"# {_line(_title(diagnosis))}"
-    yield "# Read it before you run it, as root, on the machine it is about. Settings come first that can be put back "
-    "with"
-    yield "# `spindle restore`; lines that destroy data or need a hand are comments. Measure before and after each "
-    "part."
+    yield from NOTES
     yield "set -u"
     for phase, head in HEADS.items():
         steps = [(found, step) for found in diagnosis.findings for step in found.steps if step.phase is phase]
@@ -43,9 +45,9 @@ def _script(diagnosis: Diagnosis) -> Iterator[str]:
             continue
         yield ""
         yield f"# --- {head} " + "-" * max(3, 100 - len(head))
-        said: set[Step] = set()
+        said: set[tuple[str, ...]] = set()
         for found, step in steps:
-            key = _key(step)
+            key = (step.about, *step.commands)  # several findings may have the same remedy
             if key not in said:
                 said.add(key)
                 yield from _step(found, step)
@@ -55,10 +57,6 @@ def _title(diagnosis: Diagnosis) -> str:
     count = len(diagnosis.findings)
     about = diagnosis.target or ("this machine" if diagnosis.origin == "live" else "the capture")
     return f"{count} finding{'' if count == 1 else 's'} on {about}"
-
-
-def _key(step: Step) -> Step:
-    return step
 
 
 def _step(found: Finding, step: Step) -> Iterator[str]:

@@ -91,6 +91,11 @@ class Stack:
             if device is not None and member.slot is not None and "faulty" not in member.state
         ]
 
+    def raid_number(self, controller: Controller) -> int:
+        """Which of the controllers of its driver it is, from 0: how their tools count."""
+        same = [found for found in self.inventory.controllers if found.driver == controller.driver]
+        return sorted(same, key=lambda found: found.scsi_hosts or [found.id]).index(controller)
+
     # --- ways down -------------------------------------------------------------------------------------------------
 
     def disk(self, device: Device) -> Device:

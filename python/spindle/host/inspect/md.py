@@ -131,10 +131,17 @@ def _members(tree: Tree, place: str) -> list[MdMember]:
         member.data_offset_sectors = read.number("data_offset_sectors", f"{inside}/offset")
         size = read.number("size_bytes", f"{inside}/size")
         member.size_bytes = None if size is None else size * 1024  # kept in KiB
-        blocks = read.table(f"{inside}/bad_blocks")
-        member.bad_blocks = None if blocks is None else len(blocks.split("\n")) - 1 if blocks.strip() else 0
+        member.bad_blocks = _ranges(read.table(f"{inside}/bad_blocks"))
         found.append(member)
     return sorted(found, key=lambda member: (member.slot is None, member.slot or 0, member.device))
+
+
+def _ranges(text: str | None) -> int | None:
+    """Lines of a first sector and a length (badblocks_show in block/badblocks.c)."""
+    lines = [] if text is None else text.strip().splitlines()
+    if text is None or not all(re.fullmatch(r"[0-9]{1,18} [0-9]{1,9}", line) for line in lines):
+        return None
+    return len(lines)
 
 
 def _detail(read: Reading, name: str) -> dict[str, str]:

@@ -23,11 +23,9 @@ def _check(case: Case) -> Told:
             summary=f"{found.mount_point} writes the time of every read",
             evidence=f"mounted without relatime and noatime ({', '.join(found.options)[:80]})",
             why="Each read of a file or folder changes its inode, which is then written, with the journal, like any "
-            "change. "
-            "relatime writes it at most once a day, or after the file changed.",
+            "change. relatime writes it at most once a day, or after the file changed.",
             effect="A load that only reads writes as well: up to one inode for each file read every commit (5 s on "
-            "ext4, 30 s "
-            "on XFS), and a random write each on parity RAID is four requests.",
+            "ext4, 30 s on XFS), and a random write each on parity RAID is four requests.",
             steps=[
                 Step(
                     phase=Phase.TUNE,

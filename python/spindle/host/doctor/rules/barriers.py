@@ -44,8 +44,7 @@ def _unflushed(stack: Stack, found: FileSystem) -> Told:
         summary=f"{found.mount_point} never flushes a cache that loses its content with power",
         evidence=f"mounted with {option}; volatile: {', '.join(volatile)}",
         why="A journal holds only if what must be written first is. Without flushes the drive writes in the order it "
-        "likes, "
-        "and a power failure leaves a journal that tells of blocks that never came.",
+        "likes, and a power failure leaves a journal that tells of blocks that never came.",
         effect="A power failure can damage the file system, and loses what fsync had promised.",
         numbers={"volatile_caches": len(volatile)},
         steps=[

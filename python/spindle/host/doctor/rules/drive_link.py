@@ -38,8 +38,7 @@ def _of_drive(device: Device, drive: Drive, now: float, most: float) -> Finding:
             else ""
         ),
         why="Drive and port agree on the fastest speed that both can and that the cable carries; after errors the "
-        "kernel "
-        "steps down.",
+        "kernel steps down.",
         effect=f"At most {link_bytes_per_s(now) / 1e6:.0f} MB/s instead of {link_bytes_per_s(most) / 1e6:.0f}.",
         numbers={"link_gbps": now, "link_max_gbps": most},
         steps=[Step(phase=Phase.REBUILD, about=f"try another cable or port for {device.id}", needs=[Needs.HARDWARE])],

@@ -57,8 +57,7 @@ def _found(device: Device, most: int, hardware: int, stripe: Stripe | None) -> F
         evidence=f"max_sectors_kb {most}, the hardware takes {hardware}"
         + (f", chunk {kib(stripe.chunk_bytes)}" if stripe is not None else ""),
         why="A request larger than max_sectors_kb is cut in parts, each with the cost of a command, and other "
-        "requests may "
-        "come between them.",
+        "requests may come between them.",
         effect=f"A {whole} becomes {parts} commands instead of one.",
         numbers=numbers,
         steps=knob(device.id, max_sectors_kb=wanted),

@@ -7,7 +7,7 @@ from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 
 TINY_BYTES = 8 << 20
-"""mdadm(8): internal bitmaps have 64 MiB since mdadm 3.1.2; smaller ones come from hand or from long ago."""
+"""An eighth of what mdadm(8) takes by default; smaller ones come from hand or from long ago."""
 DEFAULT_BYTES = 64 << 20
 
 
@@ -24,20 +24,16 @@ def _check(case: Case) -> Told:
             summary=f"the write-intent bitmap of {device.id} has tiny chunks",
             evidence=f"bitmap chunk {kib(chunk)}, usual {kib(DEFAULT_BYTES)}",
             why="The first write to a chunk waits until its bit is on all members. The smaller the chunk, the more "
-            "often "
-            "that happens.",
+            "often that happens.",
             effect=f"Writing a GiB in sequence sets {now:.0f} bits instead of {then:.0f}, each a synchronous write "
-            "with a "
-            "seek there and back on all members, unless several fall together. A larger chunk costs little: after a "
-            "crash "
-            f"at least {kib(DEFAULT_BYTES)} are resynced for each place that was being written.",
+            "with a seek there and back on all members, unless several fall together. A larger chunk costs little: "
+            f"after a crash at least {kib(DEFAULT_BYTES)} are resynced for each place that was being written.",
             numbers={"bitmap_chunk_bytes": chunk, "bits_per_gib": now},
             steps=[
                 Step(
                     phase=Phase.TUNE,
                     about=f"make the bitmap of {device.id} anew with larger chunks; a crash between the two commands "
-                    "means a "
-                    "whole resync",
+                    "means a whole resync",
                     commands=[
                         f"mdadm --grow {device.path} --bitmap=none",
                         f"mdadm --grow {device.path} --bitmap=internal --bitmap-chunk=64M",

@@ -10,7 +10,7 @@ from ..rule import Case, Rule, Told
 def _check(case: Case) -> Told:
     for device, md in case.stack.arrays():
         for member in md.members:
-            if "faulty" in member.state or member.errors or member.bad_blocks:
+            if "faulty" in member.state or (member.errors or 0) > 0 or member.bad_blocks:
                 yield _found(device, member)
 
 
@@ -26,8 +26,7 @@ def _found(array: Device, member: MdMember) -> Finding:
         summary=f"{member.device}, a member of {array.id}, {'is faulty' if faulty else 'has had errors'}",
         evidence=f"{member.device} in {array.id}: {', '.join(word for word in told if word)}",
         why="md wrote back what it could not read; the drive may have put a spare sector in its place, or not. The "
-        "count "
-        "halves each hour: these are recent."
+        "count outlives a restart with metadata 1.x."
         if not faulty
         else "A write to it failed, or its errors came too fast: md no longer uses it.",
         effect="Each such read took the drive's whole error recovery (seconds) and a read of the other members."

@@ -22,11 +22,9 @@ def _check(case: Case) -> Told:
             why="Parity that does not belong to its data gives wrong data when a drive fails."
             if parity
             else "md(4): on RAID1 and RAID10 memory that changes while it is written (swap, mapped files) leaves "
-            "copies "
-            "that differ where nothing reads them; a failing cable or memory leaves the same trace.",
+            "copies that differ where nothing reads them; a failing cable or memory leaves the same trace.",
             effect="Which block is wrong cannot be told from the array alone; after a drive's failure it would be "
-            "computed "
-            "from the others."
+            "computed from the others."
             if parity
             else "A read may give either copy.",
             numbers={"mismatch_sectors": count},

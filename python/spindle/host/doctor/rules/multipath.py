@@ -7,8 +7,12 @@ from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
-OPEN = ("optimized", "non-optimized", "change")
-"""ANA states in which a way can serve, or will soon (NVMe Base 2.0, 8.1)."""
+NVME_DOWN = ("resetting", "connecting", "deleting", "deleting (no IO)", "dead")
+"""States of an NVMe controller in which it serves nothing (nvme_sysfs_show_state in drivers/nvme/host/sysfs.c)."""
+ANA_DOWN = ("inaccessible", "persistent-loss")
+"""ANA states in which a way does not serve (NVMe Base 2.0, 8.1)."""
+SCSI_DOWN = ("offline", "transport-offline", "deleted")
+"""Of sdev_states in drivers/scsi/scsi_sysfs.c."""
 
 
 def _check(case: Case) -> Told:
@@ -24,7 +28,7 @@ def _of_dm(stack: Stack, device: Device, dm: Dm) -> Told:
     for path in dm.paths:
         below = stack.device(path.device)
         state = below.drive.state if below is not None and below.drive is not None else None
-        if not path.active or state in ("offline", "transport-offline", "deleted"):
+        if not path.active or state in SCSI_DOWN:
             words = f"{path.device} failed" + (f" {path.failures} times" if path.failures else "")
             failed.append(words + (f", {state}" if state not in (None, "running") else ""))
     if failed or len(dm.paths) == 1:
@@ -38,9 +42,7 @@ def _of_dm(stack: Stack, device: Device, dm: Dm) -> Told:
 def _of_nvme(device: Device, drive: Drive) -> Told:
     failed = []
     for path in drive.paths:
-        state = path.state is not None and path.state != "live"
-        ana = path.ana_state is not None and path.ana_state not in OPEN
-        if state or ana:
+        if path.state in NVME_DOWN or path.ana_state in ANA_DOWN:
             words = ", ".join(word for word in (path.state, path.ana_state) if word)
             failed.append(f"{path.name} by {path.controller} ({words})")
     if failed:

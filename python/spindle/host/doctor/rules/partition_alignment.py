@@ -34,7 +34,7 @@ def _check(case: Case) -> Told:
         stripe = case.stack.stripe(place.on)
         if stripe is not None:
             if place.start_bytes % stripe.chunk_bytes:
-                yield _off_the_chunk(place, stripe)
+                yield _off_the_chunk(case.stack, place, stripe)
         else:
             yield from _off_the_sector(case.stack, place)
 
@@ -53,7 +53,7 @@ def _places(stack: Stack) -> Iterator[_Place]:
                     yield _Place(device, on, area.offset_sectors * SECTOR, words)
     for _, md in stack.arrays():
         for member, on in stack.active(md):
-            if member.data_offset_sectors:
+            if member.data_offset_sectors is not None and member.data_offset_sectors > 0:
                 words = f"keeps the array's data from its sector {member.data_offset_sectors} on"
                 yield _Place(on, on, member.data_offset_sectors * SECTOR, words)
 
@@ -61,7 +61,7 @@ def _places(stack: Stack) -> Iterator[_Place]:
 # --- against chunks ------------------------------------------------------------------------------------------------
 
 
-def _off_the_chunk(place: _Place, stripe: Stripe) -> Finding:
+def _off_the_chunk(stack: Stack, place: _Place, stripe: Stripe) -> Finding:
     chunk = stripe.chunk_bytes
     shift = place.start_bytes % chunk
     shares = {size: crossing_share(chunk, shift, size) for size in SIZES if size <= chunk}
@@ -82,7 +82,7 @@ def _off_the_chunk(place: _Place, stripe: Stripe) -> Finding:
             "shift_bytes": shift,
             **{f"crossing_share_{size}": share for size, share in shares.items()},
         },
-        steps=_steps(place, chunk),
+        steps=_steps(stack, place, chunk),
     )
 
 
@@ -92,12 +92,14 @@ def _off_the_chunk(place: _Place, stripe: Stripe) -> Finding:
 def _off_the_sector(stack: Stack, place: _Place) -> Told:
     bottom = stack.disk(place.on)
     told = max(_sector(stack, bottom), 1)
-    shift = (place.start_bytes - max(bottom.alignment_offset_bytes or 0, 0)) % told
-    if shift:
-        yield _split(place, bottom, told, shift, Severity.WARN)
-    elif place.start_bytes % PAGE_BYTES and told < PAGE_BYTES and bottom.drive is not None:
-        flash = rotates(bottom) is False
-        yield _split(place, bottom, told, place.start_bytes % PAGE_BYTES, Severity.WARN if flash else Severity.NOTE)
+    # Where the first sector of a drive is not its first block (jumpered drives), a start counts from there on.
+    first = max(bottom.alignment_offset_bytes or 0, 0) if place.on is bottom and place.device is not bottom else 0
+    start = place.start_bytes - first
+    if start % told:
+        yield _split(stack, place, bottom, told, start % told, Severity.WARN)
+    elif start % PAGE_BYTES and told < PAGE_BYTES and bottom.drive is not None:
+        severity = Severity.WARN if rotates(bottom) is False else Severity.NOTE
+        yield _split(stack, place, bottom, told, start % PAGE_BYTES, severity)
 
 
 def _sector(stack: Stack, disk: Device) -> int:
@@ -112,11 +114,13 @@ def _sector(stack: Stack, disk: Device) -> int:
     )  # the file's blocks, by way of memory pages
 
 
-def _split(place: _Place, disk: Device, sector: int, shift: int, severity: Severity) -> Finding:
+def _split(stack: Stack, place: _Place, disk: Device, sector: int, shift: int, severity: Severity) -> Finding:
     drive = disk.drive
     rpm = drive.rotation_rpm if drive is not None else None
     true_sector = max(sector, PAGE_BYTES)
     known = f"{disk.id} has sectors of {kib(sector)}"
+    if disk.kind == "loop":
+        known = f"the file of {disk.id} is written in blocks of {kib(sector)}"
     if sector < PAGE_BYTES:
         known += (
             ", but flash is written in pages of 4 KiB and more"
@@ -125,7 +129,8 @@ def _split(place: _Place, disk: Device, sector: int, shift: int, severity: Sever
         )
     turn = f", and waits a turn of {turn_ms(rpm):.1f} ms" if rpm else ""
     share = crossing_share(true_sector, shift, PAGE_BYTES)
-    cost = f"{100 * share:.3g} % of the 4 KiB blocks lie across two sectors of {kib(true_sector)}"
+    many = "Every block of 4 KiB lies" if share == 1 else f"{100 * share:.3g} % of the blocks of 4 KiB lie"
+    cost = f"{many} across two of {kib(true_sector)}"
     return Finding(
         rule=RULE.name,
         object=place.device.id,
@@ -143,27 +148,26 @@ def _split(place: _Place, disk: Device, sector: int, shift: int, severity: Sever
             "shift_bytes": shift,
             "split_share_4096": share,
         },
-        steps=_steps(place, true_sector),
+        steps=_steps(stack, place, true_sector),
     )
 
 
-def _steps(place: _Place, grain: int) -> list[Step]:
+def _steps(stack: Stack, place: _Place, grain: int) -> list[Step]:
     start = max(NEW_START_SECTOR, -(-NEW_START_SECTOR * SECTOR // grain) * grain // SECTOR)
     device, disk = place.device, place.on
-    if device.partition is not None and device.id == place.device.id and disk is not device:
+    if device.partition is not None and disk is not device:
         number = device.partition.number or 1
-        return [
-            Step(
-                phase=Phase.REBUILD,
-                about=f"make {device.id} anew at a sector that is a multiple of {kib(grain)}: its content is lost, and "
-                "what stood behind must still fit",
-                commands=[
-                    f"sfdisk --delete {disk.path} {number}",
-                    f"echo 'start={start}' | sfdisk --append {disk.path} -N {number}",
-                ],
-                needs=[Needs.BACKUP, Needs.OFFLINE],
-            )
+        anew = [
+            f"sfdisk --delete {disk.path} {number}",
+            f"echo 'start={start}' | sfdisk --append {disk.path} -N {number}",
         ]
+        about = f"make {device.id} anew at a sector that is a multiple of {kib(grain)}: its content is lost"
+        for array in (stack.device(name) for name in device.above):
+            if array is not None and array.md is not None:
+                about += f"; {array.id} rebuilds onto it, if it is still large enough: one member at a time"
+                remove = f"mdadm {array.path} --fail {device.path} --remove {device.path}"
+                anew = [remove, *anew, f"mdadm {array.path} --add {device.path}"]
+        return [Step(phase=Phase.REBUILD, about=about, commands=anew, needs=[Needs.BACKUP, Needs.OFFLINE])]
     if device.dm is not None and device.dm.owner == "LVM":
         about = f"make the physical volume {disk.path} anew so that its data begin at a multiple of {kib(grain)}"
         commands = [f"pvcreate --dataalignment {grain}b {disk.path}"]

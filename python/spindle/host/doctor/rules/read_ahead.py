@@ -15,7 +15,7 @@ KERNEL_DEFAULT_BYTES = 128 << 10
 LARGE_FOR_RANDOM_BYTES = 4 * KERNEL_DEFAULT_BYTES
 """More than any usual database request (26 KiB in the mean, 512 KiB at most)."""
 STRIPES = 2
-"""What md sets by itself (raid0.c, raid5.c, raid10.c; since 5.9 twice optimal_io_size, disk_update_readahead)."""
+"""What md sets by itself (raid0.c, raid5.c, raid10.c; since 5.10 twice optimal_io_size, disk_update_readahead)."""
 DATABASE = re.compile(
     r"(?:^|[^a-z])(mysql|mariadb|postgres(?:ql)?|pgsql|pgdata|mongo(?:db)?|oracle|oradata)(?:[^a-z]|$)"
 )
@@ -61,8 +61,7 @@ def _too_small(device: Device, ahead: int, stripe: Stripe) -> Finding:
         evidence=f"read-ahead {kib(ahead)}, stripe {kib(stripe.bytes)} ({stripe.source}, chunk "
         f"{kib(stripe.chunk_bytes)} x {disks})",
         why="A buffered sequential reader waits for one window of read-ahead while the next is fetched. A window "
-        "smaller "
-        "than a stripe keeps only some of the drives at work.",
+        "smaller than a stripe keeps only some of the drives at work.",
         effect=f"One reader keeps about {busy} of {disks} drives busy, up to {disks / busy:.3g} times slower than the "
         f"array; with {kib(wanted)} all take part.",
         numbers={

@@ -21,11 +21,9 @@ def _check(case: Case) -> Told:
             summary=f"the kernel takes {device.id} for {'flash' if turns else 'a drive that turns'}, which it is not",
             evidence=f"rotational {flag}; {words}",
             why="Schedulers, read-ahead of swap, md's read balancing, btrfs and XFS decide by this flag: whether to "
-            "idle for "
-            "the next request near by, how to spread reads, how to lay out files.",
+            "idle for the next request near by, how to spread reads, how to lay out files.",
             effect="RAID1 and RAID10 send reads to the member with the fewest requests instead of the nearest head, "
-            "and "
-            "allocators spread what should lie together."
+            "and allocators spread what should lie together."
             if turns
             else "Schedulers wait for neighbours that cost nothing to reach: bfq and cfq idle up to 8 ms after each "
             "synchronous request; its interrupts feed the entropy pool.",

@@ -73,8 +73,7 @@ def _unsorted(device: Device, drive: Drive, queue: Queue) -> Finding:
         "A head that takes requests as they come crosses the platters for each. A sorting scheduler shortens the seeks "
         "and merges neighbours, and keeps reads ahead of floods of writes.",
         f"The drive itself sorts no more than the {depth} it holds of {queue.nr_requests} waiting; with mq-deadline "
-        "all of "
-        "them are in order."
+        "all of them are in order."
         if depth and queue.nr_requests
         else "With mq-deadline all waiting requests are in order.",
     )
@@ -92,8 +91,7 @@ def _flash(device: Device, queue: Queue) -> Finding:
         f"{queue.scheduler} takes one lock for every request of every CPU, and may idle for a process's next one. NVMe "
         "has a queue for each CPU so that none waits for another.",
         f"{BFQ_REQUEST_US} µs a request under one lock: at most {1000 / BFQ_REQUEST_US:.0f} 000 IOPS whatever the "
-        "drive "
-        "can do, and less where it idles.",
+        "drive can do, and less where it idles.",
     )
     found.numbers = {"iops_limit": 1e6 / BFQ_REQUEST_US}
     found.steps = _steps(device, queue, ("none", "mq-deadline"))
@@ -126,8 +124,7 @@ def _zoned(device: Device, queue: Queue, version: tuple[int, int]) -> Finding:
         f"nothing keeps the writes of {device.id} in order, and its zones demand it",
         f", zoned host-managed, kernel {version[0]}.{version[1]}",
         "A zone of a host-managed drive takes writes at its write pointer only. Before Linux 6.10 mq-deadline alone "
-        "held "
-        "back all but one write of a zone.",
+        "held back all but one write of a zone.",
         "Writes overtake each other and fail with an unaligned write error.",
     )
     found.severity = Severity.CRITICAL

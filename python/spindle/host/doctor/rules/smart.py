@@ -39,7 +39,7 @@ def _drives(stack: Stack) -> Iterator[tuple[str, str, Smart]]:
     for controller, raid in stack.raids():
         for behind in raid.drives:
             if behind.smart is not None:
-                about = "smartctl -x  # with --device for the controller: see smartctl --scan"
+                about = "smartctl --scan"
                 yield f"{controller.id}/{behind.name}", about, behind.smart
 
 

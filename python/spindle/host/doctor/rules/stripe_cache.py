@@ -11,7 +11,7 @@ from ..stack import PARITY, kernel_version
 DEFAULT_PAGES = 256
 """NR_STRIPES (drivers/md/raid5.h)."""
 WANTED_PAGES = 4096
-"""Where measurements on arrays of 4 to 12 drives level off (docs/doctor/stripe-cache.md)."""
+"""32 chunks of 512 KiB, mdadm's default chunk, of each member: somewhere to begin; measure."""
 PAGE_BYTES = 4096
 GROWS_BY_ITSELF = (4, 1)
 """Since this kernel the cache grows under pressure, slowly (commit edbe83ab4c27)."""
@@ -44,11 +44,9 @@ def _found(case: Case, device: Device, md: Md, pages: int, version: tuple[int, i
         summary=f"{device.id} has the smallest usual stripe cache",
         evidence=f"stripe_cache_size {pages}: {kib(holds)} of each member{chunks}",
         why="A write becomes a full stripe, without reads, only if all of it is in the cache at the same time. When "
-        "the "
-        "cache is full, writes wait for stripes to be written as they are, with reads of old data and parity.",
+        "the cache is full, writes wait for stripes to be written as they are, with reads of old data and parity.",
         effect=f"With {wanted} it holds {kib(wanted * PAGE_BYTES)} of each member, for "
-        f"{kib(wanted * PAGE_BYTES * disks)} of "
-        "memory; sequential writes gain most."
+        f"{kib(wanted * PAGE_BYTES * disks)} of memory; sequential writes gain most."
         + (" This kernel grows it under pressure, but slowly: up to hours." if grows else ""),
         numbers={"stripe_cache_pages": pages, "memory_bytes": wanted * PAGE_BYTES * disks},
         steps=knob(device.id, stripe_cache_size=wanted),

@@ -96,7 +96,10 @@ def _effect(stripe: Stripe) -> str:
     if data < 2:
         return whole
     reads = min(_reads(part, data, parities) + _reads(data - part, data, parities) for part in range(1, data))
-    return f"{whole} As two parts it takes {data + 2 * parities} writes and at least {reads} reads, which must come back first."
+    return (
+        f"{whole} As two parts it takes {data + 2 * parities} writes and at least {reads} reads, "
+        "which must come back first."
+    )
 
 
 def _reads(chunks: int, data: int, parities: int) -> int:
@@ -132,8 +135,7 @@ def _steps(found: FileSystem, stripe: Stripe) -> list[Step]:
     sectors = f"sunit={stripe.chunk_bytes // 512},swidth={width // 512}"
     about = (
         f"mount {found.mount_point} with the geometry in sectors of 512 bytes (in /etc/fstab too); XFS takes it where "
-        "its "
-        "allocation groups allow, and then keeps it"
+        "its allocation groups allow, and then keeps it"
     )
     commands = [
         f"umount {quote(found.mount_point)}",

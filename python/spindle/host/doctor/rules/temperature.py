@@ -28,8 +28,8 @@ def _check(case: Case) -> Told:
             why="Above its data sheet's limit a drive reads and writes worse and fails earlier."
             if turns
             else "Flash slows itself down to cool, in the middle of a load.",
-            effect="In a large population drives of three years and more failed twice as often above 45 °C than at 30 "
-            "to 40."
+            effect="In a large population drives of three years and more failed more often above 45 °C "
+            "(Pinheiro et al. 2007)."
             if turns
             else "Throughput falls to a part of it until the drive is cool.",
             numbers={"celsius": celsius, "limit_celsius": limit},

@@ -116,12 +116,10 @@ def _found(read: _Read, bits: float, chance: float) -> Finding:
         evidence=f"RAID5 of {read.drives} drives ({read.kind}) of {size(round(read.drive_bytes))}: a rebuild reads "
         f"{size(round(bits / 8))}, {bits:.3g} bits, at one unreadable in {1 / read.rate:.0e}",
         why="When a drive fails, every bit of all others must be read to compute it, and RAID5 has nothing left to "
-        "mend "
-        "what cannot be read then.",
+        "mend what cannot be read then.",
         effect=f"P = 1 - (1 - {read.rate:.0e})^{bits:.3g} = {_percent(chance)}; drives with one in {1 / better:.0e}: "
-        f"{_percent(unreadable_probability(bits, better))}. That is the data sheets' bound: most drives do better, "
-        "and a "
-        "regular check (scrub) finds such sectors while they can be mended. RAID6 bears one in each stripe.",
+        f"{_percent(unreadable_probability(bits, better))}. That is the data sheets' bound: most drives do better, and "
+        "a regular check (scrub) finds such sectors while they can be mended. RAID6 bears one in each stripe.",
         numbers={"drives": read.drives, "bits_read": bits, "error_rate_per_bit": read.rate, "probability": chance},
         steps=_steps(read),
     )

@@ -15,15 +15,16 @@ FORCED = ("AWB", "FWB")
 
 def _check(case: Case) -> Told:
     for controller, raid in case.stack.raids():
+        number = case.stack.raid_number(controller)
         for unit in raid.units:
             name = f"{controller.id}/{unit.name}"
             if unit.write_back is False and raid.battery_ok:
-                yield _off(name, controller, raid, unit)
+                yield _off(name, number, controller, raid, unit)
             elif unit.write_back and raid.battery_ok is False:
-                yield _unprotected(name, controller, raid, unit)
+                yield _unprotected(name, number, controller, raid, unit)
 
 
-def _off(name: str, controller: Controller, raid: HardwareRaid, unit: RaidUnit) -> Finding:
+def _off(name: str, number: int, controller: Controller, raid: HardwareRaid, unit: RaidUnit) -> Finding:
     return Finding(
         rule=RULE.name,
         object=name,
@@ -31,16 +32,14 @@ def _off(name: str, controller: Controller, raid: HardwareRaid, unit: RaidUnit) 
         summary=f"the write cache of {unit.name} is off though its battery is good",
         evidence=f"cache {unit.cache or 'write through'}, battery {raid.battery}",
         why="A write through the cache waits for the platters: half a turn and a seek, and of RAID5 and RAID6 the "
-        "reads of "
-        "old data and parity as well. With a good battery it is safe in the controller's memory at once.",
+        "reads of old data and parity as well. With a good battery it is safe in the controller's memory at once.",
         effect="Synchronous writes at the pace of the drives (100 to 200 a second each) instead of the controller's "
-        "memory "
-        "(thousands), until it is full.",
-        steps=[_switch(controller, raid, unit, on=True)],
+        "memory (thousands), until it is full.",
+        steps=[_switch(number, controller, raid, unit, on=True)],
     )
 
 
-def _unprotected(name: str, controller: Controller, raid: HardwareRaid, unit: RaidUnit) -> Finding:
+def _unprotected(name: str, number: int, controller: Controller, raid: HardwareRaid, unit: RaidUnit) -> Finding:
     falls_back = raid.tool in ("storcli", "perccli") and not _forced(unit)
     return Finding(
         rule=RULE.name,
@@ -61,7 +60,7 @@ def _unprotected(name: str, controller: Controller, raid: HardwareRaid, unit: Ra
                 about=f"replace or learn the battery of {controller.id}",
                 needs=[Needs.HARDWARE],
             ),
-            *([] if falls_back else [_switch(controller, raid, unit, on=False)]),
+            *([] if falls_back else [_switch(number, controller, raid, unit, on=False)]),
         ],
     )
 
@@ -74,18 +73,17 @@ def _words(raid: HardwareRaid) -> str:
     return "absent" if raid.battery == "absent" else f"not good ({raid.battery})"
 
 
-def _switch(controller: Controller, raid: HardwareRaid, unit: RaidUnit, *, on: bool) -> Step:
+def _switch(number: int, controller: Controller, raid: HardwareRaid, unit: RaidUnit, *, on: bool) -> Step:
     about = f"{'let' if on else 'keep'} {unit.name} of {controller.id} {'cache' if on else 'from caching'} writes"
-    return Step(phase=Phase.TUNE if on else Phase.PROTECT, about=about, commands=list(_command(raid, unit, on)))
+    return Step(phase=Phase.TUNE if on else Phase.PROTECT, about=about, commands=list(_command(number, raid, unit, on)))
 
 
-def _command(raid: HardwareRaid, unit: RaidUnit, on: bool) -> Iterator[str]:
-    """With the controller's number left to the reader: inventories know its PCI address, tools count."""
+def _command(number: int, raid: HardwareRaid, unit: RaidUnit, on: bool) -> Iterator[str]:
     if raid.tool == "tw_cli":
-        yield f"tw_cli /c0/{quote(unit.name)} set cache={'on' if on else 'off'}  # c0: the controller's number"
+        yield f"tw_cli {quote(f'/c{number}/{unit.name}')} set cache={'on' if on else 'off'}"
     elif raid.tool in ("storcli", "perccli"):
         volume = unit.name.rpartition("/")[2]
-        yield f"{raid.tool}64 /c0/v{quote(volume)} set wrcache={'wb' if on else 'wt'}  # c0: the controller's number"
+        yield f"{raid.tool}64 {quote(f'/c{number}/v{volume}')} set wrcache={'wb' if on else 'wt'}"
 
 
 RULE = Rule("write-cache", "A RAID controller caches writes if, and only if, its battery is good.", _check)

@@ -1,0 +1,151 @@
+"""Whatever stands in a captured tree: findings or none, a page, a script and JSON, never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from shapes import Shape, healthy
+from trees import NAMES, Layout, load
+
+from spindle.host.doctor import Diagnosis, diagnose, script
+from spindle.host.errors import TargetError
+from spindle.host.inspect import inspect_stack
+from spindle.report.doctor import diagnosis_page, to_json
+from spindle.report.style import Style
+
+LAYOUTS = {name: load(name) for name in NAMES} | {
+    "raid10": healthy(Shape(level="raid10", disks=6, volume=True)),
+    "nvme": healthy(Shape(drive="nvme", table=True, fs="ext4")),
+}
+GARBAGE = [
+    b"",
+    b"\n",
+    b"banana\n",
+    b"-1\n",
+    b"0\n",
+    b"1\n",
+    b"3\n",
+    b"00\n",
+    b"1e9\n",
+    b"0x10\n",
+    b"99999999999999999999999999\n",
+    b"9223372036854775807\n",
+    b"18446744073709551615\n",
+    "١٢٣\n".encode(),
+    "naïve ☃ \u202e\n".encode(),
+    b"\xff\xfe\x00\x01",
+    b"\x00" * 100,
+    b"\x1b[2J\x1b]0;gone\x07\n",
+    b"$(reboot) `reboot`; reboot\nreboot\n",
+    b"[" * 5000,
+    b"{}",
+    b'{"smart_status": {"passed": false}, "temperature": {"current": -400}, "rotation_rate": -1}',
+    b'{"Controllers":[{"Response Data":{"VD LIST":[{"DG/VD":"0/0","TYPE":"RAID5","Cache":"WB","Size":"0 TB"}],'
+    b'"PD LIST":[{"DG":0,"Size":"0.000 TB","Model":"\\u001b","State":"?"}]}}]}',
+    b'{"filesystems": [{"target": "/", "size": -5, "avail": 1e99}]}',
+    b"0 10 striped 2 0 8:0 1 8:16 1\n0 1 linear 8:0 18446744073709551615\n",
+    b"raid5\n",
+    b"recover\n",
+    b"1 / 0\n",
+    b"0 / 0\n",
+    b"9 / 3\n",
+    b"Block size:  0\nRAID stride: 4294967295\nRAID stripe width: 1\n",
+    b"data = bsize=0 sunit=1 swidth=0\n",
+    b"a" * 70_000,
+    b"7" * (5 << 20),
+]
+
+
+def everything(layout: Layout) -> Diagnosis:
+    told = diagnose(inspect_stack(None, layout.held()))
+    for width in (None, 40):
+        assert all(line.isprintable() for line in diagnosis_page(told, Style(width=width)))
+    assert all(line.isprintable() for line in script(told))
+    assert msgspec.json.decode(to_json(told), type=Diagnosis) == told
+    return told
+
+
+def copy(layout: Layout) -> Layout:
+    made = Layout()
+    made.files, made.links, made.folders = dict(layout.files), dict(layout.links), set(layout.folders)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(240))
+def test_no_change_of_a_tree_brings_it_down(seed: int) -> None:
+    chance = random.Random(seed)
+    layout = copy(LAYOUTS[chance.choice(sorted(LAYOUTS))])
+    paths = sorted([*layout.files, *layout.links])
+    for path in chance.sample(paths, min(len(paths), chance.choice([1, 5, 40, 200]))):
+        layout.links.pop(path, None)
+        layout.files.pop(path, None)
+        match chance.randrange(4):
+            case 0:
+                layout.links[path] = chance.choice(["", "/", "..", "/etc/passwd", "loop", "sda", "/sys/class/block"])
+            case 1:
+                pass  # gone
+            case _:
+                layout.files[path] = chance.choice(GARBAGE)
+    with contextlib.suppress(TargetError):  # a tree that has lost its devices is told so
+        everything(layout)
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+@pytest.mark.parametrize("garbage", [b"", b"banana\n", b"0\n", b"-1\n", b"9223372036854775807\n", "☃\n".encode()])
+def test_a_tree_of_nothing_but_garbage_has_no_finding_made_of_it(name: str, garbage: bytes) -> None:
+    layout = copy(LAYOUTS[name])
+    layout.files = dict.fromkeys(layout.files, garbage)
+    told = everything(layout)
+    if not garbage.strip().isdigit():
+        assert told.findings == []
+
+
+@pytest.mark.parametrize("name", sorted(LAYOUTS))
+def test_each_file_may_be_missing(name: str) -> None:
+    """What is not known is no fault: a missing file never makes a finding of a healthy stack."""
+    whole = {(found.rule, found.object) for found in everything(LAYOUTS[name]).findings}
+    paths = sorted(
+        path for path in LAYOUTS[name].files if "/md/" in path or "/queue/" in path or path.startswith("tools/")
+    )
+    for path in paths[:: max(1, len(paths) // 25)]:
+        layout = copy(LAYOUTS[name])
+        del layout.files[path]
+        assert {(found.rule, found.object) for found in everything(layout).findings} <= whole, path
+
+
+def test_names_cannot_smuggle_commands_into_the_script(tmp_path: Path) -> None:
+    layout = copy(LAYOUTS["raid5-ext4-sector63"])
+    path = "proc/self/mountinfo"
+    evil = (
+        rb"/srv/$(touch${IFS}"
+        + str(tmp_path / "gone").encode()
+        + rb");`id`'\012touch\040"
+        + str(tmp_path / "gone").encode()
+    )
+    layout.files[path] = layout.files[path].replace(b"/srv", evil)
+    lines = script(everything(layout))
+    remount = next(line for line in lines if "remount" in line)
+    assert lines.count(remount) == 1
+    # What the shell makes of the line is one command with the mount point as one word.
+    shown = subprocess.run(
+        ["sh", "-c", 'mount() { printf \'%s\\n\' "$#" "$3"; }\n' + remount], capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.startswith("3\n/srv/$(touch")
+    assert not (tmp_path / "gone").exists()
+
+
+def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, said: Callable[..., tuple[int, str, str]]) -> None:
+    layout = copy(LAYOUTS["raid6-degraded-resync"])
+    for path in layout.files:
+        if path.endswith(("scheduler", "degraded", "state")):
+            layout.files[path] = b"\x1b[31m\xff\n" * 1000
+    status, out, err = said("doctor", "--root", str(layout.lay_out(tmp_path)))
+    assert status in (0, 1)
+    assert "\x1b" not in out
+    assert err == ""

@@ -1,0 +1,64 @@
+"""docs/doctor has a page for each rule, with its limits as the code has them, and its source."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spindle.host.doctor import RULES
+from spindle.host.doctor.rule import Rule
+
+PAGES = Path(__file__).resolve().parents[2] / "docs/doctor"
+SECTIONS = ("## Rule", "## Cost", "## Source")
+
+
+def test_the_index_lists_every_page_and_no_other() -> None:
+    index = (PAGES / "README.md").read_text()
+    names = {rule.name for rule in RULES}
+    assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == names
+    assert set(re.findall(r"\]\(([a-z-]+)\.md\)", index)) == names
+    for rule in RULES:
+        assert rule.about in index, rule.name
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_page_has_its_rule_its_cost_and_its_source(rule: Rule) -> None:
+    text = (PAGES / f"{rule.name}.md").read_text()
+    assert text.startswith(f"# {rule.name}\n\n{rule.about}\n")
+    at = [text.index(f"\n{section}\n") for section in SECTIONS]
+    assert at == sorted(at)
+    for section in SECTIONS:
+        assert len(text.split(f"\n{section}\n", 1)[1].split("\n## ")[0].strip()) > 40, section
+    assert "\n[All rules](README.md)" in text
+
+
+def test_each_limit_on_a_page_is_that_of_the_code() -> None:
+    """A page names a limit as `NAME` = value; the module of its rule has it."""
+    import importlib
+
+    for rule in RULES:
+        text = (PAGES / f"{rule.name}.md").read_text()
+        module = importlib.import_module(f"spindle.host.doctor.rules.{_module(rule)}")
+        told = re.findall(r"`([A-Z][A-Z_]+)` = (-?[\d.]+(?:e-?\d+)?)\b", text)
+        for name, words in told:
+            assert str(getattr(module, name)) == words.rstrip("."), f"{rule.name}: {name}"
+        constants = {
+            name
+            for name, value in vars(module).items()
+            if re.fullmatch(r"[A-Z][A-Z_]+", name)
+            and isinstance(value, int | float)
+            and name != "RULE"
+            and _own(module, name)
+        }
+        assert constants <= {name for name, _ in told}, f"{rule.name}: {constants - {name for name, _ in told}}"
+
+
+def _module(rule: Rule) -> str:
+    return rule.name.replace("-", "_")
+
+
+def _own(module: object, name: str) -> bool:
+    source = Path(str(getattr(module, "__file__", ""))).read_text()
+    return re.search(rf"^{name}\b.* = |^\w.*, {name}\b.* = ", source, re.M) is not None

@@ -1,0 +1,235 @@
+"""`spindle doctor` on the command line: captures, this machine, its script, its statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from shapes import Shape, add, healthy
+from trees import NAMES, load
+
+from spindle.host.doctor import RULES, Diagnosis, diagnose, schema, script
+from spindle.host.doctor.finding import Needs, Phase
+from spindle.host.inspect import inspect_stack
+
+Said = Callable[..., tuple[int, str, str]]
+DESTROYS = re.compile(r"\b(mkfs|sfdisk|pvcreate|wipefs|dd |umount|e2fsck|--replace|--grow .*--level|--zero-superblock)")
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Callable[[str], str]:
+    """The path of a fixture laid out as a folder."""
+    return lambda name: str(load(name).lay_out(tmp_path / name))
+
+
+# --- captures ------------------------------------------------------------------------------------------------------
+
+
+def test_a_healthy_capture_has_status_0_and_says_what_was_looked_at(capture: Callable[[str], str], said: Said) -> None:
+    status, out, err = said("doctor", "--root", capture("md-raid10-n2-xfs"))
+    assert (status, err) == (0, "")
+    assert out.startswith("the capture: nothing found\n")
+    for rule in RULES:
+        assert rule.name in out
+
+
+def test_a_warning_has_status_1_and_a_note_0(tmp_path: Path, said: Said) -> None:
+    shape = Shape(level="raid10", disks=4, near=2)
+    layout = add(healthy(shape), f"[{shape.array}]\nmd/mismatch_cnt=128")
+    status, out, _ = said("doctor", "--root", str(layout.lay_out(tmp_path / "note")))
+    assert status == 0
+    assert "1 finding (1 note)" in out
+    layout = add(healthy(Shape()), f"[{shape.array}]\nmd/mismatch_cnt=128")
+    status, out, _ = said("doctor", "--root", str(layout.lay_out(tmp_path / "warn")))
+    assert status == 1
+    assert "1 finding (1 warn)" in out
+
+
+def test_the_worst_stands_first_with_evidence_reason_cost_and_remedy(capture: Callable[[str], str], said: Said) -> None:
+    status, out, _ = said("doctor", "--root", capture("raid6-degraded-resync"))
+    assert status == 1
+    assert out.index("critical  md-degraded: md2 is degraded") < out.index("warn      md-sync")
+    assert "1 of 8 members missing; faulty: sdf" in out
+    assert "It bears 1 more failure." in out
+    assert "mdadm /dev/md2 --remove /dev/sdf" in out
+
+
+def test_findings_alike_are_told_once(capture: Callable[[str], str], said: Said) -> None:
+    _, out, _ = said("doctor", "--root", capture("raid5-ext4-sector63"))
+    assert out.count("partition-alignment: ") == 1
+    assert "so do sdb1, sdc1 and sdd1" in out
+
+
+def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], said: Said) -> None:
+    tree = capture("raid-3ware")
+    status, out, _ = said("doctor", "--root", tree, "--rule", "smart", "/data")
+    assert status == 1
+    assert out.startswith("/data: 1 finding (1 warn)\n")
+    status, _, err = said("doctor", "--root", tree, "/dev/sdz")
+    assert status == 1
+    assert "no such device" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_json_says_the_same_and_fits_its_schema(capture: Callable[[str], str], said: Said, name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    status, out, _ = said("doctor", "--json", "--root", capture(name))
+    told = json.loads(out)
+    jsonschema.validate(told, schema())
+    assert told["kind"] == "diagnosis"
+    severities = {found["severity"] for found in told["findings"]}
+    assert status == (1 if severities & {"warn", "critical"} else 0)
+    for found in told["findings"]:
+        assert all(found[field] for field in ("rule", "object", "summary", "evidence", "why", "effect"))
+    assert told["rules"] == [rule.name for rule in RULES]
+
+
+def test_the_schema_is_printed(said: Said) -> None:
+    status, out, _ = said("schema", "doctor")
+    assert status == 0
+    assert json.loads(out)["title"] == "spindle doctor"
+
+
+def test_what_could_not_be_judged_is_said(capture: Callable[[str], str], said: Said) -> None:
+    _, out, _ = said("doctor", "--root", capture("lvm-on-md"))
+    assert "unknown   smart of sda and sdb: tools/smartctl/sda: not in the capture" in out
+
+
+# --- usage ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--rule", "scheduller"), "did you mean `scheduler`"),
+        (("--rule", "x-y-z"), "`spindle doctor --list` names them"),
+        (("--json", "--fix-plan"), "--json has the steps"),
+        (("--list", "/"), "--list takes no TARGET"),
+        (("--workload", "odd"), "random"),
+    ],
+)
+def test_usage_is_one_line_and_status_2(said: Said, arguments: tuple[str, ...], words: str) -> None:
+    status, out, err = said("doctor", *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_rules_are_listed(said: Said) -> None:
+    status, out, _ = said("doctor", "--list")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [rule.name for rule in RULES]
+    _, out, _ = said("doctor", "--list", "--json", "--rule", "ure")
+    assert [row["rule"] for row in json.loads(out)["rules"]] == ["ure"]
+
+
+def test_only_the_rules_asked_for_are_applied(capture: Callable[[str], str], said: Said) -> None:
+    _, out, _ = said("doctor", "--json", "--root", capture("raid-3ware"), "--rule", "ncq", "--rule", "scheduler")
+    told = json.loads(out)
+    assert told["rules"] == ["scheduler", "ncq"]
+    assert {found["rule"] for found in told["findings"]} == {"scheduler"}
+
+
+# --- the script ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_script_is_one_for_the_shell_and_destroys_nothing(
+    capture: Callable[[str], str], said: Said, name: str
+) -> None:
+    _, out, _ = said("doctor", "--fix-plan", "--root", capture(name))
+    assert subprocess.run(["sh", "-n"], input=out, text=True, check=False).returncode == 0
+    assert subprocess.run(["dash", "-n"], input=out, text=True, check=False).returncode == 0
+    for line in out.splitlines():
+        assert line.startswith("#") or not DESTROYS.search(line), line
+
+
+def test_steps_come_in_the_safe_order() -> None:
+    told = Diagnosis(origin="capture")
+    for name in NAMES:
+        told.findings += diagnose(inspect_stack(None, load(name).held())).findings
+    heads = [line.split()[2].rstrip(":") for line in script(told) if line.startswith("# --- ")]
+    assert heads == ["Look", "Protect", "Tune", "Keep", "Rebuild"]
+    lines = script(told)
+    for finding in told.findings:
+        for step in finding.steps:
+            for command in step.commands:
+                by_hand = bool(step.needs) or "NEW" in command
+                assert (f"# {command}" if by_hand else command) in lines
+            if step.phase is Phase.REBUILD:
+                assert step.needs, f"{finding.rule} rebuilds without saying what that needs"
+            if any(DESTROYS.search(command) for command in step.commands):
+                assert step.needs, f"{finding.rule} destroys without saying so"
+    marks = {need for finding in told.findings for step in finding.steps for need in step.needs}
+    assert {Needs.BACKUP, Needs.OFFLINE, Needs.HARDWARE} <= marks
+
+
+def test_every_knob_that_is_named_is_one() -> None:
+    from spindle.host.knobs.catalogue import Scope, known
+
+    words = set()
+    for name in NAMES:
+        for line in script(diagnose(inspect_stack(None, load(name).held()))):
+            if found := re.match(r"spindle knobs (?:set|persist --yes) \S+ (.*)", line):
+                words |= {word.partition("=")[0].strip("'") for word in found[1].split(" ") if "=" in word}
+    assert {"read_ahead_kb", "scheduler", "nr_requests", "stripe_cache_size", "queue_depth"} <= words
+    for word in words:
+        assert known(Scope.DEVICE, word) is not None, word
+
+
+# --- this machine --------------------------------------------------------------------------------------------------
+
+
+def test_this_machine_is_looked_at_without_a_word_on_stderr() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "spindle.cli", "doctor"], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert done.returncode in (0, 1)
+    assert done.stderr == ""
+    assert re.match(r"this machine: (nothing found|\d+ findings? \()", done.stdout)
+
+
+def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+    loop = bench.loop()
+    crooked, straight = bench.partition(loop, 1, 63, 8192), bench.partition(loop, 2, 10240, 8192)
+    status, out, _ = said("doctor", "--json", "--rule", "partition-alignment", crooked)
+    (found,) = json.loads(out)["findings"]
+    assert status == 1
+    assert found["object"] == crooked.removeprefix("/dev/")
+    assert (found["numbers"]["start_bytes"], found["numbers"]["shift_bytes"]) == (63 * 512, 3584)
+    assert said("doctor", "--rule", "partition-alignment", straight)[0] == 0
+
+
+def test_ext4_with_a_width_that_is_no_stripe(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+    loop = bench.loop()
+    bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
+    point = bench.mount(loop)
+    status, out, _ = said("doctor", "--json", "--rule", "stripe-geometry", str(point))
+    (found,) = json.loads(out)["findings"]
+    assert status == 1
+    assert found["object"] == f"fs:{point}"
+    assert (found["numbers"]["unit_bytes"], found["numbers"]["width_bytes"]) == (65536, 163840)
+    # The remedy works: what it prints is done, and the finding is gone.
+    (command,) = found["steps"][0]["commands"]
+    bench.run("umount", point)
+    bench.run(*command.split())
+    bench.run("mount", loop, point)
+    assert said("doctor", "--rule", "stripe-geometry", str(point))[0] == 0
+
+
+def test_a_mount_with_strict_times_of_access_and_its_remedy(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+    loop = bench.loop()
+    bench.run("mkfs.ext4", "-q", loop)
+    point = bench.mount(loop, "-o", "strictatime")
+    status, out, _ = said("doctor", "--json", "--rule", "atime", str(point))
+    assert status == 1
+    (command,) = json.loads(out)["findings"][0]["steps"][0]["commands"]
+    bench.run(*command.split())
+    assert said("doctor", "--rule", "atime", str(point))[0] == 0
