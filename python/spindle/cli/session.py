@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from spindle.host.knobs.restore import interrupted
 from spindle.host.signals import unwinding
 from spindle.host.testfile import sweep_leftovers
 from spindle.report.progress import watching
@@ -23,4 +24,6 @@ def session(quiet: bool) -> Iterator[Watch]:
     with unwinding(), watching(quiet=quiet) as watch:
         for leftover in sweep_leftovers():
             watch.say(f"spindle: {leftover.line}")
+        for line in interrupted():
+            watch.say(f"spindle: {line}")
         yield watch

@@ -25,7 +25,6 @@ from spindle.result.record import (
     DeviceCounters,
     During,
     Prepared,
-    Quieted,
     RunRecord,
     Sample,
     SettingChange,
@@ -40,7 +39,7 @@ from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run import classes, preparation
 from spindle.run.errors import Usage
 from spindle.run.load import Counted, RunningLoad, carry_out
-from spindle.run.preparation import AS_IT_IS, Care, Looked
+from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 
@@ -104,11 +103,7 @@ class Bench:
     _size_bytes: int
     _created: bool
     _devices: list[Device] = field(default_factory=list)
-    care: Care = AS_IT_IS
-    quieted: tuple[Quieted, ...] = ()
-    """What was changed to have the machine quiet."""
-    notes: tuple[str, ...] = ()
-    """What could not be."""
+    calm: Calm = field(default_factory=Calm)
     _looked: Looked | None = None
 
     @property
@@ -127,12 +122,12 @@ class Bench:
             return {}
         if self._looked is None:
             self._write_out(self._target)  # what is dirty from before would be written during the check, and the run
-            self._looked = preparation.look(self._devices, self.care, self.watch)
+            self._looked = preparation.look(self._devices, self.calm.care, self.watch)
         return self._looked.idle.to_dict()
 
     def _write_out(self, target: OpenTarget) -> list[str]:
         self.watch.step("syncing")
-        return preparation.write_out(target, self._devices, self.care)
+        return preparation.write_out(target, self._devices, self.calm.care)
 
     def _prepare(self) -> Prepared:
         """Right before a load."""
@@ -140,16 +135,16 @@ class Bench:
             return Prepared(sync="none")
         synced = self._write_out(self._target)
         self._target.drop_cache()
-        if self.care.drop_caches:
+        if self.calm.care.drop_caches:
             self.watch.step("dropping caches")
             caches.drop_caches()
         return Prepared(
-            sync="machine" if self.care.sync_machine else "target",
+            sync="machine" if self.calm.care.sync_machine else "target",
             synced=synced,
-            dropped_caches=self.care.drop_caches,
+            dropped_caches=self.calm.care.drop_caches,
             waited_s=self._looked.waited_s if self._looked is not None else 0.0,
-            quieted=list(self.quieted),
-            notes=list(self.notes),
+            quieted=self.calm.quieted,
+            notes=self.calm.quiet.notes,
         )
 
     def target(self, spec: Workload | None = None, trouble: str | None = None) -> Target:
@@ -263,9 +258,7 @@ def bench(
     consent: Consent = NO_CONSENT,
     making: Making = AS_USUAL,
     file: TestFile | None = None,
-    care: Care = AS_IT_IS,
-    quieted: tuple[Quieted, ...] = (),
-    notes: tuple[str, ...] = (),
+    calm: Calm | None = None,
 ) -> Iterator[Bench]:
     """Open a target for the streams of a workload; everything is closed again at the end.
 
@@ -291,9 +284,7 @@ def bench(
             target.size_bytes,
             file is not None,
             _devices=list(target.counted_devices()),
-            care=care,
-            quieted=quieted,
-            notes=notes,
+            calm=calm or Calm(),
         )
 
 

@@ -13,7 +13,7 @@ from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import own_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
-from spindle.run.preparation import AS_IT_IS, Care, check_rights, look_at_place
+from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
@@ -47,7 +47,9 @@ def carry_out(order: Order, watch: Watch) -> Record:
         return _on_model(order, resolved, watch)
     _check(order, resolved)
     check_rights(order.care)
+    place = None if order.target.startswith(NULL) else Path(order.target)
     with ExitStack() as stack:
+        calm = stack.enter_context(calm_machine(place, order.care, watch))
         file = None
         if order.create is not None:
             look_at_place(Path(order.target), order.care, watch)
@@ -60,14 +62,14 @@ def carry_out(order: Order, watch: Watch) -> Record:
                 consent=order.consent,
                 making=order.making,
                 file=file,
-                care=order.care,
+                calm=calm,
             )
         )
-        record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+        record: Record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
         if file is not None and order.keep:
             file.keep()
         watch.end()
-        return record
+    return calm.outcome_in(record)
 
 
 def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:

@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import overload
+
+from msgspec.structs import replace
 
 from spindle.host import conditions, syncing
 from spindle.host.caches import may_drop_caches
 from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget
+from spindle.host.quiet import Quiet, quieting
 from spindle.host.stack import below, devices_under
+from spindle.result.record import QuickRecord, Quieted, Record, RunRecord
+from spindle.result.rules import judged
 from spindle.result.rules.conditions import ADVICE
 from spindle.run.errors import RunFailed
 from spindle.run.watch import Watch
@@ -66,16 +73,64 @@ class Looked:
     waited_s: float
 
 
+@dataclass(frozen=True)
+class Calm:
+    """How quiet the machine was to be, and what was changed for it."""
+
+    care: Care = AS_IT_IS
+    quiet: Quiet = field(default_factory=Quiet)
+
+    @property
+    def quieted(self) -> list[Quieted]:
+        """For the record."""
+        return [Quieted(**asdict(change)) for change in self.quiet.changes]
+
+    @overload
+    def outcome_in(self, record: QuickRecord) -> QuickRecord: ...
+    @overload
+    def outcome_in(self, record: Record) -> Record: ...
+    def outcome_in(self, record: Record) -> Record:
+        """The record with what became of the changes in the end."""
+        if isinstance(record, RunRecord):
+            return self._in_run(record)
+        return replace(record, runs=[self._in_run(run) for run in record.runs])
+
+    def _in_run(self, run: RunRecord) -> RunRecord:
+        if not self.quiet.changes:
+            return run
+        return judged(replace(run, prepared=replace(run.prepared, quieted=self.quieted)))
+
+
+@contextmanager
+def calm_machine(place: Path | None, care: Care, watch: Watch) -> Iterator[Calm]:
+    """For the time of the `with`, quiet if asked for. Says what could not be put back."""
+    if not care.quiet_machine:
+        yield Calm(care)
+        return
+    watch.step("having the machine quiet")
+    with quieting(_devices_under(place) if place is not None else []) as quiet:
+        yield Calm(care, quiet)
+    for change in quiet.changes:
+        if not change.put_back:
+            watch.say(
+                f"spindle: {change.name} is not {change.before} again: {change.why_not}; see `spindle knobs diff`"
+            )
+
+
 def look_at_place(place: Path, care: Care, watch: Watch) -> None:
     """Before a test file is written there, which takes its time: would the run be refused anyway?"""
     if not care.strict:
         return
+    look(_devices_under(place), care, watch)
+
+
+def _devices_under(place: Path) -> list[Device]:
+    """Of a path that may not be there yet; none where it cannot be told: whoever opens it says what is wrong."""
     try:
-        top = devices_under(place if place.is_dir() else place.absolute().parent)
+        top = devices_under(place if place.exists() else place.absolute().parent)
     except OSError:
-        return  # whoever makes the file says what is wrong
-    found = {device.name: device for upper in top for device in (upper, *below(upper))}
-    look(list(found.values()), care, watch)
+        return []
+    return list({device.name: device for upper in top for device in (upper, *below(upper))}.values())
 
 
 def look(devices: Sequence[Device], care: Care, watch: Watch) -> Looked:

@@ -13,12 +13,23 @@ from pathlib import Path
 from spindle import _core
 from spindle.host.testfile import TestFile
 from spindle.result import units
-from spindle.result.record import Knee, Level, QuickRecord, RunRecord, Step, Target, Tool, Verdict, new_id, utc_now
+from spindle.result.record import (
+    Knee,
+    Level,
+    QuickRecord,
+    RunRecord,
+    Step,
+    Target,
+    Tool,
+    Verdict,
+    new_id,
+    utc_now,
+)
 from spindle.run import assess, knee
 from spindle.run.bench import AS_USUAL, Bench, Making, bench
 from spindle.run.errors import RunFailed
 from spindle.run.files import own_file
-from spindle.run.preparation import AS_IT_IS, Care, check_rights, look_at_place
+from spindle.run.preparation import AS_IT_IS, Calm, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.watch import Watch
 
@@ -85,16 +96,17 @@ def quick(
     look = _Look(lengths)
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
+        calm = stack.enter_context(calm_machine(Path(asked or "."), care, watch))
         file: TestFile | None = None
         if asked is None or Path(asked).is_dir():
             look_at_place(Path(asked or "."), care, watch)
             file = stack.enter_context(_own_file(Path(asked or "."), lengths.file_bytes, watch))
             asked = str(file.path)
-        target, idle = _reads(asked, file, watch, making, care, look)
+        target, idle = _reads(asked, file, watch, making, calm, look)
         if not look.stopped:
-            _mix(asked, file, watch, making, care, look)
+            _mix(asked, file, watch, making, calm, look)
     watch.end()
-    return QuickRecord(
+    record = QuickRecord(
         id=run_id,
         started=started,
         tool=Tool(version=_core.__version__),
@@ -107,6 +119,7 @@ def quick(
         verdicts=_verdicts(look),
         skipped=look.skipped,
     )
+    return calm.outcome_in(record)
 
 
 def _own_file(folder: Path, most_bytes: int, watch: Watch) -> AbstractContextManager[TestFile]:
@@ -125,12 +138,12 @@ def _own_file(folder: Path, most_bytes: int, watch: Watch) -> AbstractContextMan
 
 
 def _reads(
-    asked: str, file: TestFile | None, watch: Watch, making: Making, care: Care, look: _Look
+    asked: str, file: TestFile | None, watch: Watch, making: Making, calm: Calm, look: _Look
 ) -> tuple[Target, dict[str, object]]:
     """Everything that only reads, under one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = resolve("randomio", _RANDOM)
-    with bench(asked, sequential.spec, watch, making=making, file=file, care=care) as opened:
+    with bench(asked, sequential.spec, watch, making=making, file=file, calm=calm) as opened:
         target, idle = opened.target(), opened.idle()
         plan = [
             ("sequential-read", "sequential read, 1 MiB requests, 4 outstanding", sequential),
@@ -168,12 +181,12 @@ def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
             return
 
 
-def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, care: Care, look: _Look) -> None:
+def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, calm: Calm, look: _Look) -> None:
     if file is None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
     mix = resolve("oltp", _MIX).with_overrides(_seconds(look.lengths.step_s))
-    with bench(asked, mix.spec, watch, making=making, file=file, care=care) as opened:
+    with bench(asked, mix.spec, watch, making=making, file=file, calm=calm) as opened:
         shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
         _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
 

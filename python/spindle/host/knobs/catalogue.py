@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from .. import queue_files, settings
 from .errors import KnobUsage
-from .values import FLAG, Choice, Cpus, Number, Seconds, Speed, Text, Values
+from .values import FLAG, Choice, Cpus, Number, Seconds, Speed, SwapState, Text, Values
 
 
 class Scope(StrEnum):
@@ -25,6 +25,7 @@ class Scope(StrEnum):
     RAID = "raid"
     CPU = "cpu"
     IRQ = "irq"
+    SWAP = "swap"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,7 @@ class Knob:
             Scope.RAID: "/proc/sys/dev/raid/",
             Scope.CPU: "/sys/devices/system/cpu/cpufreq/policyN/",
             Scope.IRQ: "/proc/irq/N/",
+            Scope.SWAP: "/proc/swaps, ",
         }[self.scope]
 
 
@@ -471,7 +473,27 @@ _MACHINE = (
 KNOBS: tuple[Knob, ...] = (*_QUEUE, *_ELEVATORS, *_DEVICE, *_MD, *_VM, *_MACHINE)
 """All of them, in the order they are shown."""
 
+SYNC_ACTION = _md(
+    "sync_action",
+    Choice(("idle", "check", "repair")),
+    "",
+    "2.6.17",
+    "What an array does by itself. A check that is interrupted goes on from where it was when it is asked for again.",
+)
+SWAP_AREA = Knob(
+    scope=Scope.SWAP,
+    name="priority",
+    where=("",),
+    values=SwapState(),
+    unit="",
+    about="Whether a swap area is in use, and before which others.",
+    since="2.6",
+)
+PASSING = (SYNC_ACTION, SWAP_AREA)
+"""What is no setting that stays: changed and put back like a knob by `--quiet-machine`, but not offered as one."""
+
 _BY_ID = {knob.id: knob for knob in KNOBS}
+_PASSING = {knob.id: knob for knob in PASSING}
 READ_ONLY = {*settings.QUEUE, *settings.DEVICE, *settings.MD, *settings.OTHER} - {
     path.removeprefix("queue/").removeprefix("device/").removeprefix("md/") for knob in KNOBS for path in knob.where
 }
@@ -497,7 +519,8 @@ def knob(name: str) -> Knob:
 
 def known(scope: Scope, name: str) -> Knob | None:
     """One that a journal or iosched/ names: from the catalogue, or a parameter of an elevator newer than it."""
-    found = _BY_ID.get(name if scope is Scope.DEVICE else f"{scope}.{name}")
+    address = name if scope is Scope.DEVICE else f"{scope}.{name}"
+    found = _BY_ID.get(address) or _PASSING.get(address)
     if found is None and scope is Scope.DEVICE and re.fullmatch(r"iosched/[A-Za-z0-9_]{1,64}", name):
         parameter = name.removeprefix(IOSCHED)
         return _elevator(parameter, (), Text(), "", "", "A parameter of the elevator.")

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from ..devices import text_of
+from . import swap
 
 
 def write_kernel_file(path: Path, text: str) -> None:
@@ -27,6 +28,14 @@ class Files:
     def write(self, path: Path, text: str) -> None:
         """Raises OSError."""
         write_kernel_file(path, text)
+
+    def swap(self, area: Path) -> str:
+        """State of a swap area, as `swap.state_of` has it."""
+        return swap.state_of(area)
+
+    def switch_swap(self, area: Path, wanted: str) -> None:
+        """Raises OSError."""
+        swap.switch(area, wanted)
 
     def writable(self, path: Path) -> bool:
         """By its mode: root may open a read-only file of sysfs, and then every write fails."""

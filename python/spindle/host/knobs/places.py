@@ -1,4 +1,4 @@
-"""Where a knob is turned: one device, virtual memory, a CPU's frequency policy, an interrupt.
+"""Where a knob is turned: one device, virtual memory, a CPU's frequency policy, an interrupt, a swap area.
 
 A device is known by number and sequence number (`diskseq`), which no other device gets before the next boot, and for
 after it by what does not change: world-wide name, serial number, UUID, the file behind a loop device.
@@ -6,6 +6,7 @@ after it by what does not change: world-wide name, serial number, UUID, the file
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -64,19 +65,25 @@ class Place:
     @property
     def lock(self) -> str:
         """Name of the lock that keeps others away from it."""
-        return f"device-{self.identity.number}" if self.identity is not None else str(self.scope)
+        if self.identity is None or self.scope is not Scope.DEVICE:
+            return str(self.scope)
+        return f"device-{self.identity.number}"
 
     @property
     def key(self) -> str:
         """Names it in a journal."""
-        return f"{self.identity.number}/{self.identity.diskseq}" if self.identity is not None else self.label
+        if self.identity is None or self.scope is not Scope.DEVICE:
+            return self.label
+        return f"{self.identity.number}/{self.identity.diskseq}"
 
     def address(self, knob: Knob) -> str:
         """'loop3.scheduler', 'vm.swappiness', 'cpu0.governor'."""
         return f"{self.label}.{knob.name}"
 
     def path(self, knob: Knob) -> Path | None:
-        """The knob's file, if it is there."""
+        """The knob's file, if it is there; of a swap area the area itself."""
+        if self.scope is Scope.SWAP:
+            return self.folder if self.folder.exists() else None
         for where in knob.where:
             if "*" in where:
                 found = sorted(self.folder.glob(where))
@@ -89,8 +96,20 @@ class Place:
     def value(self, knob: Knob, files: Files) -> str | None:
         """What is in force; None: not there, or not to be read."""
         path = self.path(knob)
+        if path is not None and self.scope is Scope.SWAP:
+            return files.swap(path)
         text = files.read(path) if path is not None else None
         return knob.values.read(text) if text is not None and text.strip() else None
+
+    def write(self, knob: Knob, value: str, files: Files) -> None:
+        """Only for those who have journalled it. Raises OSError."""
+        path = self.path(knob)
+        if path is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), knob.name)
+        if self.scope is Scope.SWAP:
+            files.switch_swap(path, value)
+        else:
+            files.write(path, value)
 
     def offered(self, knob: Knob, files: Files) -> list[str]:
         """The words the kernel offers here, where it lists them."""
@@ -175,6 +194,15 @@ def named(name: str, machine: Machine = HERE) -> Place:
     return of_device(device)
 
 
+_SWAP = f"{Scope.SWAP}:"
+
+
+def of_swap(area: Path, machine: Machine = HERE) -> Place:
+    """A swap area: a file, or a device, which is known by what it is and not by its name."""
+    disk = _device(str(area), machine)
+    return Place(Scope.SWAP, f"{_SWAP}{area}", area, identity_of(whole(disk)) if disk is not None else None)
+
+
 def _device(name: str, machine: Machine) -> Device | None:
     if "/" not in name:
         return by_name(name, machine) if re.fullmatch(r"[A-Za-z0-9_.!:-]+", name) and name != ".." else None
@@ -226,6 +254,8 @@ def interrupts_of(place: Place, machine: Machine = HERE) -> list[Place]:
 def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) -> Place | Lost:
     """The place that a journal names. Raises ValueError, KeyError or TypeError on what no journal says."""
     scope, label = Scope(data["scope"]), str(data["label"])
+    if scope is Scope.SWAP:
+        return _swap_again(label, data["device"], same_boot, machine)
     if scope is not Scope.DEVICE:
         try:
             return named(label, machine) if label.startswith(str(scope)) else Lost.GONE
@@ -251,3 +281,16 @@ def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) 
     now = identity_of(device)
     same = now.lasting is None and (now.size_bytes, now.number) == (identity.size_bytes, identity.number)
     return of_device(device) if same else Lost.REPLACED
+
+
+def _swap_again(label: str, device: dict[str, Any] | None, same_boot: bool, machine: Machine) -> Place | Lost:
+    area = Path(label.removeprefix(_SWAP))
+    if not label.startswith(_SWAP) or not area.is_absolute() or not area.exists():
+        return Lost.GONE
+    place = of_swap(area, machine)
+    if device is None or place.identity is None:
+        return place if device is None and place.identity is None else Lost.REPLACED
+    then, now = Identity(**device), place.identity
+    if same_boot and then.diskseq is not None and now.diskseq is not None:
+        return place if then.diskseq == now.diskseq else Lost.REPLACED
+    return place if (then.lasting, then.size_bytes) == (now.lasting, now.size_bytes) else Lost.REPLACED

@@ -19,6 +19,9 @@ from .locks import Locks, holder
 from .places import Lost, Place, found_again
 from .undo import Item, State, Undoing
 
+WITH, QUIET = "with", "quiet"
+"""Kinds of sessions that put back at their end what they changed."""
+
 
 @dataclass
 class Report:
@@ -85,19 +88,22 @@ def pending(machine: Machine = HERE, files: Files | None = None, persisted: Mapp
     return report
 
 
-def interrupted(places: list[Place]) -> list[str]:
-    """Lines about sessions that were killed and whose changes are still in force at these places."""
+def interrupted(places: list[Place] | None = None) -> list[str]:
+    """Lines about sessions that were to put back what they changed, and were killed before: at these places, or
+    anywhere."""
     report = Report()
     lines = []
     with _kept(report) as kept:
         for one in kept:
-            keys = {change.key for change in one.story.open_changes}
-            for place in places:
-                if one.story.kind == "with" and place.key in keys and one.story.boot == boot_id():
-                    lines.append(
-                        f"{place.label}: `{one.story.command}` was killed and its changes are still in force; "
-                        "`spindle restore` puts them back"
-                    )
+            labels = {change.key: str(change.place.get("label")) for change in one.story.open_changes}
+            wanted = {place.key: place.label for place in places} if places is not None else labels
+            if one.story.kind in (WITH, QUIET) and one.story.boot == boot_id():
+                lines += [
+                    f"{label}: `{one.story.command}` was killed and its changes are still in force; "
+                    "`spindle restore` puts them back"
+                    for key, label in wanted.items()
+                    if key in labels
+                ]
     return list(dict.fromkeys(lines))
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from ..devices import HERE, Machine, text_of
 from ..errors import reason
 from ..signals import held_back
-from .catalogue import DEPTH, IOSCHED, SCHEDULER, Knob, Scope
+from .catalogue import DEPTH, IOSCHED, PASSING, SCHEDULER, Knob, Scope
 from .errors import KnobRefused, KnobUsage
 from .files import Files
 from .journal import Change, Journal
@@ -165,7 +165,7 @@ class Session:
         self._changes.append(change)
         self._places[place.key] = place
         try:
-            self._files.write(path, wanted.value)
+            place.write(knob, wanted.value, self._files)
             trouble = None
         except OSError as error:
             trouble = reason(error)
@@ -192,7 +192,9 @@ class Session:
             moved = place.knobs(self._files)
         else:
             names = {knob.name, *knob.disturbs}
-            moved = [one for one in place.knobs(self._files) if one.name in names]
+            moved = [
+                one for one in (*place.knobs(self._files), *PASSING) if one.name in names and one.scope is place.scope
+            ]
         found = {one.name: place.value(one, self._files) for one in moved}
         return {**dict.fromkeys(earlier or {}), **found}
 

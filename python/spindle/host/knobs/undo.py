@@ -344,16 +344,16 @@ class Undoing:
         partner = known(self._place.scope, knob.zero_of) if knob.zero_of is not None else None
         try:
             if target != "0" or partner is None:
-                self._files.write(path, target)
+                self._place.write(knob, target, self._files)
                 return None
             # 0 means: the partner is in force. It is the partner that is written, and the kernel makes this one 0.
             there = self._place.path(partner)
             if targets.get(partner.name, "0") in ("0", None) and there is not None and knob.name.endswith("bytes"):
                 # Both are 0. Some kernels take a ratio for new only if it differs.
-                self._files.write(there, _STEP)
-                self._files.write(there, "0")
+                self._place.write(partner, _STEP, self._files)
+                self._place.write(partner, "0", self._files)
             elif targets.get(partner.name) in ("0", None):
-                self._files.write(path, target)
+                self._place.write(knob, target, self._files)
         except OSError as error:
             return reason(error)
         return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..settings import chosen
+from . import swap
 
 MOST_CPUS = 1 << 13
 """More than any kernel is built for (NR_CPUS)."""
@@ -140,6 +141,30 @@ class Seconds:
     def may_become(self, wanted: str, found: str) -> bool:
         number = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}")
         return bool(number.fullmatch(wanted) and number.fullmatch(found)) and abs(float(wanted) - float(found)) < 0.011
+
+
+@dataclass(frozen=True)
+class SwapState:
+    """Of a swap area: off, in use with a priority that the kernel chose, or with one of its own."""
+
+    @property
+    def kind(self) -> str:
+        return "choice"
+
+    @property
+    def range(self) -> str:
+        return f"{swap.OFF}, {swap.AUTO}, 0..{swap.MOST}"
+
+    def parse(self, text: str) -> str | None:
+        if text in (swap.OFF, swap.AUTO):
+            return text
+        return str(int(text)) if re.fullmatch(r"[0-9]{1,5}", text) and int(text) <= swap.MOST else None
+
+    def read(self, text: str) -> str:
+        return text
+
+    def may_become(self, wanted: str, found: str) -> bool:
+        return False
 
 
 @dataclass(frozen=True)

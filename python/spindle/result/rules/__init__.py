@@ -33,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     conditions.settings_changed,
     conditions.before_the_run,
     conditions.during_the_run,
+    conditions.quiet_machine,
 )
 """In the order in which a person should read them."""
 

@@ -193,6 +193,37 @@ def _begin(sample: Sample) -> str:
     return units.seconds(max(0.0, round(sample.at_s - sample.seconds, 1)))
 
 
+def quiet_machine(record: RunRecord) -> list[Verdict]:
+    """What was changed to have the machine quiet must be as it was again; what could not be made quiet is told."""
+    prepared = record.prepared
+    found = [
+        Verdict(
+            check="put-back",
+            level=Level.WARN,
+            evidence=f"{one.name} is not {one.before} again, as it was before the run: {one.why_not}",
+            advice="`spindle knobs diff` shows what is left changed, `spindle restore` tries again",
+        )
+        for one in prepared.quieted
+        if one.put_back is False
+    ]
+    found += [
+        Verdict(check="quiet-machine", level=Level.WARN, evidence=note, advice="see docs/measurement.md")
+        for note in prepared.notes
+    ]
+    if prepared.quieted and not found:
+        named = ", ".join(f"{one.name} {one.before} -> {one.during}" for one in prepared.quieted[:SHOWN])
+        more = len(prepared.quieted) - SHOWN
+        found.append(
+            Verdict(
+                check="quiet-machine",
+                level=Level.OK,
+                evidence=f"for the run: {named}{f' and {more} more' if more > 0 else ''}; put back",
+                numbers={"changes": float(len(prepared.quieted))},
+            )
+        )
+    return found
+
+
 def target_changed(record: RunRecord) -> list[Verdict]:
     """A target that vanished or changed its size was not measured to the end."""
     trouble = record.target.detail.get("trouble")

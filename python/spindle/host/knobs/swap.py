@@ -1,0 +1,45 @@
+"""Swap areas: which are in use with which priority, and switching one off and on (swapon(2), swapon(8)).
+
+An area's state as text: `off`, `auto` (in use; the kernel chose its priority, below all others), or a priority that
+somebody chose. A chosen one comes back as it was; among those of `auto`, what is switched on first comes first again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from ..devices import HERE, Machine
+from ..mounts import Swap, swaps
+
+OFF, AUTO = "off", "auto"
+MOST = 32767
+"""SWAP_FLAG_PRIO_MASK (include/linux/swap.h)."""
+_PREFER = 0x8000  # SWAP_FLAG_PREFER
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def state_of(area: Path, machine: Machine = HERE) -> str:
+    """Of the area at this path."""
+    for one in swaps(machine):
+        if Path(one.path) == area:
+            return state(one)
+    return OFF
+
+
+def state(one: Swap) -> str:
+    """Of an area that is in use."""
+    return AUTO if one.priority is None or one.priority < 0 else str(one.priority)
+
+
+def switch(area: Path, wanted: str) -> None:
+    """Raises OSError. Switching off reads back what is swapped, which takes its time."""
+    path = os.fsencode(area)
+    if wanted == OFF:
+        failed = _libc.swapoff(path)
+    else:
+        failed = _libc.swapon(path, 0 if wanted == AUTO else _PREFER | int(wanted))
+    if failed:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,417 @@
+"""`--quiet-machine`: what is changed for a run and put back, on a kernel made of files and on a real swap area of the
+test's own. The machine's own swap is never touched."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_of_files import FakeKernel, Killed
+
+from spindle.host.devices import HERE, Device, by_name
+from spindle.host.knobs import journal, swap
+from spindle.host.knobs.catalogue import PASSING, SWAP_AREA, knob
+from spindle.host.knobs.errors import KnobUsage
+from spindle.host.knobs.places import named, of_swap
+from spindle.host.knobs.restore import interrupted, restore
+from spindle.host.knobs.undo import State
+from spindle.host.mounts import swaps
+from spindle.host.quiet import Change, Quiet, quieting
+from spindle.result.document import decode
+from spindle.result.record import Level, RunRecord
+
+COMMAND = [sys.executable, "-m", "spindle.cli"]
+
+
+class Busy(FakeKernel):
+    """An array at its monthly check, two swap areas, two CPUs that save power."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.md = self.add("md0", "9:0", serial=None)
+        for name, text in {"md/sync_action": "check", "md/uuid": "5e:1f"}.items():
+            self._lay(self.md / name, text)
+        for number in (0, 1):
+            folder = self.machine.sys / f"devices/system/cpu/cpufreq/policy{number}"
+            self._lay(folder / "scaling_governor", "schedutil")
+            self._lay(folder / "scaling_available_governors", "performance schedutil powersave")
+        self._lay(self.machine.proc / "meminfo", "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB")
+        self.areas = {root / "swap.a": "5", root / "swap.b": swap.AUTO, root / "swap.c": swap.AUTO}
+        self.sizes = dict.fromkeys(self.areas, (1000, 100))
+        self.stubborn: set[Path] = set()
+        for area in self.areas:
+            area.touch()
+        self._list()
+
+    @property
+    def devices(self) -> list[Device]:
+        array = by_name("md0", self.machine)
+        assert array is not None
+        return [array]
+
+    def state(self) -> dict[str, str]:
+        return {**super().state(), "swaps": (self.machine.proc / "swaps").read_text()}
+
+    def governor(self, number: int = 0) -> Path:
+        return self.machine.sys / f"devices/system/cpu/cpufreq/policy{number}/scaling_governor"
+
+    def swap(self, area: Path) -> str:
+        self._burn()
+        return self.areas[area]
+
+    def switch_swap(self, area: Path, wanted: str) -> None:
+        self._burn()
+        if area in self.stubborn:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        self.writes.append((area.name, wanted))
+        del self.areas[area]
+        self.areas[area] = wanted  # the last one that is switched on comes last among those without a priority
+        self._list()
+        self._burn()
+
+    def _list(self) -> None:
+        lines, automatic = ["Filename Type Size Used Priority"], -1
+        for area, state in self.areas.items():
+            if state == swap.OFF:
+                continue
+            automatic -= state == swap.AUTO
+            size, used = self.sizes[area]
+            lines.append(f"{area} file {size} {used} {automatic if state == swap.AUTO else state}")
+        self._lay(self.machine.proc / "swaps", "\n".join([lines[0], *sorted(lines[1:])]))
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Busy:
+    return Busy(tmp_path / "machine")
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy, int | None], bool]:
+    """Quiets a machine and dies, as by kill -9, after so many steps (None: in the middle of the run). True: it died."""
+    opened: list[journal.Journal] = []
+    begin = journal.Journal.begin
+    monkeypatch.setattr(journal.Journal, "begin", lambda kind: opened.append(begin(kind)) or opened[-1])
+
+    def die(busy: Busy, steps: int | None) -> bool:
+        busy.fuse = steps
+        with suppress(Killed), quieting(busy.devices, busy.machine, busy):
+            if steps is None:
+                busy.fuse = 0
+        died, busy.fuse = busy.fuse is not None and busy.fuse < 0, None
+        while opened:
+            opened.pop().keep()  # the kernel closes the files of the dead
+        return died
+
+    return die
+
+
+def outcomes(quiet: Quiet) -> dict[str, bool | None]:
+    return {change.name.rpartition("/")[2]: change.put_back for change in quiet.changes}
+
+
+def journals() -> list[Path]:
+    return list(journal.paths())
+
+
+# --- a kernel made of files ------------------------------------------------------------------------------------------
+
+
+def test_checks_swap_and_clocks_are_quiet_meanwhile_and_back_afterwards(busy: Busy) -> None:
+    before = busy.state()
+    with quieting(busy.devices, busy.machine, busy) as quiet:
+        assert (busy.md / "md/sync_action").read_text() == "idle\n"
+        assert swaps(busy.machine) == []
+        assert {busy.governor(number).read_text() for number in (0, 1)} == {"performance\n"}
+        assert set(outcomes(quiet).values()) == {None}
+    assert busy.state() == before
+    assert outcomes(quiet) == dict.fromkeys(
+        ["md0.sync_action", "swap.a.priority", "swap.b.priority", "swap.c.priority", "cpu0.governor", "cpu1.governor"],
+        True,
+    )
+    assert quiet.notes == []
+    assert not journals()
+
+
+def test_swap_areas_come_back_in_their_order(busy: Busy) -> None:
+    priorities = {one.path: one.priority for one in swaps(busy.machine)}
+    with quieting([], busy.machine, busy):
+        pass
+    assert [name for name, wanted in busy.writes if wanted == swap.OFF] == ["swap.c", "swap.b", "swap.a"]
+    assert [name for name, wanted in busy.writes if wanted in ("5", swap.AUTO)] == ["swap.a", "swap.b", "swap.c"]
+    assert {one.path: one.priority for one in swaps(busy.machine)} == priorities
+
+
+@pytest.mark.parametrize("action", ["resync", "recover", "reshape"])
+def test_what_restores_redundancy_goes_on(busy: Busy, action: str) -> None:
+    busy._lay(busy.md / "md/sync_action", action)
+    with quieting(busy.devices, busy.machine, busy) as quiet:
+        assert (busy.md / "md/sync_action").read_text() == f"{action}\n"
+    assert any(note.startswith(f"md0: its {action} goes on") for note in quiet.notes)
+
+
+def test_a_quiet_array_is_left_as_it_is(busy: Busy) -> None:
+    busy._lay(busy.md / "md/sync_action", "idle")
+    with quieting(busy.devices, busy.machine, busy) as quiet:
+        pass
+    assert not [change for change in quiet.changes if change.name.startswith("md0")]
+
+
+def test_swap_that_does_not_fit_into_memory_stays_on(busy: Busy) -> None:
+    area = next(iter(busy.areas))
+    busy.sizes[area] = (9_000_000, 6_300_000)  # with 10 % of 16 GB kept free, 6.4 GB of 8 can be had
+    busy._list()
+    with quieting([], busy.machine, busy) as quiet:
+        assert swaps(busy.machine) == []
+    assert quiet.notes == []
+    busy.sizes[area] = (9_000_000, 6_500_000)
+    busy._list()
+    with quieting([], busy.machine, busy) as quiet:
+        assert len(swaps(busy.machine)) == 3
+    assert quiet.notes == ["swap stays on: 6.7 GB are swapped, and 6.6 GB of memory can be had for it"]
+
+
+def test_what_the_kernel_refuses_is_told_and_the_rest_is_done(busy: Busy) -> None:
+    before = busy.state()
+    busy.stubborn = {area for area in busy.areas if area.name == "swap.b"}
+    with quieting(busy.devices, busy.machine, busy) as quiet:
+        assert [Path(one.path).name for one in swaps(busy.machine)] == ["swap.b"]
+        assert busy.governor().read_text() == "performance\n"
+    (note,) = quiet.notes
+    assert "swap.b.priority=off: the kernel refuses it: cannot allocate memory" in note
+    assert "everything is as it was" not in note
+    assert busy.state() == before
+
+
+def test_a_governor_that_the_driver_does_not_offer_is_not_asked_for(busy: Busy) -> None:
+    busy._lay(busy.governor(1).with_name("scaling_available_governors"), "powersave schedutil")
+    with quieting([], busy.machine, busy) as quiet:
+        assert busy.governor(1).read_text() == "schedutil\n"
+    assert "cpu1.governor" not in outcomes(quiet)
+
+
+def test_an_error_and_a_signal_put_everything_back(busy: Busy) -> None:
+    before = busy.state()
+    for error in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(error), quieting(busy.devices, busy.machine, busy):
+            raise error
+        assert busy.state() == before
+        assert not journals()
+
+
+def test_what_somebody_else_changes_meanwhile_is_left_and_told(busy: Busy) -> None:
+    with quieting(busy.devices, busy.machine, busy) as quiet:
+        busy._lay(busy.md / "md/sync_action", "recover")  # a drive has failed, and a spare is taken up
+        busy._lay(busy.governor(), "powersave")
+    assert (busy.md / "md/sync_action").read_text() == "recover\n"
+    assert busy.governor().read_text() == "powersave\n"
+    left = {change.name: change for change in quiet.changes if change.put_back is False}
+    assert set(left) == {"md0.sync_action", "cpu0.governor"}
+    assert "recover" in left["md0.sync_action"].why_not
+
+
+def test_dead_at_every_single_step_restore_puts_everything_back(
+    tmp_path: Path, dying: Callable[[Busy, int | None], bool]
+) -> None:
+    """Nothing is cleaned up, and the next call finds only the journal."""
+    steps = 0
+    while True:
+        busy = Busy(tmp_path / f"machine{steps}")
+        before = busy.state()
+        if not dying(busy, steps):
+            break
+        report = restore(busy.machine, busy)
+        assert busy.state() == before, steps
+        assert not report.having(State.FAILED, State.CONFLICT, State.REPLACED), (steps, report.items)
+        assert not journals()
+        steps += 1
+    assert steps > 60
+
+
+def test_after_a_reboot_restore_says_what_the_boot_has_reset(
+    busy: Busy, dying: Callable[[Busy, int | None], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = busy.state()
+    assert dying(busy, None)
+    assert busy.state() != before
+    for area, state in {"swap.a": "5", "swap.b": swap.AUTO, "swap.c": swap.AUTO}.items():  # as a boot sets it
+        busy.switch_swap(next(one for one in busy.areas if one.name == area), state)
+    busy._lay(busy.md / "md/sync_action", "check")
+    for number in (0, 1):
+        busy._lay(busy.governor(number), "schedutil")
+    monkeypatch.setattr("spindle.host.knobs.restore.boot_id", lambda: "another boot")
+    report = restore(busy.machine, busy)
+    assert {item.state for item in report.items} == {State.REBOOT}
+    assert "the reboot had reset it" in str(report.items[0])
+    assert busy.state() == before
+
+
+def test_a_run_that_was_killed_is_told_of_at_the_next_one(
+    busy: Busy, dying: Callable[[Busy, int | None], bool]
+) -> None:
+    assert dying(busy, None)
+    lines = interrupted()
+    assert any(line.startswith("md0: ") and "`spindle restore` puts them back" in line for line in lines)
+
+
+def test_what_only_passes_is_not_offered_as_a_knob(busy: Busy) -> None:
+    place = named("md0", busy.machine)
+    assert "sync_action" not in [one.name for one in place.knobs(busy)]
+    for one in PASSING:
+        with pytest.raises(KnobUsage):
+            knob(one.id)
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_busy(busy: Busy, monkeypatch: pytest.MonkeyPatch) -> Busy:
+    """`--quiet-machine` quiets the machine of files instead of this one."""
+    monkeypatch.setattr("spindle.run.preparation.quieting", lambda _devices: quieting(busy.devices, busy.machine, busy))
+    return busy
+
+
+def record_of_run(folder: Path) -> RunRecord:
+    from spindle.cli.main import invoke
+
+    out = folder / "r.json"
+    words = ["randomio", str(folder / "t.bin"), "--create", "16MiB", "--seconds", "0.2", "--quiet"]
+    invoke(["run", *words, "--quiet-machine", "--output", str(out)])
+    found = decode(out.read_bytes(), "r.json")
+    assert isinstance(found, RunRecord)
+    return found
+
+
+def test_the_record_tells_what_was_changed_and_that_it_is_back(on_busy: Busy, tmp_path: Path) -> None:
+    before = on_busy.state()
+    found = record_of_run(tmp_path)
+    assert on_busy.state() == before
+    by_name_of = {one.name: one for one in found.prepared.quieted}
+    assert (by_name_of["md0.sync_action"].before, by_name_of["md0.sync_action"].during) == ("check", "idle")
+    assert all(one.put_back for one in found.prepared.quieted)
+    verdict = next(one for one in found.verdicts if one.check == "quiet-machine")
+    assert verdict.level is Level.OK
+    assert "md0.sync_action check -> idle" in verdict.evidence
+    assert found.settings.changed == []
+
+
+def test_what_could_not_be_put_back_is_a_warning(
+    on_busy: Busy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = on_busy.switch_swap
+
+    def stubborn(area: Path, wanted: str) -> None:
+        if wanted != swap.OFF and area.name == "swap.a":
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(area, wanted)
+
+    monkeypatch.setattr(on_busy, "switch_swap", stubborn)
+    found = record_of_run(tmp_path)
+    verdict = next(one for one in found.verdicts if one.check == "put-back")
+    assert "swap.a.priority is not 5 again" in verdict.evidence
+    assert "invalid argument" in verdict.evidence
+    assert "swap.a.priority is not 5 again" in capsys.readouterr().err
+
+
+# --- a real swap area ------------------------------------------------------------------------------------------------
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from spindle.host.knobs.catalogue import SWAP_AREA
+from spindle.host.knobs.places import of_swap
+from spindle.host.knobs.session import Session, Setting
+
+with Session("quiet") as session:
+    session.change([Setting(of_swap(Path(sys.argv[1])), SWAP_AREA, "off")])
+    print("off", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=["7", "auto"])
+def area(bench: Any, request: pytest.FixtureRequest) -> tuple[str, str]:
+    """A swap area on a loop device of this test, and its priority."""
+    device = bench.loop(size=16 << 20)
+    bench.run("mkswap", device)
+    priority = ["--priority", request.param] if request.param != "auto" else []
+    bench.run("swapon", *priority, device)
+    bench.undo.callback(bench.run, "swapoff", device, check=False)
+    if device not in [one.path for one in swaps(HERE)]:
+        pytest.skip("this kernel has no swap")
+    return device, request.param
+
+
+def holding(device: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, device], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "off\n"
+    return process
+
+
+def restored() -> list[dict[str, Any]]:
+    done = subprocess.run([*COMMAND, "restore", "--json"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    items: list[dict[str, Any]] = json.loads(done.stdout)["items"]
+    return items
+
+
+def test_a_real_swap_area_comes_back_with_its_priority_after_kill_9(area: tuple[str, str]) -> None:
+    device, priority = area
+    process = holding(device)
+    assert swap.state_of(Path(device)) == swap.OFF
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert swap.state_of(Path(device)) == swap.OFF
+    (item,) = restored()
+    assert (item["knob"], item["state"]) == (f"swap:{device}.priority", "restored")
+    assert swap.state_of(Path(device)) == priority
+
+
+def test_a_real_swap_area_comes_back_at_the_end(area: tuple[str, str]) -> None:
+    device, priority = area
+    process = holding(device)
+    process.communicate("")
+    assert swap.state_of(Path(device)) == priority
+    assert restored() == []
+
+
+def test_another_device_under_the_same_name_is_left_alone(bench: Any, area: tuple[str, str]) -> None:
+    device, _ = area
+    process = holding(device)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    bench.run("losetup", "--detach", device)
+    bench.run("losetup", device, str(bench.image(16 << 20)))
+    try:
+        if not os.path.exists(f"/sys/block/{Path(device).name}/diskseq"):
+            pytest.skip("this kernel does not number devices (diskseq, Linux 5.15)")
+        done = subprocess.run([*COMMAND, "restore", "--json"], capture_output=True, text=True, check=False, timeout=60)
+        (item,) = json.loads(done.stdout)["items"]
+        assert item["state"] == "replaced"
+        assert swap.state_of(Path(device)) == swap.OFF
+    finally:
+        bench.run("losetup", "--detach", device)
+
+
+def test_a_swap_area_is_a_place_of_its_own_and_not_its_device(area: tuple[str, str]) -> None:
+    place = of_swap(Path(area[0]))
+    assert place.key != named(area[0]).key
+    assert place.lock != named(area[0]).lock
+    assert place.address(SWAP_AREA) == f"swap:{area[0]}.priority"
+
+
+def test_a_change_says_nothing_of_its_end_before_it_is_there() -> None:
+    assert Change("cpu0.governor", "schedutil", "performance").put_back is None
