@@ -91,6 +91,9 @@ def histogram_percentiles(histograms: Sequence[str], percentiles: Sequence[float
     """Latencies at ascending percentiles, ns, of stored histograms (`HISTF...`) taken together; empty if they hold
     nothing. Raises ValueError if one is damaged."""
 
+def histogram_of(counts: Sequence[tuple[int, int]]) -> str:
+    """A stored histogram (`HISTF...`) of (latency in ns, how often)."""
+
 def array_layout(
     level: str,
     drives: Sequence[int],

@@ -28,7 +28,19 @@ fn histogram_percentiles(
     .map_err(|error: spindle_measure::DecodeError| PyValueError::new_err(error.to_string()))
 }
 
+#[pyfunction]
+fn histogram_of(py: Python<'_>, counts: Vec<(u64, u64)>) -> String {
+    py.detach(|| {
+        let mut whole = Histogram::new();
+        for (ns, times) in counts {
+            whole.record_n(ns, times);
+        }
+        whole.encode()
+    })
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(steady_report, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram_of, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_percentiles, module)?)
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spindle.report import heading, per_second, randomio, seeker, streams, sweep, throughput, verdicts
+from spindle.report import heading, imported, per_second, randomio, seeker, streams, sweep, throughput, verdicts
 from spindle.report.style import Style
-from spindle.result.record import KneeRecord, Level, QuickRecord, Record, RunRecord, Verdict
+from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, Record, RunRecord, Verdict
 
 SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "streams": streams.page,
@@ -27,6 +27,8 @@ def page(record: Record, style: Style) -> list[str]:
             return knee_page(record, style)
         case QuickRecord():
             return quick_page(record, style)
+        case ImportedRecord():
+            return imported.page(record, style)
 
 
 def run_page(record: RunRecord, style: Style) -> list[str]:

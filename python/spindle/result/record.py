@@ -1,7 +1,7 @@
 """The record of a run: everything needed to read its figures years later, in one JSON document.
 
-Three kinds share one schema, told apart by `kind`: a single run, a sweep for the knee and a quick look; the latter two
-are made of single runs. Times are ns, sizes bytes unless a name says otherwise.
+Four kinds share one schema, told apart by `kind`: a single run, a sweep for the knee and a quick look, both made of
+single runs, and what was imported from another tool's file. Times are ns, sizes bytes unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from spindle.result.figures import Figures
+from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
 from spindle.result.workload import Workload
 
 FORMAT = 1
@@ -346,7 +347,44 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
         return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
 
 
-Record = RunRecord | KneeRecord | QuickRecord
+class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imported"):
+    """What another tool's file says: one repetition of what it measured. Nothing in it was checked by Spindle."""
+
+    id: RunId
+    """Time of the start (`00000000T000000Z` if unknown) and six digits of the content's SHA-256: the same file has the
+    same identity whenever it is imported."""
+    started: str | None
+    """UTC, ISO 8601; None: the file does not say."""
+    tool: Tool
+    """What read the file."""
+    source: Source
+    """What wrote it."""
+    host: str | None = None
+    target: str | None = None
+    """File, folder or device, as the file writes it."""
+    workload: str | None = None
+    """Name of what was run."""
+    settings: dict[str, str] = {}
+    """What was asked for of all streams, in the tool's own words."""
+    streams: list[PartialStream] = []
+    devices: list[DeviceSeries] = []
+    machine: list[Moment] = []
+    """CPU shares, %, as iostat's avg-cpu has them."""
+    verdicts: list[Verdict]
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict; never better than `warn`."""
+        return worst(self.verdicts)
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """None: no run of Spindle's own is in it."""
+        return []
+
+
+Record = RunRecord | KneeRecord | QuickRecord | ImportedRecord
 """Whatever `--json` prints and `spindle show` reads."""
 
 

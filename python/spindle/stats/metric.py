@@ -10,6 +10,7 @@
 | `device.r/s`, `device.r_await` ... | the target's own counters, columns of `iostat -x` |
 | `knee.outstanding`, `knee.iops` | a sweep |
 | `random-read.iops` ... | a step of a quick look |
+| `phase/write.bytes_per_s`, `sda/device.r/s` ... | imported: streams that did not run together, one device of several |
 
 Percentiles over several streams come from their histograms taken together, never from averaged percentiles.
 """
@@ -24,7 +25,8 @@ from statistics import fmean
 
 from spindle import _core
 from spindle.result.figures import Figures, Latency, Op, Stream
-from spindle.result.record import DeviceCounters, KneeRecord, QuickRecord, Record, RunRecord
+from spindle.result.imported import PartialLatency, PartialOp, PartialStream, together
+from spindle.result.record import DeviceCounters, ImportedRecord, KneeRecord, QuickRecord, Record, RunRecord
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
@@ -90,6 +92,8 @@ def values(record: Record) -> dict[str, float]:
             return _of_knee(record)
         case QuickRecord():
             return _of_quick(record)
+        case ImportedRecord():
+            return _of_imported(record)
 
 
 def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) -> list[str]:
@@ -194,6 +198,73 @@ def _of_quick(record: QuickRecord) -> dict[str, float]:
             if take is fmean or metric(name).better is Better.HIGHER:
                 found[f"{step.name}.{name}"] = take([part[name] for part in parts])
     return found
+
+
+def _of_imported(record: ImportedRecord) -> dict[str, float]:
+    """What the file says; a total only of streams that ran together and all say it."""
+    streams = record.streams
+    found: dict[str, float] = {}
+    if together(streams):
+        data = [op for stream in streams for _, op in stream.data_ops()]
+        found |= dict(_partial_rates("", data))
+        found |= dict(_partial_latency("", data))
+        found |= dict(_partial_operations("", streams))
+    if len(streams) > 1:
+        for stream in streams:
+            own = [op for _, op in stream.data_ops()]
+            found |= dict(_partial_rates(f"{stream.name}/", own))
+            found |= dict(_partial_operations(f"{stream.name}/", [stream]))
+    for device in record.devices:
+        prefix = f"{device.name}/" if len(record.devices) > 1 else ""
+        found |= {f"{prefix}device.{name}": value for name, value in device.mean.items()}
+    return found
+
+
+def _partial_operations(prefix: str, streams: Sequence[PartialStream]) -> Iterator[tuple[str, float]]:
+    for name in dict.fromkeys(name for stream in streams for name in stream.operations):
+        ops = [op for stream in streams if (op := stream.operations.get(name)) is not None]
+        yield from _partial_rates(f"{prefix}{name}.", ops)
+        yield from _partial_latency(f"{prefix}{name}.", ops)
+
+
+def _partial_rates(prefix: str, ops: Sequence[PartialOp]) -> Iterator[tuple[str, float]]:
+    iops = [op.iops for op in ops if op.iops is not None]
+    rates = [op.bytes_per_s for op in ops if op.bytes_per_s is not None]
+    if ops and len(iops) == len(ops):
+        yield f"{prefix}iops", sum(iops)
+    if ops and len(rates) == len(ops):
+        yield f"{prefix}bytes_per_s", sum(rates)
+
+
+def _partial_latency(prefix: str, ops: Sequence[PartialOp]) -> Iterator[tuple[str, float]]:
+    """Of one distribution as it is; of several what their counts, moments and histograms allow."""
+    parts = [(op.timed, op.requests) for op in ops if op.requests != 0]
+    known = [part for part, _ in parts if part is not None]
+    if not parts or len(known) < len(parts):
+        return
+    if len(known) == 1:
+        only = known[0]
+        moments = {"mean_ns": only.mean_ns, "max_ns": only.max_ns, "sdev_ns": only.sdev_ns}
+        percentiles = {f"p{p:g}_ns": only.percentile(p) for p in PERCENTILES}
+        yield from ((f"{prefix}{name}", float(ns)) for name, ns in (moments | percentiles).items() if ns is not None)
+        return
+    whole = [(latency, count) for part, count in parts if (latency := _complete(part)) is not None and count]
+    if len(whole) == len(parts):
+        yield from _latency(prefix, [latency for latency, _ in whole], [count for _, count in whole])
+
+
+def _complete(part: PartialLatency | None) -> Latency | None:
+    """A distribution whose moments are all known; its histogram may be missing, then there are no percentiles."""
+    if part is None or part.mean_ns is None or part.sdev_ns is None or part.min_ns is None or part.max_ns is None:
+        return None
+    return Latency(
+        min_ns=part.min_ns,
+        mean_ns=part.mean_ns,
+        max_ns=part.max_ns,
+        sdev_ns=part.sdev_ns,
+        percentiles=part.percentiles,
+        histogram=part.histogram or "",
+    )
 
 
 _OPERATION_WORDS = {"read": "reads", "write": "writes", "trim": "trims", "zero": "zeroings", "fsync": "fsyncs"}

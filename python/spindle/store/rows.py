@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from spindle.result.figures import Op, Stream
-from spindle.result.record import DeviceCounters, Record, RunRecord, Verdict
+from spindle.result.record import DeviceCounters, ImportedRecord, Record, RunRecord, Verdict
 from spindle.result.workload import (
     FixedSize,
     LogNormalSize,
@@ -45,6 +45,8 @@ def runs_of(record: Record) -> list[RunRecord]:
 
 def record_row(record: Record) -> Row:
     """Of the record as a whole."""
+    if isinstance(record, ImportedRecord):
+        return _imported_row(record)
     runs = runs_of(record)
     workloads = list(dict.fromkeys(run.workload.name for run in runs))
     return {
@@ -58,8 +60,20 @@ def record_row(record: Record) -> Row:
     }
 
 
+def _imported_row(record: ImportedRecord) -> Row:
+    return {
+        "id": record.id,
+        "kind": kind_of(record),
+        "started": record.started or "",
+        "workload": record.workload or record.source.tool,
+        "target": record.target or "",
+        "level": record.level.value,
+        "version": record.tool.version,
+    }
+
+
 def kind_of(record: Record) -> str:
-    """`run`, `knee` or `quick`."""
+    """`run`, `knee`, `quick` or `imported`."""
     return str(type(record).__struct_config__.tag)
 
 

@@ -90,7 +90,7 @@ class Selected:
         self.position = position
         """In order of time, from 0."""
         self.kind = line.kind
-        """`run`, `knee` or `quick`."""
+        """`run`, `knee`, `quick` or `imported`."""
         self.started = line.started
         self.workload = line.workload
         self.target = line.target
