@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spindle.result.record import KneeRecord, Level, QuickRecord, Record, RunRecord
+from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, Record, RunRecord
 from spindle.stats import metric
 
 
@@ -57,7 +57,7 @@ def trial_of(
         campaign=campaign,
         block=block,
         cell=dict(cell or {}),
-        order=(record.started, place),
+        order=(record.started or "", place),
         level=record.level,
         load=lambda: record,
     )
@@ -72,6 +72,8 @@ def names_of(record: Record) -> tuple[str, str]:
             return "quick", record.target.asked
         case KneeRecord():
             return (f"{record.runs[0].workload.name} (knee)", record.runs[0].target.asked) if record.runs else ("", "")
+        case ImportedRecord():
+            return record.workload or record.source.tool, record.target or ""
 
 
 def valid(side: Side) -> Side:

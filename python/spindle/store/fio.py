@@ -25,7 +25,7 @@ NO_SAMPLES = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 def as_fio_json(record: Record) -> bytes:
     """One document; of a sweep or a quick look, the jobs of all its runs."""
     runs = runs_of(record)
-    seconds = int(datetime.fromisoformat(record.started.replace("Z", "+00:00")).timestamp())
+    seconds = int(datetime.fromisoformat(record.started).timestamp()) if record.started else 0
     document = {
         "fio version": f"{record.tool.name}-{record.tool.version}",
         "timestamp": seconds,
