@@ -85,7 +85,28 @@ def test_trials_of_a_case_are_told_together_and_cases_by_what_tells_them_apart()
     rows = json.loads(_json(entries))["sections"][1]["blocks"][0]["rows"]
     assert [row[0] for row in rows] == ["six-sata-f2", "", "six-sata-raid5", ""]
     assert {row[2] for row in rows} == {"3"}
-    assert "Most throughput of 2 cases: six-sata-f2" in everything(build(entries))
+    assert "six-sata-raid5 is 37 % slower than six-sata-f2" in everything(build(entries))
+
+
+def test_the_effects_of_factors_are_told_apart_with_intervals() -> None:
+    entries = [
+        entry(run(target=target, workers=workers, seed=seed), f"{target}{workers}{seed}")
+        for target in ("six-sata-f2", "six-sata-raid5")
+        for workers in (8, 32)
+        for seed in (1, 2)
+    ]
+    document = build(entries)
+    chart = next(chart for chart in document.charts() if chart.key == "effects")
+    rows = {(row[0], row[1]): [float(cell) for cell in row[2:6]] for row in chart.sheet.rows}
+    assert set(rows) == {
+        ("target", "six-sata-f2"),
+        ("target", "six-sata-raid5"),
+        ("outstanding", "8"),
+        ("outstanding", "32"),
+    }
+    assert all(trials == 4 and low < change < high for trials, change, low, high in rows.values())
+    assert rows["outstanding", "32"][1] > 0 > rows["outstanding", "8"][1]
+    assert "Most throughput of 4 cases: six-sata-f2, outstanding 32" in everything(document)
 
 
 def test_runs_that_differ_in_concurrency_alone_make_a_curve_with_its_knee() -> None:

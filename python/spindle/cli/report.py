@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from spindle.cli.alternatives import opened, store_option
 from spindle.cli.exits import Exit
 from spindle.cli.output import check_output, save
 
@@ -30,10 +30,10 @@ FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Unless given, as FILE ends; txt without a file.")
 @click.option("--title", metavar="TEXT", help="Title; made from workloads and targets unless given.")
-@click.option("--store", metavar="FILE|URL", help="The store; $SPINDLE_STORE or the usual place unless given.")
+@store_option
 @click.option("--json", is_flag=True, help="The same as --format json: sections, tables and chart specifications.")
 def command(
-    selections: tuple[str, ...], output: Path | None, form: str | None, title: str | None, store: str | None, json: bool
+    selections: tuple[str, ...], output: Path | None, form: str | None, title: str | None, where: str | None, json: bool
 ) -> Exit:
     """Make one file of results: a summary in words, tables, charts, verdicts, settings, and the commands that
     repeat them.
@@ -44,7 +44,7 @@ def command(
     from spindle.report.document.build import build
 
     wanted = "json" if json else form or _by_name(output)
-    entries = entries_of(selections, store)
+    entries = entries_of(selections, where)
     document = build(entries, title)
     match wanted:
         case "html":
@@ -89,18 +89,15 @@ def _by_name(output: Path | None) -> str:
     return known[ending]
 
 
-def entries_of(selections: tuple[str, ...], store: str | None) -> list[Entry]:
+def entries_of(selections: tuple[str, ...], where: str | None) -> list[Entry]:
     """The records of every selection, each once, in the order in which they were named."""
     from spindle.report.document.entry import Entry
-    from spindle.store import needs_store, open_store, select
+    from spindle.store import needs_store, select
 
     found: dict[str, Entry] = {}
-    with ExitStack() as stack:
-        opened = None
-        if any(needs_store(text) for text in selections):
-            opened = stack.enter_context(open_store(store, read_only=True))
+    with opened(where, selections) as store:
         for text in selections:
-            for each in select(opened, text):
+            for each in select(store, text):
                 found.setdefault(
                     each.run_id,
                     Entry(

@@ -122,6 +122,18 @@ def effects(name: str, trials: Sequence[Trial], confidence: float = 0.95) -> Eff
     return Effects(name, relative, found, float(freedom), math.expm1(noise) if relative else noise, not_tested)
 
 
+def level_interval(found: Effects, level: Level, levels: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of one of so many levels of a factor, as if all had as many trials as this one."""
+    from scipy.special import stdtrit
+
+    noise = math.log1p(found.noise) if found.relative else found.noise
+    reach = float(stdtrit(found.freedom, 0.5 + confidence / 2)) * noise * math.sqrt((1 - 1 / levels) / level.trials)
+    if not found.relative:
+        return level.change - reach, level.change + reach
+    middle = math.log1p(level.change)
+    return math.expm1(middle - reach), math.expm1(min(middle + reach, 700.0))
+
+
 def _factors(trials: Sequence[Trial]) -> list[str]:
     names = dict.fromkeys(factor for trial in trials for factor in trial.cell)
     return [name for name in names if len({trial.cell.get(name) for trial in trials}) > 1]

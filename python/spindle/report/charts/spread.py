@@ -11,6 +11,7 @@ from spindle.report.document.trial import Case, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.record import Level
+from spindle.stats import interval
 
 MOST_ROWS = 40
 ROW = 20
@@ -30,8 +31,9 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
         for trial, rate in zip(case.trials, rates[id(case)], strict=True):
             values.append({"case": label, "rate": rate, "kind": "run", "invalid": trial.level is Level.INVALID})
         if len(case.trials) > 1:
-            mean = sum(rates[id(case)]) / len(case.trials)
-            values.append({"case": label, "rate": mean, "kind": "mean", "invalid": False})
+            known = interval(rates[id(case)])
+            middle = {"case": label, "rate": known.estimate, "kind": "mean", "invalid": False}
+            values.append({**middle, "low": known.low, "high": known.high})
     return [
         Chart(
             key="runs",
@@ -63,6 +65,11 @@ def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any
             },
             {
                 "transform": [{"filter": "datum.kind == 'mean'"}],
+                "mark": {"type": "rule", "color": "@s1", "strokeWidth": 2},
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
+            },
+            {
+                "transform": [{"filter": "datum.kind == 'mean'"}],
                 "mark": {"type": "tick", "color": "@s1", "thickness": 3, "size": 16},
                 "encoding": {"x": x, "y": y},
             },
@@ -73,7 +80,7 @@ def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any
 
 def _says(cases: Sequence[Case], drawn: Sequence[Case]) -> str:
     text = "A ring is a run"
-    text += ", a bar the mean of a case." if any(len(case.trials) > 1 for case in cases) else "."
+    text += ", a bar the mean of a case with its 95 % interval." if any(len(case.trials) > 1 for case in cases) else "."
     if len(drawn) < len(cases):
         text += f" {len(drawn)} of {len(cases)} cases are drawn; the table has all."
     if any(case.level is Level.INVALID for case in drawn):
@@ -85,12 +92,25 @@ def _sheet(cases: Sequence[Case], rates: dict[int, list[float]], unit: str) -> S
     rows = []
     for case in cases:
         found = rates[id(case)]
-        mean = sum(found) / len(found)
-        rows.append([case.label, str(len(found)), plain(min(found)), plain(mean), plain(max(found)), case.level])
+        known = interval(found)
+        ends = ["", ""] if len(found) < 2 else [plain(known.low), plain(known.high)]
+        rows.append(
+            [
+                case.label,
+                str(len(found)),
+                plain(min(found)),
+                plain(known.estimate),
+                plain(max(found)),
+                *ends,
+                case.level,
+            ]
+        )
     columns = [
         Column("case", words=True),
         Column("runs"),
         *(Column(f"{head} {unit}") for head in ("least", "mean", "largest")),
+        Column("95 % from"),
+        Column("to"),
         Column("verdict", words=True),
     ]
     return Sheet("Throughput of each case", columns, rows, folded=True)

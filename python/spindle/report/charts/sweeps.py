@@ -119,7 +119,7 @@ def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
             "outstanding": point.outstanding,
             "rate": (point.bytes_per_s if streaming else point.iops) / factor,
             "latency": point.mean_latency_ns / 1e6 or None,
-            "knee": f"knee {point.outstanding}" if point.outstanding == sweep.knee.knee else None,
+            "knee": _at_knee(sweep.knee, point),
             "invalid": level is Level.INVALID,
         }
         for sweep, label in zip(sweeps, labels, strict=True)
@@ -181,6 +181,11 @@ def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
         specification=specification,
         sheet=_sheet(sweeps),
     )
+
+
+def _at_knee(knee: Knee, point: KneePoint) -> str | None:
+    """Marked only where throughput was seen to level off: else the knee is at the last point, or beyond."""
+    return f"knee {point.outstanding}" if knee.levelled_off and point.outstanding == knee.knee else None
 
 
 def _without(encoding: dict[str, object], channel: str) -> dict[str, object]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spindle.report.charts import chunks, heatmap, percentiles, predicted, seconds, spread, sweeps
+from spindle.report.charts import chunks, effects, heatmap, percentiles, predicted, seconds, spread, sweeps
 from spindle.report.document import conditions, figures
 from spindle.report.document.entry import Entry
+from spindle.report.document.findings import groups_of
 from spindle.report.document.model import Block, Document, Section
 from spindle.report.document.summary import run_count, summary
 from spindle.report.document.traits import place
@@ -19,10 +20,12 @@ def build(entries: Sequence[Entry], title: str | None = None) -> Document:
     trials = trials_of(entries)
     cases = cases_of(trials)
     curves = sweeps.sweeps_of(entries, cases)
+    groups = groups_of(cases)
     names = conditions.names_of(entries, cases)
     sections: list[tuple[str, str, Sequence[Block]]] = [
-        ("summary", "Summary", summary(entries, cases, curves, trials)),
+        ("summary", "Summary", summary(entries, cases, groups, curves, trials)),
         ("figures", "Figures", [*([figures.sheet(cases)] if cases else []), *spread.charts(cases)]),
+        ("factors", "Factors", effects.charts(groups)),
         ("arrays", "Arrays", chunks.charts(trials)),
         ("concurrency", "Concurrency", sweeps.charts(curves)),
         ("latency", "Latency", percentiles.charts(cases)),

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from spindle.report.charts.predicted import pairs_of
 from spindle.report.charts.sweeps import Sweep
+from spindle.report.document import findings
 from spindle.report.document.entry import Entry
+from spindle.report.document.findings import Group
 from spindle.report.document.model import Words
-from spindle.report.document.traits import place
-from spindle.report.document.trial import Case, Trial, is_streaming
+from spindle.report.document.trial import Case, Trial
 from spindle.report.heading import target_words
 from spindle.report.sweep import sentence
 from spindle.result import units
@@ -17,13 +18,17 @@ from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord
 
 
 def summary(
-    entries: Sequence[Entry], cases: Sequence[Case], sweeps: Sequence[Sweep], trials: Sequence[Trial]
+    entries: Sequence[Entry],
+    cases: Sequence[Case],
+    groups: Sequence[Group],
+    sweeps: Sequence[Sweep],
+    trials: Sequence[Trial],
 ) -> list[Words]:
     """Most important first."""
     return [
         *_doubts(entries),
         *_looks(entries),
-        *_best(cases),
+        *_compared(cases, groups),
         *_knees(sweeps),
         *_model(trials),
     ]
@@ -63,56 +68,10 @@ def _looks(entries: Sequence[Entry]) -> Iterator[Words]:
                 )
 
 
-def _best(cases: Sequence[Case]) -> Iterator[Words]:
-    believed = [case for case in cases if case.level is not Level.INVALID]
-    if not cases:
-        return
+def _compared(cases: Sequence[Case], groups: Sequence[Group]) -> Iterator[Words]:
     if len(cases) == 1:
-        yield Words(_case_words(cases[0]))
-        return
-    if len(believed) < 2 or not _alike(believed):
-        return
-    streaming = is_streaming(believed[0].trials[0].run)
-    ranked = sorted(believed, key=lambda case: -_rate(case, streaming))
-    best, worst = ranked[0], ranked[-1]
-    ratio = _rate(best, streaming) / _rate(worst, streaming) if _rate(worst, streaming) else None
-    text = (
-        f"Most throughput of {len(cases)} cases: {best.label}, {_rate_words(best, streaming)}; "
-        f"least: {worst.label}, {_rate_words(worst, streaming)}"
-    )
-    yield Words(text + (f" (a factor of {units.significant(ratio, 2)})." if ratio is not None else "."))
-
-
-def _alike(cases: Sequence[Case]) -> bool:
-    """Streams are compared with streams, requests with requests of the same mix."""
-    kinds = {
-        (is_streaming(case.trials[0].run), tuple(stream.mix for stream in case.trials[0].run.workload.streams))
-        for case in cases
-    }
-    return len(kinds) == 1
-
-
-def _rate(case: Case, streaming: bool) -> float:
-    rates = [trial.run.figures.bytes_per_s if streaming else trial.run.figures.iops for trial in case.trials]
-    return sum(rates) / len(rates)
-
-
-def _rate_words(case: Case, streaming: bool) -> str:
-    return units.rate(_rate(case, streaming)) if streaming else f"{units.count(_rate(case, streaming))} IOPS"
-
-
-def _case_words(case: Case) -> str:
-    run = case.trials[0].run
-    latencies = [mean for trial in case.trials if (mean := trial.run.figures.mean_latency_ns()) is not None]
-    text = (
-        f"{run.workload.name} on {place(run.target)}: {units.count(_rate(case, False))} IOPS, "
-        f"{units.rate(_rate(case, True))}"
-    )
-    if latencies:
-        text += f", {units.duration(sum(latencies) / len(latencies))} mean latency"
-    if len(case.trials) > 1:
-        text += f" (mean of {len(case.trials)} runs)"
-    return text + "."
+        yield findings.single(cases[0])
+    yield from findings.words(groups)
 
 
 def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:
