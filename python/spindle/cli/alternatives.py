@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from spindle.result.record import Record
     from spindle.stats.trial import Side, Trial
-    from spindle.store import Selected, Store
+    from spindle.store import Listed, Selected, Store
+
+FEW = 3
+"""Results of which every number is read, to know which there are."""
 
 
 def share(low: float, high: float, *, inclusive: bool = False) -> Callable[..., float]:
@@ -28,16 +33,6 @@ def share(low: float, high: float, *, inclusive: bool = False) -> Callable[..., 
         return value
 
     return read
-
-
-def store_option(command: click.decorators.FC) -> click.decorators.FC:
-    """`--store`."""
-    return click.option(
-        "--store",
-        "where",
-        metavar="FILE|URL",
-        help="The store to select from; else $SPINDLE_STORE, else the user's own.",
-    )(command)
 
 
 def metric_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -60,22 +55,74 @@ def invalid_option(command: click.decorators.FC) -> click.decorators.FC:
 @contextmanager
 def opened(where: str | None, texts: Sequence[str]) -> Iterator[Store | None]:
     """The store, if one of the selections needs it."""
-    from spindle.store import needs_store, open_store
+    from spindle.cli import storing
+    from spindle.store import needs_store
 
     if not any(needs_store(text) for text in texts):
         yield None
         return
-    with open_store(where, read_only=True) as store:
+    with storing.opened(where, read_only=True) as store:
         yield store
 
 
-def sides_of(store: Store | None, texts: Sequence[str]) -> list[Side]:
-    """A side for each selection, in their order."""
+def sides_of(store: Store | None, texts: Sequence[str], metrics: Sequence[str]) -> list[Side]:
+    """A side for each selection, in their order, with the metrics that are asked for or tell most.
+
+    Of results in the store only these numbers are read, and all numbers of a few, so that thousands take no time.
+    """
+    from spindle.stats.compare import common_metrics
     from spindle.stats.trial import Side
     from spindle.store import select
 
-    chosen = [trials_of(select(store, text)) for text in texts]
-    return [Side(label, trials) for label, trials in zip(_labels(texts), chosen, strict=True)]
+    chosen = [select(store, text) for text in texts]
+    listed = [_listed(store, text) for text in texts]
+    few = [
+        Side(label, _trials(store, part[:FEW], lines, None))
+        for label, part, lines in zip(_labels(texts), chosen, listed, strict=True)
+    ]
+    wanted = list(metrics) or common_metrics(few)
+    return [
+        Side(side.label, [*side.trials, *_trials(store, part[FEW:], lines, wanted)])
+        for side, part, lines in zip(few, chosen, listed, strict=True)
+    ]
+
+
+def _listed(store: Store | None, text: str) -> dict[str, Listed]:
+    """What the store knows of each result without opening it."""
+    from spindle.store import needs_store
+
+    return {line.id: line for line in store.ls([text])} if store is not None and needs_store(text) else {}
+
+
+def _trials(
+    store: Store | None, chosen: Sequence[Selected], listed: Mapping[str, Listed], names: Sequence[str] | None
+) -> list[Trial]:
+    """The runs of a selection with these metrics (None: all)."""
+    from spindle.result.record import Level
+    from spindle.stats.trial import Trial, trial_of
+
+    if store is None or not listed:
+        return [trial_of(each.record, place=each.position) for each in chosen]
+    return [
+        Trial(
+            id=each.run_id,
+            values=values,
+            workload=line.workload,
+            target=line.target,
+            campaign=each.campaign,
+            block=each.block,
+            cell=each.cell,
+            order=(line.started, each.position),
+            level=Level(line.level),
+            load=partial(_record, each),
+        )
+        for each, values in zip(chosen, store.metrics(chosen, names) if chosen else [], strict=True)
+        for line in [listed[each.run_id]]
+    ]
+
+
+def _record(selected: Selected) -> Record:
+    return selected.record
 
 
 def _labels(texts: Sequence[str]) -> list[str]:
@@ -84,16 +131,6 @@ def _labels(texts: Sequence[str]) -> list[str]:
     same = next((at for at, names in enumerate(zip(*parts, strict=False)) if len(set(names)) > 1), 0)
     short = ["/".join(names[same:]) for names in parts]
     return short if len(set(short)) == len(texts) > 1 else list(texts)
-
-
-def trials_of(chosen: Sequence[Selected]) -> list[Trial]:
-    """The runs of a selection."""
-    from spindle.stats.trial import trial_of
-
-    return [
-        trial_of(each.record, campaign=each.campaign, block=each.block, cell=each.cell, place=each.position)
-        for each in chosen
-    ]
 
 
 def cells_of(side: Side, by: Sequence[str] = ()) -> list[Side]:

@@ -6,9 +6,10 @@ import sys
 
 import click
 
-from spindle.cli.alternatives import invalid_option, metric_option, share, store_option
+from spindle.cli.alternatives import invalid_option, metric_option, share
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.storing import store_option
 
 
 @click.command("compare")
@@ -67,7 +68,7 @@ def command(
     from spindle.stats.study import study
 
     with opened(where, selections) as store:
-        sides = sides_of(store, selections)
+        sides = sides_of(store, selections, metrics)
         if len(sides) == 1:
             sides = cells_of(sides[0], by)
             if len(sides) == 1:

@@ -22,6 +22,7 @@ VERBS = {
     "inspect": "Show the block stack from mount point to controller, with its settings.",
     "doctor": "Tell what is wrong with the block stack, and what would mend it.",
     "compare": "Tell by how much alternatives differ, how sure that is, and which is the best.",
+    "check": "Exit with 1 if results got worse than a baseline, beyond chance.",
     "show": "Show a result that was saved.",
     "report": "Make one file of results: HTML, Markdown, CSV, text or a picture.",
     "knobs": "See and change settings of devices, memory and CPUs.",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from spindle.cli.alternatives import opened, store_option
+from spindle.cli.alternatives import opened
 from spindle.cli.exits import Exit
 from spindle.cli.output import check_output, save
+from spindle.cli.storing import store_option
 
 if TYPE_CHECKING:
     from spindle.report.document.entry import Entry

@@ -56,7 +56,7 @@ def page(found: Study, style: Style) -> list[str]:
     comparison = found.comparison
     lines = style.headline(_head(found))
     for line in comparison.likeness.words:
-        lines += _marked(line, style)
+        lines += marked(line, style)
     if found.pairwise:
         lines += ["", *_differences(comparison, style), ""]
         for finding in comparison.findings:
@@ -70,7 +70,7 @@ def page(found: Study, style: Style) -> list[str]:
     if comparison.notes:
         lines.append("")
     for note in comparison.notes:
-        lines += _marked(note, style)
+        lines += marked(note, style)
     return lines
 
 
@@ -87,7 +87,7 @@ def _head(found: Study) -> str:
     return f"{', '.join(sides[1:])} against {sides[0]}{how}; {100 * comparison.confidence:g} % confidence"
 
 
-def _marked(text: str, style: Style) -> list[str]:
+def marked(text: str, style: Style) -> list[str]:
     """A line that qualifies the figures."""
     wrapped = style.wrap(text, first="note    ")
     return [wrapped[0].replace("note", style.level(Level.WARN, "note"), 1), *wrapped[1:]] if style.colour else wrapped

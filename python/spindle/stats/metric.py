@@ -109,6 +109,8 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
     chosen += [name for name in ("read.p99_ns", "write.p99_ns") if name in there]
     if not chosen:
         chosen = [name for name in ("knee.iops", "device.r/s", "device.w/s") if name in there]
+    if not chosen:  # the steps of a quick look
+        chosen = [f"{step}.{'bytes_per_s' if large else 'iops'}" for step, large in _STEPS if f"{step}.iops" in there]
     return chosen or sorted(there)[:1]
 
 
@@ -267,6 +269,8 @@ def _complete(part: PartialLatency | None) -> Latency | None:
     )
 
 
+_STEPS = (("sequential-read", True), ("random-read", False), ("random-read-rising", False), ("mix", False))
+"""Steps of a quick look that tell most, and whether bytes tell it."""
 _OPERATION_WORDS = {"read": "reads", "write": "writes", "trim": "trims", "zero": "zeroings", "fsync": "fsyncs"}
 _LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean latency", "max_ns": "worst latency"}
 _OWN_WORDS = {

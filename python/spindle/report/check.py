@@ -1,0 +1,58 @@
+"""A gate's answer as a page of text, and as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+from spindle.report.compare import amount, marked
+from spindle.report.style import Style
+from spindle.report.table import Column, table
+from spindle.result.record import Level
+from spindle.stats.gate import Gate, Outcome
+from spindle.stats.words import percent
+
+_LEVELS = {"fine": Level.OK, "lost": Level.INVALID, "unclear": Level.WARN}
+
+
+def encode(found: Gate) -> str:
+    """JSON, indented; numbers that are not finite are null."""
+    data = msgspec.to_builtins(found) | {"outcome": found.outcome}
+    data["likeness"]["words"] = found.likeness.words
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+
+
+def page(found: Gate, style: Style) -> list[str]:
+    """The answer, then each metric."""
+    answer = {
+        "lost": f"{found.now} lost more than {100 * found.threshold:g} % against {found.baseline}",
+        "fine": f"{found.now} lost no more than {100 * found.threshold:g} % against {found.baseline}",
+        "unclear": f"{found.now} against {found.baseline}: the runs do not tell whether more than "
+        f"{100 * found.threshold:g} % were lost",
+    }[found.outcome]
+    lines = style.headline(f"{answer}; {100 * found.confidence:g} % confidence")
+    for line in found.likeness.words:
+        lines += marked(line, style)
+    columns = [Column("metric", words=True), Column("runs"), Column("baseline"), Column("now"), Column("change")]
+    rows = [
+        [
+            check.metric,
+            f"{check.trials_baseline}, {check.trials_now}",
+            amount(check.baseline, check.metric),
+            amount(check.now, check.metric),
+            percent(check.now / check.baseline - 1, sign=True) if check.baseline > 0 else "-",
+        ]
+        for check in found.checks
+    ]
+    lines += ["", *table(columns, rows, style), ""]
+    for check in found.checks:
+        lines += _coloured(f"{check.metric}: {check.words}.", check.outcome, style)
+    if found.notes:
+        lines.append("")
+    for note in found.notes:
+        lines += marked(note, style)
+    return lines
+
+
+def _coloured(text: str, outcome: Outcome, style: Style) -> list[str]:
+    wrapped = style.wrap(text, rest="  ")
+    return [wrapped[0].replace(outcome, style.level(_LEVELS[outcome], outcome), 1), *wrapped[1:]]

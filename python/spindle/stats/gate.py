@@ -1,0 +1,246 @@
+"""Did anything get worse? One answer for each metric, for a gate that lets changes pass or not.
+
+Two one-sided tests against the threshold: *lost* is claimed where the loss is beyond it with the confidence asked for
+(of all metrics together: Holm), *fine* where a loss beyond it is excluded; what is neither is *unclear*, and more
+trials are asked for. A loss that is certain but may be smaller than the threshold is unclear too, and said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from spindle.stats.compare import common_metrics, strata
+from spindle.stats.difference import Difference, Tested, examine
+from spindle.stats.errors import Incomparable
+from spindle.stats.history import history_notes
+from spindle.stats.likeness import Likeness
+from spindle.stats.likeness import of as likeness_of
+from spindle.stats.metric import Better, metric
+from spindle.stats.power import sure_noise, trials_needed
+from spindle.stats.series import of_run
+from spindle.stats.trial import Side
+from spindle.stats.words import percent
+
+Outcome = Literal["fine", "lost", "unclear"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One metric. Losses are shares of the baseline; a negative one is a gain."""
+
+    metric: str
+    outcome: Outcome
+    baseline: float
+    """Mean (geometric)."""
+    now: float
+    loss: float
+    at_least: float | None
+    """One-sided bounds with the confidence; None: nothing is known of the spread."""
+    at_most: float | None
+    p: float | None
+    """Of such figures if the loss were at the threshold."""
+    trials_baseline: int
+    trials_now: int
+    needed: int | None
+    """Trials of each that would tell a loss of twice the threshold from one within it (a threshold of 0: of 5 %)."""
+    words: str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All metrics."""
+
+    baseline: str
+    now: str
+    threshold: float
+    confidence: float
+    checks: list[Check]
+    likeness: Likeness
+    notes: list[str]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst."""
+        found = {check.outcome for check in self.checks}
+        return "lost" if "lost" in found else "unclear" if "unclear" in found else "fine"
+
+
+def gate(
+    baseline: Side,
+    now: Side,
+    metrics: Sequence[str] = (),
+    *,
+    threshold: float = 0.05,
+    confidence: float = 0.95,
+    power: float = 0.9,
+    notes: Sequence[str] = (),
+) -> Gate:
+    """Hold `now` against `baseline`. Raises Incomparable: one line."""
+    sides = [baseline, now]
+    chosen = list(metrics) or common_metrics(sides)
+    for name in chosen:
+        if metric(name).better is Better.NEITHER:
+            raise Incomparable(f"--metric {name}: neither more nor less of it is a loss; choose another")
+    stratum = strata(sides)
+    tested = [examine(name, baseline, now, stratum, of_run) for name in chosen]
+    ps = [_beyond(each, threshold) for each in tested]
+    decided = _step_down(ps, 1 - confidence)
+    checks = [
+        _check(each, p, lost, share, threshold, confidence, power)
+        for each, p, (lost, share) in zip(tested, ps, decided, strict=True)
+    ]
+    lines = [*notes, *history_notes(sides, chosen[0])]
+    return Gate(baseline.label, now.label, threshold, confidence, checks, likeness_of(sides), lines)
+
+
+def _margin(found: Difference, threshold: float) -> float | None:
+    """The threshold as a difference on the scale of the test; None: there is no share of nothing."""
+    up = metric(found.metric).better is Better.LOWER
+    if found.relative:
+        return math.log1p(threshold if up else -threshold)
+    if found.mean_a <= 0:
+        return None
+    return found.mean_a * (threshold if up else -threshold)
+
+
+def _worse(found: Difference) -> float:
+    """Which way is worse."""
+    return 1.0 if metric(found.metric).better is Better.LOWER else -1.0
+
+
+def _known(each: Tested, threshold: float) -> bool:
+    return (
+        each.contrast is not None
+        and each.contrast.freedom > 0
+        and each.found.basis != "within-run"
+        and _margin(each.found, threshold) is not None
+    )
+
+
+def _beyond(each: Tested, threshold: float) -> float | None:
+    """One-sided p of a loss no larger than the threshold."""
+    from scipy.special import stdtr
+
+    if not _known(each, threshold):
+        return None
+    contrast, margin = each.contrast, _margin(each.found, threshold)
+    assert contrast is not None
+    assert margin is not None
+    excess = _worse(each.found) * (contrast.difference - margin)
+    if contrast.variance == 0:
+        return 0.0 if excess > 1e-9 else 1.0
+    return float(stdtr(contrast.freedom, -excess / math.sqrt(contrast.variance)))
+
+
+def _step_down(ps: Sequence[float | None], alpha: float) -> list[tuple[bool, float]]:
+    """Holm: whether each is rejected, and the error probability its step had."""
+    order = sorted((p, at) for at, p in enumerate(ps) if p is not None)
+    found = [(False, alpha / max(len(order), 1))] * len(ps)
+    for rank, (p, at) in enumerate(order):
+        share = alpha / (len(order) - rank)
+        if p >= share:
+            for _, rest in order[rank:]:
+                found[rest] = (False, share)
+            break
+        found[at] = (True, share)
+    return found
+
+
+def _check(
+    each: Tested, p: float | None, lost: bool, share: float, threshold: float, confidence: float, power: float
+) -> Check:
+    found = each.found
+    least = most = None
+    outcome: Outcome = "lost" if lost else "unclear"
+    loss = _loss(found, found.change)
+    if p is not None:
+        least, most = _bounds(each, share)
+        if not lost and most <= threshold + 1e-12:
+            outcome = "fine"
+    needed = _needed(found, threshold, confidence, power)
+    return Check(
+        metric=found.metric,
+        outcome=outcome,
+        baseline=found.mean_a,
+        now=found.mean_b,
+        loss=loss,
+        at_least=least,
+        at_most=most,
+        p=p,
+        trials_baseline=found.trials_a,
+        trials_now=found.trials_b,
+        needed=needed,
+        words=_words(found, outcome, loss, least, most, threshold, needed),
+    )
+
+
+def _loss(found: Difference, change: float) -> float:
+    """A change as a share of the baseline lost."""
+    share = change if found.relative else change / found.mean_a if found.mean_a > 0 else math.nan
+    return _worse(found) * share
+
+
+def _bounds(each: Tested, share: float) -> tuple[float, float]:
+    """One-sided limits of the loss."""
+    from scipy.special import stdtrit
+
+    contrast = each.contrast
+    assert contrast is not None
+    reach = float(stdtrit(contrast.freedom, 1 - share)) * math.sqrt(contrast.variance)
+    ends = [contrast.difference - reach, contrast.difference + reach]
+    if each.found.relative:
+        ends = [math.expm1(min(end, 700.0)) for end in ends]
+    low, high = sorted(_loss(each.found, end) for end in ends)
+    return low, high
+
+
+def _needed(found: Difference, threshold: float, confidence: float, power: float) -> int | None:
+    if found.noise is None or not found.relative or found.basis == "one-run":
+        return None
+    beyond = threshold or 0.05
+    noise = sure_noise(math.log1p(found.noise), found.freedom)
+    # One-sided at `confidence` is two-sided at 2 x confidence - 1.
+    return trials_needed(beyond, noise, power=power, confidence=2 * confidence - 1)
+
+
+def _words(
+    found: Difference,
+    outcome: Outcome,
+    loss: float,
+    least: float | None,
+    most: float | None,
+    threshold: float,
+    needed: int | None,
+) -> str:
+    if least is None or most is None:
+        if not found.trials_a or not found.trials_b:
+            return "unclear: not measured on both sides"
+        if found.mean_a <= 0:
+            return "unclear: the baseline is 0"
+        return f"unclear: {_size(loss)} was seen, but one run on each side does not tell how much of it is chance"
+    more = ""
+    if needed is not None and needed > min(found.trials_a, found.trials_b):
+        more = f"; {needed} trials of each would tell"
+    limit = f"{100 * threshold:g} %"
+    match outcome:
+        case "lost":
+            return f"lost {percent(loss)}, and surely more than {percent(max(least, threshold))}: beyond {limit}"
+        case "fine" if most <= 0 < -loss:
+            return f"fine: a gain of {percent(-loss)}, at least {percent(-most)}"
+        case "fine":
+            return f"fine: {_size(loss)}, a loss beyond {limit} is excluded (at most {percent(max(most, 0.0))})"
+        case _ if least > 0:
+            return (
+                f"unclear: a loss is certain ({percent(least)} to {percent(most)}), that it is beyond {limit} not{more}"
+            )
+        case _:
+            return f"unclear: between {_size(least)} and {_size(most)}{more}"
+
+
+def _size(loss: float) -> str:
+    if loss == 0:
+        return "no change"
+    return f"a {'loss' if loss > 0 else 'gain'} of {percent(abs(loss))}"

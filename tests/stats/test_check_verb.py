@@ -1,0 +1,121 @@
+"""`spindle check`: a gate that lets changes pass or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from campaign import run, sides
+from program import Ended
+
+from spindle.cli.check import selection_of
+from spindle.cli.exits import Exit
+from spindle.result.record import RunRecord
+from spindle.stats.errors import Incomparable
+from spindle.stats.gate import gate
+from spindle.store import open_store
+
+
+@pytest.fixture
+def check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
+) -> Callable[[Sequence[RunRecord], Sequence[RunRecord], Sequence[str]], Ended]:
+    """Hold results against a baseline."""
+
+    def call(baseline: Sequence[RunRecord], now: Sequence[RunRecord], options: Sequence[str] = ()) -> Ended:
+        monkeypatch.setenv("SPINDLE_STORE", str(tmp_path / "store.db"))
+        with open_store() as store:
+            store.add_all(baseline, tags=["good"])
+            store.add_all(now, tags=["now"])
+        return invoke("check", "tag:now", "--baseline", "good", *options)
+
+    return call
+
+
+def noisy(mean: float, count: int, day: int, noise: float = 0.01) -> list[RunRecord]:
+    draw = np.random.default_rng(day)
+    return [run(mean * float(np.exp(noise * draw.normal())), number=number, day=day) for number in range(count)]
+
+
+def test_a_loss_beyond_the_threshold_fails(check: Callable[..., Ended]) -> None:
+    ended = check(noisy(1000, 8, 1), noisy(850, 8, 2))
+    assert ended.status == Exit.FAILED
+    assert ended.out.startswith("tag:now lost more than 5 % against tag:good; 95 % confidence")
+    assert "iops: lost 1" in ended.out
+
+
+def test_a_loss_within_the_threshold_and_a_gain_pass(check: Callable[..., Ended]) -> None:
+    ended = check(noisy(1000, 8, 1), noisy(990, 8, 2))
+    assert ended.status == Exit.FINE
+    assert "a loss beyond 5 % is excluded" in ended.out
+
+
+def test_a_gain_passes(check: Callable[..., Ended]) -> None:
+    ended = check(noisy(1000, 6, 1), noisy(1200, 6, 2))
+    assert ended.status == Exit.FINE
+    assert "iops: fine: a gain of" in ended.out
+
+
+def test_a_single_new_run_can_fail(check: Callable[..., Ended]) -> None:
+    assert check(noisy(1000, 8, 1), noisy(800, 1, 2)).status == Exit.FAILED
+
+
+def test_too_few_runs_are_said_and_fail_only_if_asked(check: Callable[..., Ended]) -> None:
+    baseline, now = noisy(1000, 2, 1, noise=0.1), noisy(900, 2, 3, noise=0.1)
+    ended = check(baseline, now, ["--metric", "iops"])
+    assert ended.status == Exit.FINE
+    assert "the runs do not tell whether more than 5 % were lost" in ended.out
+    assert "trials of each would tell" in ended.out
+    assert check(baseline, now, ["--metric", "iops", "--fail-unclear"]).status == Exit.FAILED
+
+
+def test_one_run_on_each_side_proves_nothing(check: Callable[..., Ended]) -> None:
+    ended = check(noisy(1000, 1, 1), noisy(500, 1, 2))
+    assert ended.status == Exit.FINE
+    assert "one run on each side does not tell" in ended.out
+
+
+def test_the_threshold_and_the_metric_are_the_users(check: Callable[..., Ended]) -> None:
+    baseline, now = noisy(1000, 10, 1, noise=0.005), noisy(940, 10, 2, noise=0.005)
+    assert check(baseline, now, ["--threshold", "3%"]).status == Exit.FAILED
+    assert check(baseline, now, ["--threshold", "10%"]).status == Exit.FINE
+    found = json.loads(check(baseline, now, ["--threshold", "3%", "--metric", "read.mean_ns", "--json"]).out)
+    assert [each["metric"] for each in found["checks"]] == ["read.mean_ns"]
+    assert found["outcome"] == "lost"
+    assert found["checks"][0]["at_least"] > 0.03
+
+
+def test_a_baseline_may_be_any_selection() -> None:
+    assert selection_of("good") == "tag:good"
+    assert selection_of("v1.2-rc") == "tag:v1.2-rc"
+    for other in ("tag:good", "campaign:x/a=b", "last:3", "last", "20260101T000000Z-00", "old.json"):
+        assert selection_of(other) == other
+
+
+def test_the_same_thing_again_rarely_fails_and_a_planted_loss_is_found() -> None:
+    """400 gates each, ten runs a side under 3 % noise; threshold 0. The sd of the first rate is 1.1 %."""
+    alarms = found = 0
+    for seed in range(400):
+        draw = np.random.default_rng(seed)
+        a, b = (1000 * np.exp(0.03 * draw.normal(size=10)) for _ in range(2))
+        alarms += gate(*sides({"A": a, "B": b}), ["iops"], threshold=0.0).outcome == "lost"
+        found += gate(*sides({"A": a, "B": b * 0.95}), ["iops"], threshold=0.0).outcome == "lost"
+    assert alarms / 400 <= 0.07
+    assert found / 400 >= 0.9
+
+
+def test_what_nobody_can_judge_is_refused() -> None:
+    made = sides({"A": [1.0, 2.0], "B": [1.0, 2.0]}, metric="device.%util")
+    with pytest.raises(Incomparable, match="neither more nor less"):
+        gate(*made, ["device.%util"])
+
+
+def test_zeros_and_runs_without_spread_are_answered() -> None:
+    outcomes = [
+        gate(*sides({"A": a, "B": b}), ["iops"]).outcome
+        for a, b in (([0, 0, 0], [1, 2, 3]), ([5, 5, 5], [5, 5, 5]), ([5, 5, 5], [4, 4, 4]), ([0, 2, 4], [0, 0, 1]))
+    ]
+    assert outcomes == ["unclear", "fine", "lost", "unclear"]
