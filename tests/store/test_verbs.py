@@ -54,6 +54,30 @@ def test_a_store_that_cannot_be_written_is_told_before_the_run(invoke: Invoke, t
     assert "add --store" in invoke("run", "randomio", "one-sata", "--tag", "x").complaint
 
 
+def test_a_word_after_store_that_may_be_meant_for_something_else_is_not_taken_for_a_file(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    said = invoke("run", "--store", "randomio", "one-sata")
+    assert said.status == 2
+    assert "put --store at the end" in said.complaint
+    assert not (tmp_path / "randomio").exists()
+
+
+def test_what_monitor_sees_is_recorded_interval_by_interval(invoke: Invoke, home: Path) -> None:
+    said = invoke("monitor", "-n", "3", "-i", "0.05", "--cgroups", "0", "--json", "--store")
+    assert said.status == 0
+    assert "recorded as" in said.err
+    reports = [json.loads(line) for line in said.out.splitlines()][:3]
+    [line] = json.loads(invoke("store", "ls", "--recordings", "--json").out)
+    assert (line["about"], line["interval_s"]) == ("monitor", 0.05)
+    rows = json.loads(invoke("sql", "SELECT seconds, us, idle FROM machine_samples ORDER BY start_ns", "--json").out)
+    assert len(rows) == len(reports) == 3
+    devices = json.loads(invoke("sql", "SELECT count(*) AS n FROM iostat", "--json").out)
+    assert devices == [{"n": line["samples"]}]
+    assert invoke("store", "rm", f"recording:{line['id']}", "--yes").out == "1 recordings removed\n"
+    assert json.loads(invoke("sql", "SELECT count(*) AS n FROM samples", "--json").out) == [{"n": 0}]
+
+
 def test_ls_tells_a_line_each_in_the_order_they_were_stored(invoke: Invoke, filled: Path) -> None:
     lines = invoke("store", "ls").out.splitlines()
     assert [line.split()[0] for line in lines] == ["run", modelled().id, record(1).id, record(2).id]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,10 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import check_output
+from spindle.cli.storing import opened, where_option
 
 if TYPE_CHECKING:
+    from spindle.cli.recording import Recorder
     from spindle.report.monitor import CsvFile, View
 
 SHORTEST_S = 0.05
@@ -56,6 +60,7 @@ def _interval(_context: click.Context, _parameter: click.Parameter, value: float
     "-o", "--output", type=click.Path(path_type=Path), callback=check_output, metavar="FILE",
     help="Write a row a device and interval to a new CSV file as well.",
 )  # fmt: skip
+@where_option("Record devices and CPUs")
 def command(
     devices: tuple[str, ...],
     interval_s: float,
@@ -64,6 +69,7 @@ def command(
     cgroups: int,
     json: bool,
     output: Path | None,
+    store: str | None,
 ) -> Exit:
     """Tell at each interval what DEVICES did (any name, or a file on them; default: all disks that ever did I/O), in
     iostat's columns, with vmstat's columns for the CPUs, I/O pressure and the I/O of control groups.
@@ -76,11 +82,13 @@ def command(
     file = _new_file(output) if output is not None else None
     summary, view = Summary(), _view(json, active, cgroups)
     try:
-        with signals_kept():
+        with _recorder(store, interval_s, devices) as recorder, signals_kept():
             view.begin(interval_s, selection.aliases)
             for report in watch(selection, interval_s, count, cgroups=cgroups > 0):
                 if file is not None:
                     file.add(report)
+                if recorder is not None:
+                    recorder.add(report)
                 summary.add(report)
                 view.show(report)
             view.end(summary)
@@ -89,6 +97,17 @@ def command(
         if file is not None:
             file.close()
     return Exit.FINE
+
+
+@contextmanager
+def _recorder(where: str | None, interval_s: float, devices: tuple[str, ...]) -> Iterator[Recorder | None]:
+    if where is None:
+        yield None
+        return
+    from spindle.cli.recording import Recorder
+
+    with opened(where) as store:
+        yield Recorder(store, interval_s, devices)
 
 
 def _view(json: bool, active: bool, cgroups: int) -> View:

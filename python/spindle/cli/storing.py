@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,11 @@ def opened(where: str | None, *, read_only: bool = False) -> Iterator[Store]:
 def _check(_context: click.Context, _parameter: click.Parameter, where: str | None) -> str | None:
     """Before a minute of work: can results be stored there?"""
     if where is not None:
+        if where != DEFAULT and not any(sign in where for sign in "/.:"):
+            raise click.BadParameter(
+                f"is {where!r} the store, or was it meant for something else? Write --store ./{where} for a file of this "
+                "name, or put --store at the end"
+            )
         with opened(where):
             pass
     return where
@@ -62,16 +67,21 @@ def _check_tags(_context: click.Context, _parameter: click.Parameter, tags: tupl
     return tags
 
 
+def where_option(what: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """`--store`, whose value may be left out."""
+    return click.option(
+        "--store", "store", is_flag=False, flag_value=DEFAULT, metavar="[FILE|URL]", callback=_check,
+        help=f"{what}: in a file, a postgresql:// URL, or (no value) $SPINDLE_STORE or your data folder.",
+    )  # fmt: skip
+
+
 def keep_options(command: click.decorators.FC) -> click.decorators.FC:
     """`--store` and `--tag` of a verb that measures."""
     command = click.option(
         "--tag", "tags", multiple=True, metavar="NAME", callback=_check_tags,
         help="Give the stored result this tag. May be repeated.",
     )(command)  # fmt: skip
-    return click.option(
-        "--store", "store", is_flag=False, flag_value=DEFAULT, metavar="[FILE|URL]", callback=_check,
-        help="Store the result: in a file, a postgresql:// URL, or (no value) $SPINDLE_STORE or your data folder.",
-    )(command)  # fmt: skip
+    return where_option("Store the result")(command)
 
 
 def keeping_of(values: dict[str, Any]) -> Keeping | None:

@@ -1,0 +1,55 @@
+"""What `spindle monitor` sees, into the store: each interval is on the disk before the next begins."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spindle.store import MachineSample, Recording, Sample
+
+if TYPE_CHECKING:
+    from spindle.host.monitor import Report
+    from spindle.store import Store
+
+
+class Recorder:
+    """One recording, begun with its first report."""
+
+    def __init__(self, store: Store, interval_s: float, devices: tuple[str, ...]) -> None:
+        self._store = store
+        self._interval_s = interval_s
+        self._about = f"monitor {' '.join(devices)}".strip()
+        self._id: str | None = None
+        self._begun_ns = 0
+
+    def add(self, report: Report) -> None:
+        """Durable on return. Raises StoreError."""
+        seconds = report.seconds
+        start_ns = report.end_ns - round(seconds * 1e9)
+        if self._id is None:
+            self._begin(start_ns)
+        assert self._id is not None
+        since_ns = start_ns - self._begun_ns
+        self._store.add_samples(
+            self._id,
+            [
+                Sample(device=name, start_ns=since_ns, seconds=seconds, iostat=activity.columns())
+                for name, activity in report.disks.items()
+            ],
+            [MachineSample(start_ns=since_ns, seconds=seconds, columns=report.host)],
+        )
+
+    def _begin(self, start_ns: int) -> None:
+        self._begun_ns = start_ns
+        started = datetime.fromtimestamp(start_ns / 1e9, UTC)
+        self._id = self._store.start_recording(
+            Recording(
+                started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+                interval_s=self._interval_s,
+                about=self._about,
+                host=os.uname().nodename,
+            )
+        )
+        print(f"spindle: recorded as {self._id} in {self._store.place}", file=sys.stderr)

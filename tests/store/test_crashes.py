@@ -1,0 +1,125 @@
+"""kill -9, and a server that loses its power: what was acknowledged is there, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import killer
+import pytest
+from made import record
+from server import Server
+
+from spindle.result.document import encode
+from spindle.store import Store, StoreError, open_store
+
+ROUNDS = 30
+HERE = Path(__file__).parent
+
+
+def killed(what: str, where: str, seed: int) -> list[str]:
+    """What the processes that were killed had been told."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "killer.py"), what, where, str(ROUNDS), str(seed)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+def assert_whole(store: Store) -> None:
+    assert [str(problem) for problem in store.check().problems] == []
+
+
+def test_what_was_acknowledged_before_a_kill_is_there_once_and_whole(where: str) -> None:
+    told = killed("append", where, seed=1)
+    assert len(told) > ROUNDS
+    with open_store(where) as store:
+        assert_whole(store)
+        there = Counter(line.id for line in store.ls())
+        assert {run_id: there[run_id] for run_id in told} == dict.fromkeys(told, 1)
+        assert len(there) - len(told) <= ROUNDS  # stored, but killed before it was told
+        for run_id in told[:: len(told) // 5]:
+            assert store.document(run_id) == encode(record(int(run_id[-6:], 16)))
+
+
+def test_a_campaign_killed_again_and_again_ends_as_an_undisturbed_one(where: str, tmp_path: Path) -> None:
+    told = killed("campaign", where, seed=2)
+    undisturbed = str(tmp_path / "undisturbed.db")
+    killer.plan(undisturbed)
+    for place in (where, undisturbed):
+        killer.campaign(place, 0, told.append if place == where else lambda run_id: None)
+    assert Counter(told).most_common(1)[0][1] == 1  # none was measured twice once it was acknowledged
+    with open_store(where) as store, open_store(undisturbed) as other:
+        for each in (store, other):
+            assert_whole(each)
+            trials = each.campaigns.trials(killer.CAMPAIGN)
+            assert [(trial.number, trial.state) for trial in trials] == [
+                (at + 1, "done") for at in range(killer.TRIALS)
+            ]
+            assert [found.run_id for found in each.select(f"campaign:{killer.CAMPAIGN}")] == [
+                record(at + 1).id for at in range(killer.TRIALS)
+            ]
+        assert store.campaigns.fingerprint(killer.CAMPAIGN) == other.campaigns.fingerprint(killer.CAMPAIGN)
+        assert [line.id for line in store.ls()] == [line.id for line in other.ls()]
+
+
+def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_acknowledged(server: Server) -> None:
+    """The writer waits for it and goes on."""
+    where = server.new_database()
+    killer.plan(where)
+    told: list[str] = []
+    at_twenty = threading.Event()
+
+    def hear(run_id: str) -> None:
+        told.append(run_id)
+        if len(told) == 20:
+            at_twenty.set()
+
+    failed: list[BaseException] = []
+
+    def carry_out(work: Callable[[str, int, Callable[[str], None]], None]) -> None:
+        try:
+            work(where, 0, hear)
+        except BaseException as error:
+            failed.append(error)
+
+    writer = threading.Thread(target=carry_out, args=(killer.campaign,))
+    writer.start()
+    try:
+        assert at_twenty.wait(60)
+        server.stop("immediate")
+        server.start()
+    finally:
+        writer.join(120)
+    assert not writer.is_alive()
+    assert failed == []
+    assert len(told) == killer.TRIALS
+    with open_store(where) as store:
+        assert_whole(store)
+        assert [each.run_id for each in store.select(f"campaign:{killer.CAMPAIGN}")] == told
+
+
+def test_a_server_that_stays_away_costs_one_line(server: Server) -> None:
+    where = server.new_database()
+    with open_store(where) as store:
+        store.add(record(1))
+        store._database.patience_s = 0.5
+        server.stop("fast")
+        try:
+            with pytest.raises(StoreError, match="the server cannot be reached"):
+                store.add(record(2))
+        finally:
+            server.start()
+        assert store.add(record(2)) == record(2).id
+        assert_whole(store)
