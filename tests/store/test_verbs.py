@@ -47,7 +47,7 @@ def test_a_run_is_stored_with_its_tags_where_the_user_keeps_data(invoke: Invoke,
 
 def test_a_store_that_cannot_be_written_is_told_before_the_run(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database")
-    said = invoke("run", "randomio", "one-sata", "--seconds", "2", "-q", "--store", "text")
+    said = invoke("run", "randomio", "one-sata", "--seconds", "2", "-q", "--store", "./text")
     assert said.status == 2
     assert "not a store" in said.complaint
     assert said.out == ""

@@ -50,8 +50,8 @@ def _check(_context: click.Context, _parameter: click.Parameter, where: str | No
     if where is not None:
         if where != DEFAULT and not any(sign in where for sign in "/.:"):
             raise click.BadParameter(
-                f"is {where!r} the store, or was it meant for something else? Write --store ./{where} for a file of this "
-                "name, or put --store at the end"
+                f"{where!r} may be meant for something else; write --store ./{where} for a file of this name, "
+                "or put --store at the end"
             )
         with opened(where):
             pass

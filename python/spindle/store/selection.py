@@ -337,31 +337,34 @@ def _selected(connection: Connection, store: Store, rows: list[Any]) -> list[Sel
 def _tags(connection: Connection, keys: list[int]) -> dict[int, tuple[str, ...]]:
     found: dict[int, tuple[str, ...]] = {}
     table = schema.tags.c
-    for some in in_pieces(keys):
-        query = select(table.record_key, table.tag).where(table.record_key.in_(some)).order_by(table.tag)
-        for key, name in connection.execute(query):
-            found[key] = (*found.get(key, ()), name)
+    query = select(table.record_key, table.tag).where(_among(table.record_key, keys)).order_by(table.tag)
+    for key, name in connection.execute(query):
+        found[key] = (*found.get(key, ()), name)
     return found
+
+
+def _among(column: Any, keys: list[int]) -> Any:
+    """The condition to ask with; for many, everything is read rather than asked for piece by piece."""
+    return column.in_(keys) if len(keys) <= MOST_AT_ONCE else column.is_not(None)
 
 
 def _trials(connection: Connection, keys: list[int]) -> dict[int, Any]:
     """The first trial each was done for."""
     found: dict[int, Any] = {}
-    for some in in_pieces(keys):
-        query = (
-            select(
-                schema.attempts.c.record_key,
-                schema.campaigns.c.name,
-                schema.trials.c.number,
-                schema.trials.c.block,
-                schema.trials.c.cell,
-            )
-            .select_from(schema.attempts.join(schema.trials).join(schema.campaigns))
-            .where(schema.attempts.c.record_key.in_(some))
-            .order_by(schema.campaigns.c.key, schema.trials.c.number)
+    query = (
+        select(
+            schema.attempts.c.record_key,
+            schema.campaigns.c.name,
+            schema.trials.c.number,
+            schema.trials.c.block,
+            schema.trials.c.cell,
         )
-        for row in connection.execute(query):
-            found.setdefault(row.record_key, row)
+        .select_from(schema.attempts.join(schema.trials).join(schema.campaigns))
+        .where(_among(schema.attempts.c.record_key, keys))
+        .order_by(schema.campaigns.c.key, schema.trials.c.number)
+    )
+    for row in connection.execute(query):
+        found.setdefault(row.record_key, row)
     return found
 
 
