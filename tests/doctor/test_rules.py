@@ -89,6 +89,22 @@ def test_a_jumpered_drive_is_aligned_at_sector_63() -> None:
     assert found_on(layout) == {("partition-alignment", "sda1")}
 
 
+def test_a_boot_loaders_partition_may_begin_anywhere() -> None:
+    layout = load("nvme-ext4")
+    part = next(path for path in layout.files if path.endswith("nvme0n1p1/start")).removesuffix("/start")
+    add(layout, f"[{part}]\nstart=34\nsize=2014")
+    assert found_on(layout) == set()
+    add(layout, f"[{part}]\nsize=1048576")
+    assert found_on(layout) == {("partition-alignment", "nvme0n1p1")}
+
+
+def test_a_volume_on_a_partition_of_an_array_is_held_against_its_chunk() -> None:
+    shape = Shape(table=True, volume=True, chunk=512 * KIB)
+    layout = add(healthy(shape), "[]\ntools/dmsetup-table/dm-0=0 1000000000 linear 259:200 384")
+    found = finding(layout, "partition-alignment")
+    assert (found.object, found.numbers["chunk_bytes"]) == ("dm-0", 512 * KIB)
+
+
 def test_data_of_an_array_that_begins_within_a_sector() -> None:
     shape = Shape(partitions=False)
     layout = add(healthy(shape), f"[{shape.array}]\nmd/dev-sdb/offset=262147")
@@ -169,8 +185,15 @@ def test_read_ahead_is_judged_by_the_workload_that_is_told() -> None:
     assert finding(layout, "read-ahead").numbers["drives_busy"] == 1
     assert ("read-ahead", "md0") not in found_on(layout, workload="random"), "small is right there"
     add(layout, "[sys/devices/virtual/block/md0]\nqueue/read_ahead_kb=65536")
-    assert ("read-ahead", "md0") not in found_on(layout), "large is no fault of a sequential load"
+    assert ("read-ahead", "md0") not in found_on(layout, workload="sequential"), "large is no fault there"
     assert finding(layout, "read-ahead", workload="random").severity is Severity.WARN
+
+
+@pytest.mark.parametrize(("kib", "expected"), [(8192, False), (16384, False), (65536, True)])
+def test_read_ahead_beyond_all_measure_is_noted_whatever_the_load(kib: int, expected: bool) -> None:
+    layout = load("raid-megaraid")
+    add(layout, f"[{UNIT}]\nqueue/read_ahead_kb={kib}")
+    assert found_on(layout) == ({("read-ahead", "sda")} if expected else set())
 
 
 def test_a_data_folder_of_a_database_is_taken_for_a_random_load() -> None:
@@ -360,6 +383,20 @@ def test_members_behind_an_expander_with_one_lane() -> None:
     assert finding(layout, "shared-link").numbers["link_bytes_per_s"] == 600e6
 
 
+def test_members_behind_a_port_multiplier() -> None:
+    shape = Shape(level="raid1", disks=2, partitions=False)
+    layout = healthy(shape)
+    place = "sys/devices/pci0000:00/0000:00:1f.2/"
+    own, shared = place + "ata2/host1/target1:0:0/1:0:0:0", place + "ata1/host0/target0:1:0/0:1:0:0"
+    for held in (layout.files, layout.links):
+        for path in [path for path in held if path.startswith(own)]:
+            held[path.replace(own, shared)] = held.pop(path)
+    layout.links[f"{shared}/block/sdb/device"] = "../../../0:1:0:0"
+    layout.links["sys/class/block/sdb"] = f"/{shared}/block/sdb"
+    layout.links["sys/block/sdb"] = f"/{shared}/block/sdb"
+    assert found_on(layout) == {("shared-link", "md0")}
+
+
 def test_members_behind_a_narrow_slot() -> None:
     shape = Shape(drive="sas", disks=8, level="raid6")
     slot = "[sys/devices/pci0000:00/0000:00:02.0/0000:03:00.0]\n"
@@ -440,6 +477,17 @@ def test_the_state_of_a_unit(state: str, level: str | None) -> None:
     assert {(found.rule, str(found.severity)) for found in diagnosis(layout).findings} == (
         {("raid-unit", level)} if level else set()
     )
+
+
+def test_flash_that_says_so_in_its_name_alone() -> None:
+    layout = load("sata-ssd")
+    words = next(path for path in layout.files if path.endswith("ata_device/dev1.0/id"))
+    layout.remove(words)
+    layout.remove("tools/smartctl/sda")
+    assert found_on(layout) == set()
+    flag = next(path for path in layout.files if path.endswith("sda/queue/rotational"))
+    layout.files[flag] = b"1\n"
+    assert found_on(layout) == {("rotational", "sda")}
 
 
 def test_a_unit_of_flash_that_the_kernel_takes_for_platters() -> None:

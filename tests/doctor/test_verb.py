@@ -233,3 +233,16 @@ def test_a_mount_with_strict_times_of_access_and_its_remedy(bench, said: Said) -
     (command,) = json.loads(out)["findings"][0]["steps"][0]["commands"]
     bench.run(*command.split())
     assert said("doctor", "--rule", "atime", str(point))[0] == 0
+
+
+def test_a_capture_of_a_machine_has_the_findings_of_the_machine(bench, said: Said, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    loop = bench.loop()
+    bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
+    point = bench.mount(loop, "-o", "strictatime")
+    tar = tmp_path / "here.tar"
+    assert said("inspect", str(point), "--capture", str(tar))[0] == 0
+    live = json.loads(said("doctor", "--json", str(point))[1])
+    held = json.loads(said("doctor", "--json", "--root", str(tar), str(point))[1])
+    assert {found["rule"] for found in live["findings"]} >= {"stripe-geometry", "atime"}
+    assert held["findings"] == live["findings"]
+    assert (live["origin"], held["origin"]) == ("live", "capture")

@@ -256,15 +256,28 @@ def rotates(device: Device) -> bool | None:
         return None
     if drive.rotation_rpm is not None:
         return drive.rotation_rpm > 0
+    if named_flash(drive):
+        return False
     if drive.transport in ("sata", "sas") and device.queue is not None and device.queue.rotational is not None:
         return device.queue.rotational == 1
     return None
+
+
+def named_flash(drive: Drive) -> bool:
+    """Whether its maker calls it one: told where nothing else is."""
+    return re.search(r"\bSSD\b", drive.model or "") is not None
 
 
 def binary_size(text: str | None) -> float | None:
     """'14.552 TB' in the powers of two that controllers' tools mean by it."""
     found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?([KMGTP]B)", text or "")
     return float(found[1]) * _UNITS[found[2]] if found else None
+
+
+def gigatransfers(text: str | None) -> float | None:
+    """'8.0 GT/s PCIe', as a PCI device tells of its link."""
+    found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,2})?) GT/s( PCIe)?", text or "")
+    return float(found[1]) or None if found else None
 
 
 def kernel_version(inventory: Inventory) -> tuple[int, int] | None:

@@ -6,8 +6,7 @@ from ...inspect.model import Controller, Device, Drive
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
 from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
-from ..stack import rotates
-from .unequal_members import gigatransfers
+from ..stack import gigatransfers, rotates
 
 PLATTERS_ENOUGH_GBPS = 3.0
 """300 MB/s: no drive that turns reads faster."""

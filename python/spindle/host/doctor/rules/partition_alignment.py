@@ -15,6 +15,8 @@ from ..stack import Stack, Stripe, rotates
 
 PAGE_BYTES = 4096
 """A page of memory, of flash (at least), and a sector of nearly all drives since 2011 (IDEMA Advanced Format)."""
+LEAST_BYTES = 2 << 20
+"""Smaller partitions hold a boot loader (1 MiB from sector 34 on), or stand for an extended one (1 KiB): no load."""
 NEW_START_SECTOR = 2048
 """1 MiB: what parted, fdisk and LVM have used since 2009; a multiple of every usual chunk up to it."""
 
@@ -31,7 +33,7 @@ class _Place:
 
 def _check(case: Case) -> Told:
     for place in _places(case.stack):
-        stripe = case.stack.stripe(place.on)
+        stripe = case.stack.stripe_below(place.on)
         if stripe is not None:
             if place.start_bytes % stripe.chunk_bytes:
                 yield _off_the_chunk(case.stack, place, stripe)
@@ -43,7 +45,8 @@ def _places(stack: Stack) -> Iterator[_Place]:
     for device in stack.inventory.devices:
         if device.partition is not None:
             start, on = device.partition.start_bytes, stack.disk(device)
-            if start is not None and on is not device:
+            large = device.size_bytes is None or device.size_bytes >= LEAST_BYTES
+            if start is not None and on is not device and large:
                 yield _Place(device, on, start, f"begins at sector {device.partition.start_sector} of {on.id}")
         for segment in device.dm.segments if device.dm is not None else []:
             for area in segment.areas:

@@ -14,6 +14,10 @@ KERNEL_DEFAULT_BYTES = 128 << 10
 """VM_READAHEAD_PAGES (include/linux/mm.h)."""
 LARGE_FOR_RANDOM_BYTES = 4 * KERNEL_DEFAULT_BYTES
 """More than any usual database request (26 KiB in the mean, 512 KiB at most)."""
+HUGE_BYTES = 16 << 20
+"""Without a word on the load: twice what the largest setting in practice (blockdev --setra 16384) is."""
+HUGE_FACTOR = 4
+"""And this many times the usual."""
 STRIPES = 2
 """What md sets by itself (raid0.c, raid5.c, raid10.c; since 5.10 twice optimal_io_size, disk_update_readahead)."""
 DATABASE = re.compile(
@@ -33,10 +37,13 @@ def _check(case: Case) -> Told:
         ahead = queue.read_ahead_kb * 1024
         random, why = _random(case, file_system)
         target = case.stack.disk(device)
-        if random:
-            usual = max(KERNEL_DEFAULT_BYTES, STRIPES * (stripe.bytes or 0) if stripe is not None else 0)
-            if ahead > max(usual, LARGE_FOR_RANDOM_BYTES):
-                yield _too_large(case, target, ahead, usual, why)
+        usual = max(KERNEL_DEFAULT_BYTES, STRIPES * (stripe.bytes or 0) if stripe is not None else 0)
+        if random and ahead > max(usual, LARGE_FOR_RANDOM_BYTES):
+            yield _too_large(case, target, ahead, usual, why)
+        elif case.workload is None and ahead > max(HUGE_FACTOR * usual, HUGE_BYTES):
+            yield _too_large(case, target, ahead, usual, "the load is not known; streams may want it")
+        elif random:
+            continue
         elif stripe is not None and stripe.bytes is not None and ahead < stripe.bytes:
             yield _too_small(target, ahead, stripe)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...inspect.model import Device, Drive
 from ..finding import Finding, Severity, knob
 from ..rule import Case, Rule, Told
-from ..stack import Stack
+from ..stack import Stack, named_flash
 
 
 def _check(case: Case) -> Told:
@@ -37,6 +37,8 @@ def _truth(stack: Stack, device: Device, drive: Drive) -> tuple[bool | None, str
     if drive.rotation_rpm is not None:
         said = f"it turns at {drive.rotation_rpm} rpm" if drive.rotation_rpm else "it says it does not turn"
         return drive.rotation_rpm > 0, said
+    if named_flash(drive):
+        return False, f"its model is {drive.model}"
     mediums = {behind.medium for behind in stack.unit_drives(device, drive)} if drive.transport == "raid" else set()
     if len(mediums) == 1 and (medium := mediums.pop()) in ("HDD", "SSD"):
         return medium == "HDD", f"all drives of the unit are {medium}"

@@ -9,8 +9,7 @@ from ...inspect.model import Device, Drive
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
 from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
-from ..stack import Stack, rotates
-from .unequal_members import gigatransfers
+from ..stack import Stack, gigatransfers, rotates
 
 PLATTERS_BYTES_PER_S = 100e6
 """What a drive that turns reads on the mean of its tracks (7200 rpm since 2008); less for each is a bottleneck."""
@@ -48,7 +47,7 @@ def _links(stack: Stack, members: list[tuple[Device, Drive]]) -> Iterator[_Link]
     expanders: dict[str, list[tuple[Device, Drive]]] = {}
     controllers: dict[str, list[Device]] = {}
     for device, drive in members:
-        if drive.port is not None and drive.port.startswith("ata"):
+        if drive.port is not None:
             ports.setdefault(drive.port, []).append((device, drive))
         if drive.expander is not None:
             expanders.setdefault(drive.expander, []).append((device, drive))
@@ -57,7 +56,8 @@ def _links(stack: Stack, members: list[tuple[Device, Drive]]) -> Iterator[_Link]
     for name, found in ports.items():
         if len(found) > 1:
             speed = _slowest(found)
-            yield _Link(f"port {name}, by a port multiplier", speed, tuple(device for device, _ in found), True)
+            how = ", by a port multiplier" if name.startswith("ata") else ""
+            yield _Link(f"port {name}{how}", speed, tuple(device for device, _ in found), True)
     for name, found in expanders.items():
         lanes, speed = found[0][1].uplink_lanes, _slowest(found)
         if len(found) > 1 and lanes and speed is not None:

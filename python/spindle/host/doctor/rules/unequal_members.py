@@ -7,7 +7,7 @@ from ...words import size
 from ..arithmetic import pcie_bytes_per_s
 from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
-from ..stack import Stack, rotates
+from ..stack import Stack, gigatransfers, rotates
 
 SIZE_SPREAD = 0.05
 """Share of the largest member that lies idle; makers' drives of one class differ by less than 1 %."""
@@ -71,16 +71,6 @@ def _link(stack: Stack, drive: Drive) -> float | None:
         lanes = found.link_width if found is not None else None
         return pcie_bytes_per_s(speed, lanes) if speed and lanes and 0 < lanes <= 32 else None
     return drive.link_gbps * 1e8 if drive.link_gbps and drive.link_gbps > 0 else None
-
-
-def gigatransfers(text: str | None) -> float | None:
-    """'8.0 GT/s PCIe'."""
-    words = (text or "").split()
-    try:
-        found = float(words[0]) if len(words) >= 2 and words[1].startswith("GT/s") else None
-    except ValueError:
-        return None
-    return found if found is not None and 0 < found < 1000 else None
 
 
 def _slow(array: Device, unequal: list[tuple[str, float]]) -> Finding:
