@@ -65,7 +65,7 @@ def test_a_partition_of_a_hardware_raid5_at_sector_63() -> None:
     assert found.numbers["chunk_bytes"] == 256 * KIB
     assert found.numbers["crossing_share_65536"] == 0.25
     assert "No write covers a whole stripe" in found.effect
-    assert any("start=2048" in command for step in found.steps for command in step.commands)
+    assert any("start=2048, size=31251748927" in command for step in found.steps for command in step.commands)
 
 
 def test_sector_63_on_drives_of_512_bytes_is_a_note_and_on_flash_a_warning() -> None:

@@ -174,12 +174,18 @@ def test_steps_come_in_the_safe_order() -> None:
 def test_every_knob_that_is_named_is_one() -> None:
     from spindle.host.knobs.catalogue import Scope, known
 
+    shape = Shape()
+    place = f"[{shape.folder(0)}]\nqueue/rotational=0\nqueue/max_sectors_kb=64\nqueue/write_cache=write through"
+    planted = add(healthy(shape), place)
+    busy = "md/sync_action=resync\nmd/sync_completed=1 / 9\nmd/sync_speed=200000"
+    add(planted, f"[{shape.array}]\n{busy}")
     words = set()
-    for name in NAMES:
-        for line in script(diagnose(inspect_stack(None, load(name).held()))):
+    for layout in (planted, *map(load, NAMES)):
+        for line in script(diagnose(inspect_stack(None, layout.held()))):
             if found := re.match(r"spindle knobs (?:set|persist --yes) \S+ (.*)", line):
                 words |= {word.partition("=")[0].strip("'") for word in found[1].split(" ") if "=" in word}
-    assert {"read_ahead_kb", "scheduler", "nr_requests", "stripe_cache_size", "queue_depth"} <= words
+    assert words >= {"read_ahead_kb", "scheduler", "nr_requests", "stripe_cache_size", "queue_depth", "rotational"}
+    assert words >= {"max_sectors_kb", "write_cache", "sync_speed_max"}
     for word in words:
         assert known(Scope.DEVICE, word) is not None, word
 
@@ -205,6 +211,19 @@ def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, 
     assert found["object"] == crooked.removeprefix("/dev/")
     assert (found["numbers"]["start_bytes"], found["numbers"]["shift_bytes"]) == (63 * 512, 3584)
     assert said("doctor", "--rule", "partition-alignment", straight)[0] == 0
+
+
+def test_the_new_start_is_aligned_and_keeps_the_end(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+    image = bench.image()
+    bench.run("sfdisk", "--quiet", image, text="label: dos\n63,20000,83\n")
+    loop = bench.loop(image)
+    crooked = bench.partition(loop, 1, 63, 20000)
+    (found,) = json.loads(said("doctor", "--json", "--rule", "partition-alignment", crooked)[1])["findings"]
+    (command,) = found["steps"][0]["commands"]
+    line, _, tool = command.partition(" | ")
+    entry = line.removeprefix("echo '").removesuffix("'")
+    bench.run(*tool.replace(loop, str(image)).split(), text=entry + "\n")
+    assert re.search(r"start= *2048, size= *18015, type=83", bench.run("sfdisk", "--dump", image))
 
 
 def test_ext4_with_a_width_that_is_no_stripe(bench, said: Said) -> None:  # type: ignore[no-untyped-def]

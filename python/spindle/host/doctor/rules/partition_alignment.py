@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ PAGE_BYTES = 4096
 LEAST_BYTES = 2 << 20
 """Smaller partitions hold a boot loader (1 MiB from sector 34 on), or stand for an extended one (1 KiB): no load."""
 NEW_START_SECTOR = 2048
-"""1 MiB: what parted, fdisk and LVM have used since 2009; a multiple of every usual chunk up to it."""
+"""The remedy's unit: 1 MiB, what parted, fdisk and LVM have used since 2009, a multiple of every usual chunk."""
 
 
 @dataclass(frozen=True)
@@ -156,15 +157,10 @@ def _split(stack: Stack, place: _Place, disk: Device, sector: int, shift: int, s
 
 
 def _steps(stack: Stack, place: _Place, grain: int) -> list[Step]:
-    start = max(NEW_START_SECTOR, -(-NEW_START_SECTOR * SECTOR // grain) * grain // SECTOR)
     device, disk = place.device, place.on
     if device.partition is not None and disk is not device:
-        number = device.partition.number or 1
-        anew = [
-            f"sfdisk --delete {disk.path} {number}",
-            f"echo 'start={start}' | sfdisk --append {disk.path} -N {number}",
-        ]
-        about = f"make {device.id} anew at a sector that is a multiple of {kib(grain)}: its content is lost"
+        anew = [_moved(device, disk, place.start_bytes, grain)]
+        about = f"make {device.id} begin later, at a multiple of {kib(grain)}: its content is lost"
         for array in (stack.device(name) for name in device.above):
             if array is not None and array.md is not None:
                 about += f"; {array.id} rebuilds onto it, if it is still large enough: one member at a time"
@@ -180,6 +176,17 @@ def _steps(stack: Stack, place: _Place, grain: int) -> list[Step]:
     else:
         about, commands = f"make {device.path} anew with a start that is a multiple of {kib(grain)}", []
     return [Step(phase=Phase.REBUILD, about=about, commands=commands, needs=[Needs.BACKUP, Needs.OFFLINE])]
+
+
+def _moved(device: Device, disk: Device, start_bytes: int, grain: int) -> str:
+    """The table's entry with a later start and the same end. sfdisk counts the disk's logical sectors."""
+    sector = (disk.queue.logical_block_size if disk.queue is not None else None) or SECTOR
+    unit = math.lcm(NEW_START_SECTOR * SECTOR, grain)
+    start = -(-start_bytes // unit) * unit
+    size = (device.size_bytes or 0) + start_bytes - start
+    kept = f", size={size // sector}" if size > 0 else ""
+    number = device.partition.number if device.partition is not None else None
+    return f"echo 'start={start // sector}{kept}' | sfdisk -N {number or 1} {disk.path}"
 
 
 RULE = Rule("partition-alignment", "Partitions and volumes begin where a chunk or a physical sector begins.", _check)
