@@ -90,10 +90,11 @@ def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monk
     real = os.statvfs(here)
 
     class Full:
+        f_blocks = 100_000
         f_bavail = 1000
         f_frsize = real.f_frsize
 
-    monkeypatch.setattr("spindle.run.quick.os.statvfs", lambda path: Full)
+    monkeypatch.setattr("spindle.run.files.os.statvfs", lambda path: Full)
     with pytest.raises(RunFailed, match="free"):
         quick(None, Silent())
     assert list(here.glob("*.bin")) == []

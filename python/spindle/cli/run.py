@@ -19,7 +19,14 @@ from spindle.cli.storing import keep_options, keeping_of
 @click.command("run")
 @click.argument("workload")
 @click.argument("target")
-@click.option("--create", metavar="SIZE", help="Make TARGET, a test file of this size; it is removed at the end.")
+@click.option(
+    "--create",
+    metavar="[SIZE]",
+    is_flag=False,
+    flag_value="auto",
+    help="Make TARGET, a test file of this size; it is removed at the end. Without SIZE, or with `auto`: as large as "
+    "the caches ask for, if space and time permit.",
+)
 @click.option("--keep", is_flag=True, help="Leave the test file in place.")
 @click.option("--find-knee", is_flag=True, help="Double the concurrency until throughput stops growing, and plot it.")
 @set_option

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
+from .inspect.reading import Reading, dig_list, dig_text
+from .inspect.tree import Tool, Tree, running
 from .knobs.files import Files
 from .memory import memory
 from .number import whole_number
@@ -27,19 +30,22 @@ class Caches:
     zfs_arc_bytes: int | None
     drives: dict[str, int | None]
     """Buffer of each drive, where it tells."""
+    controllers: dict[str, int | None] = field(default_factory=dict)
+    """Memory of each RAID controller (by its SCSI host), where its maker's tool tells."""
 
     @property
     def data_set_bytes(self) -> int:
         """The least a data set should have so that the caches do not hold it: twice their sum. A cache of unknown size
         counts as nothing, so this is a lower bound."""
-        return 2 * (self.ram_bytes + sum(size or 0 for size in self.drives.values()))
+        held = (*self.drives.values(), *self.controllers.values())
+        return 2 * (self.ram_bytes + sum(size or 0 for size in held))
 
     def to_dict(self) -> dict[str, object]:
         """For the result record."""
         return {**asdict(self), "data_set_bytes": self.data_set_bytes}
 
 
-def known_caches(devices: Iterable[Device], machine: Machine = HERE) -> Caches:
+def known_caches(devices: Iterable[Device], machine: Machine = HERE, tree: Tree | None = None) -> Caches:
     """Caches between a program and the medium of these devices."""
     found = memory(machine)
     ram = found.get("MemTotal", 0)
@@ -50,6 +56,7 @@ def known_caches(devices: Iterable[Device], machine: Machine = HERE) -> Caches:
         page_cache_bytes=found.get("Cached", 0) + found.get("Buffers", 0),
         zfs_arc_bytes=_arc_limit(machine),
         drives={name: _drive_buffer(disk, machine) for name, disk in disks.items()},
+        controllers=_controllers(disks.values(), machine, tree),
     )
 
 
@@ -94,6 +101,38 @@ def _drive_buffer(disk: Device, machine: Machine) -> int | None:
         return kernel.ata_buffer_bytes(fd) if DevNumber.of(os.fstat(fd).st_rdev) == disk.dev else None
     finally:
         os.close(fd)
+
+
+_RAID = ("megaraid_sas", "3w-9xxx", "3w-sas", "3w-xxxx", "hpsa", "smartpqi", "aacraid", "arcmsr")
+"""Drivers of controllers that have memory of their own."""
+_STORCLI = (("storcli", "storcli64"), ("perccli", "perccli64"))
+
+
+def _controllers(disks: Iterable[Device], machine: Machine, tree: Tree | None) -> dict[str, int | None]:
+    found: dict[str, int | None] = {}
+    for disk in disks:
+        host = re.search(r"/(host[0-9]+)/", str(disk.sysfs.resolve()))
+        if host is None or host[1] in found:
+            continue
+        driver = text_of(machine.sys / "class/scsi_host" / host[1] / "proc_name")
+        if driver in _RAID:
+            asked = tree if tree is not None else running() if machine.live else None
+            found[host[1]] = _megaraid_memory(asked) if driver == "megaraid_sas" and asked is not None else None
+    return found
+
+
+def _megaraid_memory(tree: Tree) -> int | None:
+    """What storcli tells; of several controllers the largest, as it does not name them as the kernel does."""
+    for name, program in _STORCLI:
+        data = Reading(tree, {}).json("memory", Tool(name, "all", (program, "/call", "show", "all", "J")))
+        told = []
+        for answer in dig_list(data, "Controllers"):
+            text = dig_text(answer, "Response Data", "HwCfg", "On Board Memory Size") or ""
+            size = re.fullmatch(r"([0-9]{1,9})\s*MB", text)
+            told += [int(size[1]) << 20] if size else []
+        if told:
+            return max(told)
+    return None
 
 
 def drop_file_cache(fd: int) -> None:

@@ -48,6 +48,7 @@ def assess(
     comparison, words = _compare(key, view, sweep)
     findings.extend(words)
     findings.extend(_short_stroke(target, key))
+    findings.extend(_test_file(target))
     findings.extend(Finding(topic="not measured", text=text) for text in skipped)
     return Assessment(device_class=key, limit=limit, findings=findings, comparison=comparison)
 
@@ -295,6 +296,20 @@ def _judge(value: float, low: float, high: float) -> str:
     if value > LIKE_CLASS[1] * high:
         return f"{value / high:.1f} times the most that such a device delivers: a cache, or another class"
     return "as such a device delivers"
+
+
+def _test_file(target: Target) -> list[Finding]:
+    """Why the test file has its size, where nobody asked for one; too little is a verdict."""
+    sized, rule = target.detail.get("sized"), target.detail.get("size_rule")
+    if not sized or not rule or sized["limited_by"] is not None or rule["page_cache_bytes"]:
+        return []
+    assumed = f" (assumed: {', '.join(rule['assumed'])} tell no figure)" if rule["assumed"] else ""
+    text = (
+        f"{units.size(sized['size_bytes'])}: direct I/O passes by the memory, and what lies below it may hold "
+        f"{units.size(rule['hidden_bytes'])}{assumed}; buffered I/O would ask for "
+        f"{units.size(target.detail['cache_rule_bytes'])} (twice all caches)"
+    )
+    return [Finding(topic="test file", text=text)]
 
 
 def _short_stroke(target: Target, key: str | None) -> list[Finding]:

@@ -19,6 +19,7 @@ from spindle.host.cputimes import CpuTimes
 from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.memory import swapped_pages
+from spindle.host.sizing import rule_of
 from spindle.host.testfile import TestFile
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
@@ -38,6 +39,7 @@ from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run import classes, preparation
 from spindle.run.errors import Usage
+from spindle.run.files import Sized
 from spindle.run.load import Counted, RunningLoad, carry_out
 from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
@@ -104,6 +106,9 @@ class Bench:
     _created: bool
     _devices: list[Device] = field(default_factory=list)
     calm: Calm = field(default_factory=Calm)
+    sized: Sized | None = None
+    """How the size of the test file was chosen, where nobody asked for one."""
+    _caches: caches.Caches | None = None
     _looked: Looked | None = None
 
     @property
@@ -154,8 +159,9 @@ class Bench:
         detail = dict(self._target.to_dict())
         layers = stack.stack_of(self._target.files[0].fd)
         detail["stack"] = [layer.to_dict() for layer in layers]
-        detail["file_system"] = next((layer.name for layer in layers if layer.kind == "file system"), None)
-        known = caches.known_caches(self._devices)
+        file_system = next((layer.name for layer in layers if layer.kind == "file system"), None)
+        detail["file_system"] = file_system
+        self._caches = known = self._caches or caches.known_caches(self._devices)
         drives = [held for held in known.drives.values() if held]
         detail["cache_rule_bytes"] = known.data_set_bytes
         detail["drive_cache_bytes"] = sum(drives) if drives else None
@@ -163,6 +169,11 @@ class Bench:
         detail["class"] = classes.class_of(self.device)
         if spec is not None:
             detail["region_bytes"] = max(_region_bytes(stream, self._size_bytes) for stream in spec.streams)
+            direct = all(stream.direct for stream in spec.streams)
+            rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
+            detail["size_rule"] = rule.to_dict()
+        if self.sized is not None:
+            detail["sized"] = self.sized.to_dict()
         if trouble is not None:
             detail["trouble"] = trouble
         return Target(
@@ -259,6 +270,7 @@ def bench(
     making: Making = AS_USUAL,
     file: TestFile | None = None,
     calm: Calm | None = None,
+    sized: Sized | None = None,
 ) -> Iterator[Bench]:
     """Open a target for the streams of a workload; everything is closed again at the end.
 
@@ -285,6 +297,7 @@ def bench(
             file is not None,
             _devices=list(target.counted_devices()),
             calm=calm or Calm(),
+            sized=sized,
         )
 
 

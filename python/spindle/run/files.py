@@ -1,24 +1,146 @@
-"""A test file for the length of a run."""
+"""A test file for the length of a run: of a size that was asked for, or of the size that the caches ask for."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from spindle.host.testfile import TestFile
+from spindle.host.caches import known_caches
+from spindle.host.errors import reason
+from spindle.host.mounts import mount_of
+from spindle.host.sizing import SizeRule, rule_of
+from spindle.host.testfile import KEEP_FREE, TestFile
 from spindle.result import units
+from spindle.result.workload import Workload
+from spindle.run.errors import RunFailed
+from spindle.run.preparation import devices_under_place
 from spindle.run.watch import Watch
+
+MIB = 1 << 20
+LEAST_FILE_BYTES = 64 * MIB
+"""A test file that is smaller tells too little."""
+FULL_FILE_BYTES = 1 << 30
+"""And one of this size is made even where no cache asks for it: small files make short seeks."""
+PROBE_S = 2.0
+"""So long a file is written before it is told how long the rest will take: what comes first goes into a cache."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a test file may take."""
+
+    free_share: float
+    """Of the free space."""
+    seconds: float
+    """To be written."""
+
+
+OF_A_RUN = Limits(free_share=0.5, seconds=600.0)
+OF_A_LOOK = Limits(free_share=0.1, seconds=15.0)
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A size that was chosen, and why not the one that the rule asks for."""
+
+    rule: SizeRule
+    wanted_bytes: int
+    size_bytes: int
+    limited_by: str | None = None
+    """`space` or `time`; None: it is as large as the rule asks."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the record."""
+        return {
+            "wanted_bytes": self.wanted_bytes,
+            "size_bytes": self.size_bytes,
+            "limited_by": self.limited_by,
+            "safe_bytes": self.rule.safe_bytes,
+        }
 
 
 @contextmanager
 def own_file(place: Path, size_bytes: int, watch: Watch) -> Iterator[TestFile]:
     """Make it (`place` is a free name, or a folder), and remove it whatever happens."""
-    what = f"writing a test file of {units.size(size_bytes)}"
-    file = TestFile.create(place, size_bytes, on_progress=lambda done, total: watch.portion(what, done, total))
+    with _removed(_written(place, size_bytes, None, watch), watch) as file:
+        yield file
+
+
+@contextmanager
+def sized_file(place: Path, spec: Workload, limits: Limits, watch: Watch) -> Iterator[tuple[TestFile, Sized]]:
+    """The same, as large as the caches ask and space and time permit."""
+    sized = _by_space(place, rule_at(place, spec), limits.free_share)
+    try:
+        file = _written(place, sized.size_bytes, limits.seconds, watch)
+    except _TooSlow as slow:
+        size = max(LEAST_FILE_BYTES, int(slow.bytes_per_s * limits.seconds)) // MIB * MIB
+        sized = Sized(sized.rule, sized.wanted_bytes, min(size, sized.size_bytes), "time")
+        file = _written(place, sized.size_bytes, None, watch)
+    with _removed(file, watch):
+        yield file, sized
+
+
+@contextmanager
+def _removed(file: TestFile, watch: Watch) -> Iterator[TestFile]:
+    """At the end, whatever happens."""
     try:
         yield file
     finally:
         left = file.remove()
         if left is not None:
             watch.say(f"spindle: {left}")
+
+
+def rule_at(place: Path, spec: Workload) -> SizeRule:
+    """What the caches ask for, for this load on a file there."""
+    folder = place if place.is_dir() else place.absolute().parent
+    devices = devices_under_place(folder)
+    try:
+        mount = mount_of(folder)
+    except OSError:
+        mount = None
+    direct = all(stream.direct for stream in spec.streams)
+    return rule_of(known_caches(devices), devices, direct=direct, file_system=mount.fs_type if mount else None)
+
+
+class _TooSlow(Exception):
+    """Writing the file would take too long."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        super().__init__()
+        self.bytes_per_s = bytes_per_s
+
+
+def _by_space(place: Path, rule: SizeRule, free_share: float) -> Sized:
+    folder = place if place.is_dir() else place.absolute().parent
+    try:
+        space = os.statvfs(folder)
+    except OSError as error:
+        raise RunFailed(f"{folder}: {reason(error)}; name a directory that exists") from None
+    free = space.f_bavail * space.f_frsize
+    room = int(min(free * free_share, free - space.f_blocks * space.f_frsize * KEEP_FREE)) // MIB * MIB
+    wanted = max(FULL_FILE_BYTES, -(-rule.least_bytes // MIB) * MIB)
+    if room < LEAST_FILE_BYTES:
+        raise RunFailed(
+            f"{folder.resolve()}: only {units.size(free)} free, a test file would take more than "
+            f"{units.percent(free_share)} of it; name another directory, a file or a device"
+        )
+    return Sized(rule, wanted, min(wanted, room), "space" if room < wanted else None)
+
+
+def _written(place: Path, size_bytes: int, budget_s: float | None, watch: Watch) -> TestFile:
+    what = f"writing a test file of {units.size(size_bytes)}"
+    begun = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        watch.portion(what, done, total)
+        passed = time.monotonic() - begun
+        if budget_s is not None and passed > PROBE_S and passed * total / done > budget_s and total > LEAST_FILE_BYTES:
+            raise _TooSlow(done / passed)
+
+    return TestFile.create(place, size_bytes, on_progress=progress)

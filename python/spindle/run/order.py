@@ -11,12 +11,15 @@ from spindle.result.record import KneeRecord, Record, Tool, new_id, utc_now
 from spindle.run import knee
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
-from spindle.run.files import own_file
+from spindle.run.files import OF_A_RUN, own_file, sized_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
 from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
+
+AUTO = "auto"
+"""For `create`: the size that the caches ask for."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Order:
     overrides: tuple[tuple[str, str], ...] = ()
     """Workload keys by option: (`size`, `64KiB`) or (`log.size`, `64KiB`)."""
     create: str | None = None
-    """Make the target, a test file of this size, and remove it at the end."""
+    """Make the target, a test file of this size (or `auto`), and remove it at the end."""
     keep: bool = False
     """Leave the test file in place."""
     find_knee: bool = False
@@ -50,10 +53,14 @@ def carry_out(order: Order, watch: Watch) -> Record:
     place = None if order.target.startswith(NULL) else Path(order.target)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(place, order.care, watch))
-        file = None
+        file, sized = None, None
         if order.create is not None:
-            look_at_place(Path(order.target), order.care, watch)
-            file = stack.enter_context(own_file(Path(order.target), _size(order.create), watch))
+            path = Path(order.target)
+            look_at_place(path, order.care, watch)
+            if order.create == AUTO:
+                file, sized = stack.enter_context(sized_file(path, resolved.spec, OF_A_RUN, watch))
+            else:
+                file = stack.enter_context(own_file(path, _size(order.create), watch))
         opened = stack.enter_context(
             bench(
                 order.target,
@@ -63,6 +70,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
                 making=order.making,
                 file=file,
                 calm=calm,
+                sized=sized,
             )
         )
         record: Record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
@@ -113,7 +121,7 @@ def _size(text: str) -> int:
     try:
         return _core.parse_size(text)
     except _core.ConfigError as error:
-        raise Usage(f"--create: {error}; write for example 4GiB") from None
+        raise Usage(f"--create: {error}; write for example 4GiB, or auto for what the caches ask") from None
 
 
 def _sweep(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> KneeRecord:

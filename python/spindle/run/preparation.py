@@ -108,7 +108,7 @@ def calm_machine(place: Path | None, care: Care, watch: Watch) -> Iterator[Calm]
         yield Calm(care)
         return
     watch.step("having the machine quiet")
-    with quieting(_devices_under(place) if place is not None else []) as quiet:
+    with quieting(devices_under_place(place) if place is not None else []) as quiet:
         yield Calm(care, quiet)
     for change in quiet.changes:
         if not change.put_back:
@@ -121,11 +121,11 @@ def look_at_place(place: Path, care: Care, watch: Watch) -> None:
     """Before a test file is written there, which takes its time: would the run be refused anyway?"""
     if not care.strict:
         return
-    look(_devices_under(place), care, watch)
+    look(devices_under_place(place), care, watch)
 
 
-def _devices_under(place: Path) -> list[Device]:
-    """Of a path that may not be there yet; none where it cannot be told: whoever opens it says what is wrong."""
+def devices_under_place(place: Path) -> list[Device]:
+    """Under a path that may not be there yet; none where it cannot be told: whoever opens it says what is wrong."""
     try:
         top = devices_under(place if place.exists() else place.absolute().parent)
     except OSError:

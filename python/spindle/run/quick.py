@@ -5,7 +5,6 @@ Each step is a preset with other numbers; each gives a record with its own verdi
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,19 +24,14 @@ from spindle.result.record import (
     new_id,
     utc_now,
 )
+from spindle.result.workload import Workload
 from spindle.run import assess, knee
 from spindle.run.bench import AS_USUAL, Bench, Making, bench
-from spindle.run.errors import RunFailed
-from spindle.run.files import own_file
+from spindle.run.files import OF_A_LOOK, Sized, own_file, sized_file
 from spindle.run.preparation import AS_IT_IS, Calm, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.watch import Watch
 
-FILE_BYTES = 1 << 30
-"""Large enough that no drive's cache holds it, small enough that a slow disk writes it in ten seconds."""
-LEAST_FILE_BYTES = 64 << 20
-FREE_SHARE = 0.10
-"""Of the free space that a test file takes at most."""
 INTERVAL_NS = 250_000_000
 """Short steps in short intervals, so that they too can be told steady or not."""
 SWEEP_LARGEST = 256
@@ -50,7 +44,8 @@ class Lengths:
     step_s: float = 5
     sweep_step_s: float = 3
     zone_s: float = 3
-    file_bytes: int = FILE_BYTES
+    file_bytes: int | None = None
+    """None: what the caches ask for, if space and time permit."""
 
 
 A_MINUTE = Lengths()
@@ -97,14 +92,19 @@ def quick(
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(Path(asked or "."), care, watch))
-        file: TestFile | None = None
+        file, sized = None, None
         if asked is None or Path(asked).is_dir():
-            look_at_place(Path(asked or "."), care, watch)
-            file = stack.enter_context(_own_file(Path(asked or "."), lengths.file_bytes, watch))
+            folder = Path(asked or ".")
+            look_at_place(folder, care, watch)
+            if lengths.file_bytes is None:
+                file, sized = stack.enter_context(sized_file(folder, _random().spec, OF_A_LOOK, watch))
+            else:
+                file = stack.enter_context(own_file(folder, lengths.file_bytes, watch))
             asked = str(file.path)
-        target, idle = _reads(asked, file, watch, making, calm, look)
+        at = _Place(asked, file, sized, making, calm)
+        target, idle = _reads(at, watch, look)
         if not look.stopped:
-            _mix(asked, file, watch, making, calm, look)
+            _mix(at, watch, look)
     watch.end()
     record = QuickRecord(
         id=run_id,
@@ -122,29 +122,30 @@ def quick(
     return calm.outcome_in(record)
 
 
-def _own_file(folder: Path, most_bytes: int, watch: Watch) -> AbstractContextManager[TestFile]:
-    try:
-        space = os.statvfs(folder)
-    except OSError as error:
-        raise RunFailed(f"{folder}: {error.strerror}; name a directory that exists") from None
-    free = space.f_bavail * space.f_frsize
-    size = min(most_bytes, int(free * FREE_SHARE)) // (1 << 20) * (1 << 20)
-    if size < min(LEAST_FILE_BYTES, most_bytes):
-        raise RunFailed(
-            f"{folder.resolve()}: only {units.size(free)} free, a test file would take more than a tenth of it; "
-            "name another directory, a file or a device"
-        )
-    return own_file(folder, size, watch)
+@dataclass(frozen=True)
+class _Place:
+    """What is looked at, and how."""
+
+    asked: str
+    file: TestFile | None
+    sized: Sized | None
+    making: Making
+    calm: Calm
+
+    def bench(self, spec: Workload, watch: Watch) -> AbstractContextManager[Bench]:
+        return bench(self.asked, spec, watch, making=self.making, file=self.file, calm=self.calm, sized=self.sized)
 
 
-def _reads(
-    asked: str, file: TestFile | None, watch: Watch, making: Making, calm: Calm, look: _Look
-) -> tuple[Target, dict[str, object]]:
+def _random() -> Resolved:
+    return resolve("randomio", _RANDOM)
+
+
+def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, object]]:
     """Everything that only reads, under one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
-    random = resolve("randomio", _RANDOM)
-    with bench(asked, sequential.spec, watch, making=making, file=file, calm=calm) as opened:
-        target, idle = opened.target(), opened.idle()
+    random = _random()
+    with at.bench(sequential.spec, watch) as opened:
+        target, idle = opened.target(sequential.spec), opened.idle()
         plan = [
             ("sequential-read", "sequential read, 1 MiB requests, 4 outstanding", sequential),
             (
@@ -181,12 +182,12 @@ def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
             return
 
 
-def _mix(asked: str, file: TestFile | None, watch: Watch, making: Making, calm: Calm, look: _Look) -> None:
-    if file is None:
+def _mix(at: _Place, watch: Watch, look: _Look) -> None:
+    if at.file is None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
     mix = resolve("oltp", _MIX).with_overrides(_seconds(look.lengths.step_s))
-    with bench(asked, mix.spec, watch, making=making, file=file, calm=calm) as opened:
+    with at.bench(mix.spec, watch) as opened:
         shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
         _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
 

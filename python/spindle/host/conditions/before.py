@@ -81,7 +81,7 @@ def idle_check(devices: Sequence[Device], window_s: float = 1.0, machine: Machin
         "CPU time: /proc/stat cannot be understood": cpu_before is None or cpu_after is None,
         "heat of CPUs: not counted by this machine": heat_after is None,
         "swapping: /proc/vmstat does not tell": swapping is None,
-        f"I/O of {processes_after.hidden} other processes: only root sees it": processes_after.hidden > 0,
+        f"I/O of other processes: {processes_after.hidden} may not be looked at": processes_after.hidden > 0,
     }
     unchecked += [text for text, lacks in lacking.items() if lacks]
     unchecked += [

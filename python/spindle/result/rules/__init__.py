@@ -23,6 +23,7 @@ RULES: tuple[Rule, ...] = (
     completeness.late,
     cache.cache_share,
     cache.working_set,
+    cache.sample_size,
     consistency.littles_law,
     steadiness.steady,
     load.generator_bound,

@@ -9,6 +9,8 @@ WARN_SHARE = 0.05
 """From this share on, a device-limited rate is overstated by more than 5 % (1 / (1 - share))."""
 INVALID_SHARE = 0.20
 """From this share on, by more than a quarter: the figure is not the device's."""
+LEAST = 2
+"""Times what a cache holds, so that it answers less than half of the requests."""
 TOO_LITTLE_BYTES = 1 << 20
 """Below this, a single read-ahead or metadata block would decide."""
 
@@ -113,16 +115,46 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
 
 def working_set(record: RunRecord) -> list[Verdict]:
     """Counters cannot see a cache inside the drive or the controller; the size of the data set can."""
-    known = record.target.detail.get("drive_cache_bytes")
-    used = record.target.detail.get("region_bytes")
-    if not known or used is None or used >= 2 * known:
+    detail = record.target.detail
+    rule = detail.get("size_rule") or {}
+    held, used = rule.get("hidden_bytes") or detail.get("drive_cache_bytes"), detail.get("region_bytes")
+    if not held or used is None or used >= LEAST * held:
         return []
+    assumed = rule.get("assumed") or []
     return [
         Verdict(
             check="working-set",
             level=Level.WARN,
-            evidence=f"{units.size(used)} are used, the drives' own caches hold {units.size(known)}",
-            advice=f"use at least {units.size(2 * known)}, so that the drives' caches cannot hold it",
-            numbers={"used_bytes": float(used), "drive_cache_bytes": float(known)},
+            evidence=f"{units.size(used)} are used, the caches of drives and controllers "
+            + (
+                f"may hold {units.size(held)} ({', '.join(assumed)} {'does' if len(assumed) == 1 else 'do'} not tell)"
+                if assumed
+                else f"hold {units.size(held)}"
+            ),
+            advice=f"use at least {units.size(LEAST * held)}, so that they cannot hold it",
+            numbers={"used_bytes": float(used), "hidden_cache_bytes": float(held)},
+        )
+    ]
+
+
+def sample_size(record: RunRecord) -> list[Verdict]:
+    """A test file whose size nobody asked for: is it what the caches ask for?"""
+    sized = record.target.detail.get("sized")
+    if not sized:
+        return []
+    size, wanted = sized["size_bytes"], sized["wanted_bytes"]
+    numbers = {name: float(sized[name]) for name in ("size_bytes", "wanted_bytes", "safe_bytes")}
+    if sized.get("limited_by") is None:
+        text = f"the test file has {units.size(size)}, as much as the caches ask for"
+        return [Verdict(check="sample-size", level=Level.OK, evidence=text, numbers=numbers)]
+    why = {"space": "there is no room for more", "time": "writing more would take too long"}
+    return [
+        Verdict(
+            check="sample-size",
+            level=Level.WARN,
+            evidence=f"the test file has {units.size(size)}, the caches ask for {units.size(wanted)} (twice what they "
+            f"hold), to be safe {units.size(sized['safe_bytes'])} (40 times): {why.get(sized['limited_by'], '')}",
+            advice="make room or take the time: --create SIZE",
+            numbers=numbers,
         )
     ]
