@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from .errors import StoreError, StoreUsage
@@ -123,6 +123,25 @@ def _postgres(place: Place, read_only: bool) -> Engine:
 def is_lost(error: DBAPIError) -> bool:
     """Whether the server went away: the same may succeed on a new connection."""
     return bool(error.connection_invalidated) or "connection" in type(error.orig).__name__.lower()
+
+
+def may_come_back(error: DBAPIError) -> bool:
+    """Whether the same may succeed a little later: the server restarts, or two transactions met."""
+    if isinstance(error.orig, sqlite3.Error):
+        return False
+    if is_lost(error):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_PASSING)
+    text = str(error.orig).lower()  # an attempt to connect has no state
+    return isinstance(error, OperationalError) and not any(word in text for word in _LASTING)
+
+
+_PASSING = ("08", "40", "57P", "53300", "55006")
+"""SQLSTATE (PostgreSQL manual, appendix A): connection, rollback of a conflict, shutdown and start, too many
+connections, object in use."""
+_LASTING = ("authentication failed", "password", "does not exist", "pg_hba", "translate host name", "invalid")
 
 
 def in_words(error: Exception, place: Place) -> StoreError:

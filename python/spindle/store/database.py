@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from .connection import in_words, is_lost
+from .connection import in_words, is_lost, may_come_back
 from .errors import StoreError, StoreUsage
 from .place import Place
 
@@ -28,16 +28,25 @@ class Database:
         self.engine = engine
         self.place = place
         self.patience_s = PATIENCE_S
+        self._reached = False
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """`work` in one transaction, durable on return.
 
         A server that goes away may or may not have committed: `work` must do nothing when it finds it done.
         """
+        return self._carry_out(work, writes=True)
+
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """`work` in one transaction: it sees one state."""
+        return self._carry_out(work, writes=False)
+
+    def _carry_out(self, work: Callable[[Connection], T], *, writes: bool) -> T:
         deadline, tries = None, 3
         while True:
             try:
-                with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+                with self.engine.connect().execution_options(writes=writes) as connection, connection.begin():
+                    self._reached = True
                     return work(connection)
             except OverflowError:
                 raise StoreError(f"{self.place}: a number of the record is beyond 64 bits; it was not stored") from None
@@ -47,23 +56,13 @@ class Database:
                 if tries == 0:
                     raise in_words(error, self.place) from None
             except DBAPIError as error:
-                if not self._may_come_back(error):
+                # A server that was there comes back; one that never was is told of at once.
+                if not (self._reached and may_come_back(error)):
                     raise in_words(error, self.place) from None
                 deadline = deadline or time.monotonic() + self.patience_s
                 if time.monotonic() >= deadline:
                     raise in_words(error, self.place) from None
             time.sleep(PAUSE_S)
-
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """`work` in one transaction: it sees one state."""
-        for again in (True, False):
-            try:
-                with self.engine.connect() as connection, connection.begin():
-                    return work(connection)
-            except DBAPIError as error:
-                if not (again and is_lost(error)):
-                    raise in_words(error, self.place) from None
-        raise AssertionError
 
     def ask(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
         """A question as it was written."""
@@ -77,15 +76,6 @@ class Database:
             if is_lost(error):
                 raise in_words(error, self.place) from None
             raise StoreUsage(f"SQL: {str(error.orig).splitlines()[0]}") from None
-
-    def _may_come_back(self, error: DBAPIError) -> bool:
-        if self.place.url is None:
-            return False
-        text = str(error.orig).lower()
-        restarting = isinstance(error, OperationalError) and any(
-            word in text for word in ("starting up", "shutting down", "refused", "no such file", "recovery mode")
-        )
-        return is_lost(error) or restarting
 
 
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
