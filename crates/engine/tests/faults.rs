@@ -105,9 +105,9 @@ fn an_error_of_one_stream_ends_all() {
     let scratch = Scratch::new(1 << 20);
     let short = Scratch::new(64 << 10);
     short.file.set_len(0).expect("cut");
-    let load = workload(vec![stream("good"), stream("bad")]);
+    let mut load = workload(vec![stream("good"), stream("bad")]);
+    load.end.time_ns = Some(60_000 * MS);
     let files = vec![scratch.stream_file(), short.stream_file()];
-    let begun = Instant::now();
     let run = Run::start(&load, files, options(EngineChoice::IoUring)).expect("start");
     let figures = run.finish().expect("figures");
     assert!(matches!(
@@ -118,9 +118,9 @@ fn an_error_of_one_stream_ends_all() {
         }
     ));
     assert!(
-        begun.elapsed() < Duration::from_millis(280),
-        "{:?}",
-        begun.elapsed()
+        figures.elapsed_ns < 60_000 * MS,
+        "{} ns",
+        figures.elapsed_ns
     );
 }
 
@@ -135,19 +135,21 @@ fn requests_that_never_end_are_reported_and_left_behind() {
     reads.depth = 3;
     let mut options = Options::default();
     options.stop_grace_ns = 200 * MS;
-    let run = Run::start_null(&workload(vec![reads]), target, options).expect("start");
-    assert!(!run.wait(Duration::from_millis(100)));
-    let asked = Instant::now();
-    run.stop();
-    let figures = run.finish().expect("figures");
-    assert!(
-        asked.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        asked.elapsed()
-    );
-    assert_eq!(figures.ended_by, EndedBy::Stopped);
-    let error = &figures.streams[0].errors[0];
-    assert_eq!((error.errno, error.count), (libc::ETIMEDOUT, 3));
+    let load = workload(vec![reads]);
+    undisturbed(|| {
+        let run = Run::start_null(&load, target, options.clone()).expect("start");
+        // Time to issue them, of which nothing shows before they end.
+        assert!(!run.wait(Duration::from_millis(100)));
+        let asked = Instant::now();
+        run.stop();
+        let figures = run.finish().expect("figures");
+        assert!(asked.elapsed() < Duration::from_secs(60), "it waited");
+        assert_eq!(figures.ended_by, EndedBy::Stopped);
+        match figures.streams[0].errors.first() {
+            Some(error) if (error.errno, error.count) == (libc::ETIMEDOUT, 3) => Ok(()),
+            error => Err(format!("{error:?}")),
+        }
+    });
 }
 
 #[test]

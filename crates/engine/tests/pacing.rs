@@ -16,6 +16,16 @@ fn on_server(load: &Workload, service_ns: u64) -> RunFigures {
     run.finish().expect("figures")
 }
 
+/// Whether about as many requests were made as there should be.
+fn near(figures: &RunFigures, wanted: f64, slack: f64) -> Result<(), String> {
+    let done = requests(figures, 0) as f64;
+    if (done - wanted).abs() <= slack {
+        Ok(())
+    } else {
+        Err(format!("{done} requests instead of {wanted}"))
+    }
+}
+
 fn open(rate_iops: f64, spacing: Spacing) -> Stream {
     let mut stream = stream("open");
     stream.arrival = Arrival::Open { rate_iops, spacing };
@@ -29,15 +39,13 @@ fn an_open_loop_keeps_its_rate() {
         (stream.workers, stream.depth) = (2, 16);
         let mut load = workload(vec![stream]);
         load.end.time_ns = Some(1_000 * MS);
-        let figures = on_server(&load, 0);
-        let issued = requests(&figures, 0) as f64;
         // Poisson: four standard deviations of sqrt(2000).
         let slack = if spacing == Spacing::Constant {
             20.0
         } else {
             180.0
         };
-        assert!((issued - 2_000.0).abs() <= slack, "{spacing:?}: {issued}");
+        undisturbed(|| near(&on_server(&load, 0), 2_000.0, slack));
     }
 }
 
@@ -49,19 +57,23 @@ fn latency_counts_from_the_intended_start() {
     let figures = on_server(&load, MS);
     let read = figures.streams[0].read.as_ref().expect("reads");
     let service = read.service.as_ref().expect("service time");
-    let done = read.requests;
-    assert!((300..=401).contains(&done), "{done}");
-    // The last of N began N ms after the start and was meant to begin N/2 ms after it.
-    let expected = done as f64 / 2.0 * 1e6;
-    let longest = read.latency.max_ns as f64;
+    let done = read.requests as f64;
+    assert!((1.0..=401.0).contains(&done), "{done}");
+    // However slow the machine: the n-th ends n ms after the start at the earliest, was meant to begin n/2 ms after it, and
+    // those behind it take their milliseconds too before the end at 400 ms.
+    let ms = MS as f64;
+    let longest = read.latency.max_ns as f64 / ms;
     assert!(
-        (longest - expected).abs() < 0.15 * expected,
-        "{longest} against {expected}"
+        (done / 2.0 - 1.0..402.0 - done / 2.0).contains(&longest),
+        "{longest} ms with {done} requests"
     );
-    assert!(service.mean_ns < 2.0 * 1e6, "service {}", service.mean_ns);
-    // What was due and never issued shows as lag: the run ended half its length behind.
-    let lag = figures.streams[0].max_lag_ns as f64;
-    assert!(lag > 0.8 * expected, "lag {lag}");
+    // The n-th was issued n ms after the start at the earliest: on average n/2 behind its time, for n from 0.
+    let lags = (read.latency.mean_ns - service.mean_ns) / ms;
+    assert!(lags > done / 4.0 - 1.0, "{lags} ms with {done} requests");
+    assert!(service.mean_ns >= ms, "service {}", service.mean_ns);
+    // What was due and never issued shows as lag.
+    let lag = figures.streams[0].max_lag_ns as f64 / ms;
+    assert!(lag > 398.0 - done / 2.0, "lag {lag}");
 }
 
 #[test]
@@ -69,17 +81,18 @@ fn an_unloaded_open_loop_waits_for_nobody() {
     let mut stream = open(200.0, Spacing::Constant);
     stream.depth = 4;
     let mut load = workload(vec![stream]);
-    load.end.time_ns = Some(500 * MS);
-    let figures = on_server(&load, MS);
-    let read = figures.streams[0].read.as_ref().expect("reads");
-    let median = read
-        .latency
-        .percentiles
-        .iter()
-        .find(|pair| pair.0 == 50.0)
-        .expect("median")
-        .1;
-    assert!((MS..2 * MS).contains(&median), "median {median}");
+    load.end.time_ns = Some(100 * MS);
+    undisturbed(|| {
+        let figures = on_server(&load, MS);
+        let read = figures.streams[0].read.as_ref().ok_or("no reads")?;
+        let mut percentiles = read.latency.percentiles.iter();
+        let median = percentiles.find(|pair| pair.0 == 50.0).ok_or("no median")?;
+        if (MS..2 * MS).contains(&median.1) {
+            Ok(())
+        } else {
+            Err(format!("median {}", median.1))
+        }
+    });
 }
 
 #[test]
@@ -89,8 +102,7 @@ fn a_rate_limit_holds_for_all_workers_together() {
     stream.rate_limit = Some(RateLimit::Iops { iops: 3_000.0 });
     let mut load = workload(vec![stream]);
     load.end.time_ns = Some(1_000 * MS);
-    let done = requests(&on_server(&load, 0), 0) as f64;
-    assert!((done - 3_000.0).abs() <= 60.0, "{done}");
+    undisturbed(|| near(&on_server(&load, 0), 3_000.0, 60.0));
 }
 
 #[test]
@@ -101,8 +113,7 @@ fn a_limit_on_bytes_counts_bytes() {
     });
     let mut load = workload(vec![stream]);
     load.end.time_ns = Some(1_000 * MS);
-    let done = requests(&on_server(&load, 0), 0) as f64;
-    assert!((done - 1_000.0).abs() <= 20.0, "{done}");
+    undisturbed(|| near(&on_server(&load, 0), 1_000.0, 20.0));
 }
 
 #[test]
@@ -116,12 +127,8 @@ fn a_pause_follows_each_completion() {
         });
         let mut load = workload(vec![stream]);
         load.end.time_ns = Some(1_000 * MS);
-        let done = requests(&on_server(&load, 0), 0) as f64;
-        // Four slots, each one request in 4 ms and what waking costs.
-        assert!(
-            (800.0..1_080.0).contains(&done),
-            "exponential {exponential}: {done}"
-        );
+        // Four slots, each one request in 4 ms and what waking costs; if they paused one after another, 250.
+        undisturbed(|| near(&on_server(&load, 0), 730.0, 350.0));
     }
 }
 
@@ -134,7 +141,10 @@ fn threads_that_share_a_worker_share_its_arrivals() {
     let mut load = workload(vec![stream]);
     load.end.time_ns = Some(1_000 * MS);
     for engine in BOTH {
-        let done = requests(&run_with(&load, &scratch, options(engine)), 0);
-        assert!((985..=1_000).contains(&done), "{engine:?}: {done}");
+        undisturbed(|| {
+            let figures = run_with(&load, &scratch, options(engine));
+            assert!(requests(&figures, 0) <= 1_000, "{engine:?}");
+            near(&figures, 1_000.0, 15.0)
+        });
     }
 }

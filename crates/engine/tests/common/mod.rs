@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use spindle_engine::{EngineChoice, Options, Run, StreamFile};
 use spindle_measure::RunFigures;
@@ -150,6 +151,30 @@ pub(crate) fn requests(figures: &RunFigures, stream: usize) -> u64 {
         .map(|figures| figures.requests)
         .sum()
 }
+
+/// Tries again as long as something else may have held the CPUs: what is wrong by itself is wrong every time.
+pub(crate) fn undisturbed(mut attempt: impl FnMut() -> Result<(), String>) {
+    let begun = Instant::now();
+    while let Err(why) = attempt() {
+        assert!(begun.elapsed() < PATIENCE, "{why}");
+    }
+}
+
+/// Waits until the first stream has read or written something.
+pub(crate) fn wait_for_requests(run: &Run) {
+    let begun = Instant::now();
+    loop {
+        let done = &run.progress().streams[0];
+        if done.reads + done.writes > 0 {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nothing was done");
+        assert!(!run.wait(Duration::from_millis(10)), "over too early");
+    }
+}
+
+/// Longer than any machine keeps a thread waiting that could run.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether devices may be made.
 pub(crate) fn is_root() -> bool {
