@@ -6,7 +6,8 @@ use std::os::fd::RawFd;
 /// flags (O_DIRECT, O_DSYNC, access mode), which are used as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFile {
-    /// Open descriptor; it stays the caller's and must stay open until the run is over.
+    /// Open descriptor; it stays the caller's and must stay open until the run is over. O_NOATIME is set on it where the
+    /// kernel allows it: a run leaves the access time alone.
     pub fd: RawFd,
     /// Size of the target, bytes.
     pub size_bytes: u64,
