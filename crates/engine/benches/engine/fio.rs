@@ -1,5 +1,6 @@
 //! fio as a contender: as it comes, and with all that makes it faster while it still measures latencies.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use serde_json::Value;
@@ -80,6 +81,8 @@ fn run(job: Vec<String>, seconds: f64, cpu: usize) -> Result<Round, String> {
         .arg(format!("--runtime={}", seconds.ceil().max(1.0)))
         .arg(format!("--cpus_allowed={cpu}"))
         .args(job)
+        // Out of reach of Ctrl-C, after which fio 3.33 may wait for ever; it ends by itself in a second.
+        .process_group(0)
         .output()
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -7,6 +7,7 @@
 
 mod bare;
 mod fio;
+mod interrupt;
 mod ours;
 mod table;
 mod target;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    interrupt::watch();
     let fio = fio::version().filter(|_| settings.fio);
     match &fio {
         _ if !settings.fio => println!("without fio, pinned to CPU {}", settings.cpu),
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
             Err(why) => println!("cached file: skipped, {why}"),
         }
     }
-    if wanted("zram") {
+    if wanted("zram") && !interrupt::came() {
         match Zram::new() {
             Ok(zram) => {
                 for &depth in &settings.depths {
@@ -94,7 +96,10 @@ fn main() -> ExitCode {
             Err(why) => println!("\nzram: skipped, {why}"),
         }
     }
-    if kept {
+    if interrupt::came() {
+        // As a shell reports it: 128 and the number of SIGINT.
+        ExitCode::from(130)
+    } else if kept {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -143,6 +148,9 @@ fn section(
         settings.rounds,
         contenders,
     );
+    if interrupt::came() {
+        return false;
+    }
     section.print();
     let mut bounds = vec![
         Bound::at_least("engine / bare loop", section.ratio(1, 0), floor),
@@ -177,10 +185,13 @@ fn null_section(settings: &Settings, fio: bool) -> bool {
         }));
     }
     let section = Section::measure("null target (no system call)", settings.rounds, contenders);
+    if interrupt::came() {
+        return false;
+    }
     section.print();
     table::judge(&[
-        Bound::at_most("ns per request, depth 1", section.ns(0), 40.0),
-        Bound::at_most("ns per request, depth 32", section.ns(1), 40.0),
+        Bound::at_most("CPU per request, depth 1, ns", section.cpu_ns(0), 40.0),
+        Bound::at_most("CPU per request, depth 32, ns", section.cpu_ns(1), 40.0),
     ])
 }
 

@@ -1,6 +1,6 @@
 //! Rounds of contenders, and what is printed of them.
 
-use crate::Round;
+use crate::{Round, interrupt};
 
 /// Who runs.
 pub(crate) struct Contender<'a> {
@@ -39,7 +39,7 @@ impl Section {
             for turn in 0..count {
                 // Whoever goes first in a round goes later in the next.
                 let index = (turn + round) % count;
-                if rows[index].2.is_some() {
+                if rows[index].2.is_some() || interrupt::came() {
                     continue;
                 }
                 match (contenders[index].run)() {
@@ -90,6 +90,13 @@ impl Section {
             .then(|| median(rounds.iter().map(|round| round.user_ns_per_io).collect()))
     }
 
+    /// CPU time of a request, ns: where nothing is waited for, what it costs, whoever else has the CPU meanwhile.
+    pub(crate) fn cpu_ns(&self, row: usize) -> Option<f64> {
+        let rounds = &self.rows.get(row)?.1;
+        let cpu = |round: &Round| round.user_ns_per_io + round.system_ns_per_io;
+        (!rounds.is_empty()).then(|| median(rounds.iter().map(cpu).collect()))
+    }
+
     /// Wall time of a request, ns.
     pub(crate) fn ns(&self, row: usize) -> Option<f64> {
         let rounds = &self.rows.get(row)?.1;
@@ -125,22 +132,23 @@ impl Bound {
     }
 }
 
-/// Prints each bound; whether all hold. What was skipped holds.
+/// Prints each goal, what was measured and whether it is met; whether all are. What was skipped is not judged.
 pub(crate) fn judge(bounds: &[Bound]) -> bool {
+    println!("  {:<37} {:>8} {:>10}", "", "goal", "measured");
     let mut kept = true;
     for bound in bounds {
         let Some(value) = bound.value else { continue };
         let (holds, sign) = if bound.at_least {
-            (value >= bound.limit, "at least")
+            (value >= bound.limit, ">=")
         } else {
-            (value <= bound.limit, "at most")
+            (value <= bound.limit, "<=")
         };
         kept &= holds;
         println!(
-            "  {}: {} {value:.3}, {sign} {}",
-            if holds { "ok  " } else { "MISS" },
+            "  {:<37} {:>8} {value:>10.3}  {}",
             bound.what,
-            bound.limit
+            format!("{sign} {}", bound.limit),
+            if holds { "met" } else { "MISS" },
         );
     }
     kept

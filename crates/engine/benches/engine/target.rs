@@ -1,11 +1,15 @@
 //! What is read: a file that lies in the page cache, and a zram device.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Size of each target, bytes.
 pub(crate) const SIZE: u64 = 256 << 20;
@@ -28,12 +32,22 @@ impl CachedFile {
     pub(crate) fn new(directory: &Path) -> Result<CachedFile, String> {
         let path = directory.join(format!("spindle-bench-{}", std::process::id()));
         let tell = |error: std::io::Error| format!("{}: {error}", path.display());
-        let mut file = File::create_new(&path).map_err(tell)?;
-        fill(&mut file).map_err(tell)?;
-        file.sync_all().map_err(tell)?;
-        let mut file = File::open(&path).map_err(tell)?;
-        std::io::copy(&mut file, &mut std::io::sink()).map_err(tell)?;
-        Ok(CachedFile { path, file })
+        let file = File::create_new(&path).map_err(tell)?;
+        // From here on it goes with the value, whatever fails.
+        let mut cached = CachedFile {
+            path: path.clone(),
+            file,
+        };
+        fill(&mut cached.file).map_err(tell)?;
+        cached.file.sync_all().map_err(tell)?;
+        // The engine sets O_NOATIME on what it reads; the bare loops read the same descriptor, from their first round on.
+        cached.file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOATIME)
+            .open(&path)
+            .map_err(tell)?;
+        std::io::copy(&mut cached.file, &mut std::io::sink()).map_err(tell)?;
+        Ok(cached)
     }
 
     pub(crate) fn target(&self) -> BenchTarget<'_> {
@@ -53,15 +67,52 @@ impl Drop for CachedFile {
 
 /// A zram device of our own, full; given back at the end.
 pub(crate) struct Zram {
-    path: PathBuf,
-    file: File,
+    device: ZramDevice,
+    file: Option<File>,
 }
 
 impl Zram {
     pub(crate) fn new() -> Result<Zram, String> {
-        let size = SIZE.to_string();
+        let device = ZramDevice::take()?;
+        let file = open_full(&device.path)
+            .map_err(|error| format!("{}: {error}", device.path.display()))?;
+        Ok(Zram {
+            device,
+            file: Some(file),
+        })
+    }
+
+    pub(crate) fn target(&self) -> BenchTarget<'_> {
+        let fd = self.file.as_ref().map_or(-1, AsRawFd::as_raw_fd);
+        BenchTarget {
+            fd,
+            path: &self.device.path,
+            direct: true,
+        }
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        // The device cannot be given back while it is open.
+        self.file = None;
+    }
+}
+
+/// The device alone; given back when dropped.
+struct ZramDevice {
+    path: PathBuf,
+    /// It did not exist before: it is removed, not only emptied.
+    is_new: bool,
+}
+
+impl ZramDevice {
+    fn take() -> Result<ZramDevice, String> {
+        let before = zram_devices();
         let made = Command::new("zramctl")
-            .args(["--find", "--size", &size])
+            .args(["--find", "--size", &SIZE.to_string()])
+            // Out of reach of Ctrl-C: half-way it would leave a device that nobody knows of.
+            .process_group(0)
             .output()
             .map_err(|error| format!("zramctl: {error}"))?;
         if !made.status.success() {
@@ -71,32 +122,48 @@ impl Zram {
             ));
         }
         let path = PathBuf::from(String::from_utf8_lossy(&made.stdout).trim());
-        match open_full(&path) {
-            Ok(file) => Ok(Zram { path, file }),
-            Err(error) => {
-                reset(&path);
-                Err(format!("{}: {error}", path.display()))
-            }
-        }
+        let is_new = path.file_name().is_some_and(|name| !before.contains(name));
+        Ok(ZramDevice { path, is_new })
     }
 
-    pub(crate) fn target(&self) -> BenchTarget<'_> {
-        BenchTarget {
-            fd: self.file.as_raw_fd(),
-            path: &self.path,
-            direct: true,
+    /// Whether it is given back.
+    fn give_back(&self) -> bool {
+        let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else {
+            return true;
+        };
+        let control = Path::new("/sys/class/zram-control");
+        if self.is_new
+            && control.exists()
+            && let Some(number) = name.strip_prefix("zram")
+        {
+            return std::fs::write(control.join("hot_remove"), number).is_ok();
+        }
+        std::fs::write(format!("/sys/block/{name}/reset"), "1").is_ok()
+    }
+}
+
+impl Drop for ZramDevice {
+    fn drop(&mut self) {
+        // Whoever looks at new devices (udev) may hold it open for a moment.
+        const PATIENCE: Duration = Duration::from_secs(20);
+        let begin = Instant::now();
+        while !self.give_back() {
+            if begin.elapsed() > PATIENCE {
+                let path = self.path.display();
+                eprintln!("{path} is in use and stays; `zramctl --reset {path}` gives it back");
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 }
 
-impl Drop for Zram {
-    fn drop(&mut self) {
-        // The device cannot be given back while it is open: put another file in its place first.
-        if let Ok(null) = File::open("/dev/null") {
-            self.file = null;
-        }
-        reset(&self.path);
-    }
+fn zram_devices() -> HashSet<OsString> {
+    let entries = std::fs::read_dir("/sys/block").into_iter().flatten();
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.file_name()))
+        .filter(|name| name.to_string_lossy().starts_with("zram"))
+        .collect()
 }
 
 fn open_full(path: &Path) -> std::io::Result<File> {
@@ -106,12 +173,8 @@ fn open_full(path: &Path) -> std::io::Result<File> {
     drop(file);
     OpenOptions::new()
         .read(true)
-        .custom_flags(libc::O_DIRECT)
+        .custom_flags(libc::O_DIRECT | libc::O_NOATIME)
         .open(path)
-}
-
-fn reset(path: &Path) {
-    let _ = Command::new("zramctl").arg("--reset").arg(path).status();
 }
 
 fn fill(file: &mut File) -> std::io::Result<()> {
