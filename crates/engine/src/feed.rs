@@ -49,7 +49,13 @@ impl Source {
     pub(crate) fn next(&mut self) -> (u64, Request) {
         match self {
             Source::Own(feed) => feed.next(),
-            Source::Shared(feed) => lock(feed).next(),
+            Source::Shared(feed) => next_of_shared(feed),
         }
     }
+}
+
+/// Apart, so that the drawing is compiled into the loop only once.
+#[inline(never)]
+fn next_of_shared(feed: &Mutex<Feed>) -> (u64, Request) {
+    lock(feed).next()
 }

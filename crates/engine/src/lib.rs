@@ -11,6 +11,7 @@ mod clock;
 mod error;
 mod feed;
 mod figures;
+mod free;
 mod helpers;
 mod load;
 mod null;

@@ -31,6 +31,22 @@ impl Null {
         }
     }
 
+    fn wait_for_service(&self, wait: Wait) {
+        let Some(&(_, _, done)) = self.served.front() else {
+            return;
+        };
+        let until = match wait {
+            Wait::No => return,
+            Wait::One => done,
+            Wait::Until(until) => until.min(done),
+        };
+        let now = self.clock.now();
+        if until > now {
+            // In parts, so that a request to stop is seen.
+            sleep_ns((until - now).min(20_000_000));
+        }
+    }
+
     /// Moves what has been served.
     fn serve(&mut self) {
         let now = self.clock.now();
@@ -65,19 +81,10 @@ impl Backend for Null {
 
     #[inline(always)]
     fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
-        let Some(&(_, _, done)) = self.served.front() else {
+        if self.service_ns == 0 {
             return Ok(());
-        };
-        let until = match wait {
-            Wait::No => return Ok(()),
-            Wait::One => done,
-            Wait::Until(until) => until.min(done),
-        };
-        let now = self.clock.now();
-        if until > now {
-            // In parts, so that a request to stop is seen.
-            sleep_ns((until - now).min(20_000_000));
         }
+        self.wait_for_service(wait);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use spindle_measure::{OpKind, StreamRecorder};
 use spindle_workload::{Op, Request, Thinker};
 
 use crate::backend::{Call, Errno};
+use crate::free::FreeSlots;
 use crate::thread::Usage;
 
 /// Result that no call gives: the completion of an fsync is not that of a request.
@@ -22,8 +23,9 @@ pub(crate) struct Slot {
     /// Result of a call that moves all the rest.
     expect: i32,
     kind: OpKind,
+    /// Nothing is to be done about it but to record it: see `Core::place`.
+    plain: bool,
     fsync_after: bool,
-    outstanding: bool,
     /// Paid for from a budget in the ramp: refunded if it is not counted.
     refundable: bool,
 }
@@ -35,8 +37,8 @@ impl Slot {
         len: 0,
         expect: 0,
         kind: OpKind::Read,
+        plain: false,
         fsync_after: false,
-        outstanding: false,
         refundable: false,
     };
 
@@ -75,9 +77,13 @@ pub(crate) struct Core {
     ramp_ns: u64,
     /// Open loop: latency counts from the intended start.
     open: bool,
+    /// Completions are only recorded: a closed loop without pauses.
+    simple: bool,
+    /// Something is to be done besides filling free slots: `again`, `sync`, `failure` or `refund` hold something.
+    pub(crate) attention: bool,
     /// Slots without a request.
-    pub(crate) free: Vec<u32>,
-    /// Slots whose call is taken by the back end and not yet stamped.
+    pub(crate) free: FreeSlots,
+    /// Slots whose fsync the back end has taken and that are not yet stamped.
     pub(crate) pushed: Vec<u32>,
     /// Slots that need another call for the same request: the rest of a short one, a repeat.
     pub(crate) again: Vec<u32>,
@@ -114,7 +120,9 @@ impl Core {
             recorder,
             ramp_ns,
             open,
-            free: (0..depth as u32).rev().collect(),
+            simple: !open && thinker.is_none(),
+            attention: false,
+            free: FreeSlots::all(depth),
             pushed: Vec::with_capacity(depth),
             again: Vec::with_capacity(depth),
             sync: Vec::with_capacity(depth),
@@ -143,17 +151,15 @@ impl Core {
             Op::Trim => (OpKind::Trim, 0),
             Op::Zero => (OpKind::Zero, 0),
         };
-        self.slots[index as usize] = Slot {
-            issued: 0,
-            offset: request.offset,
-            len: request.len,
-            expect,
-            kind,
-            fsync_after: request.fsync_after,
-            outstanding: true,
-            refundable,
-        };
-        self.pushed.push(index);
+        let plain = self.simple && !request.fsync_after && !refundable;
+        let slot = &mut self.slots[index as usize];
+        slot.offset = request.offset;
+        slot.len = request.len;
+        slot.expect = expect;
+        slot.kind = kind;
+        slot.plain = plain;
+        slot.fsync_after = request.fsync_after;
+        slot.refundable = refundable;
         Call {
             kind,
             offset: request.offset,
@@ -177,15 +183,39 @@ impl Core {
     /// Stamps everything that is handed over now.
     #[inline(always)]
     pub(crate) fn stamp(&mut self, now: u64) {
-        for &index in &self.pushed {
+        for &index in self.free.taken() {
             self.slots[index as usize].issued = now;
         }
-        self.pushed.clear();
+        self.free.issued();
+        if !self.pushed.is_empty() {
+            for index in self.pushed.drain(..) {
+                self.slots[index as usize].issued = now;
+            }
+        }
+    }
+
+    /// Calls that the back end has taken and that are not yet stamped.
+    #[inline(always)]
+    pub(crate) fn unstamped(&self) -> usize {
+        self.free.taken().len() + self.pushed.len()
     }
 
     /// Takes a completion.
     #[inline(always)]
     pub(crate) fn complete(&mut self, index: u32, result: i32, now: u64) {
+        let slot = &self.slots[index as usize];
+        if result == slot.expect && slot.plain {
+            let latency = now.saturating_sub(slot.issued);
+            self.recorder
+                .record(slot.kind, now, latency, u64::from(slot.len));
+            self.free.give(index);
+        } else {
+            self.complete_special(index, result, now);
+        }
+    }
+
+    #[inline(never)]
+    fn complete_special(&mut self, index: u32, result: i32, now: u64) {
         let slot = &mut self.slots[index as usize];
         if result != slot.expect {
             self.unusual(index, result, now);
@@ -208,9 +238,10 @@ impl Core {
             slot.kind = OpKind::Fsync;
             slot.expect = NEVER;
             self.sync.push(index);
-            return;
+            self.attention = true;
+        } else {
+            self.release(index, now);
         }
-        self.release(index, now);
     }
 
     /// What was paid for in the ramp counts if it ends after it; otherwise it is given back.
@@ -219,17 +250,16 @@ impl Core {
         let slot = &mut self.slots[index as usize];
         slot.refundable = false;
         if now < self.ramp_ns {
+            self.attention = true;
             self.refund.0 += 1;
             self.refund.1 += i64::from(slot.len);
         }
     }
 
     /// Leaves the slot without a request.
-    #[inline(always)]
-    pub(crate) fn release(&mut self, index: u32, now: u64) {
-        self.slots[index as usize].outstanding = false;
+    fn release(&mut self, index: u32, now: u64) {
         match &mut self.thinker {
-            None => self.free.push(index),
+            None => self.free.give(index),
             Some(thinker) => self
                 .thinking
                 .push(Reverse((now + thinker.pause_ns(), index))),
@@ -239,6 +269,7 @@ impl Core {
     /// A completion that is not simply all that was asked.
     #[cold]
     fn unusual(&mut self, index: u32, result: i32, now: u64) {
+        self.attention = true;
         let slot = &mut self.slots[index as usize];
         match (slot.kind, result) {
             (_, result) if result == -libc::EINTR || result == -libc::EAGAIN => {
@@ -280,19 +311,22 @@ impl Core {
 
     /// Reports what is still outstanding as failed with ETIMEDOUT.
     pub(crate) fn report_stuck(&mut self) {
-        for index in 0..self.slots.len() {
-            if self.slots[index].outstanding {
-                let Call {
-                    kind, offset, len, ..
-                } = self.slots[index].call();
-                self.recorder.error(kind, libc::ETIMEDOUT, offset);
-                self.failure.get_or_insert(Failure {
-                    errno: libc::ETIMEDOUT,
-                    kind,
-                    offset,
-                    len,
-                });
-            }
+        let mut outstanding = vec![true; self.slots.len()];
+        let thinking = self.thinking.iter().map(|Reverse((_, index))| index);
+        for &index in self.free.iter().chain(thinking) {
+            outstanding[index as usize] = false;
+        }
+        for (slot, _) in self.slots.iter().zip(outstanding).filter(|pair| pair.1) {
+            let Call {
+                kind, offset, len, ..
+            } = slot.call();
+            self.recorder.error(kind, libc::ETIMEDOUT, offset);
+            self.failure.get_or_insert(Failure {
+                errno: libc::ETIMEDOUT,
+                kind,
+                offset,
+                len,
+            });
         }
     }
 }

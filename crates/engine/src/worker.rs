@@ -160,17 +160,23 @@ impl<'a, B: Backend> Worker<'a, B> {
                     };
                 }
             }
-            if self.issuing {
-                self.fill(now);
-            }
-            if self.inflight == 0 && self.core.pushed.is_empty() {
-                if !self.issuing {
-                    return Leave::Drained;
+            let turned = if self.simple && self.issuing {
+                self.fill();
+                self.turn(|_, _| Wait::One)
+            } else {
+                if self.issuing {
+                    self.fill_when_due(now);
                 }
-                now = self.nap(now, self.next_event);
-                continue;
-            }
-            match self.turn() {
+                if self.inflight == 0 && self.core.unstamped() == 0 {
+                    if !self.issuing {
+                        return Leave::Drained;
+                    }
+                    now = self.nap(now, self.next_event);
+                    continue;
+                }
+                self.turn(Self::how_long)
+            };
+            match turned {
                 Ok(Some(last)) => now = last,
                 Ok(None) => return Leave::Taken,
                 Err(errno) => {
@@ -192,22 +198,19 @@ impl<'a, B: Backend> Worker<'a, B> {
         self.orders.ramp_end.max(self.orders.first)
     }
 
-    /// Gives each free slot a request that is due.
+    /// Gives each free slot a request.
     #[inline(always)]
-    fn fill(&mut self, now: u64) {
-        if self.simple {
-            // The slot that came free last goes first: its memory is the warmest.
-            let (core, source) = (&mut *self.core, &mut self.source);
-            self.backend.push_all(|| {
-                let index = core.free.pop()?;
-                let (_, request) = source.next();
-                Some((index, core.place(index, request, false)))
-            });
-        } else {
-            self.fill_when_due(now);
-        }
+    fn fill(&mut self) {
+        // The slot that came free last goes first: its memory is the warmest.
+        let (core, source) = (&mut *self.core, &mut self.source);
+        self.backend.push_all(|| {
+            let index = core.free.take()?;
+            let (_, request) = source.next();
+            Some((index, core.place(index, request, false)))
+        });
     }
 
+    /// Gives each free slot a request that is due.
     fn fill_when_due(&mut self, now: u64) {
         self.next_event = u64::MAX;
         while let Some(&Reverse((at, index))) = self.core.thinking.peek() {
@@ -216,9 +219,9 @@ impl<'a, B: Backend> Worker<'a, B> {
                 break;
             }
             self.core.thinking.pop();
-            self.core.free.push(index);
+            self.core.free.give(index);
         }
-        while let Some(&index) = self.core.free.last() {
+        while let Some(index) = self.core.free.last() {
             let (due, request) = match self.pending.take() {
                 Some(pending) => pending,
                 None => self.draw(now),
@@ -239,7 +242,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                 }
                 break;
             }
-            self.core.free.pop();
+            self.core.free.take();
             let call = if self.orders.open {
                 self.core.place_due(index, request, in_ramp, due)
             } else {
@@ -260,16 +263,12 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// One call to the kernel and what comes back. `None`: the core was taken away.
     #[inline(always)]
-    fn turn(&mut self) -> Result<Option<u64>, Errno> {
+    fn turn(&mut self, wait: impl Fn(&Self, u64) -> Wait) -> Result<Option<u64>, Errno> {
         let submitted = self.clock.now();
-        self.inflight += self.core.pushed.len() as u64;
+        self.inflight += self.core.unstamped() as u64;
         self.core.recorder.set_outstanding(submitted, self.inflight);
         self.core.stamp(submitted);
-        let wait = if self.simple {
-            Wait::One
-        } else {
-            self.how_long(submitted)
-        };
+        let wait = wait(self, submitted);
 
         if B::MAY_HANG {
             self.cell.enter_call();
@@ -302,20 +301,15 @@ impl<'a, B: Backend> Worker<'a, B> {
         // They ended one by one between the first and the last: the same area as all in the middle.
         let middle = first + (last - first) / 2;
         self.core.recorder.set_outstanding(middle, self.inflight);
-        if !(self.core.again.is_empty() && self.core.sync.is_empty()) {
-            self.follow_up();
-        }
-        if self.core.failure.is_some() {
-            self.take_failure(false);
-        }
-        if self.core.refund.0 > 0 {
-            self.take_refund();
+        if self.core.attention {
+            self.attend();
         }
         Ok(Some(last))
     }
 
-    /// Calls that belong to requests under way.
-    fn follow_up(&mut self) {
+    /// What is to be done besides filling free slots: calls that belong to requests under way, failures, refunds.
+    fn attend(&mut self) {
+        self.core.attention = false;
         while let Some(index) = self.core.again.pop() {
             let call = self.core.slots[index as usize].call();
             self.backend.push(index, &call);
@@ -325,6 +319,10 @@ impl<'a, B: Backend> Worker<'a, B> {
             let call = self.core.slots[index as usize].call();
             self.backend.push(index, &call);
             self.core.pushed.push(index);
+        }
+        self.take_failure(false);
+        if self.core.refund.0 > 0 {
+            self.take_refund();
         }
     }
 

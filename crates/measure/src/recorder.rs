@@ -117,7 +117,7 @@ impl StreamRecorder {
     }
 
     /// A completed request (closed loop): its latency is that from issue to completion.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, kind: OpKind, completed_ns: u64, latency_ns: u64, bytes: u64) {
         self.reach(completed_ns);
         self.tally(kind).record(latency_ns, bytes);
@@ -346,11 +346,19 @@ impl Tally {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self, latency_ns: u64, bytes: u64) {
         self.bytes = self.bytes.wrapping_add(bytes);
-        self.interval_max_ns = self.interval_max_ns.max(latency_ns);
+        if latency_ns > self.interval_max_ns {
+            self.raise(latency_ns);
+        }
         self.latency.record(latency_ns);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn raise(&mut self, latency_ns: u64) {
+        self.interval_max_ns = latency_ns;
     }
 
     fn end_ramp(&mut self) {
@@ -405,7 +413,9 @@ impl Outstanding {
     #[inline]
     fn set(&mut self, now_ns: u64, count: u64) {
         let now_ns = now_ns.max(self.since_ns);
-        self.area += u128::from(self.count) * u128::from(now_ns - self.since_ns);
+        if self.count > 0 {
+            self.area += u128::from(self.count) * u128::from(now_ns - self.since_ns);
+        }
         self.since_ns = now_ns;
         self.count = count;
     }

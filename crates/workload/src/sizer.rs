@@ -155,8 +155,17 @@ impl Sizer {
     }
 
     /// The next size, bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn draw(&self, rng: &mut Rng) -> u32 {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes,
+            _ => self.draw_varied(rng),
+        }
+    }
+
+    /// Apart, so that the commonest kind is compiled into the engine's loop without the others.
+    #[inline(never)]
+    fn draw_varied(&self, rng: &mut Rng) -> u32 {
         match &self.kind {
             Kind::Fixed(bytes) => *bytes,
             Kind::Range { min, step, count } => min + rng.below(*count) as u32 * step,

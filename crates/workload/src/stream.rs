@@ -152,7 +152,7 @@ impl RequestStream {
     }
 
     /// The next request.
-    #[inline]
+    #[inline(always)]
     pub fn next_request(&mut self) -> Request {
         let len = self.sizer.draw(&mut self.size_rng);
         let offset = self.walk.next_offset(len);

@@ -132,8 +132,17 @@ impl Walk {
     }
 
     /// Offset of the next request, of `len` bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_offset(&mut self, len: u32) -> u64 {
+        match self {
+            Walk::Uniform { places, rng } => places.offset(rng.below(places.count)),
+            _ => self.next_ordered(len),
+        }
+    }
+
+    /// Apart, so that the commonest pattern is compiled into the engine's loop without the others.
+    #[inline(never)]
+    fn next_ordered(&mut self, len: u32) -> u64 {
         match self {
             Walk::Sequential(front) => {
                 let offset = front.fit(len);
