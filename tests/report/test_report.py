@@ -23,7 +23,9 @@ from spindle.report.document.build import build
 from spindle.report.document.model import Document
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
-from spindle.result.record import Level, RunRecord, Sample, Verdict
+from spindle.report.render.table import table
+from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
+from spindle.result.record import ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
@@ -175,6 +177,35 @@ def test_an_invalid_figure_is_never_shown_without_its_verdict() -> None:
         told = re.search("invalid", chart.says, re.IGNORECASE)
         assert told, chart.key
     assert "Most throughput" not in everything(document)
+
+
+def foreign(name: str = "randread") -> ImportedRecord:
+    """Of a tool that tells little."""
+    op = PartialOp(iops=123.0, latency=PartialLatency(mean_ns=4.5e6))
+    return ImportedRecord(
+        id="20260101T000000Z-aaaaaa",
+        started=None,
+        tool=Tool(version="0.1.0"),
+        source=Source(format="fio-json", tool="fio", version="fio-3.33", file="old.json", sha256="0" * 64),
+        target="/dev/sdx",
+        workload=name,
+        streams=[PartialStream(name="a", operations={"read": op})],
+        verdicts=[Verdict(check="imported", level=Level.WARN, evidence="conditions unknown")],
+    )
+
+
+def test_figures_of_other_tools_stand_with_what_is_unknown_left_open() -> None:
+    document = build([entry(foreign()), entry(run(), "b.json")])
+    section = next(section for section in document.sections if section.key == "imported")
+    rows = section.blocks[0].rows  # type: ignore[union-attr]
+    assert [str(cell) for cell in rows[0]] == ["a", "read", "123", "4.50", "warn"]
+    text = everything(build([entry(foreign())]))
+    assert "fio's randread on /dev/sdx (fio-3.33), from old.json" in text
+    assert "conditions unknown" in text
+    assert "1 records do not say how they were made" not in text
+    lines = list(csv.DictReader(io.StringIO(table([entry(foreign())]).decode())))
+    assert (lines[0]["iops"], lines[0]["mean_ns"], lines[0]["bytes"]) == ("123.0", "4500000.0", "")
+    assert b"<script" not in html(build([entry(foreign("<script>"))]))
 
 
 def test_names_of_others_are_text_and_nothing_else() -> None:

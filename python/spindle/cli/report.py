@@ -30,11 +30,22 @@ FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
     help="Where to; stdout unless given.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Unless given, as FILE ends; txt without a file.")
+@click.option(
+    "--shape",
+    type=click.Choice(["fio", "bonnie", "iozone", "randomio"]),
+    help="Text in the shape of this tool's output, all runs in one.",
+)
 @click.option("--title", metavar="TEXT", help="Title; made from workloads and targets unless given.")
 @store_option
 @click.option("--json", is_flag=True, help="The same as --format json: sections, tables and chart specifications.")
 def command(
-    selections: tuple[str, ...], output: Path | None, form: str | None, title: str | None, where: str | None, json: bool
+    selections: tuple[str, ...],
+    output: Path | None,
+    form: str | None,
+    shape: str | None,
+    title: str | None,
+    where: str | None,
+    json: bool,
 ) -> Exit:
     """Make one file of results: a summary in words, tables, charts, verdicts, settings, and the commands that
     repeat them.
@@ -43,9 +54,16 @@ def command(
     last:N.
     """
     from spindle.report.document.build import build
+    from spindle.result.record import Level
 
-    wanted = "json" if json else form or _by_name(output)
+    wanted = "json" if json else form or ("txt" if shape else _by_name(output))
+    if shape is not None and wanted != "txt":
+        raise click.UsageError(f"--shape is of text, not of {wanted}; leave out one of them")
     entries = entries_of(selections, where)
+    if shape is not None:
+        _write(_shaped(entries, shape), output, wanted)
+        worst = max((entry.record.level for entry in entries), key=lambda level: level.rank)
+        return Exit.FAILED if worst is Level.INVALID else Exit.FINE
     document = build(entries, title)
     match wanted:
         case "html":
@@ -75,9 +93,18 @@ def command(
             style = style_of(sys.stdout) if output is None else Style()
             data = "".join(f"{line}\n" for line in text(document, style)).encode("utf-8", "backslashreplace")
     _write(data, output, wanted)
-    from spindle.result.record import Level
-
     return Exit.FAILED if document.level is Level.INVALID else Exit.FINE
+
+
+def _shaped(entries: list[Entry], shape: str) -> bytes:
+    from spindle.report.document.trial import runs_of
+    from spindle.report.shapes import page
+    from spindle.run.errors import Usage
+
+    runs = [run for entry in entries for run in runs_of(entry)]
+    if not runs:
+        raise Usage(f"--shape {shape}: no run of Spindle's own is among these results; leave it out")
+    return "".join(f"{line}\n" for line in page(shape, runs)).encode("utf-8", "backslashreplace")
 
 
 def _by_name(output: Path | None) -> str:

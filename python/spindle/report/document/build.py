@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spindle.report.charts import chunks, effects, heatmap, percentiles, predicted, seconds, spread, sweeps
-from spindle.report.document import conditions, figures
+from spindle.report.document import conditions, figures, foreign
 from spindle.report.document.entry import Entry
 from spindle.report.document.findings import groups_of
 from spindle.report.document.model import Block, Document, Section
@@ -25,6 +25,7 @@ def build(entries: Sequence[Entry], title: str | None = None) -> Document:
     sections: list[tuple[str, str, Sequence[Block]]] = [
         ("summary", "Summary", summary(entries, cases, groups, curves, trials)),
         ("figures", "Figures", [*([figures.sheet(cases)] if cases else []), *spread.charts(cases)]),
+        ("imported", "Figures of other tools", foreign.blocks(entries)),
         ("factors", "Factors", effects.charts(groups)),
         ("arrays", "Arrays", chunks.charts(trials)),
         ("concurrency", "Concurrency", sweeps.charts(curves)),

@@ -13,7 +13,7 @@ from spindle.report.document.trial import Case, runs_of
 from spindle.report.recipe import USUAL_SEED, recipe_of
 from spindle.report.table import Column
 from spindle.result import units
-from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord, Verdict
+from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, RunRecord, Verdict
 
 MOST_COMMANDS = 200
 MOST_MACHINES = 8
@@ -176,6 +176,8 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
     files: dict[tuple[str, str], None] = {}
     unknown = 0
     for entry in entries:
+        if isinstance(entry.record, ImportedRecord):
+            continue
         recipe = recipe_of(entry.record)
         if recipe is None:
             unknown += 1
@@ -199,7 +201,7 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
     kept = list(files)[:24]
     blocks += [Code(name, text, folded=True) for name, text in kept]
     if unknown:
-        blocks.append(Words(f"{unknown} records do not say how they were made."))
+        blocks.append(Words(f"{unknown} record{'s do' if unknown > 1 else ' does'} not say how to repeat it."))
     return blocks
 
 

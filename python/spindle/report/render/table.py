@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from spindle.report.document.entry import Entry
 from spindle.report.document.trial import runs_of
 from spindle.result.figures import Op
-from spindle.result.record import Level, RunRecord
+from spindle.result.imported import PartialLatency
+from spindle.result.record import ImportedRecord, Level, RunRecord
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
 _FIXED = (
@@ -43,9 +44,11 @@ def table(entries: Sequence[Entry]) -> bytes:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([*_FIXED, *(f"factor.{_safe(name)}" for name in factors)])
     for entry in entries:
-        for run in runs_of(entry):
-            for row in _rows(run):
-                writer.writerow([*row, *(_safe(entry.cell.get(name, "")) for name in factors)])
+        factor_cells = [_safe(entry.cell.get(name, "")) for name in factors]
+        rows = [row for run in runs_of(entry) for row in _rows(run)]
+        if isinstance(entry.record, ImportedRecord):
+            rows += _imported(entry.record)
+        writer.writerows([*row, *factor_cells] for row in rows)
     return file.getvalue().encode("utf-8", "backslashreplace")
 
 
@@ -68,6 +71,40 @@ def _rows(run: RunRecord) -> Iterator[list[str]]:
                 str(run.level),
                 " ".join(bad),
             ]
+
+
+def _imported(record: ImportedRecord) -> Iterator[list[str]]:
+    """What the file does not say is empty."""
+    bad = sorted({verdict.check for verdict in record.verdicts if verdict.level is not Level.OK})
+    for stream in record.streams:
+        for name, op in stream.operations.items():
+            timed = op.timed or PartialLatency()
+            yield [
+                record.id,
+                record.started or "",
+                _safe(record.workload or record.source.tool),
+                _safe(record.target or ""),
+                "imported",
+                _safe(stream.name),
+                name,
+                "",
+                _known(stream.seconds),
+                _known(op.requests),
+                _known(op.bytes),
+                _known(op.iops),
+                _known(op.bytes_per_s),
+                _known(timed.min_ns),
+                _known(timed.mean_ns),
+                *(_known(timed.percentile(percent)) for percent in PERCENTILES),
+                _known(timed.max_ns),
+                _known(timed.sdev_ns),
+                str(record.level),
+                " ".join(bad),
+            ]
+
+
+def _known(value: float | None) -> str:
+    return "" if value is None else repr(value)
 
 
 def _figures(op: Op) -> list[str]:
