@@ -84,6 +84,9 @@ class Run:
 def device_classes() -> str:
     """TOML text of catalogue/classes.toml: what each class of device delivers, with sources."""
 
+def campaign_presets() -> list[tuple[str, str]]:
+    """Name and TOML text of each plan in catalogue/campaigns."""
+
 def steady(series: Sequence[float]) -> str:
     """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
 

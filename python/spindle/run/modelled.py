@@ -115,9 +115,13 @@ class ModelledBench:
 
 
 @contextmanager
-def modelled(asked: str, watch: Watch, *, trace: Path | None = None, interval_ns: int) -> Iterator[ModelledBench]:
-    """Read a machine. Raises `Usage` or `_core.ConfigError`, one line with file and line."""
-    text = machine_text(asked)
+def modelled(
+    asked: str, watch: Watch, *, trace: Path | None = None, interval_ns: int, text: str | None = None
+) -> Iterator[ModelledBench]:
+    """Read a machine; `text`: what it is, where that is no longer what `asked` names. Raises `Usage` or
+    `_core.ConfigError`, one line with file and line.
+    """
+    text = machine_text(asked) if text is None else text
     machine = _core.Machine.parse(text, asked)
     yield ModelledBench(asked, watch, trace, interval_ns, machine, text, describe(machine))
 

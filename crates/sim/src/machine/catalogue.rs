@@ -8,9 +8,10 @@ macro_rules! machines {
     };
 }
 
-const MACHINES: [(&str, &str); 9] = machines![
+const MACHINES: [(&str, &str); 10] = machines![
     "four-sata-md",
     "one-nvme",
+    "one-of-four-sata",
     "one-sata",
     "one-sata-ssd",
     "six-large-raid6-rebuilding",

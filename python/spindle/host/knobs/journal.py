@@ -3,7 +3,7 @@
 One file for each call of Spindle that changes something, numbered in the order of the calls. A line is
 `CRC32 JSON\n`; lines are only ever appended. Kinds of lines:
 
-    begin   version, kind ('with', 'set'), boot, host, pid, command, time
+    begin   version, kind ('with', 'set', 'campaign'), boot, host, pid, command, time
     intent  id, place, knob, wanted, before {knob: value}; synced to the disk before the change
     made    id, after {knob: value}: read back
     plan    place, values {knob: value}: what an undo is about to make of it; foreign [knob]: values of somebody else

@@ -19,7 +19,7 @@ from .locks import Locks, holder
 from .places import Lost, Place, found_again
 from .undo import Item, State, Undoing
 
-WITH, QUIET = "with", "quiet"
+WITH, QUIET, CAMPAIGN = "with", "quiet", "campaign"
 """Kinds of sessions that put back at their end what they changed."""
 
 
@@ -53,12 +53,17 @@ class _Kept:
     story: Story
 
 
-def restore(machine: Machine = HERE, files: Files | None = None, persisted: Mapping[str, str] | None = None) -> Report:
-    """Put back everything that no running Spindle holds."""
+def restore(
+    machine: Machine = HERE,
+    files: Files | None = None,
+    persisted: Mapping[str, str] | None = None,
+    kind: str | None = None,
+) -> Report:
+    """Put back everything that no running Spindle holds; `kind`: only what sessions of this kind left."""
     report = Report()
     files = files or Files()
     locks = Locks()
-    with _kept(report) as kept:
+    with _kept(report, kind) as kept:
         try:
             for boot, key in _groups(kept):
                 _restore_group(boot, key, kept, report, locks, machine, files, persisted or {})
@@ -97,7 +102,7 @@ def interrupted(places: list[Place] | None = None) -> list[str]:
         for one in kept:
             labels = {change.key: str(change.place.get("label")) for change in one.story.open_changes}
             wanted = {place.key: place.label for place in places} if places is not None else labels
-            if one.story.kind in (WITH, QUIET) and one.story.boot == boot_id():
+            if one.story.kind in (WITH, QUIET, CAMPAIGN) and one.story.boot == boot_id():
                 lines += [
                     f"{label}: `{one.story.command}` was killed and its changes are still in force; "
                     "`spindle restore` puts them back"
@@ -108,19 +113,19 @@ def interrupted(places: list[Place] | None = None) -> list[str]:
 
 
 @contextmanager
-def _kept(report: Report) -> Iterator[list[_Kept]]:
-    """The journals whose makers have ended, oldest first."""
+def _kept(report: Report, kind: str | None = None) -> Iterator[list[_Kept]]:
+    """The journals whose makers have ended, oldest first; those of one kind of session if it is named."""
     found: list[_Kept] = []
     with journal.looking():
         try:
-            _adopt(report, found)
+            _adopt(report, found, kind)
             yield found
         finally:
             for one in found:
                 one.journal.keep()
 
 
-def _adopt(report: Report, found: list[_Kept]) -> None:
+def _adopt(report: Report, found: list[_Kept], kind: str | None) -> None:
     for path in journal.paths():
         adopted = Journal.adopt(path)
         if adopted is None:
@@ -135,6 +140,8 @@ def _adopt(report: Report, found: list[_Kept]) -> None:
             continue
         if story is None:
             adopted.discard()  # its maker died before it changed anything
+        elif kind is not None and story.kind != kind:
+            adopted.keep()
         elif story.host != os.uname().nodename and story.boot != boot_id():
             report.notes.append(f"{path}: the changes of another machine ({story.host}); left alone")
             adopted.keep()

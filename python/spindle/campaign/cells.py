@@ -1,0 +1,175 @@
+"""Combinations of levels: which the plan asks for, and what each is made with."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+
+from spindle import _core
+from spindle.campaign.pairwise import covering
+from spindle.campaign.plan import Kind, LevelOf, Plan, Settings
+from spindle.run.errors import Usage
+
+MOST_CELLS = 10_000
+IGNORED = "-"
+"""Label of a factor that makes no difference in a cell."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination."""
+
+    number: int
+    """From 0, in the order of the plan."""
+    levels: Mapping[str, str]
+    """Factor -> label, in the order of the plan."""
+    settings: Settings
+
+    @property
+    def key(self) -> str:
+        """`scheduler=bfq,size=4KiB`."""
+        return key_of(self.levels)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {label}" for name, label in self.levels.items() if label != IGNORED) or "all alike"
+
+
+def key_of(levels: Mapping[str, str]) -> str:
+    """Names a cell within its campaign."""
+    return ",".join(f"{name}={label}" for name, label in levels.items())
+
+
+def cells_of(plan: Plan) -> list[Cell]:
+    """Raises Usage if there are none, or too many."""
+    found: dict[str, Mapping[str, str]] = {}
+    for labels in _combinations(plan):
+        levels = _without_ignored(plan, labels)
+        found.setdefault(key_of(levels), levels)
+    if not found:
+        raise Usage(f"{plan.source}: nothing is left to try: `exclude` takes every combination away")
+    return [Cell(number, levels, _settings(plan, levels)) for number, levels in enumerate(found.values())]
+
+
+def _combinations(plan: Plan) -> Iterator[dict[str, str]]:
+    names = [factor.name for factor in plan.factors]
+    allowed = _allowed(plan)
+    first = {factor.name: factor.labels[0] for factor in plan.factors} | dict(plan.design.baseline)
+    match plan.design.kind:
+        case Kind.LIST:
+            for cell in plan.design.cells:
+                yield {**first, **cell}
+        case Kind.ONE_AT_A_TIME:
+            if not allowed(first):
+                raise Usage(f"{plan.source}: design.baseline: the baseline itself is excluded; choose another")
+            yield first
+            for factor in plan.factors:
+                for label in factor.labels:
+                    if label != first[factor.name] and allowed(one := {**first, factor.name: label}):
+                        yield one
+        case Kind.FULL:
+            number = math.prod(len(factor.levels) for factor in plan.factors)
+            if number > 100 * MOST_CELLS:
+                raise Usage(_too_many(plan, number))
+            count = 0
+            for labels in product(*(factor.labels for factor in plan.factors)):
+                one = dict(zip(names, labels, strict=True))
+                if allowed(one):
+                    count += 1
+                    if count > MOST_CELLS:
+                        raise Usage(_too_many(plan, number))
+                    yield one
+        case Kind.PAIRWISE:
+            rows = covering([factor.labels for factor in plan.factors], _allowed_rows(plan), plan.seed)
+            for row in rows:
+                yield dict(zip(names, row, strict=True))
+
+
+def _too_many(plan: Plan, number: int) -> str:
+    return (
+        f"{plan.source}: {number} combinations, more than {MOST_CELLS}; "
+        'write kind = "pairwise" in [design], or fewer levels'
+    )
+
+
+class _allowed:  # noqa: N801  (called as the function that it is)
+    """Whether no exclusion takes a combination away, which may be partial: what is not chosen yet excludes nothing."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._exclude = plan.design.exclude
+
+    def __call__(self, labels: Mapping[str, str]) -> bool:
+        return not any(
+            all(name in labels and labels[name] in taken for name, taken in one.items()) for one in self._exclude
+        )
+
+
+def _allowed_rows(plan: Plan) -> _Rows:
+    return _Rows([factor.name for factor in plan.factors], _allowed(plan))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    names: Sequence[str]
+    allowed: _allowed
+
+    def __call__(self, row: Sequence[str | None]) -> bool:
+        return self.allowed({name: one for name, one in zip(self.names, row, strict=True) if one is not None})
+
+
+# --- what a cell is made with ----------------------------------------------------------------------------------------
+
+
+def _without_ignored(plan: Plan, labels: Mapping[str, str]) -> dict[str, str]:
+    ignored = {name for factor in plan.factors for name in _level(plan, factor.name, labels).ignores}
+    return {name: IGNORED if name in ignored else label for name, label in labels.items()}
+
+
+def _level(plan: Plan, factor: str, labels: Mapping[str, str]) -> LevelOf:
+    return next(level for level in plan.factor(factor).levels if level.label == labels[factor])
+
+
+def _settings(plan: Plan, levels: Mapping[str, str]) -> Settings:
+    found = plan.always
+    for name, label in levels.items():
+        if label != IGNORED:
+            found = found.under(_level(plan, name, levels).settings)
+    return _filled(found, levels, plan)
+
+
+_PLACE = re.compile(r"\{([A-Za-z0-9][A-Za-z0-9_.-]*)(?:\s*\*\s*([0-9]{1,9}))?\}")
+
+
+def _filled(settings: Settings, levels: Mapping[str, str], plan: Plan) -> Settings:
+    """`{chunk}` is the level of the factor `chunk`, `{chunk*3}` three times that size in bytes."""
+
+    def fill(text: str) -> str:
+        return _PLACE.sub(lambda found: _place(found, levels, plan), text)
+
+    def deep(value: object) -> object:
+        match value:
+            case str():
+                return fill(value)
+            case tuple() | list():
+                return type(value)(deep(one) for one in value)
+            case dict():
+                return {name: deep(one) for name, one in value.items()}
+            case _:
+                return value
+
+    return replace(settings, **{one.name: deep(getattr(settings, one.name)) for one in fields(settings)})
+
+
+def _place(found: re.Match[str], levels: Mapping[str, str], plan: Plan) -> str:
+    name, times = found[1], found[2]
+    if name not in levels:
+        return found[0]  # `{target}` and the like, which the trial itself knows
+    label = levels[name]
+    if times is None:
+        return label
+    try:
+        return str(_core.parse_size(label) * int(times))
+    except _core.ConfigError as error:
+        raise Usage(f"{plan.source}: {found[0]}: {label!r} is no size ({error})") from None

@@ -1,0 +1,237 @@
+"""A cursor over a TOML document written by a person: what is taken has a type, what is left over is an error, and every
+error is one line that says where.
+
+The standard library's parser does not tell where a key stands, so the line is looked for in the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from spindle import _core
+from spindle.run.errors import Usage
+
+LARGEST_BYTES = 1 << 20
+
+Path = tuple[str, ...]
+
+
+def parse(text: str, source: str) -> dict[str, Any]:
+    """Raises Usage with file and line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error), re.DOTALL)
+        line = (found[2] or str(text.count("\n") + 1)) if found else "1"
+        said = (found[1] if found else str(error)).rstrip(".")
+        raise Usage(f"{source}:{line}: not TOML: {said[:1].lower()}{said[1:]}") from None
+    except RecursionError:
+        raise Usage(f"{source}: not a plan: nested too deeply") from None
+
+
+def line_of(text: str, path: Sequence[str]) -> int | None:
+    """Where a key stands; else where the nearest table around it begins."""
+    best: tuple[int, int] | None = None  # parts that agree, line
+    table: Path = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if header := re.match(r"\[\[?\s*([^\]]+?)\s*\]\]?\s*(#.*)?$", stripped):
+            table = _parts(header[1])
+            found = table
+        elif (key := re.match(r"([A-Za-z0-9_\-.\"' ]+?)\s*=", stripped)) is not None:
+            found = table + _parts(key[1])
+            rest = tuple(path[len(found) :])
+            if found == tuple(path[: len(found)]) and rest and re.search(rf"\b{re.escape(rest[-1])}\b", stripped):
+                found = tuple(path)  # in an inline table on the same line
+        else:
+            continue
+        agree = len(found) if found == tuple(path[: len(found)]) else 0
+        if agree and (best is None or agree > best[0]):
+            best = (agree, number)
+    return best[1] if best is not None else None
+
+
+def _parts(dotted: str) -> Path:
+    return tuple(part.strip().strip("\"'") for part in re.findall(r'"[^"]*"|\'[^\']*\'|[^.]+', dotted))
+
+
+def text_of(value: object) -> str:
+    """A value as on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_scalar(value: object) -> bool:
+    """Text, number or truth."""
+    return isinstance(value, str | int | float | bool)
+
+
+class Table:
+    """Keys are taken; `finish` refuses what was not."""
+
+    def __init__(self, data: Mapping[str, Any], path: Path, text: str, source: str) -> None:
+        self._data = dict(data)
+        self._asked: list[str] = []
+        self.path, self.text, self.source = path, text, source
+
+    # --- errors ---
+
+    def fail(self, key: str | None, what: str) -> NoReturn:
+        """One line with the place of a key, or of the table."""
+        path = (*self.path, key) if key is not None else self.path
+        line = line_of(self.text, path)
+        where = f"{self.source}:{line}" if line is not None else self.source
+        name = ".".join(path)
+        raise Usage(f"{where}: {name}: {what}" if name else f"{where}: {what}")
+
+    def finish(self) -> None:
+        """Raises Usage for the first key that nobody asked for."""
+        for key in self._data:
+            place = f" in [{'.'.join(self.path)}]" if self.path else ""
+            self._unknown(key, self._asked, f"unknown key `{key}`{place}", "it has")
+
+    def _unknown(self, key: str, names: Sequence[str], what: str, list_of: str) -> NoReturn:
+        near = difflib.get_close_matches(key, names, n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"{list_of} {', '.join(names)}"
+        line = line_of(self.text, (*self.path, key))
+        raise Usage(f"{self.source}{f':{line}' if line else ''}: {what}; {hint}")
+
+    def nearest(self, key: str | None, value: str, names: Sequence[str], what: str) -> NoReturn:
+        """A name that is not known."""
+        near = difflib.get_close_matches(value, names, n=1)
+        shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+        hint = f"did you mean `{near[0]}`?" if near else (f"there are {shown}" if names else "there are none")
+        self.fail(key, f"no {what} `{value}`; {hint}")
+
+    # --- taking ---
+
+    def take(self, key: str) -> Any:
+        """Whatever it is; None: not there."""
+        self._asked.append(key)
+        return self._data.pop(key, None)
+
+    def keys(self) -> list[str]:
+        """What has not been taken."""
+        return list(self._data)
+
+    def table(self, key: str) -> Table:
+        """Empty if it is not there."""
+        value = self.take(key)
+        if value is not None and not isinstance(value, dict):
+            self.fail(key, f"expected a table, found {_kind(value)}")
+        return Table(value or {}, (*self.path, key), self.text, self.source)
+
+    def tables(self, key: str) -> list[Table]:
+        """A list of tables."""
+        value = self.take(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            self.fail(key, f'expected a list of tables such as [{{ size = "4KiB" }}], found {_kind(value)}')
+        return [Table(one, (*self.path, key), self.text, self.source) for one in value]
+
+    def word(self, key: str) -> str | None:
+        """Text."""
+        value = self.take(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self.fail(key, f"expected text, found {_kind(value)}")
+        if not value.isprintable():
+            self.fail(key, "has control characters in it; leave them out")
+        return value
+
+    def integer(self, key: str, low: int, high: int, default: int) -> int:
+        """Within bounds, both included."""
+        value = self.take(key)
+        if value is None:
+            return default
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail(key, f"expected a whole number, found {_kind(value)}")
+        if not low <= value <= high:
+            self.fail(key, f"{value} is outside {low} to {high}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """true or false."""
+        value = self.take(key)
+        if value is None:
+            return default
+        if value in ("true", "false"):
+            return bool(value == "true")
+        if not isinstance(value, bool):
+            self.fail(key, f"expected true or false, found {_kind(value)}")
+        return value
+
+    def share(self, key: str) -> float | None:
+        """`5%` or 0.05; above 0 and below 1."""
+        value = self.take(key)
+        if value is None:
+            return None
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(%?)", str(value))
+        if found is None or isinstance(value, bool):
+            self.fail(key, f"expected a share such as 5%, found {_kind(value)}")
+        share = float(found[1]) / (100 if found[2] else 1)
+        if not 0 < share < 1:
+            self.fail(key, f"{value} is outside 0% to 100%; write for example 5% or 0.05")
+        return share
+
+    def duration_ns(self, key: str, default: int, least: int = 0) -> int:
+        """`30s`, or a plain number of seconds."""
+        value = self.take(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            self.fail(key, f"expected a length of time such as 30s, found {_kind(value)}")
+        try:
+            plain = re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(value))
+            found = _core.parse_duration(f"{value}s" if plain else str(value))
+        except _core.ConfigError as error:
+            self.fail(key, str(error))
+        if found < least:
+            self.fail(key, f"{value} is too short; at least {least / 1e9:g} s")
+        return found
+
+    def words(self, key: str) -> list[str]:
+        """Texts; one alone may stand without brackets."""
+        value = self.take(key)
+        if value is None:
+            return []
+        values = value if isinstance(value, list) else [value]
+        if not all(is_scalar(one) for one in values):
+            self.fail(key, f"expected a list of texts, found {_kind(value)}")
+        return [text_of(one) for one in values]
+
+    def choice(self, key: str, names: Sequence[str], default: str) -> str:
+        """One of some words."""
+        value = self.word(key)
+        if value is None:
+            return default
+        if value not in names:
+            near = difflib.get_close_matches(value, names, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"it is {' or '.join(names)}"
+            self.fail(key, f"`{value}` is not known; {hint}")
+        return value
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            shown = value if len(value) <= 40 else value[:37] + "..."
+            return json.dumps(shown, ensure_ascii=False) if shown.isprintable() else "text with control characters"
+        case int() | float():
+            return str(value)
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case _:
+            return "a date"

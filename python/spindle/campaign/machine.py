@@ -1,0 +1,122 @@
+"""A modelled machine with fields of its file set otherwise: `array.chunk`, `queue.scheduler`, `drive.0.model`.
+
+Knobs of a block queue have their counterparts there, so that a plan of knobs runs on modelled machines as well.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from spindle.run.errors import Usage
+
+_EVERY = "*"
+
+
+def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str) -> str:
+    """The machine file's text; the same if nothing is set. Raises Usage: `where` names the place in messages."""
+    wanted = {**{field: value for knob, setting in knobs.items() for field, value in _of_knob(knob, setting, where)}, **fields}
+    if not wanted:
+        return text
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return text  # whoever reads it as a machine says what is wrong, and where
+    for path, value in wanted.items():
+        _set(data, path.split("."), value, f"{where}: machine.{path}")
+    return _toml(data)
+
+
+def _set(data: dict[str, Any], path: list[str], value: object, where: str) -> None:
+    key, *rest = path
+    if not rest:
+        data[key] = value
+        return
+    inner = data.setdefault(key, {} if key not in ("drive", "sheet") else [])
+    if isinstance(inner, dict):
+        _set(inner, rest, value, where)
+    elif isinstance(inner, list) and all(isinstance(one, dict) for one in inner):
+        for one in _members(inner, rest[0], where):
+            if len(rest) < 2:
+                raise Usage(f"{where}: which field of it? write for example machine.{key}.{rest[0]}.model")
+            _set(one, rest[1:], value, where)
+    else:
+        raise Usage(f"{where}: `{key}` is a value of the machine file and has no fields")
+
+
+def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[str, Any]]:
+    if which == _EVERY:
+        return inner
+    if not re.fullmatch("[0-9]{1,4}", which):
+        raise Usage(f"{where}: `{which}` is not a number; there are 0 to {len(inner) - 1}, or * for each")
+    if int(which) >= len(inner):
+        raise Usage(f"{where}: the machine file has {len(inner)} of them; there are 0 to {len(inner) - 1}, or * for each")
+    return [inner[int(which)]]
+
+
+# --- knobs -----------------------------------------------------------------------------------------------------------
+
+
+def _of_knob(knob: str, value: str, where: str) -> list[tuple[str, object]]:
+    """The machine's fields for a knob of its queues. Raises Usage for one that a model does not have."""
+    if knob.startswith("iosched/"):
+        return [(f"queue.iosched.{knob.removeprefix('iosched/')}", _number(value))]
+    match knob:
+        case "scheduler":
+            return [("queue.scheduler", value)]
+        case "nr_requests":
+            return [("queue.nr_requests", _number(value))]
+        case "max_sectors_kb":
+            return [("queue.max_request", f"{value}KiB")]
+        case "queue_depth":
+            return [("drive.*.queue_depth", _number(value))]
+        case "stripe_cache_size":
+            return [("array.stripe_cache_size", _number(value))]
+        case "write_cache":
+            return [("drive.*.write_cache", value == "write back")]
+        case _:
+            raise Usage(f"{where}: a modelled machine has no knob `{knob}`; set a field of it (machine.FIELD), or give a device")
+
+
+def _number(text: str) -> object:
+    return int(text) if re.fullmatch("-?[0-9]{1,18}", text) else text
+
+
+# --- TOML ------------------------------------------------------------------------------------------------------------
+
+
+def _toml(data: Mapping[str, Any], path: str = "") -> str:
+    """A document of scalars, lists of scalars, tables and lists of tables: all that a machine file has."""
+    lines = [f"{_key(key)} = {_scalar(value)}" for key, value in data.items() if not _is_table(value)]
+    text = "".join(f"{line}\n" for line in lines)
+    for key, value in data.items():
+        if isinstance(value, dict):
+            text += f"\n[{path}{_key(key)}]\n{_toml(value, f'{path}{_key(key)}.')}"
+        elif _is_table(value):
+            text += "".join(f"\n[[{path}{_key(key)}]]\n{_toml(one, f'{path}{_key(key)}.')}" for one in value)
+    return text
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+
+def _key(text: str) -> str:
+    return text if re.fullmatch("[A-Za-z0-9_-]+", text) else _scalar(text)
+
+
+def _scalar(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(map(_scalar, value))}]"
+        case dict():
+            return f"{{ {', '.join(f'{_key(name)} = {_scalar(one)}' for name, one in value.items())} }}"
+        case _:
+            return str(value)

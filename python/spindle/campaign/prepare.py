@@ -1,0 +1,204 @@
+"""From the settings of a cell to what can be run, checked before anything is: a plan with a wrong name in its last
+cell should not fail after a night.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spindle import _core
+from spindle.campaign.cells import Cell
+from spindle.campaign.machine import with_fields
+from spindle.campaign.plan import FileSystem, Load, Plan, Settings
+from spindle.host.knobs import asking
+from spindle.host.knobs.places import Place, of_device
+from spindle.host.knobs.session import Setting
+from spindle.host.stack import device_of
+from spindle.run.bench import NULL
+from spindle.run.errors import Usage
+from spindle.run.resolve import Resolved, resolve, resolve_text
+from spindle.run.simulate import is_machine, machine_text
+
+TARGET = "{target}"
+"""Stands for the target in the arguments of commands."""
+
+
+@dataclass
+class Sources:
+    """The files that a plan names, as they were when it was begun: a campaign that is resumed must not meet others."""
+
+    folder: Path | None = None
+    """The plan file's; names in it are looked for there first."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """`workload NAME` or `machine NAME` -> text."""
+    _resolved: dict[tuple[str, tuple[tuple[str, str], ...]], Resolved] = field(default_factory=dict)
+
+    def workload(self, name: str, overrides: Sequence[tuple[str, str]]) -> Resolved:
+        """As `run.resolve` does, once for all cells that have the same."""
+        asked = name, tuple(overrides)
+        if asked not in self._resolved:
+            key = f"workload {name}"
+            if key not in self.texts:
+                self.texts[key] = resolve(self._path(name)).text
+            is_file = name.endswith(".toml") or "/" in name
+            source, stem = (name, Path(name).stem) if is_file else (f"preset {name}", name)
+            self._resolved[asked] = resolve_text(self.texts[key], source, stem, overrides)
+        return self._resolved[asked]
+
+    def is_machine(self, target: str) -> bool:
+        """Whether a target is a modelled machine."""
+        return f"machine {target}" in self.texts or is_machine(self._path(target))
+
+    def machine(self, target: str) -> str:
+        """Its text."""
+        key = f"machine {target}"
+        if key not in self.texts:
+            self.texts[key] = machine_text(self._path(target))
+        return self.texts[key]
+
+    def _path(self, name: str) -> str:
+        beside = self.folder / name if self.folder is not None and name.endswith(".toml") else None
+        return str(beside) if beside is not None and beside.is_file() else name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A cell that can be run."""
+
+    cell: Cell
+    target: str
+    workload: Resolved | None = None
+    """None: a command is the load."""
+    machine: str | None = None
+    """Text of the modelled machine."""
+    filesystem: FileSystem | None = None
+    load: Load | None = None
+    create_bytes: int | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """As the plan has them."""
+        return self.cell.settings
+
+    @property
+    def writes(self) -> bool:
+        """Whether the target itself is written to."""
+        return self.filesystem is not None or (self.workload is not None and self.workload.spec.writes)
+
+    def knobs(self) -> list[Setting]:
+        """Of a real target. Raises KnobUsage."""
+        if not self.settings.knobs:
+            return []
+        return asking.settings(place_of(self.target), [f"{name}={value}" for name, value in self.settings.knobs.items()])
+
+    @property
+    def seconds(self) -> float | None:
+        """What a trial takes, its preparation apart; None: its end is not one of time."""
+        if self.load is not None:
+            return (self.load.settle_ns + self.load.interval_ns) / 1e9
+        assert self.workload is not None
+        spec = self.workload.spec
+        return (spec.ramp_ns + spec.end.time_ns) / 1e9 if spec.end.time_ns is not None else None
+
+
+def place_of(target: str) -> Place | None:
+    """The disk whose queue a target uses; None: it has none."""
+    if target.startswith(NULL):
+        return None
+    device = device_of(target if Path(target).exists() else str(Path(target).absolute().parent))
+    return of_device(device) if device is not None else None
+
+
+def prepare(plan: Plan, cells: Sequence[Cell], sources: Sources) -> list[Prepared]:
+    """Raises Usage, KnobUsage or `_core.ConfigError`: one line."""
+    return [_prepared(plan, cell, sources) for cell in cells]
+
+
+def _prepared(plan: Plan, cell: Cell, sources: Sources) -> Prepared:
+    settings, where = cell.settings, f"{plan.source}: {cell}"
+    if settings.target is None:
+        raise Usage(f"{plan.source}: where should it run? give --target: a device, a file or a modelled machine")
+    if sources.is_machine(settings.target):
+        return _modelled(plan, cell, settings.target, sources, where)
+    if settings.machine:
+        name = next(iter(settings.machine))
+        raise Usage(f"{where}: machine.{name}: {settings.target} is no modelled machine; leave it out")
+    return _real(plan, cell, settings.target, sources, where)
+
+
+def _modelled(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:
+    settings = cell.settings
+    given = {
+        "setup": settings.setup,
+        "teardown": settings.teardown,
+        "filesystem": settings.filesystem,
+        "create": settings.create,
+        "load.command": settings.load.get("command"),
+    }
+    for what, value in given.items():
+        if value:
+            raise Usage(f"{where}: {what}: a modelled machine has no such thing; leave it out, or give a device as target")
+    text = with_fields(sources.machine(target), settings.machine, settings.knobs, where)
+    source = target if text == sources.machine(target) else f"{where}: {target}"
+    try:
+        _core.Machine.parse(text, source)
+    except _core.ConfigError as error:
+        # The line is one of a text that nobody wrote.
+        raise Usage(_without_line(str(error), source) if source != target else str(error)) from None
+    return Prepared(cell=cell, target=target, workload=_workload(plan, settings, sources, where), machine=text)
+
+
+def _without_line(said: str, source: str) -> str:
+    rest = said.removeprefix(source).lstrip(":")
+    return f"{source}: {rest.lstrip('0123456789').removeprefix(':').strip()}"
+
+
+def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:
+    settings = cell.settings
+    load = _load(settings)
+    if load is not None and (settings.filesystem or settings.create):
+        raise Usage(f"{where}: load.command: the command brings its own files; leave filesystem and create out")
+    if settings.filesystem and settings.create:
+        raise Usage(f"{where}: create: a test file is made in the file system; give filesystem.size instead")
+    found = Prepared(
+        cell=cell,
+        target=target,
+        workload=_workload(plan, settings, sources, where) if load is None else None,
+        filesystem=FileSystem(**{"type": "ext4", **_any(settings.filesystem)}) if settings.filesystem else None,
+        load=load,
+        create_bytes=_size(settings.create, where) if settings.create is not None else None,
+    )
+    found.knobs()
+    for command in (*settings.setup, *settings.teardown, *((load.command,) if load is not None else ())):
+        if TARGET not in command[0] and shutil.which(command[0]) is None:
+            raise Usage(f"{where}: {command[0]}: no such command, or it cannot be run")
+    return found
+
+
+def _any(values: object) -> dict[str, Any]:
+    assert isinstance(values, dict)
+    return values
+
+
+def _load(settings: Settings) -> Load | None:
+    return Load(**_any(settings.load)) if settings.load.get("command") else None
+
+
+def _size(text: str, where: str) -> int:
+    try:
+        return _core.parse_size(text)
+    except _core.ConfigError as error:
+        raise Usage(f"{where}: create: {error}; write for example 4GiB") from None
+
+
+def _workload(plan: Plan, settings: Settings, sources: Sources, where: str) -> Resolved:
+    if settings.workload is None:
+        raise Usage(f"{plan.source}: which workload? write workload = \"randomio\", or another preset or file")
+    try:
+        return sources.workload(settings.workload, list(settings.options.items()))
+    except _core.ConfigError as error:
+        raise Usage(f"{where}: {error}") from None
