@@ -1,12 +1,13 @@
-"""What a trial on the real machine must leave behind no trace of, written down before it is done, so that whoever
-resumes a campaign that was killed takes it down first: commands of teardown, scratch file systems, a load that runs on.
+"""What a trial on the real machine must leave no trace of, written down before it is done, so that whoever resumes a
+campaign that was killed takes it down first: commands of teardown, scratch file systems, a load that runs on.
 
-Knobs have their own journal (`host.knobs`).
+Knobs have their own journal (`host.knobs`), test files their own register (`host.testfile`).
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,27 +17,35 @@ from pathlib import Path
 import msgspec
 
 from spindle.host.register import boot_id, state_folder
-from spindle.host.testfile import sweep_leftovers
 from spindle.run.errors import RunFailed
+
+_DRAFT = ".new"
 
 
 class Scratch(msgspec.Struct, frozen=True):
-    """A file system that was made for a trial."""
+    """A file system that is made for a trial."""
 
     device: str
     uuid: str
-    """Which it got from us: nothing else is ever wiped."""
+    """Which it gets from us: nothing else is ever wiped."""
     mount: str
 
 
-class Note(msgspec.Struct, frozen=True):
+class Load(msgspec.Struct, frozen=True):
+    """A command that runs during trials, in a process group of its own."""
+
+    group: int
+    started: str
+    """When, in ticks since boot: another process may have got the number since."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be taken down."""
 
-    boot: str
+    boot: str = msgspec.field(default_factory=boot_id)
     teardown: tuple[tuple[str, ...], ...] = ()
     scratch: Scratch | None = None
-    load: tuple[int, str] | None = None
-    """Process group and start time of its leader."""
+    load: Load | None = None
 
 
 def _folder() -> Path:
@@ -45,78 +54,102 @@ def _folder() -> Path:
 
 @contextmanager
 def noted(campaign: str, what: str, note: Note) -> Iterator[None]:
-    """Within it, the note is on the disk. `campaign`: its identity."""
-    folder = _folder()
-    path = folder / f"{campaign}.{what}.json"
+    """Within it, the note is on the disk; it stays there if what is within fails to take down what it made.
+
+    `campaign`: its identity. Raises RunFailed where it cannot be written.
+    """
+    path = _folder() / f"{campaign}.{what}.json"
+    _write(path, msgspec.json.encode(note))
+    stays = False
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_suffix(".new")
+        yield
+    except StillThere:
+        stays = True
+        raise
+    finally:
+        if not stays:
+            path.unlink(missing_ok=True)
+
+
+class StillThere(RunFailed):
+    """What was made for a trial could not be taken down."""
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = path.with_name(path.name + _DRAFT)
         draft.unlink(missing_ok=True)
         with draft.open("xb") as file:
-            file.write(msgspec.json.encode(note))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(fd)
+            os.fsync(folder)
         finally:
-            os.close(fd)
+            os.close(folder)
     except OSError as error:
-        raise RunFailed(f"{folder}: cannot be written to ({error.strerror}); set XDG_STATE_HOME to a folder of yours") from None
-    yield
-    path.unlink(missing_ok=True)  # not after an error in between: then it is not taken down
+        said = (error.strerror or "").lower()
+        raise RunFailed(f"{path.parent}: cannot be written to ({said}); set XDG_STATE_HOME to a folder of yours") from None
 
 
 def take_down(campaign: str) -> list[str]:
-    """What a killed run of this campaign left; lines about it for people. Raises RunFailed where it cannot be."""
+    """What a killed run of this campaign left; lines about it for people. Raises RunFailed where it stays."""
     lines: list[str] = []
-    for leftover in sweep_leftovers():
-        lines.append(leftover.line)
+    for path in sorted(_folder().glob(f"{campaign}.*.json{_DRAFT}")):
+        path.unlink(missing_ok=True)  # never complete, so nothing was begun
     for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.stat().st_mtime_ns, reverse=True):
         try:
             note = msgspec.json.decode(path.read_bytes(), type=Note)
-        except (OSError, msgspec.DecodeError):
-            path.unlink(missing_ok=True)  # torn: it was never complete, so nothing was begun
-            continue
+        except (OSError, msgspec.DecodeError) as error:
+            raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
         lines += _take_down(note)
         path.unlink(missing_ok=True)
     return lines
 
 
 def _take_down(note: Note) -> list[str]:
+    from spindle.campaign.scratch import remove
+
     lines = []
     same_boot = note.boot == boot_id()
-    if note.load is not None and same_boot and end_group(*note.load):
-        lines.append("the load that a killed campaign left running was ended")
+    if note.load is not None and same_boot and end_group(note.load):
+        lines.append("the load that the killed campaign left running was ended")
     for command in note.teardown if same_boot else ():
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        said = f"exit status {done.returncode}" if done.returncode else "done"
-        lines.append(f"teardown that a killed campaign left undone: {' '.join(command)}: {said}")
-    if note.scratch is not None:
-        from spindle.campaign.scratch import remove
-
-        lines += remove(note.scratch)
+        status = _status(command)
+        lines.append(f"teardown that the killed campaign left undone: `{shlex.join(command)}`: {status}")
+    if note.scratch is not None and remove(note.scratch):
+        lines.append(f"{note.scratch.device}: the file system that the killed campaign made on it was removed")
     return lines
 
 
-def start_time(pid: int) -> str | None:
-    """Of a process, in ticks since boot (proc_pid_stat(5)); None: there is none."""
+def _status(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError as error:
+        return (error.strerror or str(error)).lower()
+    return f"exit status {done.returncode}" if done.returncode else "done"
+
+
+def load_of(pid: int) -> Load:
+    """To note one that has just been started."""
+    return Load(pid, _start_time(pid) or "")
+
+
+def _start_time(pid: int) -> str | None:
+    """Of a process, in ticks since boot (field 22 of proc_pid_stat(5)); None: there is none."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return None
 
 
-def end_group(group: int, started: str) -> bool:
-    """End a process group of ours; a number that another process has got since is left alone."""
-    if start_time(group) != started:
+def end_group(load: Load) -> bool:
+    """Kill it and its children; a number that another process has got since is left alone."""
+    if _start_time(load.group) != load.started:
         return False
     with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(load.group, signal.SIGKILL)
     return True
-
-
-def note_now(**what: object) -> Note:
-    """Of this boot."""
-    return msgspec.convert({"boot": boot_id(), **{name: value for name, value in what.items()}}, type=Note)

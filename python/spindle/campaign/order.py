@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from spindle.campaign.cells import Cell
 from spindle.campaign.plan import Order, Plan
-from spindle.campaign.precision import is_within
+from spindle.stats.estimate import interval
 
 SEEDS_APART = 1_000_000
 """Between the seeds of a trial and of its repetition: more than there are blocks."""
@@ -20,19 +20,18 @@ SEEDS_APART = 1_000_000
 class Trial:
     """One cell, once."""
 
-    position: int
-    """From 0, in order of time."""
     cell: Cell
     block: int
     """From 1: the how manyth of its cell."""
 
-    def seed(self, plan: Plan, attempt: int) -> int:
-        """The same for all cells of a block, so that they are compared on the same requests."""
-        return plan.seed + self.block - 1 + SEEDS_APART * (attempt - 1)
-
 
 Values = Callable[[Cell, int], Sequence[float]]
 """What the trials of a cell gave, of the first so many blocks; those that gave nothing are left out."""
+
+
+def seed_of(plan: Plan, block: int, attempt: int) -> int:
+    """The same for all cells of a block, so that they are compared on the same requests."""
+    return plan.seed + block - 1 + SEEDS_APART * (attempt - 1)
 
 
 class Schedule:
@@ -51,44 +50,47 @@ class Schedule:
         """Trials there may be."""
         return len(self._cells) * self._plan.trials.most
 
-    def trials(self, values: Values) -> Iterator[Trial]:
-        """`values` is asked about trials that have been yielded before."""
-        for position, (cell, block) in enumerate(self._pairs(values)):
-            yield Trial(position, cell, block)
-
-    def _pairs(self, values: Values) -> Iterator[tuple[Cell, int]]:
+    def batches(self, values: Values) -> Iterator[list[Trial]]:
+        """Trials that are known together: the next batch is asked for when this one is done."""
         trials = self._plan.trials
+        every = [Trial(cell, block) for block in range(1, trials.count + 1) for cell in self._cells]
         match trials.order:
             case Order.SEQUENTIAL:
-                for cell in self._cells:
-                    for block in range(1, trials.most + 1):
-                        if not self._wanted(cell, block, values):
-                            break
-                        yield cell, block
+                yield from self._cell_by_cell(values)
+                return
             case Order.RANDOM:
-                yield from self._shuffled(
-                    [(cell, block) for cell in self._cells for block in range(1, trials.count + 1)]
-                )
-                yield from self._blocks(trials.count + 1, values)
+                yield self._shuffled(every, 1)
             case Order.BLOCKS:
-                yield from self._blocks(1, values)
+                size = len(self._cells)
+                blocks = [every[at : at + size] for at in range(0, len(every), size)]
+                yield [one for block in blocks for one in self._shuffled(block, block[0].block)]
+        for block in range(trials.count + 1, trials.most + 1):
+            wanted = [Trial(cell, block) for cell in self._cells if self._wanted(cell, block, values)]
+            if wanted:
+                yield self._shuffled(wanted, block)
 
-    def _blocks(self, first: int, values: Values) -> Iterator[tuple[Cell, int]]:
-        for block in range(first, self._plan.trials.most + 1):
-            wanted = [cell for cell in self._cells if self._wanted(cell, block, values)]
-            yield from self._shuffled([(cell, block) for cell in wanted])
+    def _cell_by_cell(self, values: Values) -> Iterator[list[Trial]]:
+        trials = self._plan.trials
+        if trials.within is None:
+            yield [Trial(cell, block) for cell in self._cells for block in range(1, trials.count + 1)]
+            return
+        for cell in self._cells:
+            yield [Trial(cell, block) for block in range(1, trials.count + 1)]
+            for block in range(trials.count + 1, trials.most + 1):
+                if self._wanted(cell, block, values):
+                    yield [Trial(cell, block)]
 
-    def _shuffled(self, pairs: list[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
-        block = pairs[0][1] if pairs else 0
-        random.Random(f"{self._plan.seed}/{block}").shuffle(pairs)
-        return pairs
+    def _shuffled(self, trials: Sequence[Trial], block: int) -> list[Trial]:
+        return random.Random(f"{self._plan.seed}/{block}").sample(trials, len(trials))
 
     def _wanted(self, cell: Cell, block: int, values: Values) -> bool:
-        """Once a cell is known well enough, it stays so."""
+        """More than the least: until a cell is known well enough, which it then stays."""
         trials = self._plan.trials
-        if block <= trials.count:
-            return True
-        if trials.within is None or block > trials.most:
-            return False
-        known = trials.within, trials.confidence
-        return not any(is_within(values(cell, done), *known) for done in range(trials.count, block))
+        return trials.within is not None and not any(
+            is_within(values(cell, done), trials.within, trials.confidence) for done in range(trials.count, block)
+        )
+
+
+def is_within(values: Sequence[float], share: float, confidence: float) -> bool:
+    """Whether the mean is known to that share of it."""
+    return len(values) >= 2 and interval(values, confidence).relative <= share

@@ -138,7 +138,8 @@ class Trials:
     within: float | None = None
     """More, until the confidence interval of the mean is no further from it than this share of it."""
     at_most: int = 20
-    metric: str = "iops"
+    metric: str | None = None
+    """None: what tells most of the first result."""
     confidence: float = 0.95
     order: Order = Order.BLOCKS
     repeats: int = 2

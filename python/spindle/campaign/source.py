@@ -249,11 +249,22 @@ def _filesystem(table: Table) -> dict[str, object]:
             "type": kind,
             "mkfs": tuple(table.words("mkfs")),
             "mount": ",".join(table.words("mount")),
-            "size": table.word("size"),
+            "size": _file_size(table),
         }
         table.finish()
         found = {name: value for name, value in values.items() if name in given}
     return found
+
+
+def _file_size(table: Table) -> str | None:
+    """A size, or a share of the file system."""
+    size = table.word("size")
+    if size is not None and not re.fullmatch(r"[1-9][0-9]?(\.[0-9]+)?\s*%", size):
+        try:
+            _core.parse_size(size)
+        except _core.ConfigError as error:
+            table.fail("size", f"{error}; or a share such as 50%")
+    return size
 
 
 def _commands(table: Table, key: str) -> tuple[tuple[str, ...], ...]:
@@ -476,7 +487,7 @@ def _trials(table: Table, factors: Sequence[Factor]) -> Trials:
         count=table.integer("count", 1, 10_000, Trials.count),
         within=table.share("within"),
         at_most=table.integer("at_most", 2, 10_000, Trials.at_most),
-        metric=table.word("metric") or Trials.metric,
+        metric=table.word("metric"),
         confidence=table.share("confidence") or Trials.confidence,
         order=Order(table.choice("order", list(Order), Order.BLOCKS)),
         repeats=table.integer("repeats", 0, 100, Trials.repeats),

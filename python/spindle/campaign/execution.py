@@ -1,0 +1,308 @@
+"""A campaign carried out: trial after trial, each stored before it counts, so that whatever ends the process, the next
+one goes on with the next trial.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spindle import _core
+from spindle.campaign import leftovers, order
+from spindle.campaign.ahead import Ahead, ahead
+from spindle.campaign.cells import Cell, cells_of, key_of
+from spindle.campaign.leftovers import StillThere
+from spindle.campaign.order import Schedule
+from spindle.campaign.plan import Plan
+from spindle.campaign.prepare import Prepared, Sources, prepare
+from spindle.campaign.source import read_plan
+from spindle.campaign.trial import AS_USUAL, NO_CONSENT, Done, NotInForce, workshop
+from spindle.host.errors import Refused, TargetError
+from spindle.host.knobs.errors import KnobUsage
+from spindle.host.knobs.persist import persisted
+from spindle.host.knobs.restore import restore
+from spindle.host.signals import Stopped
+from spindle.result import units
+from spindle.result.record import Level, RunRecord
+from spindle.run.bench import Consent, Making
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.watch import Watch
+from spindle.stats.metric import main_metrics, value, values
+from spindle.store import Campaign, Held, Planned, Store, StoreUsage, Trial
+
+OVERHEAD_S = 2.5
+"""Of a trial on a real target: sync, the second that the machine is watched, calibration, the store."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """How trials are made, beside what the plan says."""
+
+    consent: Consent = NO_CONSENT
+    making: Making = AS_USUAL
+    jobs: int = 1
+    """Modelled machines: trials computed at the same time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A plan whose every cell can be run."""
+
+    plan: Plan
+    sources: Sources
+    prepared: Sequence[Prepared]
+
+    @property
+    def schedule(self) -> Schedule:
+        """Its trials."""
+        return Schedule(self.plan, [one.cell for one in self.prepared])
+
+
+def made_ready(plan: Plan, sources: Sources | None = None) -> Ready:
+    """Raises Usage, KnobUsage, `_core.ConfigError`: one line."""
+    if sources is None:
+        is_file = plan.source.endswith(".toml")
+        sources = Sources(Path(plan.source).absolute().parent if is_file else None)
+    return Ready(plan=plan, sources=sources, prepared=prepare(plan, cells_of(plan), sources))
+
+
+# --- beginning and resuming ------------------------------------------------------------------------------------------
+
+
+def begin(ready: Ready, store: Store, name: str | None = None) -> Campaign:
+    """Enter it, with the trials that are known. Raises StoreUsage where a name that was given is taken."""
+    plan = ready.plan
+    first = next(ready.schedule.batches(lambda cell, blocks: []))
+    detail = {
+        "plan": plan.name,
+        "source": plan.source,
+        "assignments": list(plan.assignments),
+        "sources": ready.sources.texts,
+    }
+    return store.campaigns.create(
+        name or _free_name(store, plan.name), plan=plan.text, seed=plan.seed, trials=_planned(first), detail=detail
+    )
+
+
+def _free_name(store: Store, wanted: str) -> str:
+    """`NAME`, or `NAME-2` ...; one that is not done is to be resumed rather than begun again."""
+    name, number = wanted, 1
+    while (there := store.campaigns.find(name)) is not None:
+        if there.state != "done":
+            raise StoreUsage(
+                f"campaign {name}: is not done yet; `spindle campaign resume {name}` goes on with it, --name begins another"
+            )
+        number += 1
+        name = f"{wanted}-{number}"
+    return name
+
+
+def reopened(campaign: Campaign) -> Ready:
+    """As it was begun: with the plan and the files of then."""
+    detail = campaign.detail
+    try:
+        plan = read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
+        sources = Sources(texts=dict(detail["sources"]))
+    except (KeyError, TypeError):
+        raise Usage(f"campaign {campaign.name}: was not made by `spindle campaign run`, so it cannot go on") from None
+    return made_ready(plan, sources)
+
+
+def latest(store: Store) -> Campaign:
+    """The last one that is not done."""
+    for campaign in reversed(store.campaigns.all()):
+        if campaign.state != "done":
+            return campaign
+    raise StoreUsage("no campaign waits to be resumed; `spindle campaign ls` lists them")
+
+
+def carry_out(campaign: Campaign, ready: Ready, store: Store, watch: Watch, means: Means | None = None) -> None:
+    """From where it stands to its end. Raises StoreRefused where another process carries it out; Stopped."""
+    means = means or Means()
+    with store.campaigns.hold(campaign.name) as held:
+        _tidy(campaign, watch)
+        held.set_state("running")
+        finished = False
+        try:
+            _Run(ready, store, held, watch, means).to_the_end()
+            finished = True
+        finally:
+            held.set_state("done" if finished else "stopped")
+
+
+def _tidy(campaign: Campaign, watch: Watch) -> None:
+    """What a killed run of it left."""
+    for line in leftovers.take_down(campaign.id):
+        watch.say(f"spindle: {line}")
+    report = restore(persisted=persisted(), kind="campaign")
+    for item in report.items:
+        watch.say(f"spindle: put back after a campaign that was killed: {item}")
+
+
+# --- trial by trial --------------------------------------------------------------------------------------------------
+
+
+def _planned(trials: Sequence[order.Trial]) -> list[Planned]:
+    return [Planned(block=one.block, cell=dict(one.cell.levels)) for one in trials]
+
+
+@dataclass
+class _Run:
+    ready: Ready
+    store: Store
+    held: Held
+    watch: Watch
+    means: Means
+    _cells: dict[str, Prepared] = field(init=False)
+    _found: dict[str, dict[int, float]] = field(init=False)
+    """Cell -> block -> value of the metric."""
+    _metric: str | None = field(init=False)
+    _clock: _Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cells = {one.cell.key: one for one in self.ready.prepared}
+        self._found = {}
+        self._metric = self.ready.plan.trials.metric
+        self._clock = _Clock(self.ready)
+        for trial in self.held.trials():
+            if trial.state == "done" and trial.run_id is not None and self._counts:
+                self._note(trial, self.store.record(trial.run_id))
+
+    @property
+    def _counts(self) -> bool:
+        """Whether what comes next depends on what there is."""
+        return self.ready.plan.trials.within is not None
+
+    def to_the_end(self) -> None:
+        plan, means = self.ready.plan, self.means
+        with (
+            workshop(self.held.campaign.id, means.consent, means.making, self.watch) as shop,
+            ahead(means.jobs, means.making) as computed,
+        ):
+            for _ in self._batches():
+                while (trial := self.held.next()) is not None:
+                    prepared = self._prepared(trial)
+                    seed = order.seed_of(plan, trial.block, trial.attempts)
+                    label = self._label(trial)
+                    self._look_ahead(computed, trial)
+                    begin = time.monotonic()
+                    self._one(
+                        trial,
+                        lambda prepared=prepared, seed=seed, label=label: (  # type: ignore[misc]
+                            computed.result(prepared, seed, self.watch, label)
+                            or shop.carry_out(prepared, seed, label)
+                        ),
+                    )
+                    self._clock.took(time.monotonic() - begin)
+        self.watch.end()
+
+    def _batches(self) -> Iterator[None]:
+        """The trials of each batch are in the store when it is their turn."""
+        count = 0
+        there = len(self.held.trials())
+        for batch in self.ready.schedule.batches(self._values):
+            count += len(batch)
+            if count > there:
+                self.held.extend(_planned(batch))
+                there = count
+            yield
+
+    def _values(self, cell: Cell, blocks: int) -> list[float]:
+        return [number for block, number in sorted(self._found.get(cell.key, {}).items()) if block <= blocks]
+
+    def _prepared(self, trial: Trial) -> Prepared:
+        return self._cells[key_of(trial.cell)]
+
+    def _one(self, trial: Trial, work: Callable[[], Done]) -> None:
+        again = trial.attempts <= self.ready.plan.trials.repeats
+        try:
+            done = work()
+        except (StillThere, Refused, KnobUsage, Usage):
+            raise  # to go on would do the same again, or harm
+        except (NotInForce, _core.ConfigError) as error:
+            self._reject(trial, "failed", str(error), None, again=False)
+        except (RunFailed, _core.RunError, TargetError) as error:
+            self._reject(trial, "failed", str(error), None, again=again)
+        else:
+            reason = self._invalid(done.record)
+            if reason is not None:
+                self._reject(trial, "invalid", reason, done, again=again)
+            else:
+                self.held.finish(trial, done.record, done.recording)
+                if self._counts:
+                    self._note(trial, done.record)
+
+    def _reject(self, trial: Trial, state: str, reason: str, done: Done | None, *, again: bool) -> None:
+        self.held.reject(
+            trial,
+            state,
+            reason,
+            record=done.record if done is not None else None,
+            recording=done.recording if done is not None else None,
+            again=again,
+        )
+        then = "again" if again else "given up"
+        cell = ", ".join(trial.cell.values())
+        self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
+
+    def _invalid(self, record: RunRecord) -> str | None:
+        tolerated = self.ready.plan.trials.tolerate
+        bad = [one for one in record.verdicts if one.level is Level.INVALID and one.check not in tolerated]
+        return f"{bad[0].check}: {bad[0].evidence}" if bad else None
+
+    def _note(self, trial: Trial, record: Any) -> None:
+        if self._metric is None:
+            found = values(record)
+            self._metric = main_metrics(list(found), found)[0]
+        number = value(record, self._metric)
+        if number is None:
+            names = ", ".join(sorted(values(record)))
+            raise Usage(f"trials.metric: the results have no `{self._metric}`; they have {names}")
+        self._found.setdefault(key_of(trial.cell), {})[trial.block] = number
+
+    def _look_ahead(self, computed: Ahead, trial: Trial) -> None:
+        if self.means.jobs > 1:
+            coming = [one for one in self.held.trials() if one.state == "planned" and one.number > trial.number]
+            for one in coming[: self.means.jobs]:
+                seed = order.seed_of(self.ready.plan, one.block, one.attempts + 1)
+                computed.begin(self._prepared(one), seed)
+
+    def _label(self, trial: Trial) -> str:
+        trials = self.held.trials()
+        left = sum(one.state in ("planned", "running") for one in trials)
+        self._clock.left = left
+        cell = ", ".join(trial.cell.values()) or self.ready.plan.name
+        attempt = f", attempt {trial.attempts}" if trial.attempts > 1 else ""
+        return f"trial {trial.number} of {len(trials)} ({cell}{attempt}; {self._clock})"
+
+
+class _Clock:
+    """Time left, from the last trials."""
+
+    def __init__(self, ready: Ready) -> None:
+        self._nominal = trial_seconds(ready)
+        self._took: deque[float] = deque(maxlen=20)
+        self.left = 0
+
+    def took(self, seconds: float) -> None:
+        """One trial."""
+        self._took.append(seconds)
+
+    def __str__(self) -> str:
+        each = sum(self._took) / len(self._took) if self._took else self._nominal
+        return f"{units.seconds(each * self.left)} in all" if each is not None else f"{self.left} left"
+
+
+def trial_seconds(ready: Ready) -> float | None:
+    """What a trial takes in the mean, on a real target; None: not known beforehand, as on modelled machines."""
+    each = [one.seconds for one in ready.prepared]
+    if any(one is None for one in each) or any(one.machine is not None for one in ready.prepared):
+        return None
+    return sum(one for one in each if one is not None) / len(each) + OVERHEAD_S
+
+
+__all__ = ["Means", "Ready", "Stopped", "begin", "carry_out", "latest", "made_ready", "reopened"]

@@ -1,0 +1,309 @@
+"""A command of the user's as the load: it runs on from trial to trial while the alternatives are switched beneath it,
+and what the devices did meanwhile is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from spindle import _core
+from spindle.campaign.commands import ended, filled
+from spindle.campaign.leftovers import Note, end_group, load_of, noted
+from spindle.campaign.plan import Load
+from spindle.host import diskstats, stack
+from spindle.host import environment as machine_environment
+from spindle.host import settings as machine_settings
+from spindle.host.devices import Device
+from spindle.host.diskstats import DiskDelta
+from spindle.host.signals import held_back
+from spindle.result.figures import Cpu, EndedByTime, Figures, Generator
+from spindle.result.record import (
+    DeviceCounters,
+    During,
+    Level,
+    RunRecord,
+    SettingChange,
+    Settings,
+    Target,
+    Tool,
+    Verdict,
+    new_id,
+    utc_now,
+)
+from spindle.result.workload import End, Workload
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.watch import Moment, Watch
+from spindle.store import Recording, Sample
+
+PATIENCE_S = 10.0
+"""How long a load may take to end when it is asked to."""
+_TAIL_BYTES = 4096
+
+
+class RunningLoad:
+    """The command, started when it is needed and again when it has ended."""
+
+    def __init__(self, campaign: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._campaign, self._command, self._environment = campaign, list(command), environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
+        self._open = ExitStack()
+        self.starts = 0
+
+    @property
+    def words(self) -> str:
+        """As on a command line."""
+        return shlex.join(self._command)
+
+    def keep_running(self) -> None:
+        """Start it, unless it runs. Raises RunFailed if it has failed."""
+        if self._process is not None:
+            status = self._process.poll()
+            if status is None:
+                return
+            said = self._tail()
+            self._close()
+            if status != 0:
+                raise RunFailed(f"the load `{self.words}` failed: {ended(status, said)}")
+        with held_back():
+            self._start()
+
+    def _start(self) -> None:
+        said = tempfile.TemporaryFile()
+        try:
+            process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment},
+                process_group=0,  # a Ctrl-C of the terminal is for us, who end it in good order
+            )
+        except OSError as error:
+            said.close()
+            raise RunFailed(f"the load `{self.words}` cannot be started: {(error.strerror or str(error)).lower()}") from None
+        self._process, self._said = process, said
+        self.starts += 1
+        self._open.enter_context(noted(self._campaign, "load", Note(load=load_of(process.pid))))
+
+    def stop(self) -> None:
+        """End it and its children: asked first, killed after a while."""
+        process = self._process
+        if process is not None:
+            load = load_of(process.pid)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                end_group(load)
+                process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # children that outlived it
+        self._close()
+
+    def _tail(self) -> str:
+        if self._said is None:
+            return ""
+        end = self._said.seek(0, os.SEEK_END)
+        self._said.seek(max(0, end - _TAIL_BYTES))
+        return self._said.read().decode("utf-8", "backslashreplace")
+
+    def _close(self) -> None:
+        self._open.close()
+        if self._said is not None:
+            self._said.close()
+        self._process = self._said = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One interval under one alternative."""
+
+    record: RunRecord
+    recording: Recording
+
+
+def observe(
+    running: RunningLoad, load: Load, target: str, label: str, seed: int, watch: Watch, line: str
+) -> Observed:
+    """Let it settle, then count. Raises RunFailed if the load fails."""
+    device = stack.device_of(target)
+    if device is None:
+        raise Usage(f"target {target}: no block device is known under it, so there is nothing to count; name the device")
+    devices = [device, *stack.below(device)]
+    running.keep_running()
+    pace = _Pace(load, watch, line)
+    _wait(load.settle_ns, pace.settling)
+    running.keep_running()
+    starts = running.starts
+    settings = machine_settings.settings_of(devices)
+    run_id, started, clock = new_id(), utc_now(), time.monotonic_ns()
+    first = last = diskstats.snapshot(devices)
+    samples: list[Sample] = []
+    while (left := load.interval_ns - (last.at_ns - first.at_ns)) > 0:
+        _wait(min(load.sample_ns, left), lambda done: pace.counting(clock, done))
+        fresh = diskstats.snapshot(devices)
+        samples += _samples(first, last, fresh, label)
+        last = fresh
+        running.keep_running()
+    after = machine_settings.settings_of(devices)
+    changes = [SettingChange(name=one.name, before=one.before, after=one.after) for one in machine_settings.diff(settings, after)]
+    deltas = diskstats.delta(first, last)
+    record = RunRecord(
+        id=run_id,
+        started=started,
+        tool=Tool(version=_core.__version__),
+        workload=_workload(running.words, load, seed),
+        target=_target(target, device),
+        seed=seed,
+        figures=_figures(running.words, last.at_ns - first.at_ns, load),
+        devices=[_counters(one, deltas, "target" if one is device else "below") for one in devices if one.name in deltas],
+        settings=Settings(before=settings, after=after, changed=changes),
+        environment=machine_environment.environment(target),
+        idle={},
+        during=During(),
+        verdicts=_verdicts(running, starts, deltas.get(device.name), changes),
+    )
+    recording = Recording(
+        started=started, interval_s=load.sample_ns / 1e9, about=f"{running.words} on {target}", samples=samples, host=os.uname().nodename
+    )
+    return Observed(record, recording)
+
+
+def _wait(span_ns: int, tell: Callable[[int], None]) -> None:
+    begin = time.monotonic_ns()
+    while (done := time.monotonic_ns() - begin) < span_ns:
+        tell(done)
+        time.sleep(min(0.1, (span_ns - done) / 1e9))
+
+
+class _Pace:
+    """What is told meanwhile."""
+
+    def __init__(self, load: Load, watch: Watch, line: str) -> None:
+        self._load, self._watch, self._line = load, watch, line
+
+    def settling(self, _done: int) -> None:
+        self._watch.step(f"{self._line}: settling")
+
+    def counting(self, begin: int, _done: int) -> None:
+        self._watch.portion(f"{self._line}: counting", min(time.monotonic_ns() - begin, self._load.interval_ns), self._load.interval_ns)
+
+
+def _samples(first: diskstats.Snapshot, last: diskstats.Snapshot, fresh: diskstats.Snapshot, label: str) -> Iterator[Sample]:
+    for name, delta in diskstats.delta(last, fresh).items():
+        yield Sample(device=name, start_ns=last.at_ns - first.at_ns, seconds=delta.seconds, iostat=delta.iostat(), label=label)
+
+
+def _counters(device: Device, deltas: Mapping[str, DiskDelta], role: str) -> DeviceCounters:
+    delta = deltas[device.name]
+    raw = {name: float(value) for name, value in delta.to_dict().items() if isinstance(value, int | float)}
+    return DeviceCounters(name=device.name, role=role, seconds=delta.seconds, delta=raw, iostat=delta.iostat())
+
+
+def _workload(words: str, load: Load, seed: int) -> Workload:
+    end = End(time_ns=load.interval_ns, bytes=None, requests=None, steady=False)
+    name = Path(load.command[0]).name
+    return Workload(name=name, about=words, table="streams", seed=seed, ramp_ns=load.settle_ns, end=end, streams=[])
+
+
+def _target(asked: str, device: Device) -> Target:
+    layers: list[Any] = [layer.to_dict() for layer in stack.stack_of(asked)]
+    kind = "device" if Path(asked).is_block_device() else "file"
+    return Target(asked=asked, kind=kind, size_bytes=device.size_bytes, detail={"stack": layers, "device": device.name})
+
+
+def _figures(words: str, elapsed_ns: int, load: Load) -> Figures:
+    return Figures(
+        measured_ns=elapsed_ns,
+        elapsed_ns=elapsed_ns,
+        ended_by=EndedByTime(),
+        streams=[],
+        series=[],
+        interval_ns=load.sample_ns,
+        cpu=Cpu(user_ns=0, system_ns=0, voluntary_switches=0, involuntary_switches=0),
+        generator=Generator(
+            engine="command",
+            reason=f"the load is `{words}`",
+            features=[],
+            timestamps="request",
+            ceiling_iops=None,
+            calibration=[],
+            busiest_worker=0.0,
+        ),
+    )
+
+
+def _verdicts(running: RunningLoad, starts: int, delta: DiskDelta | None, changes: list[SettingChange]) -> list[Verdict]:
+    found = []
+    if running.starts != starts:
+        found.append(
+            Verdict(
+                check="load",
+                level=Level.INVALID,
+                evidence=f"the load ended in the interval and was started again ({running.starts - starts} times)",
+                advice="let it run longer, or make load.interval shorter",
+                numbers={"starts": float(running.starts - starts)},
+            )
+        )
+    elif delta is None or delta.reads + delta.writes == 0:
+        found.append(
+            Verdict(
+                check="load",
+                level=Level.INVALID,
+                evidence="the device served no request in the interval",
+                advice="does the load use this device, past the caches?",
+            )
+        )
+    else:
+        found.append(
+            Verdict(
+                check="load",
+                level=Level.OK,
+                evidence=f"{delta.reads} reads and {delta.writes} writes of the device in {delta.seconds:.1f} s",
+                numbers={"reads": float(delta.reads), "writes": float(delta.writes), "seconds": delta.seconds},
+            )
+        )
+    if changes:
+        names = ", ".join(change.name for change in changes)
+        found.append(
+            Verdict(
+                check="settings",
+                level=Level.INVALID,
+                evidence=f"changed in the interval: {names}",
+                advice="find out what else sets them (udev, tuned)",
+            )
+        )
+    return found
+
+
+@contextmanager
+def loads(campaign: str) -> Iterator[Callable[[Load, str, Mapping[str, str]], RunningLoad]]:
+    """Loads that run on until the end of it: the same command is the same load."""
+    running: dict[tuple[str, ...], RunningLoad] = {}
+
+    def get(load: Load, target: str, environment: Mapping[str, str]) -> RunningLoad:
+        command = filled(load.command, target)
+        for other, one in running.items():
+            if other != command:
+                one.stop()
+        if command not in running:
+            running[command] = RunningLoad(campaign, command, environment)
+        return running[command]
+
+    try:
+        yield get
+    finally:
+        for one in running.values():
+            one.stop()

@@ -1,0 +1,156 @@
+"""One trial, carried out: on a modelled machine, on a real target, or under a command of the user's."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spindle.campaign import commands, scratch
+from spindle.campaign.loads import RunningLoad, loads, observe
+from spindle.campaign.plan import Load
+from spindle.campaign.prepare import Prepared
+from spindle.host.knobs.session import Outcome, Session
+from spindle.host.knobs.undo import State
+from spindle.host.signals import Stopped
+from spindle.host.testfile import TestFile
+from spindle.result.record import RunRecord
+from spindle.run.bench import AS_USUAL, NO_CONSENT, Bench, Consent, Making, bench
+from spindle.run.errors import RunFailed
+from spindle.run.files import own_file
+from spindle.run.modelled import modelled
+from spindle.run.resolve import Resolved
+from spindle.run.watch import Watch
+from spindle.store import Recording
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a trial gave."""
+
+    record: RunRecord
+    recording: Recording | None = None
+
+
+class NotInForce(RunFailed):
+    """The kernel made another value of a setting: to try again would give the same."""
+
+
+@dataclass
+class Workshop:
+    """What lives from trial to trial: consent that was given, test files, a load that runs on."""
+
+    campaign: str
+    """Its identity."""
+    consent: Consent
+    making: Making
+    watch: Watch
+    _stack: ExitStack
+    _load: Callable[[Load, str, Mapping[str, str]], RunningLoad]
+    _files: dict[tuple[str, int], TestFile]
+
+    def carry_out(self, prepared: Prepared, seed: int, label: str) -> Done:
+        """Raises RunFailed, `_core.RunError`, TargetError; Stopped if somebody asked it to end."""
+        if prepared.machine is not None:
+            return Done(simulated(prepared, seed, self.making, self.watch, label))
+        with ExitStack() as stack:
+            file = self._file(prepared, stack)
+            stack.enter_context(self._knobs(prepared))
+            environment = {"SPINDLE_TARGET": prepared.target, "SPINDLE_CELL": prepared.cell.key}
+            settings = prepared.settings
+            stack.enter_context(
+                commands.around(self.campaign, settings.setup, settings.teardown, prepared.target, environment)
+            )
+            if prepared.load is not None:
+                running = self._load(prepared.load, prepared.target, environment)
+                observed = observe(
+                    running, prepared.load, prepared.target, prepared.cell.key, seed, self.watch, label
+                )
+                return Done(observed.record, observed.recording)
+            return Done(self._measured(prepared, seeded(prepared, seed), file, label))
+
+    def _measured(self, prepared: Prepared, workload: Resolved, file: TestFile | None, label: str) -> RunRecord:
+        consent = self.consent if file is None and prepared.writes else NO_CONSENT
+        with bench(
+            prepared.target, workload.spec, self.watch, consent=consent, making=self.making, file=file
+        ) as opened:
+            if file is None and prepared.writes:
+                self._consented()
+            return _whole(opened, workload, label)
+
+    def _consented(self) -> None:
+        """What was on the device is gone: neither is the signature there any more, nor need anybody be asked again."""
+        self.consent = replace(self.consent, erase_signature=None, confirm=None)
+
+    def _file(self, prepared: Prepared, stack: ExitStack) -> TestFile | None:
+        if prepared.filesystem is not None:
+            folder = stack.enter_context(
+                scratch.made(self.campaign, prepared.target, prepared.filesystem, self.consent)
+            )
+            self._consented()
+            size = scratch.file_bytes(folder, prepared.filesystem.size)
+            return stack.enter_context(own_file(folder, size, self.watch))
+        if prepared.create_bytes is None:
+            return None
+        asked = prepared.target, prepared.create_bytes
+        if asked not in self._files:
+            for other in [one for one in self._files if one[0] == prepared.target]:
+                self._files.pop(other).remove()
+            self._files[asked] = self._stack.enter_context(own_file(Path(asked[0]), asked[1], self.watch))
+        return self._files[asked]
+
+    @contextmanager
+    def _knobs(self, prepared: Prepared) -> Iterator[None]:
+        wanted = prepared.knobs()
+        if not wanted:
+            yield
+            return
+        session = Session("campaign")
+        try:
+            with session:
+                for made in session.change(wanted):
+                    if made.outcome is Outcome.CLAMPED:
+                        raise NotInForce(str(made))
+                yield
+        finally:
+            for item in session.undone:
+                if item.state is State.FAILED:
+                    self.watch.say(f"spindle: {item}; `spindle restore` tries again")
+
+
+@contextmanager
+def workshop(campaign: str, consent: Consent, making: Making, watch: Watch) -> Iterator[Workshop]:
+    """Everything it made is taken down at the end."""
+    with ExitStack() as stack:
+        load = stack.enter_context(loads(campaign))
+        yield Workshop(campaign, consent, making, watch, stack, load, {})
+
+
+def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> RunRecord:
+    """A trial on a modelled machine."""
+    with modelled(prepared.target, watch, interval_ns=making.interval_ns, text=prepared.machine) as opened:
+        done = opened.measure(seeded(prepared, seed), label)
+        if done.stopped:
+            raise Stopped(signal.SIGINT)
+        return done.record
+
+
+def seeded(prepared: Prepared, seed: int) -> Resolved:
+    """The workload with the trial's seed, unless the plan sets one."""
+    assert prepared.workload is not None
+    if "seed" in prepared.settings.options:
+        return prepared.workload
+    return prepared.workload.with_overrides([("seed", str(seed))])
+
+
+def _whole(opened: Bench, workload: Resolved, label: str) -> RunRecord:
+    """A trial that was cut short is none."""
+    done = opened.measure(workload, label)
+    if done.stopped:
+        raise Stopped(signal.SIGINT)
+    return done.record
+
+
+__all__ = ["AS_USUAL", "NO_CONSENT", "Done", "NotInForce", "Workshop", "simulated", "workshop"]
