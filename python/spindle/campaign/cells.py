@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar, cast
 
 from spindle import _core
 from spindle.campaign.pairwise import covering
 from spindle.campaign.plan import Kind, LevelOf, Plan, Settings
 from spindle.run.errors import Usage
+
+T = TypeVar("T")
 
 MOST_CELLS = 10_000
 IGNORED = "-"
@@ -94,7 +97,7 @@ def _too_many(plan: Plan, number: int) -> str:
     )
 
 
-class _allowed:  # noqa: N801  (called as the function that it is)
+class _allowed:
     """Whether no exclusion takes a combination away, which may be partial: what is not chosen yet excludes nothing."""
 
     def __init__(self, plan: Plan) -> None:
@@ -148,18 +151,33 @@ def _filled(settings: Settings, levels: Mapping[str, str], plan: Plan) -> Settin
     def fill(text: str) -> str:
         return _PLACE.sub(lambda found: _place(found, levels, plan), text)
 
-    def deep(value: object) -> object:
-        match value:
-            case str():
-                return fill(value)
-            case tuple() | list():
-                return type(value)(deep(one) for one in value)
-            case dict():
-                return {name: deep(one) for name, one in value.items()}
-            case _:
-                return value
+    def filled(values: Mapping[str, T]) -> dict[str, T]:
+        return {name: _deep(value, fill) for name, value in values.items()}
 
-    return replace(settings, **{one.name: deep(getattr(settings, one.name)) for one in fields(settings)})
+    def of(text: str | None) -> str | None:
+        return fill(text) if text is not None else None
+
+    return Settings(
+        target=of(settings.target),
+        workload=of(settings.workload),
+        options=filled(settings.options),
+        knobs=filled(settings.knobs),
+        machine=filled(settings.machine),
+        filesystem=filled(settings.filesystem),
+        create=of(settings.create),
+        setup=_deep(settings.setup, fill),
+        teardown=_deep(settings.teardown, fill),
+        load=filled(settings.load),
+    )
+
+
+def _deep(value: T, fill: Callable[[str], str]) -> T:
+    """Texts filled in, in lists as well."""
+    if isinstance(value, str):
+        return cast(T, fill(value))
+    if isinstance(value, list | tuple):
+        return cast(T, type(value)(_deep(one, fill) for one in value))
+    return value
 
 
 def _place(found: re.Match[str], levels: Mapping[str, str], plan: Plan) -> str:

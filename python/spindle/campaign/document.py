@@ -114,7 +114,7 @@ class Table:
         self._asked.append(key)
         return self._data.pop(key, None)
 
-    def keys(self) -> list[str]:
+    def left(self) -> list[str]:
         """What has not been taken."""
         return list(self._data)
 

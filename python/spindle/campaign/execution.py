@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,18 @@ from spindle.campaign.leftovers import StillThere
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan
 from spindle.campaign.prepare import Prepared, Sources, prepare
+from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
 from spindle.campaign.trial import AS_USUAL, NO_CONSENT, Done, NotInForce, workshop
 from spindle.host.errors import Refused, TargetError
+from spindle.host.guard import StreamAccess, open_target
 from spindle.host.knobs.errors import KnobUsage
 from spindle.host.knobs.persist import persisted
 from spindle.host.knobs.restore import restore
 from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.record import Level, RunRecord
-from spindle.run.bench import Consent, Making
+from spindle.run.bench import NULL, Consent, Making
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
@@ -94,7 +96,7 @@ def _free_name(store: Store, wanted: str) -> str:
     while (there := store.campaigns.find(name)) is not None:
         if there.state != "done":
             raise StoreUsage(
-                f"campaign {name}: is not done yet; `spindle campaign resume {name}` goes on with it, --name begins another"
+                f"campaign {name}: is not done yet; `spindle campaign resume {name}` goes on, --name begins another"
             )
         number += 1
         name = f"{wanted}-{number}"
@@ -141,6 +143,23 @@ def _tidy(campaign: Campaign, watch: Watch) -> None:
     report = restore(persisted=persisted(), kind="campaign")
     for item in report.items:
         watch.say(f"spindle: put back after a campaign that was killed: {item}")
+
+
+def checked(ready: Ready, consent: Consent) -> Consent:
+    """Every real target can be had with what was agreed to, or Refused or TargetError: what is left to ask."""
+    for target, filesystem, writes in dict.fromkeys(
+        (one.target, one.filesystem is not None, one.writes)
+        for one in ready.prepared
+        if one.machine is None and one.create_bytes is None and one.load is None
+    ):
+        if target.startswith(NULL):
+            continue
+        allowed = consent if writes else NO_CONSENT
+        with open_target(target, [StreamAccess(write=writes, direct=not filesystem)], **vars(allowed)):
+            consent = replace(consent, confirm=None) if writes else consent
+    for kind in {one.filesystem.type for one in ready.prepared if one.filesystem is not None}:
+        check_tools(kind)
+    return consent
 
 
 # --- trial by trial --------------------------------------------------------------------------------------------------
@@ -193,8 +212,7 @@ class _Run:
                     self._one(
                         trial,
                         lambda prepared=prepared, seed=seed, label=label: (  # type: ignore[misc]
-                            computed.result(prepared, seed, self.watch, label)
-                            or shop.carry_out(prepared, seed, label)
+                            computed.result(prepared, seed, self.watch, label) or shop.carry_out(prepared, seed, label)
                         ),
                     )
                     self._clock.took(time.monotonic() - begin)

@@ -92,7 +92,9 @@ def _write(path: Path, data: bytes) -> None:
             os.close(folder)
     except OSError as error:
         said = (error.strerror or "").lower()
-        raise RunFailed(f"{path.parent}: cannot be written to ({said}); set XDG_STATE_HOME to a folder of yours") from None
+        raise RunFailed(
+            f"{path.parent}: cannot be written to ({said}); set XDG_STATE_HOME to a folder of yours"
+        ) from None
 
 
 def take_down(campaign: str) -> list[str]:

@@ -42,7 +42,7 @@ from spindle.result.record import (
 )
 from spindle.result.workload import End, Workload
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.watch import Moment, Watch
+from spindle.run.watch import Watch
 from spindle.store import Recording, Sample
 
 PATIENCE_S = 10.0
@@ -79,7 +79,7 @@ class RunningLoad:
             self._start()
 
     def _start(self) -> None:
-        said = tempfile.TemporaryFile()
+        said = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the command has ended)
         try:
             process = subprocess.Popen(
                 self._command,
@@ -91,7 +91,9 @@ class RunningLoad:
             )
         except OSError as error:
             said.close()
-            raise RunFailed(f"the load `{self.words}` cannot be started: {(error.strerror or str(error)).lower()}") from None
+            raise RunFailed(
+                f"the load `{self.words}` cannot be started: {(error.strerror or str(error)).lower()}"
+            ) from None
         self._process, self._said = process, said
         self.starts += 1
         self._open.enter_context(noted(self._campaign, "load", Note(load=load_of(process.pid))))
@@ -134,13 +136,13 @@ class Observed:
     recording: Recording
 
 
-def observe(
-    running: RunningLoad, load: Load, target: str, label: str, seed: int, watch: Watch, line: str
-) -> Observed:
+def observe(running: RunningLoad, load: Load, target: str, label: str, seed: int, watch: Watch, line: str) -> Observed:
     """Let it settle, then count. Raises RunFailed if the load fails."""
     device = stack.device_of(target)
     if device is None:
-        raise Usage(f"target {target}: no block device is known under it, so there is nothing to count; name the device")
+        raise Usage(
+            f"target {target}: no block device is known under it, so there is nothing to count; name the device"
+        )
     devices = [device, *stack.below(device)]
     running.keep_running()
     pace = _Pace(load, watch, line)
@@ -158,7 +160,10 @@ def observe(
         last = fresh
         running.keep_running()
     after = machine_settings.settings_of(devices)
-    changes = [SettingChange(name=one.name, before=one.before, after=one.after) for one in machine_settings.diff(settings, after)]
+    changes = [
+        SettingChange(name=one.name, before=one.before, after=one.after)
+        for one in machine_settings.diff(settings, after)
+    ]
     deltas = diskstats.delta(first, last)
     record = RunRecord(
         id=run_id,
@@ -168,7 +173,9 @@ def observe(
         target=_target(target, device),
         seed=seed,
         figures=_figures(running.words, last.at_ns - first.at_ns, load),
-        devices=[_counters(one, deltas, "target" if one is device else "below") for one in devices if one.name in deltas],
+        devices=[
+            _counters(one, deltas, "target" if one is device else "below") for one in devices if one.name in deltas
+        ],
         settings=Settings(before=settings, after=after, changed=changes),
         environment=machine_environment.environment(target),
         idle={},
@@ -176,7 +183,11 @@ def observe(
         verdicts=_verdicts(running, starts, deltas.get(device.name), changes),
     )
     recording = Recording(
-        started=started, interval_s=load.sample_ns / 1e9, about=f"{running.words} on {target}", samples=samples, host=os.uname().nodename
+        started=started,
+        interval_s=load.sample_ns / 1e9,
+        about=f"{running.words} on {target}",
+        samples=samples,
+        host=os.uname().nodename,
     )
     return Observed(record, recording)
 
@@ -198,12 +209,18 @@ class _Pace:
         self._watch.step(f"{self._line}: settling")
 
     def counting(self, begin: int, _done: int) -> None:
-        self._watch.portion(f"{self._line}: counting", min(time.monotonic_ns() - begin, self._load.interval_ns), self._load.interval_ns)
+        self._watch.portion(
+            f"{self._line}: counting", min(time.monotonic_ns() - begin, self._load.interval_ns), self._load.interval_ns
+        )
 
 
-def _samples(first: diskstats.Snapshot, last: diskstats.Snapshot, fresh: diskstats.Snapshot, label: str) -> Iterator[Sample]:
+def _samples(
+    first: diskstats.Snapshot, last: diskstats.Snapshot, fresh: diskstats.Snapshot, label: str
+) -> Iterator[Sample]:
     for name, delta in diskstats.delta(last, fresh).items():
-        yield Sample(device=name, start_ns=last.at_ns - first.at_ns, seconds=delta.seconds, iostat=delta.iostat(), label=label)
+        yield Sample(
+            device=name, start_ns=last.at_ns - first.at_ns, seconds=delta.seconds, iostat=delta.iostat(), label=label
+        )
 
 
 def _counters(device: Device, deltas: Mapping[str, DiskDelta], role: str) -> DeviceCounters:
@@ -245,7 +262,9 @@ def _figures(words: str, elapsed_ns: int, load: Load) -> Figures:
     )
 
 
-def _verdicts(running: RunningLoad, starts: int, delta: DiskDelta | None, changes: list[SettingChange]) -> list[Verdict]:
+def _verdicts(
+    running: RunningLoad, starts: int, delta: DiskDelta | None, changes: list[SettingChange]
+) -> list[Verdict]:
     found = []
     if running.starts != starts:
         found.append(

@@ -18,7 +18,10 @@ _EVERY = "*"
 
 def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str) -> str:
     """The machine file's text; the same if nothing is set. Raises Usage: `where` names the place in messages."""
-    wanted = {**{field: value for knob, setting in knobs.items() for field, value in _of_knob(knob, setting, where)}, **fields}
+    wanted = {
+        **{field: value for knob, setting in knobs.items() for field, value in _of_knob(knob, setting, where)},
+        **fields,
+    }
     if not wanted:
         return text
     try:
@@ -53,7 +56,9 @@ def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[s
     if not re.fullmatch("[0-9]{1,4}", which):
         raise Usage(f"{where}: `{which}` is not a number; there are 0 to {len(inner) - 1}, or * for each")
     if int(which) >= len(inner):
-        raise Usage(f"{where}: the machine file has {len(inner)} of them; there are 0 to {len(inner) - 1}, or * for each")
+        raise Usage(
+            f"{where}: the machine file has {len(inner)} of them; there are 0 to {len(inner) - 1}, or * for each"
+        )
     return [inner[int(which)]]
 
 
@@ -78,7 +83,9 @@ def _of_knob(knob: str, value: str, where: str) -> list[tuple[str, object]]:
         case "write_cache":
             return [("drive.*.write_cache", value == "write back")]
         case _:
-            raise Usage(f"{where}: a modelled machine has no knob `{knob}`; set a field of it (machine.FIELD), or give a device")
+            raise Usage(
+                f"{where}: a modelled machine has no knob `{knob}`; set a field of it (machine.FIELD), or give a device"
+            )
 
 
 def _number(text: str) -> object:

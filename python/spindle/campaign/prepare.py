@@ -93,7 +93,9 @@ class Prepared:
         """Of a real target. Raises KnobUsage."""
         if not self.settings.knobs:
             return []
-        return asking.settings(place_of(self.target), [f"{name}={value}" for name, value in self.settings.knobs.items()])
+        return asking.settings(
+            place_of(self.target), [f"{name}={value}" for name, value in self.settings.knobs.items()]
+        )
 
     @property
     def seconds(self) -> float | None:
@@ -141,7 +143,9 @@ def _modelled(plan: Plan, cell: Cell, target: str, sources: Sources, where: str)
     }
     for what, value in given.items():
         if value:
-            raise Usage(f"{where}: {what}: a modelled machine has no such thing; leave it out, or give a device as target")
+            raise Usage(
+                f"{where}: {what}: a modelled machine has no such thing; leave it out, or give a device as target"
+            )
     text = with_fields(sources.machine(target), settings.machine, settings.knobs, where)
     source = target if text == sources.machine(target) else f"{where}: {target}"
     try:
@@ -197,7 +201,7 @@ def _size(text: str, where: str) -> int:
 
 def _workload(plan: Plan, settings: Settings, sources: Sources, where: str) -> Resolved:
     if settings.workload is None:
-        raise Usage(f"{plan.source}: which workload? write workload = \"randomio\", or another preset or file")
+        raise Usage(f'{plan.source}: which workload? write workload = "randomio", or another preset or file')
     try:
         return sources.workload(settings.workload, list(settings.options.items()))
     except _core.ConfigError as error:

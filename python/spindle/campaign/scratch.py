@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from spindle import _core
@@ -71,7 +71,9 @@ def made(campaign: str, device: str, wanted: FileSystem, consent: Consent) -> It
         finally:
             with held_back():
                 if not _gone(scratch):
-                    raise StillThere(f"{device}: its file system cannot be unmounted from {folder}; unmount it, then resume")
+                    raise StillThere(
+                        f"{device}: its file system cannot be unmounted from {folder}; unmount it, then resume"
+                    )
 
 
 def _make(scratch: Scratch, wanted: FileSystem) -> None:
@@ -86,7 +88,9 @@ def remove(scratch: Scratch) -> bool:
     """After a kill: unmount and wipe what carries our UUID. Whether there was anything."""
     there = _mounted(scratch) or _carries(scratch)
     if there and not _gone(scratch):
-        raise RunFailed(f"{scratch.device}: its file system cannot be unmounted from {scratch.mount}; unmount it, then resume")
+        raise RunFailed(
+            f"{scratch.device}: its file system cannot be unmounted from {scratch.mount}; unmount it, then resume"
+        )
     _rmdir(scratch.mount)
     return there
 
@@ -110,15 +114,18 @@ def _mounted(scratch: Scratch) -> bool:
 
 def _carries(scratch: Scratch) -> bool:
     tool = _tool("blkid")
-    done = subprocess.run([tool or "blkid", "-p", "-s", "UUID", "-o", "value", scratch.device], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [tool or "blkid", "-p", "-s", "UUID", "-o", "value", scratch.device],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     return done.stdout.strip().lower() == scratch.uuid
 
 
 def _rmdir(folder: str) -> None:
-    try:
+    with suppress(OSError):  # gone already, or a file system that somebody else has mounted there
         Path(folder).rmdir()
-    except OSError:
-        pass  # gone already, or a file system that somebody else has mounted there
 
 
 def _try(tool: str, *arguments: str) -> bool:

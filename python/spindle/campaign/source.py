@@ -138,7 +138,7 @@ def _path(data: Mapping[str, Any], key: str, assignment: str) -> list[str]:
     parts = key.split(".")
     factors = data.get("factors")
     names = list(factors) if isinstance(factors, dict) else []
-    if key in names:
+    if isinstance(factors, dict) and key in factors:
         return ["factors", key, "values"] if "levels" not in factors[key] else ["factors", key, "only"]
     if parts[0] == "factors" and len(parts) > 2:
         return ["factors", ".".join(parts[1:-1]), parts[-1]]
@@ -184,7 +184,7 @@ def _settings(table: Table) -> Settings:
 def _flat(table: Table, lists: bool = False) -> dict[str, Any]:
     """Scalars of a table and of the tables in it, by dotted path."""
     found: dict[str, Any] = {}
-    for key in table.keys():
+    for key in table.left():
         value = table.take(key)
         if isinstance(value, dict):
             inner = Table(value, (*table.path, key), table.text, table.source)
@@ -242,8 +242,8 @@ def _machine(table: Table) -> dict[str, object]:
 
 def _filesystem(table: Table) -> dict[str, object]:
     found: dict[str, object] = {}
-    if table.keys():
-        given = table.keys()
+    if table.left():
+        given = table.left()
         kind = table.choice("type", FILE_SYSTEMS, "ext4")
         values = {
             "type": kind,
@@ -289,7 +289,7 @@ def _command(table: Table, key: str, value: object) -> tuple[str, ...]:
 
 def _load(above: Table, key: str) -> dict[str, object]:
     table = above.table(key)
-    given = table.keys()
+    given = table.left()
     values: dict[str, object] = {
         "command": _line(table, "command"),
         "interval_ns": table.duration_ns("interval", 0, 10_000_000),
@@ -319,7 +319,7 @@ def _line(table: Table, key: str) -> tuple[str, ...]:
 
 
 def _factors(table: Table) -> tuple[Factor, ...]:
-    names = table.keys()
+    names = table.left()
     if len(names) > 32:
         table.fail(None, f"{len(names)} factors; there can be 32")
     found = tuple(_factor(table, name, names) for name in names)
@@ -332,7 +332,7 @@ def _factor(above: Table, name: str, names: Sequence[str]) -> Factor:
         above.fail(name, "no name for a factor; use letters, digits, - and _")
     table = above.table(name)
     levels = table.table("levels")
-    labels = levels.keys()
+    labels = levels.left()
     only = table.words("only")
     if labels:
         found = [_level(levels, label, names, name) for label in labels]
@@ -444,7 +444,7 @@ def _nest(path: str, value: object) -> object:
 def _labels(table: Table, factors: Sequence[Factor]) -> dict[str, tuple[str, ...]]:
     """Factor -> labels, checked."""
     found: dict[str, tuple[str, ...]] = {}
-    for name in table.keys():
+    for name in table.left():
         factor = next((one for one in factors if one.name == name), None)
         if factor is None:
             table.nearest(name, name, [one.name for one in factors], "factor")

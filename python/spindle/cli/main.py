@@ -16,6 +16,7 @@ from spindle.cli.exits import Exit
 
 VERBS = {
     "run": "Run a workload on a file, a block device or a modelled machine.",
+    "campaign": "Compare alternatives: plans, trials in fair order, resumable.",
     "quick": "Tell in about a minute what a device delivers.",
     "store": "List, show, tag, export, import and check stored results.",
     "sql": "Ask the store in SQL.",

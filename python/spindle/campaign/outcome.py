@@ -1,0 +1,219 @@
+"""What a campaign found so far: each cell's mean with its interval, also as a multiple of a reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spindle.campaign.cells import IGNORED, key_of
+from spindle.campaign.plan import Plan
+from spindle.campaign.source import read_plan
+from spindle.run.errors import Usage
+from spindle.stats.estimate import interval
+from spindle.stats.metric import Metric, main_metrics, metric, value, values
+from spindle.store import Campaign, Store, Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellOutcome:
+    """Of one combination."""
+
+    cell: Mapping[str, str]
+    done: int
+    planned: int
+    """Trials that are still to be made."""
+    given_up: int
+    attempts: int
+    values: tuple[float, ...]
+    """Of the metric, in order of time."""
+    mean: float | None
+    low: float | None
+    high: float | None
+    """Of the confidence interval; None: fewer than two trials."""
+    multiple: float | None
+    """Of the reference cell's mean."""
+    reasons: tuple[str, ...]
+    """Why attempts failed or were invalid."""
+
+    @property
+    def levels(self) -> list[str]:
+        """In the order of the plan."""
+        return list(self.cell.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "cell": dict(self.cell),
+            "done": self.done,
+            "planned": self.planned,
+            "given_up": self.given_up,
+            "attempts": self.attempts,
+            "values": list(self.values),
+            "mean": self.mean,
+            "low": self.low,
+            "high": self.high,
+            "multiple": self.multiple,
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Of a campaign."""
+
+    campaign: Campaign
+    about: str
+    factors: Mapping[str, list[str]]
+    """Factor -> its levels, in the order of the plan."""
+    metric: Metric | None
+    """None: there is no result yet."""
+    confidence: float
+    relative_to: Mapping[str, str]
+    cells: Sequence[CellOutcome]
+
+    @property
+    def done(self) -> int:
+        """Trials."""
+        return sum(one.done for one in self.cells)
+
+    @property
+    def planned(self) -> int:
+        """Trials still to be made."""
+        return sum(one.planned for one in self.cells)
+
+    @property
+    def given_up(self) -> int:
+        """Trials."""
+        return sum(one.given_up for one in self.cells)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        campaign = self.campaign
+        return {
+            "campaign": campaign.name,
+            "id": campaign.id,
+            "about": self.about,
+            "state": campaign.state,
+            "created": campaign.created,
+            "factors": dict(self.factors),
+            "metric": self.metric.name if self.metric is not None else None,
+            "unit": self.metric.unit if self.metric is not None else None,
+            "confidence": self.confidence,
+            "relative_to": dict(self.relative_to),
+            "done": self.done,
+            "planned": self.planned,
+            "given_up": self.given_up,
+            "cells": [one.to_dict() for one in self.cells],
+        }
+
+
+def plan_of(campaign: Campaign) -> Plan:
+    """As it was begun. Raises Usage."""
+    try:
+        detail = campaign.detail
+        return read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
+    except (KeyError, TypeError):
+        raise Usage(
+            f"campaign {campaign.name}: was not made by `spindle campaign run`; its plan cannot be read"
+        ) from None
+
+
+def outcome_of(campaign: Campaign, store: Store, metric_name: str | None = None) -> Outcome:
+    """Reads every result. Raises Usage for a metric that they do not have."""
+    plan = plan_of(campaign)
+    trials = store.campaigns.trials(campaign.name)
+    found, name = _values(store, trials, metric_name or plan.trials.metric)
+    attempts = store.campaigns.attempts(campaign.name)
+    reasons: dict[int, list[str]] = {}
+    for attempt in attempts:
+        if attempt.reason:
+            reasons.setdefault(attempt.trial, []).append(f"{attempt.state}: {attempt.reason}")
+    cells: dict[str, list[Trial]] = {}
+    for trial in sorted(trials, key=lambda one: _rank(plan, one.cell)):
+        cells.setdefault(key_of(trial.cell), []).append(trial)
+    means = {key: _mean([found[one.number] for one in rows if one.number in found]) for key, rows in cells.items()}
+    return Outcome(
+        campaign=campaign,
+        about=plan.about,
+        factors={factor.name: factor.labels for factor in plan.factors},
+        metric=metric(name) if name is not None else None,
+        confidence=plan.trials.confidence,
+        relative_to=plan.trials.relative_to,
+        cells=[_cell(plan, rows, found, means, reasons) for rows in cells.values()],
+    )
+
+
+def _rank(plan: Plan, cell: Mapping[str, str]) -> tuple[int, ...]:
+    return tuple(
+        factor.labels.index(cell[factor.name]) if cell[factor.name] != IGNORED else -1 for factor in plan.factors
+    )
+
+
+def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[dict[int, float], str | None]:
+    """Trial -> value; and the metric."""
+    found: dict[int, float] = {}
+    known: set[str] = set()
+    done = [one for one in trials if one.state == "done" and one.run_id is not None]
+    for trial in done:
+        assert trial.run_id is not None
+        record = store.record(trial.run_id)
+        if name is None:
+            there = values(record)
+            name = main_metrics(list(there), there)[0]
+        number = value(record, name)
+        if number is not None:
+            found[trial.number] = number
+        else:
+            known |= set(values(record))
+    if done and not found:
+        raise Usage(f"metric {name}: the results have no such; they have {', '.join(sorted(known))}")
+    return found, name
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _cell(
+    plan: Plan,
+    rows: Sequence[Trial],
+    found: Mapping[int, float],
+    means: Mapping[str, float | None],
+    reasons: Mapping[int, list[str]],
+) -> CellOutcome:
+    numbers = [found[one.number] for one in rows if one.number in found]
+    known = interval(numbers, plan.trials.confidence) if numbers else None
+    bounds = known is not None and math.isfinite(known.low) and math.isfinite(known.high)
+    mean = means[key_of(rows[0].cell)]
+    base = _reference(plan, rows[0].cell, means)
+    return CellOutcome(
+        cell=rows[0].cell,
+        done=sum(one.state == "done" for one in rows),
+        planned=sum(one.state in ("planned", "running") for one in rows),
+        given_up=sum(one.state in ("failed", "invalid") for one in rows),
+        attempts=sum(one.attempts for one in rows),
+        values=tuple(numbers),
+        mean=mean,
+        low=known.low if known is not None and bounds else None,
+        high=known.high if known is not None and bounds else None,
+        multiple=mean / base if mean is not None and base else None,
+        reasons=tuple(reason for one in rows for reason in reasons.get(one.number, [])),
+    )
+
+
+def _reference(plan: Plan, cell: Mapping[str, str], means: Mapping[str, float | None]) -> float | None:
+    """The mean of the cell with the reference's levels and, for the other factors, this one's or none."""
+    wanted = plan.trials.relative_to
+    if not wanted:
+        return None
+    like = {**cell, **wanted}
+    ignored = {
+        name
+        for factor in plan.factors
+        for level in factor.levels
+        if level.label == like[factor.name]
+        for name in level.ignores
+    }
+    return means.get(key_of({name: IGNORED if name in ignored else label for name, label in like.items()}))

@@ -1,0 +1,92 @@
+"""What a plan comes to before anything is done: cells, trials, order, time, and what it would change."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spindle.campaign.cells import IGNORED
+from spindle.campaign.execution import Ready, trial_seconds
+from spindle.campaign.order import Trial
+from spindle.campaign.prepare import Prepared
+from spindle.host.knobs.files import Files
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Of a plan."""
+
+    ready: Ready
+    first: Sequence[Trial]
+    """The trials that are known beforehand, in their order."""
+    changes: Sequence[str]
+    """What is changed of the machine, a line each."""
+
+    @property
+    def seconds(self) -> tuple[float, float] | None:
+        """At least and at most; None: not known beforehand."""
+        each = trial_seconds(self.ready)
+        schedule = self.ready.schedule
+        return (each * schedule.least, each * schedule.most) if each is not None else None
+
+    @property
+    def machine_seconds(self) -> float | None:
+        """Modelled machines: time of the machine that the least number of trials takes."""
+        spans = [one.seconds for one in self.ready.prepared if one.machine is not None]
+        known = [one for one in spans if one is not None]
+        return sum(known) * self.ready.plan.trials.count if known and len(known) == len(spans) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        plan, schedule = self.ready.plan, self.ready.schedule
+        return {
+            "campaign": plan.name,
+            "about": plan.about,
+            "factors": {factor.name: factor.labels for factor in plan.factors},
+            "cells": [dict(one.cell.levels) for one in self.ready.prepared],
+            "trials": {"least": schedule.least, "most": schedule.most},
+            "order": [{"block": one.block, "cell": dict(one.cell.levels)} for one in self.first],
+            "seconds": list(self.seconds) if self.seconds is not None else None,
+            "machine_seconds": self.machine_seconds,
+            "changes": list(self.changes),
+        }
+
+
+def preview(ready: Ready) -> Preview:
+    """Raises what the knobs of a device raise; changes nothing."""
+    first = next(ready.schedule.batches(lambda cell, blocks: []))
+    lines = [line for one in ready.prepared for line in _changes(one)]
+    return Preview(ready, first, list(dict.fromkeys(lines)))
+
+
+def _changes(prepared: Prepared) -> list[str]:
+    if prepared.machine is not None:
+        return []
+    lines = []
+    files = Files()
+    for setting in prepared.knobs():
+        now = setting.place.value(setting.knob, files)
+        if now != setting.value:
+            before = now if now is not None else "not there now"
+            lines.append(f"{setting.address}: {before} -> {setting.value}, put back after each trial")
+    if prepared.filesystem is not None:
+        lines.append(
+            f"{prepared.target}: all data on it is lost; {prepared.filesystem.type} is made on it for each trial"
+        )
+    elif prepared.create_bytes is not None:
+        lines.append(f"{prepared.target}: made, a test file of {prepared.create_bytes} bytes, and removed at the end")
+    elif prepared.writes:
+        lines.append(f"{prepared.target}: all data on it is lost; the workload writes")
+    settings = prepared.settings
+    for what, commands in (("before each trial", settings.setup), ("after each trial", settings.teardown)):
+        lines += [f"{what}: `{shlex.join(command)}`" for command in commands]
+    if prepared.load is not None:
+        lines.append(f"as the load: `{shlex.join(prepared.load.command)}`")
+    return lines
+
+
+def words(cell: Sequence[str]) -> str:
+    """Levels on one line."""
+    return " ".join(label for label in cell if label != IGNORED)
