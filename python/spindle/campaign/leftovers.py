@@ -10,6 +10,7 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,8 @@ from spindle.host.register import boot_id, state_folder
 from spindle.run.errors import RunFailed
 
 _DRAFT = ".new"
+TOKEN = "SPINDLE_LOAD"
+"""Variable in the environment of a load."""
 
 
 class Scratch(msgspec.Struct, frozen=True):
@@ -31,21 +34,14 @@ class Scratch(msgspec.Struct, frozen=True):
     mount: str
 
 
-class Load(msgspec.Struct, frozen=True):
-    """A command that runs during trials, in a process group of its own."""
-
-    group: int
-    started: str
-    """When, in ticks since boot: another process may have got the number since."""
-
-
 class Note(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be taken down."""
 
     boot: str = msgspec.field(default_factory=boot_id)
     teardown: tuple[tuple[str, ...], ...] = ()
     scratch: Scratch | None = None
-    load: Load | None = None
+    load: str | None = None
+    """Token in the environment of a command that runs during trials."""
 
 
 def _folder() -> Path:
@@ -117,7 +113,7 @@ def _take_down(note: Note) -> list[str]:
 
     lines = []
     same_boot = note.boot == boot_id()
-    if note.load is not None and same_boot and end_group(note.load):
+    if note.load is not None and same_boot and end_load(note.load):
         lines.append("the load that the killed campaign left running was ended")
     for command in note.teardown if same_boot else ():
         status = _status(command)
@@ -135,23 +131,26 @@ def _status(command: tuple[str, ...]) -> str:
     return f"exit status {done.returncode}" if done.returncode else "done"
 
 
-def load_of(pid: int) -> Load:
-    """To note one that has just been started."""
-    return Load(pid, _start_time(pid) or "")
+def end_load(token: str) -> bool:
+    """Kill every process that has the token in its environment, the load's children with sessions of their own too.
+    Whether there was any.
+    """
+    found = False
+    while pids := [pid for pid in _processes(token) if pid != os.getpid()]:
+        found = True
+        for pid in pids:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    return found
 
 
-def _start_time(pid: int) -> str | None:
-    """Of a process, in ticks since boot (field 22 of proc_pid_stat(5)); None: there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
-
-
-def end_group(load: Load) -> bool:
-    """Kill it and its children; a number that another process has got since is left alone."""
-    if _start_time(load.group) != load.started:
-        return False
-    with suppress(ProcessLookupError):
-        os.killpg(load.group, signal.SIGKILL)
-    return True
+def _processes(token: str) -> list[int]:
+    marker = f"{TOKEN}={token}".encode()
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):  # it has ended, or is another user's
+                if marker in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+    return found

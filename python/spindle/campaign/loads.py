@@ -5,6 +5,7 @@ and what the devices did meanwhile is recorded.
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from typing import IO, Any
 
 from spindle import _core
 from spindle.campaign.commands import ended, filled
-from spindle.campaign.leftovers import Note, end_group, load_of, noted
+from spindle.campaign.leftovers import TOKEN, Note, end_load, noted
 from spindle.campaign.plan import Load
 from spindle.host import diskstats, stack
 from spindle.host import environment as machine_environment
@@ -57,6 +58,7 @@ class RunningLoad:
         self._campaign, self._command, self._environment = campaign, list(command), environment
         self._process: subprocess.Popen[bytes] | None = None
         self._said: IO[bytes] | None = None
+        self._token = secrets.token_hex(16)
         self._open = ExitStack()
         self.starts = 0
 
@@ -79,6 +81,7 @@ class RunningLoad:
             self._start()
 
     def _start(self) -> None:
+        self._open.enter_context(noted(self._campaign, "load", Note(load=self._token)))
         said = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the command has ended)
         try:
             process = subprocess.Popen(
@@ -86,32 +89,28 @@ class RunningLoad:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **self._environment},
+                env={**os.environ, **self._environment, TOKEN: self._token},
                 process_group=0,  # a Ctrl-C of the terminal is for us, who end it in good order
             )
         except OSError as error:
             said.close()
+            self._open.close()
             raise RunFailed(
                 f"the load `{self.words}` cannot be started: {(error.strerror or str(error)).lower()}"
             ) from None
         self._process, self._said = process, said
         self.starts += 1
-        self._open.enter_context(noted(self._campaign, "load", Note(load=load_of(process.pid))))
 
     def stop(self) -> None:
         """End it and its children: asked first, killed after a while."""
         process = self._process
         if process is not None:
-            load = load_of(process.pid)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                end_group(load)
-                process.wait()
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # children that outlived it
+            end_load(self._token)
+            process.wait()
         self._close()
 
     def _tail(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spindle.campaign.cells import IGNORED
+from spindle.campaign.commands import filled
 from spindle.campaign.execution import Ready, trial_seconds
 from spindle.campaign.order import Trial
 from spindle.campaign.prepare import Prepared
@@ -58,19 +58,29 @@ def preview(ready: Ready) -> Preview:
     """Raises what the knobs of a device raise; changes nothing."""
     first = next(ready.schedule.batches(lambda cell, blocks: []))
     lines = [line for one in ready.prepared for line in _changes(one)]
-    return Preview(ready, first, list(dict.fromkeys(lines)))
+    return Preview(ready, first, [*_knobs(ready.prepared), *dict.fromkeys(lines)])
+
+
+def _knobs(cells: Sequence[Prepared]) -> list[str]:
+    """`loop3.scheduler: none -> bfq, kyber, put back after each trial`."""
+    files = Files()
+    found: dict[str, tuple[str, dict[str, None]]] = {}
+    for prepared in cells:
+        for setting in prepared.knobs() if prepared.machine is None else []:
+            now = setting.place.value(setting.knob, files)
+            if now != setting.value:
+                before = now if now is not None else "not there now"
+                found.setdefault(setting.address, (before, {}))[1][setting.value] = None
+    return [
+        f"{address}: {before} -> {', '.join(wanted)}; put back after each trial"
+        for address, (before, wanted) in found.items()
+    ]
 
 
 def _changes(prepared: Prepared) -> list[str]:
     if prepared.machine is not None:
         return []
     lines = []
-    files = Files()
-    for setting in prepared.knobs():
-        now = setting.place.value(setting.knob, files)
-        if now != setting.value:
-            before = now if now is not None else "not there now"
-            lines.append(f"{setting.address}: {before} -> {setting.value}, put back after each trial")
     if prepared.filesystem is not None:
         lines.append(
             f"{prepared.target}: all data on it is lost; {prepared.filesystem.type} is made on it for each trial"
@@ -80,13 +90,8 @@ def _changes(prepared: Prepared) -> list[str]:
     elif prepared.writes:
         lines.append(f"{prepared.target}: all data on it is lost; the workload writes")
     settings = prepared.settings
-    for what, commands in (("before each trial", settings.setup), ("after each trial", settings.teardown)):
-        lines += [f"{what}: `{shlex.join(command)}`" for command in commands]
+    for what, those in (("before each trial", settings.setup), ("after each trial", settings.teardown)):
+        lines += [f"{what}: `{shlex.join(command)}`" for command in those]
     if prepared.load is not None:
-        lines.append(f"as the load: `{shlex.join(prepared.load.command)}`")
+        lines.append(f"as the load: `{shlex.join(filled(prepared.load.command, prepared.target))}`")
     return lines
-
-
-def words(cell: Sequence[str]) -> str:
-    """Levels on one line."""
-    return " ".join(label for label in cell if label != IGNORED)

@@ -88,14 +88,17 @@ def of_outcome(found: Outcome, style: Style) -> list[str]:
 def _cells(found: Outcome, metric: Metric, style: Style) -> list[str]:
     head, scale = _scale(metric)
     columns = [*(Column(factor, words=True) for factor in found.factors), Column("trials"), Column(head)]
-    columns.append(Column(f"{100 * found.confidence:g} % interval"))
+    spread = any(cell.low is not None for cell in found.cells)
+    if spread:
+        columns.append(Column(f"{100 * found.confidence:g} % interval"))
     relative = any(cell.multiple is not None for cell in found.cells)
     if relative:
         columns.append(Column(f"x {' '.join(found.relative_to.values())}"))
     rows = []
     for cell in found.cells:
         row = [*cell.levels, _trials(cell), units.significant(cell.mean / scale) if cell.mean is not None else ""]
-        row.append(_interval(cell, scale))
+        if spread:
+            row.append(_interval(cell, scale))
         if relative:
             row.append(f"{cell.multiple:.2f}" if cell.multiple is not None else "")
         rows.append(row)
