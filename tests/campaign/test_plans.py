@@ -76,7 +76,7 @@ def test_one_at_a_time_leaves_the_baseline_at_one_place_at_most() -> None:
 
 def test_listed_cells_take_the_first_level_of_factors_they_do_not_name() -> None:
     text = FACTORS + "[design]\ncells = [{ size = '1MiB' }, { workers = 16, direct = false }]"
-    assert keys(text) == ["size=1MiB,workers=1,direct=true", "size=4KiB,workers=16,direct=false"]
+    assert keys(text) == ["direct=true,size=1MiB,workers=1", "direct=false,size=4KiB,workers=16"]
 
 
 def test_an_exclusion_takes_away_what_it_matches_in_every_factor_it_names() -> None:
@@ -194,9 +194,7 @@ def test_a_cell_that_is_known_well_enough_is_left_alone_and_stays_so() -> None:
     unsure = {cell.key: [100.0, 200.0, 50.0, 100.0, 300.0, 10.0, 1.0] for cell in cells[6:]}
     found = {**sure, **unsure}
     trials = [
-        one
-        for batch in Schedule(made, cells).batches(lambda cell, blocks: found[cell.key][:blocks])
-        for one in batch
+        one for batch in Schedule(made, cells).batches(lambda cell, blocks: found[cell.key][:blocks]) for one in batch
     ]
     counts = Counter(one.cell.key for one in trials)
     assert {counts[key] for key in sure} == {3}
@@ -238,14 +236,17 @@ def test_a_factor_of_named_levels_can_be_cut_down_to_some() -> None:
         ("[factors.a]\nsets = 'sise'\nvalues = [1]", "plan.toml:2: factors.a.sets: `sise` cannot be set"),
         ("[factors.a]\nsets = 'options.sise'\nvalues = [1]", "did you mean `size`?"),
         ("[factors.a]\nsets = 'options.size'\nvalues = []", "plan.toml:3: factors.a.values: expected a list"),
-        ("[factors.a]\nsets = 'options.size'\nvalues = [4, 4]", "plan.toml:3: factors.a.values: `4` stands there twice"),
+        (
+            "[factors.a]\nsets = 'options.size'\nvalues = [4, 4]",
+            "plan.toml:3: factors.a.values: `4` stands there twice",
+        ),
         ("setup = 'rm -rf /'", "plan.toml:1: setup: a command is a list of its arguments"),
         ("a = 1\na = 2", "plan.toml:2: not TOML"),
         (FACTORS + "[design]\nexclude = [{ sise = '4KiB' }]", "no factor `sise`; did you mean `size`?"),
         (FACTORS + "[design]\nexclude = [{ size = '4Kib' }]", "no level `4Kib`; did you mean `4KiB`?"),
         (FACTORS + "[design]\nkind = 'ful'", "`ful` is not known; did you mean `full`?"),
         ("[filesystem]\ntype = 'ntfs'", "plan.toml:2: filesystem.type: `ntfs` is not known"),
-        ("[load]\ncommand = \"a 'b\"", "plan.toml:2: load.command: cannot be split"),
+        ('[load]\ncommand = "a \'b"', "plan.toml:2: load.command: cannot be split"),
     ],
 )
 def test_a_mistake_is_one_line_with_file_and_line(text: str, said: str) -> None:

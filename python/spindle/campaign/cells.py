@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """`scheduler=bfq,size=4KiB`."""
+        """`scheduler=bfq,size=4KiB`, as a selection of the store has it."""
         return key_of(self.levels)
 
     def __str__(self) -> str:
@@ -41,8 +41,8 @@ class Cell:
 
 
 def key_of(levels: Mapping[str, str]) -> str:
-    """Names a cell within its campaign."""
-    return ",".join(f"{name}={label}" for name, label in levels.items())
+    """Names a cell within its campaign, whatever the order of the factors."""
+    return ",".join(f"{name}={label}" for name, label in sorted(levels.items()))
 
 
 def cells_of(plan: Plan) -> list[Cell]:

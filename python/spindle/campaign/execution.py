@@ -264,7 +264,7 @@ class _Run:
             again=again,
         )
         then = "again" if again else "given up"
-        cell = ", ".join(trial.cell.values())
+        cell = ", ".join(self._prepared(trial).cell.levels.values())
         self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
 
     def _invalid(self, record: RunRecord) -> str | None:
@@ -293,7 +293,7 @@ class _Run:
         trials = self.held.trials()
         left = sum(one.state in ("planned", "running") for one in trials)
         self._clock.left = left
-        cell = ", ".join(trial.cell.values()) or self.ready.plan.name
+        cell = ", ".join(self._prepared(trial).cell.levels.values()) or self.ready.plan.name
         attempt = f", attempt {trial.attempts}" if trial.attempts > 1 else ""
         return f"trial {trial.number} of {len(trials)} ({cell}{attempt}; {self._clock})"
 

@@ -189,7 +189,7 @@ def _cell(
     mean = means[key_of(rows[0].cell)]
     base = _reference(plan, rows[0].cell, means)
     return CellOutcome(
-        cell=rows[0].cell,
+        cell={factor.name: rows[0].cell[factor.name] for factor in plan.factors},
         done=sum(one.state == "done" for one in rows),
         planned=sum(one.state in ("planned", "running") for one in rows),
         given_up=sum(one.state in ("failed", "invalid") for one in rows),

@@ -270,7 +270,7 @@ def _file_size(table: Table) -> str | None:
 def _commands(table: Table, key: str) -> tuple[tuple[str, ...], ...]:
     """`["cmd", "arg"]`, or a list of such."""
     value = table.take(key)
-    if value is None:
+    if value is None or value == []:
         return ()
     rows = value if isinstance(value, list) and value and isinstance(value[0], list) else [value]
     return tuple(_command(table, key, row) for row in rows)
