@@ -206,15 +206,17 @@ def test_teardown_that_a_kill_left_undone_is_done_at_resume(
     assert not list(notes.iterdir())
 
 
-def test_an_invalid_trial_is_made_again_and_kept_with_its_verdict(invoke: Invoke, store: Store, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.toml"
-    plan.write_text(COMMANDS.replace('tolerate = ["null-target"]', "").replace("count = 3", "count = 1"))
-    done = invoke("run", str(plan), "--set", "setup=[]", "--set", "teardown=[]")
-    attempts = store.campaigns.attempts("plan")
+def test_an_invalid_trial_is_made_again_and_kept_with_its_verdict(invoke: Invoke, plan: Path, store: Store) -> None:
+    brief = ["--set", "seconds=10us", "--set", "trials=1", "--set", "workers=1", "--set", "scheduler=none"]
+    done = invoke("run", str(plan), *brief)
     assert done.status == 1
+    attempts = store.campaigns.attempts("small")
     assert [one.state for one in attempts] == ["invalid"] * 3
-    assert all(one.run_id is not None for one in attempts)
+    assert all(one.reason.startswith("too-short: no request was completed") for one in attempts)
     assert len({one.run_id for one in attempts}) == 3
+    assert "too-short: no request was completed" in invoke("show").out
+    tolerated = invoke("run", str(plan), *brief, "--set", "trials.tolerate=too-short", "--name", "tolerated")
+    assert store.campaigns.trials("tolerated")[0].state == "done", tolerated.err
 
 
 def test_what_cannot_be_run_on_the_machine_is_not_tried_again(invoke: Invoke, plan: Path, store: Store) -> None:

@@ -127,6 +127,7 @@ def carry_out(campaign: Campaign, ready: Ready, store: Store, watch: Watch, mean
     means = means or Means()
     with store.campaigns.hold(campaign.name) as held:
         _tidy(campaign, watch)
+        means = replace(means, consent=checked(ready, means.consent))
         held.set_state("running")
         finished = False
         try:

@@ -40,6 +40,8 @@ FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
 _FREE_KEYS = ("about", "table", "name")  # of workload files alone
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 _SHORT = {"trials": "count", "load": "command", "filesystem": "type", "design": "kind"}
+_LISTS = ("values", "only", "ignores", "tolerate", "mkfs", "mount")
+"""Keys whose values may be given with commas to `--set`."""
 _MOST_LEVELS = 10_000
 
 
@@ -158,7 +160,7 @@ def _value(text: str, before: object, path: Sequence[str], assignment: str) -> o
             return document.parse(f"value = {text}", "--set")["value"]
         except Usage:
             raise Usage(f"--set {assignment}: the value is no list or table of TOML") from None
-    if path[-1] in ("values", "only") or isinstance(before, list):
+    if path[-1] in _LISTS or isinstance(before, list):
         return [part.strip() for part in text.split(",")]
     return text
 

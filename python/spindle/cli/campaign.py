@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,7 +79,7 @@ def run(
     --set changes any key of it: `trials.count=5`, `options.seconds=10`; short forms: a factor's name for its levels
     (`chunk=64KiB,1MiB`), a workload key (`size=4KiB`), `trials=5`.
     """
-    from spindle.campaign.execution import begin, made_ready
+    from spindle.campaign.execution import begin, checked, made_ready
     from spindle.campaign.source import open_plan
     from spindle.store import open_store
 
@@ -89,8 +90,9 @@ def run(
         return _preview(ready, json)
     with open_store(store) as opened:
 
-        def start(consent: Consent) -> tuple[Campaign, Ready]:
-            return begin(ready, opened, name), ready
+        def start(consent: Consent) -> tuple[Campaign, Consent]:
+            left = checked(ready, consent)  # before it is entered: what is refused has not begun
+            return begin(ready, opened, name), left
 
         return _carry_out(ready, opened, start, json, values)
 
@@ -114,7 +116,7 @@ def resume(campaign: str | None, store: str | None, json: bool, **values: Any) -
         if found.state == "done":
             print(f"spindle: campaign {found.name} is done", file=sys.stderr)
             return _show(found, opened, None, json)
-        return _carry_out(ready, opened, lambda consent: (found, ready), json, values)
+        return _carry_out(ready, opened, lambda consent: (found, consent), json, values)
 
 
 def _preview(ready: Ready, json: bool) -> Exit:
@@ -128,7 +130,14 @@ def _preview(ready: Ready, json: bool) -> Exit:
     return Exit.FINE
 
 
-def _carry_out(ready: Ready, store: Store, start: Any, json: bool, values: dict[str, Any]) -> Exit:
+def _carry_out(
+    ready: Ready,
+    store: Store,
+    start: Callable[[Consent], tuple[Campaign, Consent]],
+    json: bool,
+    values: dict[str, Any],
+) -> Exit:
+    """`start` enters the campaign, or finds it; what is left to be agreed to comes back."""
     from spindle.campaign import execution
     from spindle.campaign.outcome import outcome_of
     from spindle.cli.run import ask
@@ -148,8 +157,7 @@ def _carry_out(ready: Ready, store: Store, start: Any, json: bool, values: dict[
     jobs, quiet = values.pop("jobs"), values.pop("quiet")
     making = making_of(values)
     with session(quiet) as watch:
-        consent = execution.checked(ready, asked)
-        campaign, ready = start(consent)
+        campaign, consent = start(asked)
         means = execution.Means(consent=consent, making=making, jobs=jobs)
         try:
             execution.carry_out(campaign, ready, store, watch, means)
