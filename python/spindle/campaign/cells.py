@@ -36,6 +36,11 @@ class Cell:
         """`scheduler=bfq,size=4KiB`, as a selection of the store has it."""
         return key_of(self.levels)
 
+    @property
+    def label(self) -> str:
+        """`bfq`, the level alone where one factor is varied; else as `key`."""
+        return next(iter(self.levels.values())) if len(self.levels) == 1 else self.key
+
     def __str__(self) -> str:
         return ", ".join(f"{name} {label}" for name, label in self.levels.items() if label != IGNORED) or "all alike"
 

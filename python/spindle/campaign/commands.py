@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from spindle.campaign.leftovers import Note, StillThere, noted
 from spindle.campaign.prepare import TARGET
-from spindle.host.signals import held_back
+from spindle.host.signals import ENDING, held_back
 from spindle.run.errors import RunFailed
 
 Command = Sequence[str]
@@ -54,12 +55,18 @@ def run(what: str, command: Command, environment: Mapping[str, str]) -> None:
             text=True,
             errors="backslashreplace",
             env={**os.environ, **environment},
+            preexec_fn=_hear,
             check=False,
         )
     except OSError as error:
         raise RunFailed(f"{what} `{shlex.join(command)}`: {(error.strerror or str(error)).lower()}") from None
     if done.returncode != 0:
         raise RunFailed(f"{what} `{shlex.join(command)}`: {ended(done.returncode, done.stderr or done.stdout)}")
+
+
+def _hear() -> None:
+    """In the command: what is held back here while it cleans up is not to be held back from what it starts."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def ended(status: int, said: str) -> str:

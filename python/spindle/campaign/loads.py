@@ -26,7 +26,7 @@ from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
 from spindle.host.devices import Device
 from spindle.host.diskstats import DiskDelta
-from spindle.host.signals import held_back
+from spindle.result import record as result
 from spindle.result.figures import Cpu, EndedByTime, Figures, Generator
 from spindle.result.record import (
     DeviceCounters,
@@ -77,11 +77,12 @@ class RunningLoad:
             self._close()
             if status != 0:
                 raise RunFailed(f"the load `{self.words}` failed: {ended(status, said)}")
-        with held_back():
-            self._start()
+        self._start()
 
     def _start(self) -> None:
+        """The note comes first: whatever happens in between, the process is found by its token."""
         self._open.enter_context(noted(self._campaign, "load", Note(load=self._token)))
+        self.starts += 1
         said = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the command has ended)
         try:
             process = subprocess.Popen(
@@ -99,7 +100,6 @@ class RunningLoad:
                 f"the load `{self.words}` cannot be started: {(error.strerror or str(error)).lower()}"
             ) from None
         self._process, self._said = process, said
-        self.starts += 1
 
     def stop(self) -> None:
         """End it and its children: asked first, killed after a while."""
@@ -109,7 +109,9 @@ class RunningLoad:
                 os.killpg(process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(PATIENCE_S)
+        if self.starts:
             end_load(self._token)
+        if process is not None:
             process.wait()
         self._close()
 
@@ -178,7 +180,7 @@ def observe(running: RunningLoad, load: Load, target: str, label: str, seed: int
         settings=Settings(before=settings, after=after, changed=changes),
         environment=machine_environment.environment(target),
         idle={},
-        during=During(),
+        during=During(samples=_series(samples, device.name)),
         verdicts=_verdicts(running, starts, deltas.get(device.name), changes),
     )
     recording = Recording(
@@ -220,6 +222,19 @@ def _samples(
         yield Sample(
             device=name, start_ns=last.at_ns - first.at_ns, seconds=delta.seconds, iostat=delta.iostat(), label=label
         )
+
+
+def _series(samples: Sequence[Sample], device: str) -> list[result.Sample]:
+    """The same for the record, of the device under test."""
+    return [
+        result.Sample(
+            at_s=one.start_ns / 1e9 + one.seconds,
+            seconds=one.seconds,
+            devices={device: {name: value for name, value in one.iostat.items() if value is not None}},
+        )
+        for one in samples
+        if one.device == device
+    ]
 
 
 def _counters(device: Device, deltas: Mapping[str, DiskDelta], role: str) -> DeviceCounters:

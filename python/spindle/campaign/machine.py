@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from spindle.host.knobs.catalogue import IOSCHED, knob
 from spindle.run.errors import Usage
 
 _EVERY = "*"
@@ -19,7 +20,7 @@ _EVERY = "*"
 def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str) -> str:
     """The machine file's text; the same if nothing is set. Raises Usage: `where` names the place in messages."""
     wanted = {
-        **{field: value for knob, setting in knobs.items() for field, value in _of_knob(knob, setting, where)},
+        **{field: value for one, setting in knobs.items() for field, value in _of_knob(one, setting, where)},
         **fields,
     }
     if not wanted:
@@ -65,11 +66,11 @@ def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[s
 # --- knobs -----------------------------------------------------------------------------------------------------------
 
 
-def _of_knob(knob: str, value: str, where: str) -> list[tuple[str, object]]:
+def _of_knob(name: str, value: str, where: str) -> list[tuple[str, object]]:
     """The machine's fields for a knob of its queues. Raises Usage for one that a model does not have."""
-    if knob.startswith("iosched/"):
-        return [(f"queue.iosched.{knob.removeprefix('iosched/')}", _number(value))]
-    match knob:
+    if name.startswith(IOSCHED):
+        return [_parameter(name, value)]
+    match name:
         case "scheduler":
             return [("queue.scheduler", value)]
         case "nr_requests":
@@ -84,8 +85,18 @@ def _of_knob(knob: str, value: str, where: str) -> list[tuple[str, object]]:
             return [("drive.*.write_cache", value == "write back")]
         case _:
             raise Usage(
-                f"{where}: a modelled machine has no knob `{knob}`; set a field of it (machine.FIELD), or give a device"
+                f"{where}: a modelled machine has no knob `{name}`; set a field of it (machine.FIELD), or give a device"
             )
+
+
+def _parameter(name: str, value: str) -> tuple[str, object]:
+    """Of an elevator; the machine file writes units, where sysfs has bare numbers."""
+    one = knob(name)
+    field = name.removeprefix(IOSCHED).removesuffix("_nsec")
+    if one.values.kind == "flag":
+        return f"queue.iosched.{field}", value == "1"
+    unit = {"µs": "us"}.get(one.unit, one.unit) if one.unit in ("ns", "µs", "ms", "KiB") else ""
+    return f"queue.iosched.{field}", f"{value}{unit}" if unit else _number(value)
 
 
 def _number(text: str) -> object:

@@ -65,7 +65,9 @@ class Workshop:
             )
             if prepared.load is not None:
                 running = self._load(prepared.load, prepared.target, environment)
-                observed = observe(running, prepared.load, prepared.target, prepared.cell.key, seed, self.watch, label)
+                observed = observe(
+                    running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label
+                )
                 return Done(observed.record, observed.recording)
             return Done(self._measured(prepared, seeded(prepared, seed), file, label))
 

@@ -22,6 +22,12 @@ from spindle.store import Store, open_store
 
 Invoke = Callable[..., Ended]
 DEADLINE_S = 60.0
+TOLERATE = [
+    "achieved-depth", "before-cpu", "before-dirty-pages", "before-other-io", "before-swap", "cache-share", "during-cpu",
+    "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "target-changed",
+    "too-short", "working-set",
+]  # fmt: skip
+"""What a busy machine and a small device may be found guilty of: not what is tested here."""
 
 
 @pytest.fixture
@@ -315,7 +321,7 @@ def test_a_file_is_made_for_a_campaign_and_removed_at_its_end(invoke: Invoke, tm
     plan = tmp_path / "plan.toml"
     plan.write_text(
         "workload = 'randomio'\ncreate = '16MiB'\noptions = { seconds = 0.1, workers = 2 }\n[trials]\ncount = 2\n"
-        "tolerate = ['cache-share', 'working-set', 'before-other-io', 'other-io', 'too-short', 'load', 'steady']\n"
+        f"tolerate = {TOLERATE}\n"
         "repeats = 0"
     )
     target = tmp_path / "file.bin"

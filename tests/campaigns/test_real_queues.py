@@ -28,7 +28,13 @@ buffer = mmap.mmap(-1, 4096)
 while True:
     os.preadv(fd, [buffer], random.randrange(4096) * 4096)
 """
-INTERVALS = ("load.interval=0.3s", "load.settle=50ms", "load.sample=100ms")
+TOLERATE = [
+    "achieved-depth", "before-cpu", "before-dirty-pages", "before-other-io", "before-swap", "cache-share", "during-cpu",
+    "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "target-changed",
+    "too-short", "working-set",
+]  # fmt: skip
+"""What a busy machine and a small device may be found guilty of: not what is tested here."""
+INTERVALS = ("load.interval=0.3s", "load.settle=50ms", "load.sample=100ms", "trials.tolerate=settings")
 
 
 FAILS = "import sys; sys.exit('no table')"
@@ -50,7 +56,7 @@ def alive(token_of: str) -> list[str]:
         try:
             if (
                 folder.name.isdigit()
-                and token_of in (folder / "cmdline").read_text()
+                and token_of in (folder / "cmdline").read_text(errors="replace")
                 and TOKEN in (folder / "environ").read_text(errors="replace")
             ):
                 found.append(folder.name)
@@ -108,7 +114,7 @@ def test_killed_while_a_knob_is_turned_the_campaign_puts_it_back_before_it_goes_
         "campaign",
         "run",
         *arguments,
-        *sets("scheduler=bfq", "load.settle=0s", "load.interval=2s", "trials=2"),
+        *sets("scheduler=bfq", "load.settle=0s", "load.interval=2s", "trials=2", "trials.tolerate=settings"),
         cwd=tmp_path,
     )
     deadline = time.monotonic() + DEADLINE_S
@@ -154,9 +160,6 @@ def test_a_value_that_the_kernel_makes_another_of_is_not_measured(
     assert "that is what the kernel made of it" in trial.reason
 
 
-TOLERATE = ["cache-share", "working-set", "other-io", "before-other-io", "steady", "saturated", "load", "too-short"]
-
-
 @pytest.mark.parametrize("name", ["readahead-sweep", "untuned-vs-tuned", "outer-vs-inner"])
 def test_presets_run_on_a_real_queue(invoke: Invoke, queue: Queue, name: str, store: Store) -> None:
     done = invoke(
@@ -182,8 +185,8 @@ values = ["ext4", "xfs"]
 [trials]
 count = 1
 repeats = 0
-tolerate = ["cache-share", "working-set", "other-io", "before-other-io", "steady", "saturated", "load", "too-short"]
-"""
+tolerate = TOLERATE
+""".replace("TOLERATE", repr(TOLERATE))
 
 
 @pytest.fixture
