@@ -283,6 +283,10 @@ def test_large_requests_of_a_member_are_cut_only_below_its_chunk() -> None:
         assert found_on(layout) == ({("max-sectors", "sdc")} if expected else set())
     layout = add(healthy(shape), f"[{shape.folder(2)}]\nqueue/max_sectors_kb=120\nqueue/max_hw_sectors_kb=120")
     assert found_on(layout) == set(), "the hardware takes no more"
+    add(layout, f"[{shape.folder(2)}]\nqueue/max_hw_sectors_kb=32767")
+    assert found_on(layout) == {("max-sectors", "sdc")}
+    add(layout, f"[{shape.folder(2)}]\nqueue/optimal_io_size={120 * KIB}")
+    assert found_on(layout) == set(), "the device's own wish"
 
 
 # --- caches --------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class MdMember(Part, kw_only=True):
     state: list[str] = []
     """in_sync, faulty, spare, write_mostly, blocked, want_replacement, replacement ..."""
     errors: int | None = None
-    """Read errors that were corrected, decaying with time (md(4))."""
+    """Read errors that were corrected; with metadata 1.x kept over restarts (Documentation/admin-guide/md.rst)."""
     data_offset_sectors: int | None = None
     """Where the data begins on the member, in sectors of 512 bytes."""
     size_bytes: int | None = None

@@ -22,6 +22,8 @@ def _check(case: Case) -> Told:
         hardware = queue.max_hw_sectors_kb if queue is not None else None
         if most is None or hardware is None or most <= 0 or most >= min(hardware, DEFAULT_KB):
             continue
+        if queue is not None and queue.optimal_io_size == most * 1024:
+            continue  # the SCSI disk driver's own choice: the device's optimal transfer length
         stripe = chunks.get(device.id)
         if stripe is not None and most * 1024 < stripe.chunk_bytes:
             yield _found(device, most, hardware, stripe)
