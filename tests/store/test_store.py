@@ -10,6 +10,8 @@ from made import modelled, record, same
 from msgspec.structs import replace
 
 from spindle.result.document import encode
+from spindle.result.record import During
+from spindle.result.record import Sample as Beside
 from spindle.stats.metric import values
 from spindle.store import Store, StoreUsage, select
 
@@ -100,3 +102,16 @@ def test_what_is_known_of_a_result_without_opening_it_is_what_its_record_says(st
     for found in (store.select("last")[0], select(None, str(file))[0]):
         told = (found.kind, found.started, found.workload, found.target, found.level)
         assert told == ("run", modelled().started, "randomio", "one-sata", modelled().level)
+
+
+def test_what_devices_did_beside_a_run_can_be_asked_for(store: Store) -> None:
+    columns = {"r/s": 10.0, "w/s": 30.0, "rMB/s": 1.0, "wMB/s": 1.0, "r_await": 1.0, "w_await": 3.0, "%util": 40.0}
+    samples = [Beside(at_s=1.0 + at, seconds=1.0, devices={"sda": columns, "sdb": columns}) for at in range(3)]
+    found = replace(record(1), during=During(samples=samples))
+    store.add(found)
+    _, rows = store.query(
+        "SELECT run, device, end_s, r_s, await, svctm, avgrq_sz FROM run_iostat ORDER BY device, number"
+    )
+    assert rows[:2] == [(found.id, "sda", 1.0, 10.0, 2.5, 10.0, 102.4), (found.id, "sda", 2.0, 10.0, 2.5, 10.0, 102.4)]
+    assert len(rows) == 6
+    assert store.check().problems == []

@@ -14,7 +14,17 @@ from spindle.result.record import Record
 
 from . import schema
 from .database import insert_new, insert_row, key_of
-from .rows import RunRows, canonical, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
+from .rows import (
+    RunRows,
+    canonical,
+    device_interval_rows,
+    digest,
+    metric_rows,
+    record_row,
+    run_rows,
+    runs_of,
+    verdict_rows,
+)
 from .times import now
 
 
@@ -100,6 +110,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
     key = insert_row(connection, schema.records, row)
     for run in document.runs:
         _insert_run(connection, key, run)
+    _insert_all(connection, schema.device_intervals, "record_key", key, device_interval_rows(document.record))
     _insert_all(connection, schema.metrics, "record_key", key, document.metrics)
     _insert_all(connection, schema.verdicts, "record_key", key, list(verdict_rows(document.record)))
     return Kept(key, name)

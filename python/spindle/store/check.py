@@ -17,7 +17,7 @@ from . import schema
 from .adding import opened
 from .database import Database
 from .errors import StoreError
-from .rows import Row, canonical, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
+from .rows import Row, canonical, device_interval_rows, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
 from .selection import in_pieces
 
 PIECE = 200
@@ -103,6 +103,7 @@ def _records(connection: Connection, keys: list[int]) -> list[Problem]:
     runs = _grouped(connection, schema.runs, "record_key", keys)
     verdicts = _grouped(connection, schema.verdicts, "record_key", keys)
     metrics = _grouped(connection, schema.metrics, "record_key", keys)
+    intervals = _grouped(connection, schema.device_intervals, "record_key", keys)
     run_keys = [run["key"] for found in runs.values() for run in found]
     tables = {table.name: _grouped(connection, table, "run_key", run_keys) for table in _RUN_TABLES}
     sets = _sets(connection, [run[name] for found in runs.values() for run in found for name in _SETTINGS])
@@ -112,7 +113,14 @@ def _records(connection: Connection, keys: list[int]) -> list[Problem]:
     problems = []
     for row in rows:
         found = _Found(
-            dict(row._mapping), runs[row.key], verdicts[row.key], metrics[row.key], tables, sets, environments
+            dict(row._mapping),
+            runs[row.key],
+            verdicts[row.key],
+            metrics[row.key],
+            intervals[row.key],
+            tables,
+            sets,
+            environments,
         )
         problems += [Problem(row.id, what) for what in found.problems()]
     return problems
@@ -137,6 +145,7 @@ class _Found:
     runs: list[Row]
     verdicts: list[Row]
     metrics: list[Row]
+    device_intervals: list[Row]
     tables: dict[str, defaultdict[int, list[Row]]]
     sets: dict[int, dict[str, str]]
     environments: dict[int, str]
@@ -161,6 +170,7 @@ class _Found:
             wanted["id"] = self.record["id"]
         yield from _unequal("records", [wanted], [self.record])
         yield from _unequal("metrics", metric_rows(record), self.metrics)
+        yield from _unequal("device_intervals", device_interval_rows(record), self.device_intervals)
         yield from _unequal("verdicts", list(verdict_rows(record)), self.verdicts)
         runs = [run_rows(run, ordinal) for ordinal, run in enumerate(runs_of(record))]
         yield from _unequal("runs", [run.run for run in runs], self.runs)

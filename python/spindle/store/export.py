@@ -60,7 +60,7 @@ def sheets(connection: Connection, chosen: Sequence[Selected]) -> Iterator[Sheet
     records = [each.key for each in chosen if each.key is not None]
     yield _sheet(connection, schema.records, "key", records, without=("body",))
     yield _sheet(connection, schema.runs, "record_key", records)
-    for table in (schema.metrics, schema.verdicts, schema.tags):
+    for table in (schema.metrics, schema.device_intervals, schema.verdicts, schema.tags):
         yield _sheet(connection, table, "record_key", records)
     runs = _column(connection, schema.runs, "key", "record_key", records)
     for table in (schema.streams, schema.operations, schema.percentiles, schema.histograms, schema.intervals,

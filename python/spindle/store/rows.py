@@ -22,7 +22,7 @@ from spindle.result.workload import (
 )
 from spindle.stats.metric import values
 
-from .schema import COUNTERS, IOSTAT
+from .schema import COUNTERS, IOSTAT, LEGACY
 
 Row = dict[str, Any]
 
@@ -113,6 +113,39 @@ def run_rows(run: RunRecord, ordinal: int) -> RunRows:
 def metric_rows(record: Record) -> list[Row]:
     """What can be compared."""
     return [{"name": name, "value": value} for name, value in values(record).items() if isfinite(value)]
+
+
+def device_interval_rows(record: Record) -> list[Row]:
+    """What devices did, interval by interval."""
+    if isinstance(record, ImportedRecord):
+        return [
+            {
+                "run_ordinal": 0,
+                "device": name,
+                "number": number,
+                "end_s": None,
+                **_moment(moment.seconds, moment.values),
+            }
+            for name, moments in {device.name: device.moments for device in record.devices}.items()
+            for number, moment in enumerate(moments)
+        ]
+    return [
+        {
+            "run_ordinal": ordinal,
+            "device": name,
+            "number": number,
+            "end_s": sample.at_s,
+            **_moment(sample.seconds, values),
+        }
+        for ordinal, run in enumerate(runs_of(record))
+        for number, sample in enumerate(run.during.samples)
+        for name, values in sample.devices.items()
+    ]
+
+
+def _moment(seconds: float | None, values: Mapping[str, float]) -> Row:
+    old = {column: values.get(name) for column, name in LEGACY.items()}
+    return {"seconds": seconds, **iostat_columns(values), **old}
 
 
 def verdict_rows(record: Record) -> Iterator[Row]:
@@ -261,6 +294,8 @@ def _device(at: int, device: DeviceCounters) -> Row:
 def iostat_columns(known: Mapping[str, float | None]) -> Row:
     """iostat's columns under the names they have here; rates in kB/s are taken where there are none in MB/s."""
     columns: Row = {column: known.get(name) for column, name in IOSTAT.items()}
+    if columns["aqu_sz"] is None:
+        columns["aqu_sz"] = known.get("avgqu-sz")
     for letter in "rwd":
         rate = known.get(f"{letter}kB/s")
         if columns[f"{letter}mb_s"] is None and rate is not None:

@@ -5,7 +5,7 @@
              │        ├─ devices
              │        ├─ settings (before, after; equal ones are kept once)
              │        └─ environments (equal ones are kept once)
-             ├─ metrics, verdicts, tags, artefacts
+             ├─ device_intervals, metrics, verdicts, tags, artefacts
              └─ attempts ── trials ─┬─ trial_factors
                                     └─ campaigns
     recordings ── samples, machine_samples: what devices and CPUs did interval by interval,
@@ -269,6 +269,23 @@ devices = Table(
     *(_number(name, nullable=True) for name in IOSTAT),
     **CLUSTERED,
 )
+
+LEGACY = {"await": "await", "svctm": "svctm", "avgrq_sz": "avgrq-sz"}
+"""Columns that only older versions of iostat had (ms, ms, sectors): imported logs have them."""
+
+device_intervals = Table(
+    "device_intervals",
+    metadata,
+    _belongs("records", primary=True),
+    _ordinal("run_ordinal"),
+    Column("device", Text, primary_key=True),
+    _ordinal("number"),
+    _number("end_s", nullable=True),
+    _number("seconds", nullable=True),
+    *(_number(name, nullable=True) for name in (*IOSTAT, *LEGACY)),
+    **CLUSTERED,
+)
+"""What devices did interval by interval while a run lasted, or in an imported log. `end_s`: since the load began."""
 
 verdicts = Table(
     "verdicts",

@@ -78,6 +78,45 @@ def upgrade() -> None:
         sa.UniqueConstraint("record_key", "name", name=op.f("uq_artefacts_record_key_name")),
     )
     op.create_table(
+        "device_intervals",
+        sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("run_ordinal", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("device", sa.Text(), nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("end_s", sa.Double(), nullable=True),
+        sa.Column("seconds", sa.Double(), nullable=True),
+        sa.Column("r_s", sa.Double(), nullable=True),
+        sa.Column("rmb_s", sa.Double(), nullable=True),
+        sa.Column("rrqm_s", sa.Double(), nullable=True),
+        sa.Column("rrqm_pct", sa.Double(), nullable=True),
+        sa.Column("r_await", sa.Double(), nullable=True),
+        sa.Column("rareq_sz", sa.Double(), nullable=True),
+        sa.Column("w_s", sa.Double(), nullable=True),
+        sa.Column("wmb_s", sa.Double(), nullable=True),
+        sa.Column("wrqm_s", sa.Double(), nullable=True),
+        sa.Column("wrqm_pct", sa.Double(), nullable=True),
+        sa.Column("w_await", sa.Double(), nullable=True),
+        sa.Column("wareq_sz", sa.Double(), nullable=True),
+        sa.Column("d_s", sa.Double(), nullable=True),
+        sa.Column("dmb_s", sa.Double(), nullable=True),
+        sa.Column("drqm_s", sa.Double(), nullable=True),
+        sa.Column("drqm_pct", sa.Double(), nullable=True),
+        sa.Column("d_await", sa.Double(), nullable=True),
+        sa.Column("dareq_sz", sa.Double(), nullable=True),
+        sa.Column("f_s", sa.Double(), nullable=True),
+        sa.Column("f_await", sa.Double(), nullable=True),
+        sa.Column("aqu_sz", sa.Double(), nullable=True),
+        sa.Column("util", sa.Double(), nullable=True),
+        sa.Column("await", sa.Double(), nullable=True),
+        sa.Column("svctm", sa.Double(), nullable=True),
+        sa.Column("avgrq_sz", sa.Double(), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["record_key"], ["records.key"], name=op.f("fk_device_intervals_record_key"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("record_key", "run_ordinal", "device", "number", name=op.f("pk_device_intervals")),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "metrics",
         sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
@@ -428,7 +467,8 @@ VIEWS = {
         FROM records
         JOIN runs ON runs.record_key = records.key
         JOIN settings ON settings.set_key = runs.settings_key""",
-    # What devices did, interval by interval, with the columns that older versions of iostat had: ms and sectors.
+    # What devices did, interval by interval, in trials and under `spindle monitor`, with older
+    # iostats' columns: ms and sectors.
     "iostat": """
         SELECT recordings.id AS recording, campaigns.name AS campaign, trials.number AS trial, trials.block,
                samples.device, samples.start_ns / 1e9 AS second, samples.seconds, samples.label,
@@ -446,5 +486,18 @@ VIEWS = {
         LEFT JOIN campaigns ON campaigns.key = trials.campaign_key
         LEFT JOIN attempts ON attempts.trial_key = recordings.trial_key AND attempts.attempt = recordings.attempt
         WHERE recordings.trial_key IS NULL OR attempts.state = 'done'""",
+    # The same beside each run, and in imported logs of iostat.
+    "run_iostat": """
+        SELECT records.id AS run, run_ordinal, device, number, end_s, seconds,
+               r_s, rmb_s, rrqm_s, rrqm_pct, r_await, rareq_sz,
+               w_s, wmb_s, wrqm_s, wrqm_pct, w_await, wareq_sz,
+               d_s, dmb_s, drqm_s, drqm_pct, d_await, dareq_sz,
+               f_s, f_await, aqu_sz, util,
+               COALESCE(await, (r_s * r_await + w_s * w_await) / NULLIF(r_s + w_s, 0)) AS await,
+               COALESCE(svctm, 10 * util / NULLIF(r_s + w_s, 0)) AS svctm,
+               COALESCE(avgrq_sz, 2048 * (rmb_s + wmb_s) / NULLIF(r_s + w_s, 0)) AS avgrq_sz,
+               aqu_sz AS avgqu_sz
+        FROM device_intervals
+        JOIN records ON records.key = device_intervals.record_key""",
 }
 """Questions that are asked often, as tables."""
