@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,40 @@ def test_names_cannot_smuggle_commands_into_the_script(tmp_path: Path) -> None:
     ).stdout
     assert shown.startswith("3\n/srv/$(touch")
     assert not (tmp_path / "gone").exists()
+
+
+PARITY = ("raid5-ext4-sector63", "raid6-degraded-resync")
+EVIL = "x;:>gone;$(:>gone)`:>gone`"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_devices_with_evil_names_make_no_commands(name: str, tmp_path: Path) -> None:
+    """Each name is also a command that makes a file; the script is run with nothing else to be found."""
+
+    def renamed(text: str) -> str:
+        return re.sub(r"\b(sd[a-n](?!\w)|sd[a-d](?=1\b)|md\d+|mpatha|vg0-root|nvme0n1(?!\w))", rf"\1{EVIL}", text)
+
+    layout = load(name)
+    made = Layout()
+    made.links = {renamed(path): renamed(target) for path, target in layout.links.items()}
+    made.folders = {renamed(path) for path in layout.folders}
+    for path, content in layout.files.items():
+        own = path.endswith("dm/name") or path.startswith("proc/")
+        made.files[renamed(path)] = renamed(content.decode("latin-1")).encode("latin-1") if own else content
+    with contextlib.suppress(TargetError):
+        lines = script(everything(made))
+        # Redirections name files of this machine, too: they are looked at, not run.
+        lines = [line for line in lines if "> /" not in line]
+        tools = r"# (mdadm|sfdisk|echo|mkfs|umount|mount|pvcreate) "
+        commented = [line.removeprefix("# ") for line in lines if re.match(tools, line)]
+        for commands in (lines, commented):
+            text = "\n".join(commands) + "\n"
+            subprocess.run(
+                ["/bin/sh"], input=text, text=True, cwd=tmp_path, env={"PATH": "/nowhere"}, capture_output=True
+            )
+        assert not list(tmp_path.iterdir())
+        named = any(EVIL in line for line in lines)
+        assert named is (name in ("dm-multipath", "md-raid10-f2-xfs", "raid-3ware", *PARITY)), "the names are there"
 
 
 def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, said: Callable[..., tuple[int, str, str]]) -> None:

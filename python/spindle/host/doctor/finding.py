@@ -113,6 +113,11 @@ class Diagnosis(msgspec.Struct, kw_only=True):
         return max((found.severity for found in self.findings), key=lambda level: level.rank, default=None)
 
 
+def shell(*words: object) -> str:
+    """A command line of these words, whatever stands in them: a capture's names are anybody's."""
+    return shlex.join(str(word) for word in words)
+
+
 def knob(device: str, **values: object) -> list[Step]:
     """Settings of a device: now, and at every boot."""
     words = " ".join(shlex.quote(f"{name.replace('__', '/')}={value}") for name, value in values.items())

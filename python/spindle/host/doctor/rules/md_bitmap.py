@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...words import kib
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 
 TINY_BYTES = 8 << 20
@@ -35,8 +35,8 @@ def _check(case: Case) -> Told:
                     about=f"make the bitmap of {device.id} anew with larger chunks; a crash between the two commands "
                     "means a whole resync",
                     commands=[
-                        f"mdadm --grow {device.path} --bitmap=none",
-                        f"mdadm --grow {device.path} --bitmap=internal --bitmap-chunk=64M",
+                        shell("mdadm", "--grow", device.path, "--bitmap=none"),
+                        shell("mdadm", "--grow", device.path, "--bitmap=internal", "--bitmap-chunk=64M"),
                     ],
                 )
             ]

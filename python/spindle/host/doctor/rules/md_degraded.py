@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, Md
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
 
@@ -64,17 +64,19 @@ def _cost(md: Md, missing: int) -> str:
 
 
 def _steps(device: Device, faulty: list[str], rebuilding: list[str]) -> list[Step]:
-    remove = [f"mdadm {device.path} --remove /dev/{name}" for name in faulty]
+    remove = [shell("mdadm", device.path, "--remove", f"/dev/{name}") for name in faulty]
     steps = [
         Step(
-            phase=Phase.LOOK, about=f"see which are missing of {device.id}", commands=[f"mdadm --detail {device.path}"]
+            phase=Phase.LOOK,
+            about=f"see which are missing of {device.id}",
+            commands=[shell("mdadm", "--detail", device.path)],
         )
     ]
     if remove:
         steps.append(Step(phase=Phase.PROTECT, about=f"take the faulty out of {device.id}", commands=remove))
     if not rebuilding:
         about = f"put a new drive in and add it to {device.id} (in place of NEW)"
-        add = f"mdadm {device.path} --add /dev/NEW"
+        add = shell("mdadm", device.path, "--add", "/dev/NEW")
         steps.append(Step(phase=Phase.PROTECT, about=about, commands=[add], needs=[Needs.HARDWARE]))
     return steps
 

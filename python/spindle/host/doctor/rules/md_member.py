@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, MdMember
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 
 
@@ -37,12 +37,15 @@ def _found(array: Device, member: MdMember) -> Finding:
             Step(
                 phase=Phase.LOOK,
                 about=f"see the drive's own view of {member.device}",
-                commands=[f"smartctl -x /dev/{member.device}"],
+                commands=[shell("smartctl", "-x", f"/dev/{member.device}")],
             ),
             Step(
                 phase=Phase.PROTECT,
                 about=f"replace {member.device} (NEW in its place), keeping it until the new one is ready",
-                commands=[f"mdadm {array.path} --add /dev/NEW", f"mdadm {array.path} --replace /dev/{member.device}"],
+                commands=[
+                    shell("mdadm", array.path, "--add", "/dev/NEW"),
+                    shell("mdadm", array.path, "--replace", f"/dev/{member.device}"),
+                ],
                 needs=[Needs.HARDWARE],
             ),
         ]

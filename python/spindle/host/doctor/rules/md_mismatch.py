@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..finding import Finding, Phase, Severity, Step
+from ..finding import Finding, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
 
@@ -32,7 +32,7 @@ def _check(case: Case) -> Told:
                 Step(
                     phase=Phase.LOOK,
                     about=f"check {device.id} again: a count that stays is not from writes under way",
-                    commands=[f"echo check > /sys/block/{device.id}/md/sync_action"],
+                    commands=[f"echo check > {shell(f'/sys/block/{device.id}/md/sync_action')}"],
                 )
             ],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, Dm, Drive
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
@@ -33,8 +33,8 @@ def _of_dm(stack: Stack, device: Device, dm: Dm) -> Told:
             failed.append(words + (f", {state}" if state not in (None, "running") else ""))
     if failed or len(dm.paths) == 1:
         check = [
-            f"multipath -ll {dm.name or device.path}",
-            *(f"cat /sys/block/{word.split()[0]}/device/state" for word in failed),
+            shell("multipath", "-ll", dm.name or device.path),
+            *(shell("cat", f"/sys/block/{word.split()[0]}/device/state") for word in failed),
         ]
         yield _found(device, failed, len(dm.paths), check)
 

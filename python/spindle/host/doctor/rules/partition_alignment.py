@@ -10,7 +10,7 @@ from ...devices import SECTOR
 from ...inspect.model import Device
 from ...words import kib
 from ..arithmetic import SIZES, crossing_share, turn_ms
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, Stripe, rotates
 
@@ -164,15 +164,15 @@ def _steps(stack: Stack, place: _Place, grain: int) -> list[Step]:
         for array in (stack.device(name) for name in device.above):
             if array is not None and array.md is not None:
                 about += f"; {array.id} rebuilds onto it, if it is still large enough: one member at a time"
-                remove = f"mdadm {array.path} --fail {device.path} --remove {device.path}"
-                anew = [remove, *anew, f"mdadm {array.path} --add {device.path}"]
+                remove = shell("mdadm", array.path, "--fail", device.path, "--remove", device.path)
+                anew = [remove, *anew, shell("mdadm", array.path, "--add", device.path)]
         return [Step(phase=Phase.REBUILD, about=about, commands=anew, needs=[Needs.BACKUP, Needs.OFFLINE])]
     if device.dm is not None and device.dm.owner == "LVM":
         about = f"make the physical volume {disk.path} anew so that its data begin at a multiple of {kib(grain)}"
-        commands = [f"pvcreate --dataalignment {grain}b {disk.path}"]
+        commands = [shell("pvcreate", "--dataalignment", f"{grain}b", disk.path)]
     elif device is disk:
         about = f"add {device.path} to its array anew with an aligned data offset; one member at a time"
-        commands = [f"mdadm --examine {device.path}"]
+        commands = [shell("mdadm", "--examine", device.path)]
     else:
         about, commands = f"make {device.path} anew with a start that is a multiple of {kib(grain)}", []
     return [Step(phase=Phase.REBUILD, about=about, commands=commands, needs=[Needs.BACKUP, Needs.OFFLINE])]
@@ -186,7 +186,7 @@ def _moved(device: Device, disk: Device, start_bytes: int, grain: int) -> str:
     size = (device.size_bytes or 0) + start_bytes - start
     kept = f", size={size // sector}" if size > 0 else ""
     number = device.partition.number if device.partition is not None else None
-    return f"echo 'start={start // sector}{kept}' | sfdisk -N {number or 1} {disk.path}"
+    return f"echo 'start={start // sector}{kept}' | {shell('sfdisk', '-N', number or 1, disk.path)}"
 
 
 RULE = Rule("partition-alignment", "Partitions and volumes begin where a chunk or a physical sector begins.", _check)

@@ -34,7 +34,7 @@ def _check(case: Case) -> Told:
         for name, state, kind in _parts(raid):
             word = state.upper()
             if word in BUSY or word not in WELL:
-                yield _found(controller, raid, name, state, kind, busy=word in BUSY)
+                yield _found(case.stack.raid_number(controller), controller, raid, name, state, kind, busy=word in BUSY)
 
 
 def _parts(raid: HardwareRaid) -> Iterator[tuple[str, str, str]]:
@@ -47,9 +47,11 @@ def _parts(raid: HardwareRaid) -> Iterator[tuple[str, str, str]]:
             yield drive.name, drive.state, "drive"
 
 
-def _found(controller: Controller, raid: HardwareRaid, name: str, state: str, kind: str, *, busy: bool) -> Finding:
+def _found(
+    number: int, controller: Controller, raid: HardwareRaid, name: str, state: str, kind: str, *, busy: bool
+) -> Finding:
     checks = busy and state.upper() == "VERIFYING"
-    command = "tw_cli /c0 show" if raid.tool == "tw_cli" else f"{raid.tool}64 /call show all"
+    command = f"tw_cli /c{number} show" if raid.tool == "tw_cli" else f"{raid.tool}64 /c{number} show all"
     return Finding(
         rule=RULE.name,
         object=f"{controller.id}/{name}",

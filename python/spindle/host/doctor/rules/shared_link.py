@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...inspect.model import Device, Drive
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, gigatransfers, rotates
 
@@ -121,7 +121,10 @@ def _one_drive(array: Device, name: str, members: list[str]) -> Finding:
             Step(
                 phase=Phase.REBUILD,
                 about=f"move all but one of the members of {array.id} on {name} to drives of their own (NEW)",
-                commands=[f"mdadm {array.path} --add /dev/NEW", f"mdadm {array.path} --replace /dev/{members[-1]}"]
+                commands=[
+                    shell("mdadm", array.path, "--add", "/dev/NEW"),
+                    shell("mdadm", array.path, "--replace", f"/dev/{members[-1]}"),
+                ]
                 if members
                 else [],
                 needs=[Needs.HARDWARE],

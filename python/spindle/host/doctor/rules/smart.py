@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.model import Smart
-from ..finding import Finding, Needs, Phase, Severity, Step, Unjudged
+from ..finding import Finding, Needs, Phase, Severity, Step, Unjudged, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
@@ -35,7 +35,7 @@ def _drives(stack: Stack) -> Iterator[tuple[str, str, Smart]]:
         same = drive.wwid or device.id  # ways to one drive
         if drive.smart is not None and same not in seen:
             seen.add(same)
-            yield device.id, f"smartctl -x {device.path}", drive.smart
+            yield device.id, shell("smartctl", "-x", device.path), drive.smart
     for controller, raid in stack.raids():
         for behind in raid.drives:
             if behind.smart is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...inspect.model import Device, Drive, Md, MdMember
 from ...words import size
 from ..arithmetic import pcie_bytes_per_s
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, gigatransfers, rotates
 
@@ -93,7 +93,10 @@ def _slow(array: Device, unequal: list[tuple[str, float]]) -> Finding:
             Step(
                 phase=Phase.REBUILD,
                 about=f"give {array.id} members of one kind: replace the slow ones (OLD by NEW), one at a time",
-                commands=[f"mdadm {array.path} --add /dev/NEW", f"mdadm {array.path} --replace /dev/OLD"],
+                commands=[
+                    shell("mdadm", array.path, "--add", "/dev/NEW"),
+                    shell("mdadm", array.path, "--replace", "/dev/OLD"),
+                ],
                 needs=[Needs.HARDWARE],
             )
         ],

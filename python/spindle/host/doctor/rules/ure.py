@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...inspect.model import Device
+from ...inspect.model import Device, Drive
 from ...words import size
 from ..arithmetic import unreadable_probability
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
-from ..stack import Stack, binary_size
+from ..stack import Stack, binary_size, rotates
 
 DESKTOP, NEARLINE, ENTERPRISE = 1e-14, 1e-15, 1e-16
 """Unrecoverable errors for each bit read, of data sheets: desktop SATA; SATA and SAS of 7200 rpm for servers; SAS of
@@ -83,12 +83,9 @@ def _units(stack: Stack) -> list[_Read]:
     return found
 
 
-def _rate(device: Device, drive: object) -> tuple[float, str]:
-    known = device.drive
-    if known is None:
-        return DESKTOP, "of an unknown kind"
-    medium = "SSD" if known.rotation_rpm == 0 else None
-    return _rate_of(known.model, known.transport, known.rotation_rpm, medium)
+def _rate(device: Device, drive: Drive) -> tuple[float, str]:
+    medium = "SSD" if rotates(device) is False else None
+    return _rate_of(drive.model, drive.transport, drive.rotation_rpm, medium)
 
 
 def _rate_of(model: str | None, interface: str | None, rpm: int | None, medium: str | None) -> tuple[float, str]:
@@ -133,20 +130,20 @@ def _steps(read: _Read) -> list[Step]:
     if not read.path.startswith("/dev/"):
         about = f"make {read.object} a RAID6 with its controller's tool, with one more drive"
         return [Step(phase=Phase.REBUILD, about=about, needs=[Needs.BACKUP, Needs.HARDWARE])]
+    backup = f"--backup-file=/root/{read.object}.grow"
     return [
         Step(
             phase=Phase.PROTECT,
             about=f"read {read.object} from end to end now, and every month: what cannot be read is mended while it "
             "can be",
-            commands=[f"echo check > /sys/block/{read.object}/md/sync_action"],
+            commands=[f"echo check > {shell(f'/sys/block/{read.object}/md/sync_action')}"],
         ),
         Step(
             phase=Phase.REBUILD,
             about=f"reshape {read.object} to RAID6 with one more drive (NEW): takes days, the array stays in use",
             commands=[
-                f"mdadm {read.path} --add /dev/NEW",
-                f"mdadm --grow {read.path} --level=6 --raid-devices={read.drives + 1} "
-                f"--backup-file=/root/{read.object}.grow",
+                shell("mdadm", read.path, "--add", "/dev/NEW"),
+                shell("mdadm", "--grow", read.path, "--level=6", f"--raid-devices={read.drives + 1}", backup),
             ],
             needs=[Needs.BACKUP, Needs.HARDWARE],
         ),
