@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,10 @@ def device(name: str, machine: Any) -> Device:
 
 
 def process(
-    fake_sys: Any, pid: int, name: str, *, read: int = 0, written: int = 0, arguments: str = "", state: str = "S"
+    fake_sys: Any, pid: int, name: str, *, read: int = 0, arguments: str = "", state: str = "S", parent: int = 1
 ) -> None:
-    fake_sys.proc(f"{pid}/stat", f"{pid} ({name}) {state} " + " ".join(["0"] * 18 + ["4711"] + ["0"] * 30))
+    rest = [str(parent), *["0"] * 17, "4711", *["0"] * 30]
+    fake_sys.proc(f"{pid}/stat", f"{pid} ({name}) {state} " + " ".join(rest))
     fake_sys.proc(f"{pid}/io", f"rchar: 1\nread_bytes: {read}\nwrite_bytes: 0\ncancelled_write_bytes: 0")
     (fake_sys.machine.proc / f"{pid}/cmdline").write_text(arguments.replace(" ", "\0"))
     (fake_sys.machine.proc / f"{pid}/fd").mkdir(exist_ok=True)
@@ -100,6 +102,50 @@ def test_the_dead_are_left_out_and_a_number_used_again_is_another_process(fake_s
     (fake_sys.machine.proc / "6/stat").write_text(text.replace("4711", "9999"))
     (found,) = between(before, processes(fake_sys.machine), 1.0, [], fake_sys.machine)
     assert found.read_bytes == 3 * MIB, "all of what the new one did"
+
+
+def test_what_a_child_had_moved_before_is_not_its_parents_doing_when_it_ends(fake_sys: Any) -> None:
+    process(fake_sys, 5, "shell", read=MIB)
+    process(fake_sys, 6, "maker", read=0, parent=5)
+    process(fake_sys, 7, "copier", read=900 * MIB, parent=6)
+    before = processes(fake_sys.machine)
+    for pid in (6, 7):
+        shutil.rmtree(fake_sys.machine.proc / str(pid))
+    process(fake_sys, 5, "shell", read=MIB + 900 * MIB + 3 * MIB)  # the copier moved 3 MiB more, and was waited for
+    (found,) = between(before, processes(fake_sys.machine), 1.0, [], fake_sys.machine)
+    assert (found.pid, found.read_bytes) == (5, 3 * MIB)
+
+
+def test_a_real_child_that_ends_does_not_make_its_parent_a_suspect(bench: Any) -> None:
+    path = bench.loop()
+    child = (
+        "import mmap, os, sys\nfd = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)\nbuffer = mmap.mmap(-1, 1 << 20)\n"
+        "for _ in range(32): os.preadv(fd, [buffer], 0)\nprint(flush=True)\nsys.stdin.read()"
+    )
+    parent = bench.python(
+        "import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', sys.argv[2], sys.argv[1]], "
+        "stdin=subprocess.PIPE, stdout=subprocess.PIPE)\nchild.stdout.readline()\nprint(flush=True)\n"
+        "sys.stdin.readline()\nchild.communicate()\nprint('waited', flush=True)\nsys.stdin.read()",
+        path,
+        child,
+    )
+    before = processes()
+    parent.stdin.write("\n")
+    parent.stdin.flush()
+    assert parent.stdout.readline() == "waited\n"
+    after = processes()
+    account = after.seen[parent.pid].read_bytes - before.seen[parent.pid].read_bytes
+    assert account >= 32 * MIB, "the kernel books the child's reads on whoever waits for it"
+    moved = {job.pid: job.read_bytes for job in between(before, after, 1.0, [])}
+    assert moved.get(parent.pid, 0) < 32 * MIB
+
+
+def test_with_traffic_on_the_devices_only_known_jobs_are_named_apart(fake_sys: Any) -> None:
+    process(fake_sys, 5, "updatedb", read=MIB)
+    process(fake_sys, 6, "copier", read=100 * MIB)
+    found = between(NOBODY, processes(fake_sys.machine), 1.0, [], fake_sys.machine)
+    assert "copier" not in jobs(found, only_known=True).text
+    assert "updatedb" in jobs(found, only_known=True).text
 
 
 def test_processes_that_cannot_be_looked_at_are_counted(fake_sys: Any) -> None:

@@ -303,7 +303,8 @@ def _test_file(target: Target) -> list[Finding]:
     sized, rule = target.detail.get("sized"), target.detail.get("size_rule")
     if not sized or not rule or sized["limited_by"] is not None or rule["page_cache_bytes"]:
         return []
-    assumed = f" (assumed: {', '.join(rule['assumed'])} tell no figure)" if rule["assumed"] else ""
+    count = len(rule["assumed"])
+    assumed = f" ({', '.join(rule['assumed'])} {'does' if count == 1 else 'do'} not tell)" if count else ""
     text = (
         f"{units.size(sized['size_bytes'])}: direct I/O passes by the memory, and what lies below it may hold "
         f"{units.size(rule['hidden_bytes'])}{assumed}; buffered I/O would ask for "

@@ -330,13 +330,14 @@ class _MachineState:
             steal = max(0, after.cpu.steal - self.cpu.steal) / ticks
         seconds = max(after.at_s - self.at_s, 1e-9)
         seen = jobs.between(self.processes, after.processes, seconds, devices)
+        found = [*conditions.array_activity(devices), jobs.jobs(seen, DURING, only_known=True)]
         return During(
             cpu_others=others,
             cpu_iowait=iowait,
             cpu_steal=steal,
             throttle_events=_increase(self.throttle_events, after.throttle_events),
             swapped_pages=_increase(self.swapped_pages, after.swapped_pages),
-            findings=[asdict(finding) for finding in (*conditions.array_activity(devices), jobs.jobs(seen, DURING))],
+            findings=[asdict(finding) for finding in found],
             samples=[Sample(**asdict(sample)) for sample in sampler.samples],
             temperature_limits=sampler.limits,
             jobs=jobs.to_dicts([job for job in seen if job.on_target]),

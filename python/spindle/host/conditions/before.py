@@ -11,7 +11,7 @@ from ..diskstats import DiskDelta, delta, snapshot
 from ..memory import swapped_pages
 from . import jobs as programs
 from .arrays import array_activity
-from .disks import other_io
+from .disks import is_busy, other_io
 from .finding import Finding
 from .memory import dirty, swap
 from .processors import clock, cpu, cpu_times, heat, throttle_events
@@ -68,7 +68,7 @@ def idle_check(devices: Sequence[Device], window_s: float = 1.0, machine: Machin
     swapping = None if swap_before is None or swap_after is None else (swap_after - swap_before) / seconds
     found = [
         *other_io(changes, programs.suspects(running)),
-        programs.jobs(running),
+        programs.jobs(running, only_known=any(is_busy(change) for change in changes.values())),
         *cpu(cpu_before, cpu_after),
         clock(machine),
         heat(heat_before, heat_after),

@@ -56,6 +56,7 @@ class Process:
     name: str
     started: str
     """Its start in ticks since boot: another process may get its number."""
+    parent: int
     read_bytes: int
     write_bytes: int
 
@@ -109,7 +110,8 @@ def processes(machine: Machine = HERE) -> Processes:
             continue
         counted = _counted(text_of(folder / "io"))
         hidden += counted is None and (folder / "io").exists()  # not one that has just ended
-        seen[pid] = Process(pid, name, fields[19], *(counted or (0, 0)))
+        parent = whole_number(fields[1]) or 0
+        seen[pid] = Process(pid, name, fields[19], parent, *(counted or (0, 0)))
     return Processes(seen, hidden)
 
 
@@ -138,12 +140,14 @@ def between(
     """Who moved data meanwhile, and who is there that is known to; the busiest first."""
     numbers: set[DevNumber] | None = None
     found = []
+    inherited = _inherited(before, after)
     for pid, now in after.seen.items():
         then = before.seen.get(pid)
         if then is not None and then.started != now.started:
             then = None
-        read = max(0, now.read_bytes - (then.read_bytes if then else 0))
-        written = max(0, now.write_bytes - (then.write_bytes if then else 0))
+        old_read, old_written = inherited.get(pid, (0, 0))
+        read = max(0, now.read_bytes - (then.read_bytes if then else 0) - old_read)
+        written = max(0, now.write_bytes - (then.write_bytes if then else 0) - old_written)
         does = _does(now.name, machine.proc / str(pid))
         if not (read or written or does):
             continue
@@ -152,6 +156,29 @@ def between(
         on_target = bool(numbers) and _has_open(machine.proc / str(pid) / "fd", numbers)
         found.append(Job(pid, now.name, read, written, (read + written) / seconds, on_target, does))
     return sorted(found, key=lambda job: (-job.bytes_per_s, job.pid))
+
+
+def _inherited(before: Processes, after: Processes) -> dict[int, tuple[int, int]]:
+    """What processes that have ended since had moved *before*: whoever waits for a child gets its whole account
+    (kernel/exit.c, wait_task_zombie), which is not what the child did meanwhile."""
+    found: dict[int, tuple[int, int]] = {}
+
+    def alive(process: Process) -> bool:
+        now = after.seen.get(process.pid)
+        return now is not None and now.started == process.started
+
+    for process in before.seen.values():
+        if alive(process):
+            continue
+        heir = before.seen.get(process.parent)
+        for _ in range(len(before.seen)):
+            if heir is None or alive(heir):
+                break
+            heir = before.seen.get(heir.parent)
+        if heir is not None:
+            read, written = found.get(heir.pid, (0, 0))
+            found[heir.pid] = (read + process.read_bytes, written + process.write_bytes)
+    return found
 
 
 def _does(name: str, folder: Path) -> str:
@@ -186,9 +213,9 @@ def _has_open(folder: Path, numbers: set[DevNumber]) -> bool:
     return False
 
 
-def jobs(found: list[Job], when: str = "before the run") -> Finding:
-    """The check."""
-    loud = [job for job in found if job.disturbs]
+def jobs(found: list[Job], when: str = "before the run", only_known: bool = False) -> Finding:
+    """The check. `only_known`: those that are only seen to move data are named with the traffic of the devices."""
+    loud = [job for job in found if job.does or (job.disturbs and not only_known)]
     evidence = {"jobs": float(len(loud)), "bytes_per_s": sum(job.bytes_per_s for job in loud)}
     if not loud:
         return Finding("jobs", "ok", "no background job that disturbs disks was seen", evidence)
