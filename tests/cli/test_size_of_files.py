@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from records import quiet_read
 
+from spindle.host.conditions import Idle
 from spindle.host.sizing import SizeRule
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord, Verdict
@@ -17,6 +18,12 @@ from spindle.result.rules import judge
 from spindle.run import files
 
 MIB, GIB = 1 << 20, 1 << 30
+
+
+@pytest.fixture(autouse=True)
+def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second in which the machine is watched is not what is tested here."""
+    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: Idle(0.0, [], {}))
 
 
 @pytest.fixture

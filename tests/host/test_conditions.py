@@ -12,7 +12,7 @@ import pytest
 
 from spindle.host import syncing
 from spindle.host.conditions import Sampler, idle_check
-from spindle.host.conditions.during import MOST, Moved
+from spindle.host.conditions.during import Moved
 from spindle.host.conditions.jobs import Processes, between, jobs, processes, suspects
 from spindle.host.conditions.processors import clock, heat, throttle_events
 from spindle.host.conditions.selftest import self_tests
@@ -23,6 +23,8 @@ from spindle.host.stack import below, device_of
 
 MIB = 1 << 20
 NOBODY = Processes({}, 0)
+ROOM = 32
+"""Samples that a run may keep here, instead of a thousand."""
 
 
 def device(name: str, machine: Any) -> Device:
@@ -318,11 +320,12 @@ def test_each_interval_tells_cpu_io_swap_heat_and_arrays_apart(fake_sys: Any) ->
 def test_a_long_run_needs_no_more_room_for_what_its_devices_did(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=8)
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
-    sampler = Sampler([device("sda", fake_sys.machine)], ["sda"], interval_s=0, machine=fake_sys.machine)
-    for number in range(MOST + 1):
+    tested = [device("sda", fake_sys.machine)]
+    sampler = Sampler(tested, ["sda"], interval_s=0, most=ROOM, machine=fake_sys.machine)
+    for number in range(ROOM + 1):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=(number + 1) * 8)
         sampler.look(Moved(0, 0))
-    assert len(sampler.samples) <= MOST // 2 + 2
+    assert len(sampler.samples) <= ROOM // 2 + 2
     for sample in sampler.samples:
         counted = sample.devices["sda"]
         assert counted["rMB/s"] * MIB / counted["r/s"] == pytest.approx(4096, rel=0.01)
@@ -341,12 +344,12 @@ def test_writes_through_a_cache_are_not_set_against_the_devices(fake_sys: Any) -
 
 def test_a_long_run_needs_bounded_memory_and_loses_no_time(fake_sys: Any) -> None:
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
-    sampler = Sampler([], [], interval_s=0, machine=fake_sys.machine)
-    for number in range(MOST + 3):
+    sampler = Sampler([], [], interval_s=0, most=ROOM, machine=fake_sys.machine)
+    for number in range(ROOM + 3):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=0, pages=number)
         sampler.look(Moved(0, 0))
-    assert len(sampler.samples) <= MOST // 2 + 4
-    assert sum(sample.swapped_pages or 0 for sample in sampler.samples) == MOST + 2
+    assert len(sampler.samples) <= ROOM // 2 + 4
+    assert sum(sample.swapped_pages or 0 for sample in sampler.samples) == ROOM + 2
     assert sampler.samples[-1].at_s == pytest.approx(sum(sample.seconds for sample in sampler.samples), rel=1e-6)
     assert [a.at_s for a in sampler.samples] == sorted(a.at_s for a in sampler.samples)
 

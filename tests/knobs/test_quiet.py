@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from kernel_of_files import FakeKernel, Killed
 
+from spindle.host.conditions import Idle
 from spindle.host.devices import HERE, Device, by_name
 from spindle.host.knobs import journal, swap
 from spindle.host.knobs.catalogue import PASSING, SWAP_AREA, knob
@@ -275,7 +276,8 @@ def test_what_only_passes_is_not_offered_as_a_knob(busy: Busy) -> None:
 
 @pytest.fixture
 def on_busy(busy: Busy, monkeypatch: pytest.MonkeyPatch) -> Busy:
-    """`--quiet-machine` quiets the machine of files instead of this one."""
+    """`--quiet-machine` quiets the machine of files instead of this one, which is not watched before the run."""
+    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: Idle(0.0, [], {}))
     monkeypatch.setattr("spindle.run.preparation.quieting", lambda _devices: quieting(busy.devices, busy.machine, busy))
     return busy
 

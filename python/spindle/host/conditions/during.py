@@ -84,12 +84,14 @@ class Sampler:
         *,
         writes_directly: bool = True,
         interval_s: float = INTERVAL_S,
+        most: int = MOST,
         machine: Machine = HERE,
     ) -> None:
         self._devices = devices
         names = set(under_test)
         self._tested = [device for device in devices if device.name in names]
         self._writes_directly = writes_directly
+        self._most = most
         self._machine = machine
         self._arrays = arrays_of(devices, machine)
         self._sensors: list[Sensor] = sensors(devices, machine)
@@ -116,7 +118,7 @@ class Sampler:
         now, then = self._moment(moved), self._last
         self._last = now
         self.samples.append(self._sample(then, now))
-        if len(self.samples) > MOST:
+        if len(self.samples) > self._most:
             pairs = zip(self.samples[::2], self.samples[1::2], strict=False)
             odd = self.samples[-1:] if len(self.samples) % 2 else []
             self.samples = [*(_joined(one, other) for one, other in pairs), *odd]
