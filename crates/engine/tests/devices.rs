@@ -96,26 +96,33 @@ fn a_direct_target_is_calibrated_by_its_own_reads() {
         return;
     };
     let (_open, file) = device.open(libc::O_DIRECT);
-    let before = bytes_read(&device.path);
-    let mut reads = stream("reads");
-    reads.direct = true;
-    let run = Run::start(&workload(vec![reads]), vec![file], Options::default()).expect("start");
-    let figures = run.finish().expect("figures");
-    let generator = &figures.generator;
-    assert_eq!(generator.calibration.len(), 2, "{generator:?}");
-    assert!(
-        generator.reason.contains("direct reads of this target"),
-        "{}",
-        generator.reason
-    );
-    assert!(generator.ceiling_iops.is_some_and(|rate| rate > 0.0));
-    // The trials read the device but are not in the figures.
-    let device_read = bytes_read(&device.path) - before;
-    assert!(
-        figures.streams[0].total_bytes < device_read,
-        "trials are in the figures"
-    );
-    assert_eq!(figures.measured_ns, 300 * MS);
+    undisturbed(|| {
+        let before = bytes_read(&device.path);
+        let mut reads = stream("reads");
+        reads.direct = true;
+        let run =
+            Run::start(&workload(vec![reads]), vec![file], Options::default()).expect("start");
+        let figures = run.finish().expect("figures");
+        let generator = &figures.generator;
+        if generator.calibration.len() != 2 {
+            // A trial of 80 ms that hardly got a CPU.
+            return Err(format!("{generator:?}"));
+        }
+        assert!(
+            generator.reason.contains("direct reads of this target"),
+            "{}",
+            generator.reason
+        );
+        assert!(generator.ceiling_iops.is_some_and(|rate| rate > 0.0));
+        // The trials read the device but are not in the figures.
+        let device_read = bytes_read(&device.path) - before;
+        assert!(
+            figures.streams[0].total_bytes < device_read,
+            "trials are in the figures"
+        );
+        assert_eq!(figures.measured_ns, 300 * MS);
+        Ok(())
+    });
 }
 
 #[test]
