@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,7 +43,7 @@ def test_each_limit_on_a_page_is_that_of_the_code() -> None:
     for rule in RULES:
         text = (PAGES / f"{rule.name}.md").read_text()
         module = importlib.import_module(f"spindle.host.doctor.rules.{_module(rule)}")
-        told = re.findall(r"`([A-Z][A-Z_]+)` = (-?[\d.]+(?:e-?\d+)?)\b", text)
+        told = re.findall(r"`([A-Z][A-Z_]+)`\s+=\s+(-?[\d.]+(?:e-?\d+)?)\b", text)
         for name, words in told:
             assert str(getattr(module, name)) == words.rstrip("."), f"{rule.name}: {name}"
         constants = {
@@ -62,3 +64,18 @@ def _module(rule: Rule) -> str:
 def _own(module: object, name: str) -> bool:
     source = Path(str(getattr(module, "__file__", ""))).read_text()
     return re.search(rf"^{name}\b.* = |^\w.*, {name}\b.* = ", source, re.M) is not None
+
+
+def test_the_gain_that_the_page_on_ncq_tells_is_the_models(
+    tmp_path: Path, said: Callable[..., tuple[int, str, str]]
+) -> None:
+    from spindle.host.doctor.rules.ncq import MODELLED_GAIN
+
+    rates = []
+    for depth in (1, 31):
+        machine = tmp_path / f"q{depth}.toml"
+        machine.write_text(f'[host]\nkernel = "6.1"\n[[drive]]\nmodel = "HDS725050KLA360"\nqueue_depth = {depth}\n')
+        load = ("--workers", "32", "--write-fraction", "0", "--size", "4KiB", "--seconds", "60")
+        _, out, _ = said("run", "randomio", str(machine), *load, "--json")
+        rates.append(json.loads(out)["figures"]["streams"][0]["total_read_bytes"])
+    assert rates[1] / rates[0] == pytest.approx(MODELLED_GAIN, rel=0.03)

@@ -14,7 +14,7 @@ from ..stack import Stack, binary_size, rotates
 
 DESKTOP, NEARLINE, ENTERPRISE = 1e-14, 1e-15, 1e-16
 """Unrecoverable errors for each bit read, of data sheets: desktop SATA; SATA and SAS of 7200 rpm for servers; SAS of
-10 000 rpm and more, and flash (JESD218 asks 1e-15 of client and 1e-16 of enterprise flash)."""
+10 000 rpm and more. Of flash JESD218 asks 1e-15 for clients, 1e-16 for enterprises."""
 SERVER_SATA = re.compile(
     r"^(?:ATA )?(?:ST\d+N[ME]|(?:HGST )?H[UDM][SH]\d|WU[HS]|WDC WU|MG\d|TOSHIBA MG|(?:WDC "
     r")?WD\d+(?:FYYZ|FYYS|FBYS|FBYX|FRYZ|"
@@ -90,8 +90,10 @@ def _rate(device: Device, drive: Drive) -> tuple[float, str]:
 
 def _rate_of(model: str | None, interface: str | None, rpm: int | None, medium: str | None) -> tuple[float, str]:
     kind = (interface or "").lower()
-    if medium == "SSD" or kind == "nvme":
+    if kind == "nvme" or (medium == "SSD" and kind == "sas"):
         return ENTERPRISE, "flash"
+    if medium == "SSD":
+        return NEARLINE, "SATA flash"
     if kind == "sas" and rpm is not None and rpm >= 10_000:
         return ENTERPRISE, f"SAS of {rpm} rpm"
     if kind == "sas":
