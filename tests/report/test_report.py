@@ -26,6 +26,7 @@ from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
 from spindle.result.record import ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
+from spindle.store import Planned, open_store
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
@@ -206,6 +207,49 @@ def test_figures_of_other_tools_stand_with_what_is_unknown_left_open() -> None:
     lines = list(csv.DictReader(io.StringIO(table([entry(foreign())]).decode())))
     assert (lines[0]["iops"], lines[0]["mean_ns"], lines[0]["bytes"]) == ("123.0", "4500000.0", "")
     assert b"<script" not in html(build([entry(foreign("<script>"))]))
+
+
+def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
+    invoke: Callable[..., Ended], tmp_path: Path
+) -> None:
+    where = str(tmp_path / "store.sqlite")
+    cells = [{"array": target} for target in ("six-sata-f2", "six-sata-raid5")]
+    trials = [Planned(block=block, cell=cell) for block in (1, 2, 3, 4) for cell in cells]
+    with open_store(where) as store:
+        store.campaigns.create("arrays", plan="workload = 'randomio'\n", seed=1, trials=trials)
+        with store.campaigns.hold("arrays") as held:
+            while trial := held.next():
+                held.finish(trial, run(target=trial.cell["array"], seed=trial.block or 0))
+    ended = invoke("report", "campaign:arrays", "--store", where)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("arrays\n8 runs")
+    assert "six-sata-raid5 is" in ended.out
+    assert "spindle campaign run arrays.toml" in ended.out
+    assert "workload = 'randomio'" in ended.out
+    part = invoke("report", "campaign:arrays/array=six-sata-f2", "--store", where, "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(part)))
+    assert {row["factor.array"] for row in rows} == {"six-sata-f2"}
+    assert "no factor" in invoke("report", "campaign:arrays/level=1", "--store", where).complaint
+
+
+def test_damaged_records_still_make_a_report() -> None:
+    """What the schema allows and no run gives: nothing done, nothing known, negative times, streams without figures."""
+    record = run()
+    interval = record.figures.series[0]
+    nothing = replace(interval, streams=[])
+    negative = replace(
+        interval, streams=[replace(each, read_latency_ns=-5, max_latency_ns=-1) for each in interval.streams]
+    )
+    for bad in (
+        replace(record, figures=replace(record.figures, series=[nothing] * 8)),
+        replace(record, figures=replace(record.figures, series=[negative] * 8)),
+        replace(record, figures=replace(record.figures, streams=[])),
+        replace(record, workload=replace(record.workload, streams=[])),
+        replace(record, verdicts=[], devices=[], environment={"kernel": 7}, target=replace(record.target, detail={})),
+    ):
+        document = build([entry(bad), entry(run(seed=2), "b.json")])
+        assert html(document).startswith(b"<!doctype html>")
+        assert markdown(document).startswith(b"# ")
 
 
 def test_names_of_others_are_text_and_nothing_else() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +15,7 @@ from spindle.cli.output import check_output, save
 from spindle.cli.storing import store_option
 
 if TYPE_CHECKING:
-    from spindle.report.document.entry import Entry
+    from spindle.report.document.entry import Entry, Plan
 
 FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
 
@@ -64,7 +65,7 @@ def command(
         _write(_shaped(entries, shape), output, wanted)
         worst = max((entry.record.level for entry in entries), key=lambda level: level.rank)
         return Exit.FAILED if worst is Level.INVALID else Exit.FINE
-    document = build(entries, title)
+    document = build(entries, title, plans_of(entries, where))
     match wanted:
         case "html":
             from spindle.report.render.html import html
@@ -138,6 +139,24 @@ def entries_of(selections: tuple[str, ...], where: str | None) -> list[Entry]:
                     ),
                 )
     return list(found.values())
+
+
+def plans_of(entries: list[Entry], where: str | None) -> list[Plan]:
+    """Of the campaigns whose trials are among the entries, as the store keeps them."""
+    from spindle.report.document.entry import Plan
+
+    names = sorted({entry.campaign for entry in entries if entry.campaign})
+    if not names:
+        return []
+    with opened(where, ["last"]) as store:
+        found = [campaign for name in names if store and (campaign := store.campaigns.find(name)) is not None]
+    return [Plan(name=each.name, text=each.plan, assignments=_assignments(each.detail)) for each in found]
+
+
+def _assignments(detail: Mapping[str, Any]) -> tuple[str, ...]:
+    """`--set` of the campaign's command line."""
+    given = detail.get("assignments")
+    return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()
 
 
 def _write(data: bytes, output: Path | None, wanted: str) -> None:

@@ -227,8 +227,8 @@ def _ranking(ranking: Ranking, style: Style) -> list[str]:
             str(place.trials),
             amount(place.mean, ranking.metric),
             behind(place.behind) if place.behind else "-",
-            behind(place.at_least) if place.at_most else "-",
-            behind(place.at_most) if place.at_most else "-",
+            behind(place.at_least),
+            behind(place.at_most),
         ]
         for place in ranking.places
     ]

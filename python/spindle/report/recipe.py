@@ -54,9 +54,9 @@ class Recipe:
 def recipe_of(record: Record) -> Recipe | None:
     """None: the record does not say enough."""
     match record:
-        case RunRecord():
+        case RunRecord() if record.workload.streams:
             return _run(record, record.workload)
-        case KneeRecord(runs=[first, *_]):
+        case KneeRecord(runs=[first, *_]) if first.workload.streams:
             return _run(first, first.workload, ("--find-knee",))
         case QuickRecord(target=target):
             return Recipe(shlex.join(["spindle", "quick", target.asked]))

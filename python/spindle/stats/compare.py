@@ -155,15 +155,13 @@ def _planning(found: Difference, apart: float, power: float, confidence: float, 
         return Planning(apart, None, None, power)
     noise = math.log1p(found.noise)
     few = min(found.trials_a, found.trials_b)
-    blocks = found.basis == "blocks"
-    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons, blocks=blocks)
+    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons)
     needed = trials_needed(
         apart,
         sure_noise(noise, found.freedom),
         power=power,
         confidence=confidence,
         comparisons=comparisons,
-        blocks=blocks,
     )
     return Planning(apart, needed, finds, power)
 

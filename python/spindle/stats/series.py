@@ -55,7 +55,9 @@ def of_run(trial: Trial, metric: str) -> Numbers | None:
 
 
 def _sums(series: list[Interval], streams: list[int], of: Callable[[StreamInterval], float]) -> Numbers:
-    return np.asarray([sum(of(part.streams[at]) for at in streams) for part in series], dtype=np.float64)
+    return np.asarray(
+        [sum(of(part.streams[at]) for at in streams if at < len(part.streams)) for part in series], dtype=np.float64
+    )
 
 
 def _kept_apart(figures: Figures, name: str) -> bool:

@@ -35,10 +35,10 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
         return []
     names = _names(cases, trials)
     if len(trials) == 1:
-        return [_chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))]
+        return _chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))
     kept = parts.spread(trials, MOST_ROWS)
     rows = [(names[id(trial)], trial, mean_latency_ns) for trial in kept]
-    return [_chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials))]
+    return _chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials))
 
 
 def _any_invalid(trials: Sequence[Trial]) -> bool:
@@ -81,7 +81,7 @@ def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
     return found
 
 
-def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, invalid: bool, of: int = 0) -> Chart:
+def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, invalid: bool, of: int = 0) -> list[Chart]:
     longest = max(
         interval.start_ns + interval.length_ns for _, trial, _ in rows for interval in trial.run.figures.series
     )
@@ -89,7 +89,7 @@ def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, inva
     for name, trial, shown in rows:
         for intervals in coarser(trial.run.figures.series, MOST_COLUMNS):
             latency = shown(intervals)
-            if latency:
+            if latency is not None and latency > 0:
                 start, last = intervals[0].start_ns, intervals[-1]
                 values.append(
                     {
@@ -99,6 +99,8 @@ def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, inva
                         "ms": latency / 1e6,
                     }
                 )
+    if not values:
+        return []
     steps = _steps([float(value["ms"]) for value in values])
     for value in values:
         value["step"] = sum(value["ms"] >= edge for edge in steps)
@@ -132,13 +134,15 @@ def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, inva
             },
         },
     )
-    return Chart(
-        key="heatmap",
-        title=title,
-        says=_says(rows, of, invalid),
-        specification=specification,
-        sheet=_sheet(what, rows),
-    )
+    return [
+        Chart(
+            key="heatmap",
+            title=title,
+            says=_says(rows, of, invalid),
+            specification=specification,
+            sheet=_sheet(what, rows),
+        )
+    ]
 
 
 def _steps(values: Sequence[float]) -> list[float]:
@@ -179,7 +183,7 @@ def _sheet(what: str, rows: Sequence[tuple[str, Trial, Shown]]) -> Sheet:
         cells = sorted(
             latency / 1e6
             for intervals in coarser(trial.run.figures.series, MOST_COLUMNS)
-            if (latency := shown(intervals))
+            if (latency := shown(intervals)) is not None and latency > 0
         )
         if cells:
             middle = cells[math.floor((len(cells) - 1) / 2)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spindle.report.charts import chunks, effects, heatmap, percentiles, predicted, seconds, spread, sweeps
 from spindle.report.document import conditions, figures, foreign
-from spindle.report.document.entry import Entry
+from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.findings import groups_of
 from spindle.report.document.model import Block, Document, Section
 from spindle.report.document.summary import run_count, summary
@@ -15,7 +15,7 @@ from spindle.report.document.trial import Case, cases_of, runs_of, trials_of
 from spindle.result.record import Level
 
 
-def build(entries: Sequence[Entry], title: str | None = None) -> Document:
+def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Plan] = ()) -> Document:
     """The whole report. The same entries give the same document: nothing is taken from the clock or this machine."""
     trials = trials_of(entries)
     cases = cases_of(trials)
@@ -38,7 +38,7 @@ def build(entries: Sequence[Entry], title: str | None = None) -> Document:
             "Settings and environment",
             [*conditions.environment(entries), *conditions.settings(entries, names)],
         ),
-        ("repeat", "How to repeat it", conditions.commands(entries, names)),
+        ("repeat", "How to repeat it", conditions.commands(entries, names, plans)),
     ]
     return Document(
         title=title or _title(entries, cases),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from spindle.report.document.entry import Entry
+from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.model import Block, Code, Sheet, Words
 from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, runs_of
@@ -15,8 +15,12 @@ from spindle.report.table import Column
 from spindle.result import units
 from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, RunRecord, Verdict
 
-MOST_COMMANDS = 200
+MOST_COMMANDS = 24
 MOST_MACHINES = 8
+MOST_VERDICTS = 8
+"""More are told check by check."""
+MOST_FILES = 4
+"""More are told in one piece."""
 
 
 def names_of(entries: Sequence[Entry], cases: Sequence[Case]) -> dict[str, str]:
@@ -44,19 +48,26 @@ def verdicts(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
             checked += 1
             passed.update(verdict.check for verdict in run.verdicts if verdict.level is Level.OK)
             found += [(verdict, names.get(run.id, run.id)) for verdict in run.verdicts]
-    bad: dict[tuple[str, ...], list[str]] = {}
-    levels: dict[tuple[str, ...], Level] = {}
-    for verdict, where in found:
-        if verdict.level is not Level.OK:
-            key = (verdict.level, verdict.check, verdict.evidence, verdict.advice)
-            bad.setdefault(key, []).append(where)
-            levels[key] = verdict.level
+    bad = sorted(
+        ((verdict, where) for verdict, where in found if verdict.level is not Level.OK),
+        key=lambda pair: -pair[0].level.rank,
+    )
     blocks: list[Block] = []
     if bad:
         columns = [Column(head, words=True) for head in ("verdict", "check", "run", "evidence", "what to do")]
-        ordered = sorted(bad, key=lambda key: -levels[key].rank)
-        rows = [[levels[key], key[1], _runs(bad[key]), key[2], key[3]] for key in ordered]
-        blocks.append(Sheet("Invalid figures and warnings", columns, rows, folded=len(rows) > 24))
+        every = [[verdict.level, verdict.check, where, verdict.evidence, verdict.advice] for verdict, where in bad]
+        kinds: dict[tuple[Level, str], list[tuple[Verdict, str]]] = {}
+        for verdict, where in bad:
+            kinds.setdefault((verdict.level, verdict.check), []).append((verdict, where))
+        if len(every) <= MOST_VERDICTS:
+            blocks.append(Sheet("Invalid figures and warnings", columns, every))
+        else:
+            rows = [
+                [level, check, _runs([where for _, where in theirs]), theirs[0][0].evidence, theirs[0][0].advice]
+                for (level, check), theirs in kinds.items()
+            ]
+            blocks.append(Sheet("Invalid figures and warnings, with the evidence of the first run", columns, rows))
+            blocks.append(Sheet("Each of them", columns, every, folded=True))
     else:
         blocks.append(Words("No check found anything against these figures.", Level.OK))
     everywhere = [name for name, count in passed.items() if count == checked]
@@ -123,11 +134,8 @@ def environment(entries: Sequence[Entry]) -> list[Block]:
         blocks.append(
             Sheet("Where it ran", columns, [list(row) for row in sorted(rows, key=lambda row: _ORDER.index(row[0]))])
         )
-    shown = list(machines.items())[:MOST_MACHINES]
-    for text, name in shown:
-        blocks.append(Code(f"Modelled machine {name}", text, folded=True))
-    if len(machines) > len(shown):
-        blocks.append(Words(f"{len(machines) - len(shown)} more modelled machines: their files are in the records."))
+    if len(machines) <= MOST_FILES:
+        blocks += [Code(f"Modelled machine {name}", text, folded=True) for text, name in machines.items()]
     return blocks
 
 
@@ -169,8 +177,12 @@ def _environment(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "load made by", f"{generator.engine}, time stamps by {generator.timestamps}"
 
 
-def commands(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
-    """One command for each different thing that was asked; files that presets and the catalogue lack."""
+def commands(entries: Sequence[Entry], names: Mapping[str, str], plans: Sequence[Plan] = ()) -> list[Block]:
+    """The plans of campaigns; one command for each different thing that was asked; files that presets and the
+    catalogue lack."""
+    blocks: list[Block] = []
+    for plan in plans:
+        blocks += [Code(f"Campaign {plan.name}", plan.command), Code(plan.file, plan.text, folded=True)]
     asked: dict[str, list[str]] = {}
     seeds: dict[str, list[int]] = {}
     files: dict[tuple[str, str], None] = {}
@@ -190,16 +202,17 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
         asked.setdefault(command, []).append(names.get(entry.record.id, _name(entry)))
         seeds.setdefault(command, []).append(recipe.seed)
     lines = []
-    for command, theirs in list(asked.items())[:MOST_COMMANDS]:
+    for command, theirs in asked.items():
         label = theirs[0].rpartition(" #")[0] or theirs[0]
         lines.append(f"# {label}{_repeated(seeds[command])}\n{_seeded(command, seeds[command])}")
-    blocks: list[Block] = []
     if lines:
-        blocks.append(Code("Commands", "\n".join(lines), folded=len(lines) > 40))
-    if len(asked) > MOST_COMMANDS:
-        blocks.append(Words(f"{len(asked) - MOST_COMMANDS} more commands follow the same pattern."))
-    kept = list(files)[:24]
-    blocks += [Code(name, text, folded=True) for name, text in kept]
+        title = "Commands" if not plans else "Each run by itself"
+        blocks.append(Code(title, "\n".join(lines), folded=bool(plans) or len(lines) > MOST_COMMANDS))
+    if len(files) <= MOST_FILES:
+        blocks += [Code(name, text, folded=True) for name, text in files]
+    else:
+        script = "\n".join(f"cat > {name} <<'END'\n{text.rstrip()}\nEND" for name, text in files)
+        blocks.append(Code(f"The {len(files)} files that the commands name, as commands that make them", script, True))
     if unknown:
         blocks.append(Words(f"{unknown} record{'s do' if unknown > 1 else ' does'} not say how to repeat it."))
     return blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,3 +22,24 @@ class Entry:
     """Campaign factors and their values."""
     block: int | None = None
     """Which round of the campaign: trials of one block were taken close together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A campaign's plan, as the store has it."""
+
+    name: str
+    text: str
+    assignments: tuple[str, ...] = ()
+    """What `--set` changed of it: `trials.count=5`."""
+
+    @property
+    def file(self) -> str:
+        """A file for it."""
+        return f"{self.name}.toml"
+
+    @property
+    def command(self) -> str:
+        """Carries it out again."""
+        changed = [word for each in self.assignments for word in ("--set", each)]
+        return shlex.join(["spindle", "campaign", "run", self.file, *changed])

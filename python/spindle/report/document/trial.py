@@ -72,7 +72,7 @@ def trials_of(entries: Sequence[Entry]) -> list[Trial]:
     return [
         Trial(entry.record, entry, traits.traits_of(entry.record, entry))
         for entry in entries
-        if isinstance(entry.record, RunRecord)
+        if isinstance(entry.record, RunRecord) and entry.record.workload.streams and entry.record.figures.streams
     ]
 
 
@@ -94,13 +94,15 @@ def cases_of(trials: Sequence[Trial]) -> list[Case]:
     ]
 
 
-_SPEAKING = ("workload", "target", "array", "scheduler", "tag", "level", "layout")
+_SPEAKING = ("workload", "target", "array", "scheduler", "tag", "level", "layout", "direction")
 """Traits whose values need no name beside them."""
 
 
 def label_of(found: traits.Traits) -> str:
     """`raid10 f2, chunk 64 KiB`."""
-    return ", ".join(value if name in _SPEAKING else f"{name} {value}" for name, value in found.items())
+    return ", ".join(
+        value if name in _SPEAKING else f"{name} {value}" for name, value in found.items() if value not in ("", "-")
+    )
 
 
 def level_of(trials: Sequence[Trial]) -> Level:

@@ -16,6 +16,8 @@ from spindle.report.render import drawing
 from spindle.result.record import Level
 
 _MARKS = {Level.OK: "\N{CHECK MARK}", Level.WARN: "!", Level.INVALID: "\N{MULTIPLICATION X}"}
+LONG = 16
+"""Letters of a cell that is not to be squeezed."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
@@ -123,6 +125,8 @@ def _cell(cell: str, words: bool, at: int) -> str:
     text = _badge(cell) if isinstance(cell, Level) else escape(cell)
     if at == 0 and words and not isinstance(cell, Level):
         return f'<th scope="row"{_side(words)}>{text}</th>'
+    if words and len(cell) > LONG:
+        return f'<td class="t">{text}</td>'
     return f"<td{_side(words)}>{text}</td>"
 
 

@@ -39,7 +39,7 @@ def _run(run: RunRecord) -> Iterator[str]:
             f"iodepth={stream.depth}"
         )
     yield ""
-    for at, stream in enumerate(run.workload.streams):
+    for at, stream in enumerate(run.workload.streams[: len(run.figures.streams)]):
         yield from _job(run, at, stream)
     yield ""
     yield "Run status group 0 (all jobs):"
