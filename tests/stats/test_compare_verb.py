@@ -17,6 +17,7 @@ from spindle.result.document import encode, read
 from spindle.result.record import RunRecord
 from spindle.store import Planned, open_store
 
+SIDES = (("old", 1000.0, 1), ("new", 1100.0, 2))
 MACHINE = Path(__file__).resolve().parents[2] / "catalogue/machines/one-sata.toml"
 
 
@@ -165,3 +166,29 @@ def test_whole_distributions_are_compared_with_bands(here: Path, invoke: Callabl
     alike = json.loads(invoke("compare", "tag:many", "tag:again", *options).out)["curves"]
     reads = next(each for each in alike if each["operation"] == "read")
     assert all(point["low"] <= 0 <= point["high"] for point in reads["points"])
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_a_page_fits_its_terminal(width: int) -> None:
+    from spindle.report.compare import page
+    from spindle.report.style import Style
+    from spindle.stats.study import study
+    from spindle.stats.trial import Side, trial_of
+
+    made = [Side(f"tag:{label}", [trial_of(each) for each in noisy(mean, 5, day)]) for label, mean, day in SIDES]
+    lines = page(study(made[:2]), Style(width=width))
+    assert max(len(line) for line in lines) <= width
+    assert "tag:new is" in " ".join(line.strip() for line in lines)
+    assert any("needs" in line for line in lines), "what more trials bring is said in every width"
+
+
+def test_a_run_on_both_sides_is_said(store: Path, invoke: Callable[..., Ended]) -> None:
+    filled(store, old=noisy(1000, 3, 1))
+    assert "3 runs are both in tag:old and in tag:old" in invoke("compare", "tag:old", "tag:old").out
+
+
+def test_a_campaign_of_one_trial_each_ranks_nothing_and_says_so(store: Path, invoke: Callable[..., Ended]) -> None:
+    campaign(store, blocks=1)
+    ended = invoke("compare", "campaign:shootout", "--metric", "iops")
+    assert ended.status == Exit.FINE
+    assert "One trial of each alternative does not tell how much trials scatter" in ended.out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from spindle.result.record import Record
     from spindle.stats.trial import Side, Trial
-    from spindle.store import Listed, Selected, Store
+    from spindle.store import Selected, Store
 
 FEW = 3
 """Results of which every number is read, to know which there are."""
@@ -75,49 +75,36 @@ def sides_of(store: Store | None, texts: Sequence[str], metrics: Sequence[str]) 
     from spindle.store import select
 
     chosen = [select(store, text) for text in texts]
-    listed = [_listed(store, text) for text in texts]
-    few = [
-        Side(label, _trials(store, part[:FEW], lines, None))
-        for label, part, lines in zip(_labels(texts), chosen, listed, strict=True)
-    ]
+    few = [Side(label, _trials(store, part[:FEW], None)) for label, part in zip(_labels(texts), chosen, strict=True)]
     wanted = list(metrics) or common_metrics(few)
     return [
-        Side(side.label, [*side.trials, *_trials(store, part[FEW:], lines, wanted)])
-        for side, part, lines in zip(few, chosen, listed, strict=True)
+        Side(side.label, [*side.trials, *_trials(store, part[FEW:], wanted)])
+        for side, part in zip(few, chosen, strict=True)
     ]
 
 
-def _listed(store: Store | None, text: str) -> dict[str, Listed]:
-    """What the store knows of each result without opening it."""
-    from spindle.store import needs_store
-
-    return {line.id: line for line in store.ls([text])} if store is not None and needs_store(text) else {}
-
-
-def _trials(
-    store: Store | None, chosen: Sequence[Selected], listed: Mapping[str, Listed], names: Sequence[str] | None
-) -> list[Trial]:
+def _trials(store: Store | None, chosen: Sequence[Selected], names: Sequence[str] | None) -> list[Trial]:
     """The runs of a selection with these metrics (None: all)."""
-    from spindle.result.record import Level
-    from spindle.stats.trial import Trial, trial_of
+    from spindle.stats.metric import values
+    from spindle.stats.trial import Trial
 
-    if store is None or not listed:
-        return [trial_of(each.record, place=each.position) for each in chosen]
+    if not chosen:
+        return []
+    numbers = [values(each.record) for each in chosen] if store is None else store.metrics(chosen, names)
     return [
         Trial(
             id=each.run_id,
-            values=values,
-            workload=line.workload,
-            target=line.target,
+            values=found,
+            workload=each.workload,
+            target=each.target,
             campaign=each.campaign,
             block=each.block,
             cell=each.cell,
-            order=(line.started, each.position),
-            level=Level(line.level),
+            order=(each.started, each.position),
+            level=each.level,
             load=partial(_record, each),
         )
-        for each, values in zip(chosen, store.metrics(chosen, names) if chosen else [], strict=True)
-        for line in [listed[each.run_id]]
+        for each, found in zip(chosen, numbers, strict=True)
     ]
 
 

@@ -23,7 +23,9 @@ from spindle.stats.study import Study
 from spindle.stats.words import percent
 
 BAR = 25
-"""Width of a drawn interval; odd, so that 0 has a place of its own."""
+"""Width of a drawn interval where there is room; odd, so that 0 has a place of its own."""
+SHORT = 15
+"""Where there is less."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,22 @@ def marked(text: str, style: Style) -> list[str]:
 
 
 def _differences(comparison: Comparison, style: Style) -> list[str]:
+    """The widest table that fits; without columns for what more trials bring, lines below say it."""
+    plans = _plans(comparison, style)
+    for bar, planned in ((BAR, True), (BAR, False), (SHORT, False)):
+        lines = _table(comparison, bar, planned and bool(plans), Style())
+        if _fits(lines, style):
+            return lines if planned else [*lines, *plans]
+    return [*_table(comparison, 0, False, style), *plans]
+
+
+def _fits(lines: Sequence[str], style: Style) -> bool:
+    return style.width is None or max(map(len, lines)) <= style.width
+
+
+def _table(comparison: Comparison, bar: int, planned: bool, style: Style) -> list[str]:
     findings = comparison.findings
     several = len(comparison.sides) > 2
-    apart = findings[0].planning.apart if findings else 0.0
-    planned = any(finding.planning.needed is not None for finding in findings)
     reach = _reach([_extent(finding.difference) for finding in findings])
     columns = [
         Column("metric", words=True),
@@ -106,8 +120,8 @@ def _differences(comparison: Comparison, style: Style) -> list[str]:
         Column("other" if several else _short(comparison.sides[1])),
         Column("change"),
         Column("interval"),
-        Column(_scale(reach), words=True),
-        *([Column("finds"), Column(f"{100 * apart:g} % needs")] if planned else []),
+        *([Column(_scale(reach, bar), words=True)] if bar else []),
+        *([Column("finds"), Column(f"{100 * findings[0].planning.apart:g} % needs")] if planned else []),
     ]
     rows = []
     seen = ""
@@ -121,12 +135,27 @@ def _differences(comparison: Comparison, style: Style) -> list[str]:
                 amount(found.mean_b, found.metric),
                 _change(_extent(found)),
                 _interval(_extent(found)),
-                _bar(_extent(found), reach),
+                *([_bar(_extent(found), reach, bar)] if bar else []),
                 *(_planned(finding) if planned else []),
             ]
         )
         seen = found.metric if several else ""
     return table(columns, rows, style)
+
+
+def _plans(comparison: Comparison, style: Style) -> list[str]:
+    """What more trials bring, a line each; nothing where nobody knows."""
+    several = len(comparison.sides) > 2
+    lines = []
+    for finding in comparison.findings:
+        plan, found = finding.planning, finding.difference
+        if plan.needed is not None and plan.finds is not None:
+            lines += style.wrap(
+                f"{found.metric}{f', {_short(found.b)}' if several else ''}: these trials find {percent(plan.finds)}; "
+                f"{100 * plan.apart:g} % needs {plan.needed} of each",
+                rest="  ",
+            )
+    return lines
 
 
 def amount(value: float, name: str) -> str:
@@ -179,17 +208,17 @@ def _reach(found: Sequence[Extent]) -> float:
     return next(step for step in steps if step >= farthest * 0.999)
 
 
-def _scale(reach: float) -> str:
+def _scale(reach: float, width: int = BAR) -> str:
     """The head of the bars: where they end, and 0 in the middle."""
-    end = percent(reach).replace(" ", "")
-    half = BAR // 2
+    end = percent(reach).replace(" ", "").replace(".0%", "%")
+    half = width // 2
     return f"{'-' + end:<{half}}0{'+' + end:>{half}}"
 
 
-def _bar(found: Extent, reach: float) -> str:
+def _bar(found: Extent, reach: float, width: int = BAR) -> str:
     """`[--o--]` around the change, with a line at 0."""
-    cells = [" "] * BAR
-    half = BAR // 2
+    cells = [" "] * width
+    half = width // 2
     cells[half] = "|"
     if not found.relative or found.low is None or found.high is None:
         return "".join(cells)
@@ -280,26 +309,31 @@ def _curves(found: Curves, style: Style) -> list[str]:
     shown = {1.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999}
     points = [point for point in found.points if point.percentile in shown]
     banded = [Extent(point.change, point.low, point.high) for point in points]
-    known = any(band.low is not None for band in banded)
     reach = _reach(banded)
-    columns = [
-        Column(f"{found.operation}s", words=True),
-        Column(_short(found.a)),
-        Column(_short(found.b)),
-        Column("change"),
-        *([Column(f"{100 * found.confidence:g} % band"), Column(_scale(reach), words=True)] if known else []),
-    ]
-    rows = [
-        [
-            f"p{point.percentile:g}",
-            units.duration(point.a_ns),
-            units.duration(point.b_ns),
-            percent(point.change, sign=True),
-            *([_interval(band), _bar(band, reach)] if known else []),
+    for bar in (BAR, SHORT, 0) if any(band.low is not None for band in banded) else (None,):
+        columns = [
+            Column(f"{found.operation}s", words=True),
+            Column(_short(found.a)),
+            Column(_short(found.b)),
+            Column("change"),
+            *([Column(f"{100 * found.confidence:g} % band")] if bar is not None else []),
+            *([Column(_scale(reach, bar), words=True)] if bar else []),
         ]
-        for point, band in zip(points, banded, strict=True)
-    ]
-    return [*table(columns, rows, style), *style.wrap(f"{found.words}.")]
+        rows = [
+            [
+                f"p{point.percentile:g}",
+                units.duration(point.a_ns),
+                units.duration(point.b_ns),
+                percent(point.change, sign=True),
+                *([_interval(band)] if bar is not None else []),
+                *([_bar(band, reach, bar)] if bar else []),
+            ]
+            for point, band in zip(points, banded, strict=True)
+        ]
+        lines = table(columns, rows, Style() if bar else style)
+        if _fits(lines, style):
+            break
+    return [*lines, *style.wrap(f"{found.words}.")]
 
 
 def _capital(text: str) -> str:

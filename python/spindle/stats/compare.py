@@ -190,7 +190,10 @@ def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
         )
     if left_out := max((each.left_out for each in found), default=0):
         notes.append(f"{left_out} trial{'s have' if left_out > 1 else ' has'} not every metric, and is left out there.")
+    seen = {trial.id for trial in sides[0].trials}
     for other in sides[1:]:
+        if both := len(seen & {trial.id for trial in other.trials}):
+            notes.append(f"{both} run{'s are' if both > 1 else ' is'} both in {sides[0].label} and in {other.label}.")
         notes.extend(_apart_in_time(sides[0], other))
     return notes
 

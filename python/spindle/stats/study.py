@@ -47,13 +47,20 @@ def study(
     comparison = replace(comparison, notes=[*notes, *comparison.notes])
     trials = [trial for side in sides for trial in side.trials]
     ranked = [rank(name, sides, strata(sides), confidence) for name in chosen] if len(sides) > 2 else []
+    if ranked and not any(ranked):
+        alone = "One trial of each alternative does not tell how much trials scatter, so none is ranked; repeat them."
+        comparison = replace(comparison, notes=[*comparison.notes, alone])
     explained = [effects(name, trials, confidence) for name in chosen] if cells else []
+    drawn = curves(sides, confidence) if percentiles else []
+    if percentiles and not drawn:
+        lack = "No run has the histogram that whole distributions are compared by."
+        comparison = replace(comparison, notes=[*comparison.notes, lack])
     return Study(
         comparison=comparison,
         pairwise=not cells or len(sides) == 2,
         rankings=[each for each in ranked if each is not None],
         effects=[each for each in explained if each is not None],
-        curves=curves(sides, confidence) if percentiles else [],
+        curves=drawn,
     )
 
 
