@@ -109,7 +109,7 @@ def test_the_effects_of_factors_are_told_apart_with_intervals() -> None:
     }
     assert all(trials == 4 and low < change < high for trials, change, low, high in rows.values())
     assert rows["outstanding", "32"][1] > 0 > rows["outstanding", "8"][1]
-    assert "Most throughput of 4 cases: six-sata-f2, outstanding 32" in everything(document)
+    assert "Most throughput of 4 cases: six-sata-f2 (outstanding 32)" in everything(document)
 
 
 def test_runs_that_differ_in_concurrency_alone_make_a_curve_with_its_knee() -> None:

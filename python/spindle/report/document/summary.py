@@ -76,7 +76,11 @@ def _compared(cases: Sequence[Case], groups: Sequence[Group]) -> Iterator[Words]
 
 def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:
     for sweep in sweeps[:4]:
-        yield Words(f"{sweep.label}: {sentence(sweep.knee)}")
+        yield Words(f"{sweep.label}: {_lower(sentence(sweep.knee))}")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _model(trials: Sequence[Trial]) -> Iterator[Words]:

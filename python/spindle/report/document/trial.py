@@ -99,10 +99,13 @@ _SPEAKING = ("workload", "target", "array", "scheduler", "tag", "level", "layout
 
 
 def label_of(found: traits.Traits) -> str:
-    """`raid10 f2, chunk 64 KiB`."""
-    return ", ".join(
-        value if name in _SPEAKING else f"{name} {value}" for name, value in found.items() if value not in ("", "-")
-    )
+    """`raid10 f2 (chunk 64 KiB, depth 4)`: no comma outside brackets, so that labels can be listed."""
+    told = [(name, value) for name, value in found.items() if value not in ("", "-")]
+    first = " ".join(value for name, value in told if name in _SPEAKING)
+    rest = [f"{name} {value}" for name, value in told if name not in _SPEAKING]
+    if not first and rest:
+        first, rest = rest[0], rest[1:]
+    return f"{first} ({', '.join(rest)})" if rest else first
 
 
 def level_of(trials: Sequence[Trial]) -> Level:
