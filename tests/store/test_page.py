@@ -37,9 +37,9 @@ def test_the_averages_per_scheduler_are_those_of_the_samples(store: Store) -> No
     """Four slots of two seconds; reads take 2 ms under one scheduler and 4 ms under the other, writes the double."""
     cells = [{"scheduler": name} for name in ("none", "bfq", "bfq", "none")]
     store.campaigns.create(
-        "schedulers", plan="", seed=1, trials=[Planned(block=at // 2, cell=cell) for at, cell in enumerate(cells)]
+        "sched-shootout", plan="", seed=1, trials=[Planned(block=at // 2, cell=cell) for at, cell in enumerate(cells)]
     )
-    with store.campaigns.hold("schedulers") as held:
+    with store.campaigns.hold("sched-shootout") as held:
         while trial := held.next():
             wait = {"none": 2.0, "bfq": 4.0}[trial.cell["scheduler"]]
             samples = [
@@ -60,7 +60,7 @@ def test_the_averages_per_scheduler_are_those_of_the_samples(store: Store) -> No
                         "%util": 50.0,
                     },
                 )
-                for device in ("loop1", "below")
+                for device in ("loop0", "below")
                 for second in range(2)
             ]
             recording = Recording(started="2026-01-01T00:00:00Z", interval_s=1, about="load", samples=samples)
