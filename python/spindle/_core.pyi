@@ -97,6 +97,9 @@ def histogram_percentiles(histograms: Sequence[str], percentiles: Sequence[float
 def histogram_of(counts: Sequence[tuple[int, int]]) -> str:
     """A stored histogram (`HISTF...`) of (latency in ns, how often)."""
 
+def histogram_counts(histogram: str) -> list[tuple[int, int]]:
+    """(latency in ns, how often) of a stored histogram, ascending. Raises ValueError if it is damaged."""
+
 def array_layout(
     level: str,
     drives: Sequence[int],

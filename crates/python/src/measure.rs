@@ -39,8 +39,15 @@ fn histogram_of(py: Python<'_>, counts: Vec<(u64, u64)>) -> String {
     })
 }
 
+#[pyfunction]
+fn histogram_counts(py: Python<'_>, histogram: &str) -> PyResult<Vec<(u64, u64)>> {
+    py.detach(|| Histogram::decode(histogram).map(|whole| whole.iter().collect()))
+        .map_err(|error: spindle_measure::DecodeError| PyValueError::new_err(error.to_string()))
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(steady_report, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_of, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram_counts, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_percentiles, module)?)
 }

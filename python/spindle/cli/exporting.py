@@ -34,9 +34,9 @@ def export(store: Store, chosen: list[Selected], output: Path, form: str | None,
 
 def _document(store: Store, each: Selected, form: str) -> bytes:
     if form == "fio":
-        from spindle.store.fio import as_fio_json
+        from spindle.formats import fio_json
 
-        return as_fio_json(each.record)
+        return fio_json.write(each.record)
     from spindle.result.document import encode
 
     return store.document(each.run_id) if each.key is not None else encode(each.record)

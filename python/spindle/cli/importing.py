@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from spindle.result.document import Unreadable, read
+from spindle.formats import read
+from spindle.result.document import Unreadable
 from spindle.run.errors import Usage
 from spindle.store import Store, open_store
 from spindle.store.connection import HEADER
 from spindle.store.place import POSTGRES
 
 
-def take_in(store: Store, place: str, tags: Sequence[str]) -> str:
+def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = None) -> str:
     """What came in, in a line."""
     if place.startswith(POSTGRES) or _is_database(Path(place)):
         return _store(store, place, tags)
@@ -20,7 +21,7 @@ def take_in(store: Store, place: str, tags: Sequence[str]) -> str:
     if path.is_dir():
         return _folder(store, path, tags)
     before = store.count()
-    ids = [store.add(record, tags=tags, source=place) for record in [read(path)]]
+    ids = [store.add(record, tags=tags, source=place) for record in read(path, form)]
     return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', which was there already'}"
 
 
@@ -52,7 +53,7 @@ def _folder(store: Store, folder: Path, tags: Sequence[str]) -> str:
     if not files:
         raise Usage(f"{folder}: no file in it ends in .json; name files or another folder")
     try:
-        records = [read(file) for file in files]
+        records = [record for file in files for record in read(file)]
     except Unreadable as error:
         raise Unreadable(f"{error}; nothing of {folder} was stored") from None
     before = store.count()

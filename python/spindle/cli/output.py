@@ -17,7 +17,14 @@ if TYPE_CHECKING:  # a verb's options are made without what shows its result
     from spindle.result.record import Record
 
 
-def emit(record: Record, json: bool, output: Path | None, strict: bool = False, keeping: Keeping | None = None) -> Exit:
+def emit(
+    record: Record,
+    json: bool,
+    output: Path | None,
+    strict: bool = False,
+    keeping: Keeping | None = None,
+    output_format: str | None = None,
+) -> Exit:
     """Print (save, store) the record; the exit status follows from its verdicts."""
     from spindle.report.page import page
     from spindle.report.style import style_of
@@ -29,9 +36,9 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False, 
         save(data, output)
     unkept = _keep(record, keeping)
     try:
-        if json:
+        if json or output_format is not None:
             sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record))
             sys.stdout.buffer.flush()
         else:
             for line in page(record, style_of(sys.stdout)):
@@ -45,6 +52,12 @@ def emit(record: Record, json: bool, output: Path | None, strict: bool = False, 
     if unkept is not None:
         raise unkept
     return status_of(record, strict)
+
+
+def _as_fio_json(record: Record) -> bytes:
+    from spindle.formats import fio_json
+
+    return fio_json.write(record)
 
 
 def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
@@ -125,6 +138,15 @@ def save(data: bytes, path: Path, option: str = "--output") -> None:
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--json`."""
     return click.option("--json", is_flag=True, help="Print the result as JSON instead of tables.")(command)
+
+
+def output_format_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--output-format`."""
+    return click.option(
+        "--output-format",
+        type=click.Choice(["fio-json"]),
+        help="Print the result in another tool's format instead of tables: JSON as fio writes it.",
+    )(command)
 
 
 def output_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -12,7 +12,7 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import check_output, emit, json_option, output_option
+from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
 from spindle.cli.storing import keep_options, keeping_of
 
 
@@ -48,6 +48,7 @@ from spindle.cli.storing import keep_options, keeping_of
 )
 @keep_options
 @json_option
+@output_format_option
 @output_option
 @care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -65,6 +66,7 @@ def command(
     yes: bool,
     trace: Path | None,
     json: bool,
+    output_format: str | None,
     output: Path | None,
     quiet: bool,
     **values: Any,
@@ -93,7 +95,7 @@ def command(
     )
     with session(quiet) as watch:
         record = carry_out(order, watch)
-    return emit(record, json, output, care.strict, keeping)
+    return emit(record, json, output, care.strict, keeping, output_format)
 
 
 def ask(line: str) -> bool:

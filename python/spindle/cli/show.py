@@ -1,33 +1,69 @@
-"""`spindle show`: a saved result as tables again."""
+"""`spindle show`: a saved result, or another tool's, as tables."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import emit, json_option, status_of, strict_option
+from spindle.cli.output import emit, json_option, output_format_option, status_of, strict_option
+
+if TYPE_CHECKING:  # options are made without what shows the result
+    from spindle.result.record import Record
 
 
 @click.command("show")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
+    "--from", "form", metavar="FORMAT", help="FILE is of this format (docs/formats.md); else its content tells."
+)
+@click.option(
     "--shape",
     type=click.Choice(["fio", "bonnie", "iozone", "randomio"]),
     help="In the shape of this tool's output.",
 )
+@output_format_option
 @json_option
 @strict_option
-def command(file: Path, shape: str | None, json: bool, strict: bool) -> Exit:
-    """Show a result that `--output` or `--json` saved to FILE (- for stdin)."""
-    from spindle.result.document import read
+def command(
+    file: Path, form: str | None, shape: str | None, output_format: str | None, json: bool, strict: bool
+) -> Exit:
+    """Show a result that `--output` or `--json` saved to FILE (- for stdin), or what another tool measured."""
+    from spindle.formats import read
 
-    record = read(file)
-    if shape is None:
-        return emit(record, json, None, strict)
-    if json:
-        raise click.UsageError("--shape and --json exclude each other; leave one out")
+    records = read(file, form)
+    if shape is not None:
+        if json or output_format:
+            raise click.UsageError("--shape and --json exclude each other; leave one out")
+        return _shaped(file, records[0], shape, strict)
+    if len(records) == 1:
+        return emit(records[0], json, None, strict, output_format=output_format)
+    return _several(records, json, strict, output_format)
+
+
+def _several(records: list[Record], json: bool, strict: bool, output_format: str | None) -> Exit:
+    """What a file with several results holds: their pages, or a JSON list."""
+    if output_format:
+        from spindle.formats import fio_json
+
+        sys.stdout.buffer.write(fio_json.write(records))
+    elif json:
+        from spindle.result.document import encode
+
+        sys.stdout.buffer.write(b"[" + b",".join(encode(record).rstrip() for record in records) + b"]\n")
+    else:
+        for place, record in enumerate(records):
+            if place:
+                print()
+            emit(record, False, None)
+    sys.stdout.flush()
+    return max(status_of(record, strict) for record in records)
+
+
+def _shaped(file: Path, record: Record, shape: str, strict: bool) -> Exit:
     from spindle.report.document.entry import Entry
     from spindle.report.document.trial import runs_of
     from spindle.report.shapes import page

@@ -158,9 +158,11 @@ def export(selections: tuple[str, ...], output: Path, form: str | None, tables: 
 @command.command("import")
 @click.argument("places", nargs=-1, required=True, metavar="PLACE...")
 @click.option("--tag", "tags", multiple=True, metavar="NAME", help="Give what comes in this tag. May be repeated.")
+@click.option("--from", "form", metavar="FORMAT", help="Files are of this format (docs/formats.md); else they tell.")
 @store_option
-def import_(places: tuple[str, ...], tags: tuple[str, ...], where: str | None) -> Exit:
-    """Take in results: files that --output wrote, folders of them, or whole stores (a file or a postgresql:// URL).
+def import_(places: tuple[str, ...], tags: tuple[str, ...], form: str | None, where: str | None) -> Exit:
+    """Take in results: files that --output wrote or that other tools wrote, folders of them, or whole stores (a file
+    or a postgresql:// URL).
 
     What is there already is left as it is, so that it can be done again.
     """
@@ -168,7 +170,7 @@ def import_(places: tuple[str, ...], tags: tuple[str, ...], where: str | None) -
 
     with opened(where) as store:
         for place in places:
-            print(take_in(store, place, tags))
+            print(take_in(store, place, tags, form))
     return Exit.FINE
 
 

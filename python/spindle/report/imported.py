@@ -67,7 +67,7 @@ def _streams(ops: list[tuple[str, str, PartialOp]]) -> tuple[list[Column], list[
         Column("MB/s"),
         Column(f"mean {unit}"),
         *(Column(f"p{percent:g}") for percent in SHOWN),
-        Column("max"),
+        Column(f"max {unit}"),
     ]
     rows = [
         [stream, name, _number(op.iops), _number(op.bytes_per_s, 1e6), *_latency(op.timed, factor)]

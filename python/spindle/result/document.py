@@ -74,6 +74,10 @@ def decode(data: bytes, source: str) -> Record:
         raise Unreadable(f"{source}: not a result of this version: {error}; see `spindle schema result`") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Unreadable(f"{source}: not JSON: {error}; give a file written by `spindle run --output`") from None
+    except RecursionError:
+        raise Unreadable(
+            f"{source}: JSON that is nested too deep; give a file written by `spindle run --output`"
+        ) from None
     if record.format > FORMAT:
         raise Unreadable(
             f"{source}: format {record.format} is newer than this spindle reads ({FORMAT}); use a newer spindle"

@@ -76,6 +76,16 @@ class PartialOp(Struct, frozen=True, kw_only=True):
         )
 
 
+class Moment(Struct, frozen=True, kw_only=True):
+    """One interval of a series."""
+
+    at: str | None = None
+    """When it ended, as the file writes it."""
+    seconds: float | None = None
+    """How long it was."""
+    values: dict[str, float]
+
+
 class PartialStream(Struct, frozen=True, kw_only=True):
     """One load: a job of fio, a phase of bonnie++, a cell of iozone's matrix."""
 
@@ -92,20 +102,12 @@ class PartialStream(Struct, frozen=True, kw_only=True):
     """What was asked for, in the tool's own words."""
     extra: dict[str, float] = {}
     """Figures that have no place of their own here, under the tool's names and in its units: CPU shares."""
+    series: list[Moment] = []
+    """Interval by interval, where the file has that; values are named like metrics (`read.iops`)."""
 
     def data_ops(self) -> Iterator[tuple[str, PartialOp]]:
         """The operations that move data, by name."""
         yield from ((name, op) for name, op in self.operations.items() if name not in NOT_DATA)
-
-
-class Moment(Struct, frozen=True, kw_only=True):
-    """One interval of a series."""
-
-    at: str | None = None
-    """When it ended, as the file writes it."""
-    seconds: float | None = None
-    """How long it was."""
-    values: dict[str, float]
 
 
 class DeviceSeries(Struct, frozen=True, kw_only=True):

@@ -351,10 +351,12 @@ class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="i
     """What another tool's file says: one repetition of what it measured. Nothing in it was checked by Spindle."""
 
     id: RunId
-    """Time of the start (`00000000T000000Z` if unknown) and six digits of the content's SHA-256: the same file has the
-    same identity whenever it is imported."""
+    """Time of the start or else of the report (`00000000T000000Z` if unknown) and six digits of the content's SHA-256:
+    the same file has the same identity whenever it is imported."""
     started: str | None
     """UTC, ISO 8601; None: the file does not say."""
+    reported: str | None = None
+    """When the tool wrote its figures, after the load: UTC, ISO 8601."""
     tool: Tool
     """What read the file."""
     source: Source

@@ -57,10 +57,17 @@ def trial_of(
         campaign=campaign,
         block=block,
         cell=dict(cell or {}),
-        order=(record.started or "", place),
+        order=(started_of(record), place),
         level=record.level,
         load=lambda: record,
     )
+
+
+def started_of(record: Record) -> str:
+    """What orders it in time; an imported one may not know."""
+    if isinstance(record, ImportedRecord):
+        return record.started or record.reported or ""
+    return record.started
 
 
 def names_of(record: Record) -> tuple[str, str]:

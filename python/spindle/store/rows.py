@@ -64,7 +64,7 @@ def _imported_row(record: ImportedRecord) -> Row:
     return {
         "id": record.id,
         "kind": kind_of(record),
-        "started": record.started or "",
+        "started": record.started or record.reported or "",
         "workload": record.workload or record.source.tool,
         "target": record.target or "",
         "level": record.level.value,

@@ -1,6 +1,6 @@
 """Selections: one way to name results, for every verb.
 
-FILE.json                              a saved result
+FILE                                   a saved result, or another tool's (docs/formats.md); all that is in it
 20260102T030405Z-0a1b2c                a run's identity, or the unique beginning of one
 tag:NAME                               everything with a tag
 campaign:NAME                          every trial that is done
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from sqlalchemy import Connection, Select, select
 
-from spindle.result.document import decode, read
+from spindle.formats import read
+from spindle.result.document import decode
 from spindle.result.record import Level, Record
 
 from . import schema
@@ -157,13 +158,16 @@ def select_results(store: Store | None, text: str) -> list[Selected]:
     """
     asked = parse(text)
     if asked.kind == "file":
-        record = read(Path(asked.name))
-        row = record_row(record)
-        line = FileLine(**{each.name: row[each.name] for each in fields(FileLine)})
-        return [Selected(run_id=record.id, position=0, line=line, record=record)]
+        return [_of_file(record, place) for place, record in enumerate(read(Path(asked.name)))]
     if store is None:
         raise StoreUsage(f"{text}: a store is needed; name one with --store")
     return store.select(text)
+
+
+def _of_file(record: Record, place: int) -> Selected:
+    row = record_row(record)
+    line = FileLine(**{each.name: row[each.name] for each in fields(FileLine)})
+    return Selected(run_id=record.id, position=place, line=line, record=record)
 
 
 def find(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
