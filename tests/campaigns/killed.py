@@ -14,7 +14,7 @@ from spindle.campaign.execution import begin, carry_out, reopened
 from spindle.run.watch import Silent
 from spindle.store import StoreRefused, open_store
 
-ROOMS = ("/spindle/campaign/", "/spindle/store/")
+ROOMS = ("/spindle/campaign/", "/spindle/store/campaigns.py", "/spindle/store/adding.py", "/spindle/store/database.py")
 NAME = "small"
 
 

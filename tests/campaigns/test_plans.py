@@ -17,7 +17,7 @@ from spindle.campaign.execution import made_ready
 from spindle.campaign.order import Schedule
 from spindle.campaign.pairwise import covering
 from spindle.campaign.plan import Plan
-from spindle.campaign.source import open_plan, preset_names, read_plan
+from spindle.campaign.source import open_plan, read_plan
 from spindle.host.errors import TargetError
 from spindle.run.errors import Usage
 
@@ -300,10 +300,10 @@ def assert_taken_or_told(text: str, *assignments: str) -> None:
 
 
 pieces = some.sampled_from([chr(code) for code in (*range(32, 127), 10, 9, 0, 127, 0x20AC, 0x1F600)])
-sources = [SIXTY, FACTORS, *(open_plan(name).text for name in preset_names())]
+sources = [SIXTY, FACTORS, *(open_plan(name).text for name in ("sched-shootout", "untuned-vs-tuned", "ioprio-mix"))]
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.sampled_from(sources), some.data())
 def test_a_malformed_plan_is_one_line_and_never_a_traceback(text: str, data: some.DataObject) -> None:
     for _ in range(data.draw(some.integers(1, 4))):
@@ -326,7 +326,7 @@ places = some.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(places, values)
 def test_a_value_of_any_kind_at_any_place_is_taken_or_told_in_one_line(place: str, value: object) -> None:
     def toml(one: object) -> str:

@@ -26,12 +26,13 @@ from spindle.host.errors import Refused, TargetError
 from spindle.host.guard import StreamAccess, open_target
 from spindle.host.knobs.errors import KnobUsage
 from spindle.host.knobs.persist import persisted
-from spindle.host.knobs.restore import restore
+from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
 from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.record import Level, RunRecord
 from spindle.run.bench import NULL, Consent, Making
 from spindle.run.errors import RunFailed, Usage
+from spindle.run.preparation import AS_IT_IS, Care
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
 from spindle.store import Campaign, Held, Planned, Store, StoreUsage, Trial
@@ -46,6 +47,7 @@ class Means:
 
     consent: Consent = NO_CONSENT
     making: Making = AS_USUAL
+    care: Care = AS_IT_IS
     jobs: int = 1
     """Modelled machines: trials computed at the same time."""
 
@@ -141,7 +143,7 @@ def _tidy(campaign: Campaign, watch: Watch) -> None:
     """What a killed run of it left."""
     for line in leftovers.take_down(campaign.id):
         watch.say(f"spindle: {line}")
-    report = restore(persisted=persisted(), kind="campaign")
+    report = restore(persisted=persisted(), kinds=(CAMPAIGN, QUIET))
     for item in report.items:
         watch.say(f"spindle: put back after a campaign that was killed: {item}")
 
@@ -182,6 +184,8 @@ class _Run:
     """Cell -> block -> value of the metric."""
     _metric: str | None = field(init=False)
     _clock: _Clock = field(init=False)
+    _planned: list[order.Trial] = field(init=False, default_factory=list)
+    """What is in the store, in its order."""
 
     def __post_init__(self) -> None:
         self._cells = {one.cell.key: one for one in self.ready.prepared}
@@ -200,7 +204,7 @@ class _Run:
     def to_the_end(self) -> None:
         plan, means = self.ready.plan, self.means
         with (
-            workshop(self.held.campaign.id, means.consent, means.making, self.watch) as shop,
+            workshop(self.held.campaign.id, means.consent, means.making, means.care, self.watch) as shop,
             ahead(means.jobs, means.making) as computed,
         ):
             for _ in self._batches():
@@ -221,13 +225,11 @@ class _Run:
 
     def _batches(self) -> Iterator[None]:
         """The trials of each batch are in the store when it is their turn."""
-        count = 0
         there = len(self.held.trials())
         for batch in self.ready.schedule.batches(self._values):
-            count += len(batch)
-            if count > there:
+            self._planned += batch
+            if len(self._planned) > there:
                 self.held.extend(_planned(batch))
-                there = count
             yield
 
     def _values(self, cell: Cell, blocks: int) -> list[float]:
@@ -285,18 +287,14 @@ class _Run:
 
     def _look_ahead(self, computed: Ahead, trial: Trial) -> None:
         if self.means.jobs > 1:
-            coming = [one for one in self.held.trials() if one.state == "planned" and one.number > trial.number]
-            for one in coming[: self.means.jobs]:
-                seed = order.seed_of(self.ready.plan, one.block, one.attempts + 1)
-                computed.begin(self._prepared(one), seed)
+            for one in self._planned[trial.number : trial.number + self.means.jobs]:
+                computed.begin(self._cells[one.cell.key], order.seed_of(self.ready.plan, one.block, 1))
 
     def _label(self, trial: Trial) -> str:
-        trials = self.held.trials()
-        left = sum(one.state in ("planned", "running") for one in trials)
-        self._clock.left = left
+        self._clock.left = len(self._planned) - trial.number + 1
         cell = ", ".join(self._prepared(trial).cell.levels.values()) or self.ready.plan.name
         attempt = f", attempt {trial.attempts}" if trial.attempts > 1 else ""
-        return f"trial {trial.number} of {len(trials)} ({cell}{attempt}; {self._clock})"
+        return f"trial {trial.number} of {len(self._planned)} ({cell}{attempt}; {self._clock})"
 
 
 class _Clock:
@@ -313,7 +311,7 @@ class _Clock:
 
     def __str__(self) -> str:
         each = sum(self._took) / len(self._took) if self._took else self._nominal
-        return f"{units.seconds(each * self.left)} in all" if each is not None else f"{self.left} left"
+        return f"campaign: {units.seconds(each * self.left)} left" if each is not None else f"{self.left} left"
 
 
 def trial_seconds(ready: Ready) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -198,8 +199,9 @@ def _flat(table: Table, lists: bool = False) -> dict[str, Any]:
     return found
 
 
-def _option_names() -> list[str]:
-    return [key["name"] for key in json.loads(_core.workload_keys()) if key["name"] not in _FREE_KEYS]
+@functools.cache
+def _option_names() -> tuple[str, ...]:
+    return tuple(key["name"] for key in json.loads(_core.workload_keys()) if key["name"] not in _FREE_KEYS)
 
 
 def _options(table: Table) -> dict[str, str]:

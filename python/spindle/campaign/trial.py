@@ -17,10 +17,11 @@ from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
 from spindle.result.record import RunRecord
-from spindle.run.bench import AS_USUAL, NO_CONSENT, Bench, Consent, Making, bench
+from spindle.run.bench import AS_USUAL, NO_CONSENT, NULL, Bench, Consent, Making, bench
 from spindle.run.errors import RunFailed
 from spindle.run.files import own_file
 from spindle.run.modelled import modelled
+from spindle.run.preparation import Care, calm_machine
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 from spindle.store import Recording
@@ -46,6 +47,7 @@ class Workshop:
     """Its identity."""
     consent: Consent
     making: Making
+    care: Care
     watch: Watch
     _stack: ExitStack
     _load: Callable[[Load, str, Mapping[str, str]], RunningLoad]
@@ -73,12 +75,19 @@ class Workshop:
 
     def _measured(self, prepared: Prepared, workload: Resolved, file: TestFile | None, label: str) -> RunRecord:
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
-        with bench(
-            prepared.target, workload.spec, self.watch, consent=consent, making=self.making, file=file
-        ) as opened:
+        place = None if prepared.target.startswith(NULL) else Path(prepared.target)
+        with (
+            calm_machine(place, self.care, self.watch) as calm,
+            bench(
+                prepared.target, workload.spec, self.watch, consent=consent, making=self.making, file=file, calm=calm
+            ) as opened,
+        ):
             if file is None and prepared.writes:
                 self._consented()
-            return _whole(opened, workload, label)
+            record = _whole(opened, workload, label)
+        judged = calm.outcome_in(record)
+        assert isinstance(judged, RunRecord)
+        return judged
 
     def _consented(self) -> None:
         """What was on the device is gone: neither is the signature there any more, nor need anybody be asked again."""
@@ -121,11 +130,11 @@ class Workshop:
 
 
 @contextmanager
-def workshop(campaign: str, consent: Consent, making: Making, watch: Watch) -> Iterator[Workshop]:
+def workshop(campaign: str, consent: Consent, making: Making, care: Care, watch: Watch) -> Iterator[Workshop]:
     """Everything it made is taken down at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
-        yield Workshop(campaign, consent, making, watch, stack, load, {})
+        yield Workshop(campaign, consent, making, care, watch, stack, load, {})
 
 
 def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> RunRecord:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import json_option
@@ -37,6 +38,7 @@ def _store_option(function: click.decorators.FC) -> click.decorators.FC:
 
 _CARRYING_OUT = (
     click.option("--jobs", type=click.IntRange(1, 1024), default=1, help="Modelled machines: trials at the same time."),
+    care_options,
     making_options,
     click.option("--erase", metavar="DEVICE", help="Write to this block device; the target must be the same device."),
     click.option("--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4."),
@@ -155,10 +157,10 @@ def _carry_out(
         confirm,
     )
     jobs, quiet = values.pop("jobs"), values.pop("quiet")
-    making = making_of(values)
+    making, care = making_of(values), care_of(values)
     with session(quiet) as watch:
         campaign, consent = start(asked)
-        means = execution.Means(consent=consent, making=making, jobs=jobs)
+        means = execution.Means(consent=consent, making=making, care=care, jobs=jobs)
         try:
             execution.carry_out(campaign, ready, store, watch, means)
         except Stopped as stopped:

@@ -57,13 +57,13 @@ def restore(
     machine: Machine = HERE,
     files: Files | None = None,
     persisted: Mapping[str, str] | None = None,
-    kind: str | None = None,
+    kinds: tuple[str, ...] | None = None,
 ) -> Report:
-    """Put back everything that no running Spindle holds; `kind`: only what sessions of this kind left."""
+    """Put back everything that no running Spindle holds; `kinds`: only what sessions of these kinds left."""
     report = Report()
     files = files or Files()
     locks = Locks()
-    with _kept(report, kind) as kept:
+    with _kept(report, kinds) as kept:
         try:
             for boot, key in _groups(kept):
                 _restore_group(boot, key, kept, report, locks, machine, files, persisted or {})
@@ -113,19 +113,19 @@ def interrupted(places: list[Place] | None = None) -> list[str]:
 
 
 @contextmanager
-def _kept(report: Report, kind: str | None = None) -> Iterator[list[_Kept]]:
-    """The journals whose makers have ended, oldest first; those of one kind of session if it is named."""
+def _kept(report: Report, kinds: tuple[str, ...] | None = None) -> Iterator[list[_Kept]]:
+    """The journals whose makers have ended, oldest first; those of some kinds of session if they are named."""
     found: list[_Kept] = []
     with journal.looking():
         try:
-            _adopt(report, found, kind)
+            _adopt(report, found, kinds)
             yield found
         finally:
             for one in found:
                 one.journal.keep()
 
 
-def _adopt(report: Report, found: list[_Kept], kind: str | None) -> None:
+def _adopt(report: Report, found: list[_Kept], kinds: tuple[str, ...] | None) -> None:
     for path in journal.paths():
         adopted = Journal.adopt(path)
         if adopted is None:
@@ -140,7 +140,7 @@ def _adopt(report: Report, found: list[_Kept], kind: str | None) -> None:
             continue
         if story is None:
             adopted.discard()  # its maker died before it changed anything
-        elif kind is not None and story.kind != kind:
+        elif kinds is not None and story.kind not in kinds:
             adopted.keep()
         elif story.host != os.uname().nodename and story.boot != boot_id():
             report.notes.append(f"{path}: the changes of another machine ({story.host}); left alone")
