@@ -180,6 +180,14 @@ def test_a_trial_that_fails_is_made_again_then_given_up_and_kept_with_its_reason
     assert Path("torn").stat().st_size == 9  # teardown follows a setup that failed too
 
 
+def test_a_command_as_the_load_needs_a_device_to_count_on(invoke: Invoke) -> None:
+    refused = invoke("run", "sched-shootout", "--target", "null:1GiB", "--load", "true")
+    assert refused.status == 2
+    assert "nothing can be counted on null:1GiB" in refused.complaint
+    missing = invoke("run", "sched-shootout", "--target", "/etc", "--load", "no-such-command-here")
+    assert "no-such-command-here: no such command" in missing.complaint
+
+
 def test_commands_run_around_each_trial(invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(COMMANDS)
@@ -244,8 +252,10 @@ def test_trials_go_on_until_the_interval_is_narrow_enough(store: Store) -> None:
 
 
 def test_a_metric_that_results_do_not_have_is_told_with_those_they_have(invoke: Invoke, plan: Path) -> None:
-    said = invoke("run", str(plan), "--set", "trials=1", "--set", "trials.metric=iosp").complaint
-    assert "metric iosp: the results have no such; they have" in said
+    said = invoke(
+        "run", str(plan), "--set", "trials=1", "--set", "trials.metric=write.iops", "--set", "write_fraction=0"
+    ).complaint
+    assert "metric write.iops: the results have no such; they have" in said
     assert "read.p99_ns" in said
 
 

@@ -164,6 +164,10 @@ def _without_line(said: str, source: str) -> str:
 def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:
     settings = cell.settings
     load = _load(settings)
+    if load is not None and target.startswith(NULL):
+        raise Usage(f"{where}: load.command: nothing can be counted on {target}; name the device that the command uses")
+    if settings.create is None and not target.startswith(NULL) and not Path(target).exists():
+        raise Usage(f"{plan.source}: target {target}: no such device, file or machine; `create` makes a test file")
     if load is not None and (settings.filesystem or settings.create):
         raise Usage(f"{where}: load.command: the command brings its own files; leave filesystem and create out")
     if settings.filesystem and settings.create:

@@ -18,6 +18,7 @@ from spindle.host.knobs.asking import value_of
 from spindle.host.knobs.catalogue import knob
 from spindle.host.knobs.errors import KnobUsage
 from spindle.run.errors import Usage
+from spindle.stats.metric import Better, metric
 
 TOP = (
     "about",
@@ -486,12 +487,28 @@ def _design(table: Table, factors: Sequence[Factor]) -> Design:
     return found
 
 
+_METRICS = ("iops", "bytes_per_s", "mean_ns", "p99_ns", "read.iops", "read.p99_ns", "write.p99_ns", "device.r/s")
+_WITHOUT_UNIT = r"(.*[./])?(aqu-sz|outstanding)"
+
+
+def _metric(table: Table) -> str | None:
+    """By the form of its name; which of them a result has is seen when there is one."""
+    name = table.word("metric")
+    if name is not None:
+        found = metric(name)
+        if found.unit == "" and found.better is Better.NEITHER and not re.fullmatch(_WITHOUT_UNIT, name):
+            near = difflib.get_close_matches(name, _METRICS, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(_METRICS)} and others"
+            table.fail("metric", f"no metric `{name}`; {hint}")
+    return name
+
+
 def _trials(table: Table, factors: Sequence[Factor]) -> Trials:
     found = Trials(
         count=table.integer("count", 1, 10_000, Trials.count),
         within=table.share("within"),
         at_most=table.integer("at_most", 2, 10_000, Trials.at_most),
-        metric=table.word("metric"),
+        metric=_metric(table),
         confidence=table.share("confidence") or Trials.confidence,
         order=Order(table.choice("order", list(Order), Order.BLOCKS)),
         repeats=table.integer("repeats", 0, 100, Trials.repeats),

@@ -141,7 +141,6 @@ def _carry_out(
 ) -> Exit:
     """`start` enters the campaign, or finds it; what is left to be agreed to comes back."""
     from spindle.campaign import execution
-    from spindle.campaign.outcome import outcome_of
     from spindle.cli.run import ask
     from spindle.cli.session import session
     from spindle.host.signals import Stopped
@@ -165,10 +164,11 @@ def _carry_out(
             execution.carry_out(campaign, ready, store, watch, means)
         except Stopped as stopped:
             watch.end()
-            found = outcome_of(campaign, store)
+            trials = store.campaigns.trials(campaign.name)
+            done = sum(one.state == "done" for one in trials)
             raise RunFailed(
-                f"campaign {campaign.name}: stopped by {stopped} after {found.done} of {found.done + found.planned} "
-                f"trials; `spindle campaign resume {campaign.name}` goes on"
+                f"campaign {campaign.name}: stopped by {stopped} after {done} of {len(trials)} trials; "
+                f"`spindle campaign resume {campaign.name}` goes on"
             ) from None
     return _show(store.campaigns.get(campaign.name), store, None, json)
 

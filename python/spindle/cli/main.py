@@ -140,6 +140,9 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return Exit.FAILED
+    except click.exceptions.NoArgsIsHelpError as error:  # a verb with parts, and none was named
+        print(error.ctx.get_help() if error.ctx is not None else error.format_message(), file=sys.stderr)
+        return Exit.USAGE
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("SPINDLE_TRACEBACK") == "1":
             raise
