@@ -27,6 +27,7 @@ from spindle.host.guard import StreamAccess, open_target
 from spindle.host.knobs.errors import KnobUsage
 from spindle.host.knobs.persist import persisted
 from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
+from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.record import Level, RunRecord
@@ -144,8 +145,10 @@ def _tidy(campaign: Campaign, watch: Watch) -> None:
     for line in leftovers.take_down(campaign.id):
         watch.say(f"spindle: {line}")
     report = restore(persisted=persisted(), kinds=(CAMPAIGN, QUIET))
-    for item in report.items:
+    for item in report.having(State.RESTORED):
         watch.say(f"spindle: put back after a campaign that was killed: {item}")
+    for item in report.having(State.CONFLICT, State.FAILED):
+        watch.say(f"spindle: {item}; a campaign that was killed had changed it, see `spindle restore`")
 
 
 def checked(ready: Ready, consent: Consent) -> Consent:

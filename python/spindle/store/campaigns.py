@@ -225,9 +225,15 @@ class Held:
 
         def work(connection: Connection) -> Trial | None:
             _plan_again(connection, self.campaign.key)  # the answer was lost on the way, or it was never finished
-            found = next((each for each in _trials(connection, self.campaign.key) if each.state == "planned"), None)
-            if found is None:
+            key = connection.execute(
+                select(schema.trials.c.key)
+                .where(schema.trials.c.campaign_key == self.campaign.key, schema.trials.c.state == "planned")
+                .order_by(schema.trials.c.number)
+                .limit(1)
+            ).scalar()
+            if key is None:
                 return None
+            found = _trial(connection, key)
             connection.execute(
                 insert(schema.attempts).values(
                     trial_key=found.key, attempt=found.attempts + 1, state="running", reason="", started=now()
@@ -424,6 +430,7 @@ def _read_trials(connection: Connection, condition: Any) -> list[Trial]:
     attempts = schema.attempts.alias()
     last = (
         select(attempts.c.trial_key, func.max(attempts.c.attempt).label("attempt"))
+        .where(attempts.c.trial_key.in_(select(schema.trials.c.key).where(condition).correlate(None)))
         .group_by(attempts.c.trial_key)
         .subquery()
     )
