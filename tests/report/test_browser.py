@@ -14,8 +14,8 @@ from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.render.html import html
 
-ARTEFACTS = os.environ.get("SPINDLE_TEST_ARTEFACTS")
-"""A folder in which screenshots are kept for people to look at."""
+ARTEFACTS = Path(os.environ.get("SPINDLE_TEST_ARTEFACTS") or Path(__file__).parents[2] / "target/test-artefacts")
+"""Here screenshots and the print are kept for people to look at."""
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +123,8 @@ def test_text_stands_out_in_light_and_dark(page: Any, scheme: str) -> None:
     strong = [stroke for stroke in strokes if stroke != "none"]
     assert strong
     assert all(_contrast(_rgb(stroke), ground) >= 3 for stroke in strong)
-    if ARTEFACTS:
-        Path(ARTEFACTS).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=str(Path(ARTEFACTS) / f"report-{scheme}.png"), full_page=True)
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(ARTEFACTS / f"report-{scheme}.png"), full_page=True)
     page.emulate_media(color_scheme="light")
 
 
@@ -135,9 +134,8 @@ def test_it_fits_a_telephone_and_prints(page: Any) -> None:
     page.set_viewport_size({"width": 1200, "height": 900})
     paper = page.pdf(format="A4")
     assert paper.startswith(b"%PDF")
-    if ARTEFACTS:
-        Path(ARTEFACTS).mkdir(parents=True, exist_ok=True)
-        (Path(ARTEFACTS) / "report.pdf").write_bytes(paper)
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    (ARTEFACTS / "report.pdf").write_bytes(paper)
     page.emulate_media(media="print", color_scheme="dark")
     assert _colour(page, "body", "background-color") == (255, 255, 255)
     page.emulate_media(media="screen", color_scheme="light")

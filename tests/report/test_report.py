@@ -91,6 +91,13 @@ def test_trials_of_a_case_are_told_together_and_cases_by_what_tells_them_apart()
     assert "six-sata-raid5 is 37 % slower than six-sata-f2" in everything(build(entries))
 
 
+def test_things_that_changed_at_once_are_named() -> None:
+    both = [entry(run(target="six-sata-f2")), entry(run(target="six-sata-raid5", workers=48), "b.json")]
+    assert "Several things changed at once: with target also outstanding, workers" in everything(build(both))
+    one = [entry(run(target="six-sata-f2")), entry(run(target="six-sata-raid5"), "b.json")]
+    assert "Several things changed" not in everything(build(one))
+
+
 def test_the_effects_of_factors_are_told_apart_with_intervals() -> None:
     entries = [
         entry(run(target=target, workers=workers, seed=seed), f"{target}{workers}{seed}")
@@ -330,6 +337,13 @@ def test_files_are_written_in_the_format_of_their_ending(invoke: Callable[..., E
         ended = invoke("report", *names, "-o", str(path))
         assert (ended.status, ended.out, ended.err) == (0, "", ""), name
         assert path.read_bytes().startswith(start), name
+
+
+def test_a_picture_says_what_its_crosses_mean(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    names = saved(tmp_path, run(seed=1), invalid(run(seed=2, target="six-sata-raid5")))
+    path = tmp_path / "a.svg"
+    assert invoke("report", *names, "-o", str(path)).status == 1
+    assert "A red cross marks a run whose verdict is invalid" in path.read_text()
 
 
 def test_csv_has_a_row_for_each_operation_of_each_run(invoke: Callable[..., Ended], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from spindle.report.charts.predicted import pairs_of
 from spindle.report.charts.sweeps import Sweep
-from spindle.report.document import findings
+from spindle.report.document import findings, traits
 from spindle.report.document.entry import Entry
 from spindle.report.document.findings import Group
 from spindle.report.document.model import Words
@@ -27,6 +27,7 @@ def summary(
     """Most important first."""
     return [
         *_doubts(entries),
+        *_entangled(cases, trials),
         *_looks(entries),
         *_compared(cases, groups),
         *_knees(sweeps),
@@ -66,6 +67,20 @@ def _looks(entries: Sequence[Entry]) -> Iterator[Words]:
                 yield Words(
                     f"{name}, {finding.topic}: {finding.text}", None if finding.level is Level.OK else finding.level
                 )
+
+
+def _entangled(cases: Sequence[Case], trials: Sequence[Trial]) -> Iterator[Words]:
+    """Several things changed at once. A campaign's plan says what it meant by its levels."""
+    if len(cases) < 2 or any(trial.entry.cell for trial in trials):
+        return
+    chosen = list(dict.fromkeys(name for case in cases for name in case.traits))
+    others = traits.entangled([trial.traits for trial in trials], chosen)
+    if others:
+        yield Words(
+            f"Several things changed at once: with {', '.join(chosen)} also {', '.join(others)}. What each of them "
+            "does cannot be told from these runs.",
+            Level.WARN,
+        )
 
 
 def _compared(cases: Sequence[Case], groups: Sequence[Group]) -> Iterator[Words]:

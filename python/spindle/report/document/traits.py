@@ -111,10 +111,25 @@ def _without_needless(chosen: list[str], found: Sequence[Traits], groups: int) -
     return chosen
 
 
-def varying(found: Sequence[Traits]) -> list[str]:
-    """Every trait that is not the same for all."""
-    names = list(dict.fromkeys(name for traits in found for name in traits if name != "seed"))
-    return [name for name in names if len({traits.get(name) for traits in found}) > 1]
+_BELONGS = {
+    "target": ("array", "chunk", "scheduler", "read-ahead"),
+    "array": ("chunk",),
+    OUTSTANDING: ("workers", "depth"),
+    "workers": (OUTSTANDING,),
+    "depth": (OUTSTANDING,),
+}
+"""What changes of itself with a trait."""
+
+
+def entangled(found: Sequence[Traits], chosen: Sequence[str]) -> list[str]:
+    """Traits that change only together with the chosen ones, though nothing makes them: what either does cannot be
+    told."""
+    if "workload" in chosen or "tag" in chosen:  # it stands for everything that is asked
+        return []
+    names = list(dict.fromkeys(name for traits in found for name in traits if name not in ("seed", "tag")))
+    differing = [name for name in names if len({traits.get(name) for traits in found}) > 1]
+    implied = {each for name in chosen for each in _BELONGS.get(name, ())}
+    return [name for name in differing if name not in chosen and name.rpartition(" ")[2] not in implied]
 
 
 _AMOUNT = re.compile(r"^(-?\d+(?:[ .]\d+)*)\s*([KMGTP]i?B|[kMG]B|B|KiB|ns|us|ms|s|%)?\b", re.ASCII)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import textwrap
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,8 @@ _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _USUAL = {"stroke-width": "1", "opacity": "1", "stroke-miterlimit": "10"}
 """Attributes that say what holds anyway."""
 MARGIN = 12
+SAYS = 118
+"""Letters of a line below a title."""
 TALLEST = 30_000
 """Pixels of a picture; more is more than programs open."""
 
@@ -135,7 +138,8 @@ def picture(charts: Sequence[Chart], ending: str, title: str) -> bytes:
 
 def _panel(chart: Chart) -> dict[str, Any]:
     inner = {name: part for name, part in chart.specification.items() if name not in ("$schema", "config")}
-    return {"title": chart.title, **inner}
+    says = textwrap.wrap(chart.says, SAYS)
+    return {"title": {"text": chart.title, "subtitle": says, "subtitlePadding": 4}, **inner}
 
 
 def _height(panels: Sequence[Mapping[str, Any]]) -> float:
