@@ -65,11 +65,11 @@ class Server:
     def start(self) -> None:
         options = f"-c listen_addresses= -c unix_socket_directories={self.folder} -c shared_buffers=16MB"
         log = str(self.folder / "log")
-        self._run("pg_ctl", "-D", self.data, "-l", log, "-w", "-t", "60", "-o", options, "start")
+        self._run("pg_ctl", "-D", self.data, "-l", log, "-w", "-t", "300", "-o", options, "start")
 
     def stop(self, mode: str = "fast") -> None:
         """`immediate`: as if the power had gone; it recovers at the next start."""
-        self._run("pg_ctl", "-D", self.data, "-w", "-t", "60", "-m", mode, "stop")
+        self._run("pg_ctl", "-D", self.data, "-w", "-t", "300", "-m", mode, "stop")
 
     def new_database(self) -> str:
         """URL of an empty one."""

@@ -78,14 +78,14 @@ def test_an_attempt_that_failed_is_kept_with_its_reason(store: Store) -> None:
         trial = held.next()
         assert trial is not None
         assert (trial.number, trial.attempts) == (1, 2)
-        held.reject(trial, "failed", "the device is gone", again=False)
+        held.reject(trial, "failed", "the device \udcff\0 is gone", again=False)
         following = held.next()
         assert following is not None
         assert following.number == 2
     attempts = store.campaigns.attempts("sched")
     assert [(each.trial, each.attempt, each.state, each.reason, each.run_id) for each in attempts[:2]] == [
         (1, 1, "invalid", "too short", record(9).id),
-        (1, 2, "failed", "the device is gone", None),
+        (1, 2, "failed", "the device \\xff\\x00 is gone", None),
     ]
     with pytest.raises(StoreUsage, match="no trial of it is done yet"):
         store.select("campaign:sched")

@@ -17,7 +17,7 @@ from made import record
 from server import Server
 
 from spindle.result.document import encode
-from spindle.store import Store, StoreError, open_store
+from spindle.store import Store, StoreError, database, open_store
 
 ROUNDS = 30
 HERE = Path(__file__).parent
@@ -74,8 +74,11 @@ def test_a_campaign_killed_again_and_again_ends_as_an_undisturbed_one(where: str
         assert [line.id for line in store.ls()] == [line.id for line in other.ls()]
 
 
-def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_acknowledged(server: Server) -> None:
+def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_acknowledged(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The writer waits for it and goes on."""
+    monkeypatch.setattr(database, "PATIENCE_S", 600)  # a slow machine takes its time to recover
     where = server.new_database()
     killer.plan(where)
     told: list[str] = []
@@ -101,7 +104,7 @@ def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_ackn
         server.stop("immediate")
         server.start()
     finally:
-        writer.join(120)
+        writer.join(600)
     assert not writer.is_alive()
     assert failed == []
     assert len(told) == killer.TRIALS

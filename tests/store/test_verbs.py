@@ -74,7 +74,7 @@ def test_what_monitor_sees_is_recorded_interval_by_interval(invoke: Invoke, home
     assert len(rows) == len(reports) == 3
     devices = json.loads(invoke("sql", "SELECT count(*) AS n FROM iostat", "--json").out)
     assert devices == [{"n": line["samples"]}]
-    assert invoke("store", "rm", f"recording:{line['id']}", "--yes").out == "1 recordings removed\n"
+    assert invoke("store", "rm", f"recording:{line['id']}", "--yes").out == "1 recording removed\n"
     assert json.loads(invoke("sql", "SELECT count(*) AS n FROM samples", "--json").out) == [{"n": 0}]
 
 
@@ -248,6 +248,14 @@ def test_a_store_that_cannot_be_opened_costs_one_line(
     assert said.status == status
     assert complaint in said.complaint
     assert "secret" not in said.complaint
+
+
+@pytest.mark.parametrize(
+    "verb", [("info",), ("vacuum",), ("tag", "last", "x"), ("rm", "last", "--yes"), ("check",), ("attach", "last", "f")]
+)
+def test_only_what_brings_results_makes_a_store(invoke: Invoke, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    assert "no such store" in invoke("store", *verb, "--store", "new.db").complaint
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_database_of_something_else_is_left_alone(invoke: Invoke, tmp_path: Path) -> None:

@@ -97,10 +97,10 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
 @click.option("--remove", is_flag=True, help="Take the tags away.")
 def tag(selection: str, tags: tuple[str, ...], where: str | None, remove: bool) -> Exit:
     """Give the results of SELECTION tags."""
-    with opened(where) as store:
+    with opened(where, create=False) as store:
         count = store.untag(selection, *tags) if remove else store.tag(selection, *tags)
-    done = "no longer have" if remove else "have"
-    print(f"{count} results {done} {', '.join(tags)}")
+    done = "taken from" if remove else "given to"
+    print(f"{', '.join(tags)}: {done} {_count(count, 'result')}")
     return Exit.FINE
 
 
@@ -114,7 +114,7 @@ def rm(selections: tuple[str, ...], where: str | None, yes: bool) -> Exit:
 
     recordings = [text.removeprefix("recording:") for text in selections if text.startswith("recording:")]
     others = [text for text in selections if not text.startswith("recording:")]
-    with opened(where) as store:
+    with opened(where, create=False) as store:
         what = store.would_remove(others)
         line = _removal(len(what.records), what.campaigns, len(recordings))
         if not yes and not ask(f"{store.place}: {line} will be removed."):
@@ -127,10 +127,14 @@ def rm(selections: tuple[str, ...], where: str | None, yes: bool) -> Exit:
 
 
 def _removal(records: int, campaigns: list[str], recordings: int) -> str:
-    parts = [f"{records} results"] if records or not recordings else []
+    parts = [_count(records, "result")] if records or not recordings else []
     parts += [f"campaign {name}" for name in campaigns]
-    parts += [f"{recordings} recordings"] if recordings else []
+    parts += [_count(recordings, "recording")] if recordings else []
     return ", ".join(parts)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 @command.command("export")
@@ -181,7 +185,7 @@ def import_(places: tuple[str, ...], tags: tuple[str, ...], form: str | None, wh
 @store_option
 def attach(run: str, files: tuple[Path, ...], by_path: bool, where: str | None) -> Exit:
     """Keep files with a result: a log, a configuration, a picture."""
-    with opened(where) as store:
+    with opened(where, create=False) as store:
         for file in files:
             kept = store.attach(run, file, by_path=by_path)
             print(f"{kept.name}: {kept.size_bytes} bytes, SHA-256 {kept.sha256[:16]}...")
@@ -205,7 +209,7 @@ def check(where: str | None, json: bool) -> Exit:
 @store_option
 def vacuum(where: str | None) -> Exit:
     """Give back the room of what was removed, and renew the statistics that queries are planned with."""
-    with opened(where) as store:
+    with opened(where, create=False) as store:
         before, after = store.vacuum()
     print(f"{before / 1e6:.1f} MB before, {after / 1e6:.1f} MB after")
     return Exit.FINE
@@ -218,7 +222,7 @@ def info(where: str | None, json: bool) -> Exit:
     """Tell where the store is, what it is and how much it holds. One of an older spindle is brought up to date."""
     from spindle.report import store as pages
 
-    with opened(where) as store:
+    with opened(where, create=False) as store:
         found = store.info()
     _put(pages.as_json(found) if json else pages.info(found))
     return Exit.FINE

@@ -33,7 +33,7 @@ class Keeping:
 
 
 @contextmanager
-def opened(where: str | None, *, read_only: bool = False) -> Iterator[Store]:
+def opened(where: str | None, *, read_only: bool = False, create: bool = True) -> Iterator[Store]:
     """The store that an option names. What it has to say goes to stderr."""
     from spindle.cli.failure import one_line
     from spindle.store import open_store
@@ -41,7 +41,8 @@ def opened(where: str | None, *, read_only: bool = False) -> Iterator[Store]:
     def say(line: str) -> None:
         print(f"spindle: {one_line(line)}", file=sys.stderr)
 
-    with open_store(None if where in (None, DEFAULT) else where, read_only=read_only, say=say) as store:
+    place = None if where in (None, DEFAULT) else where
+    with open_store(place, read_only=read_only, create=create, say=say) as store:
         yield store
 
 

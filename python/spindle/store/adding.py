@@ -26,6 +26,7 @@ from .rows import (
     verdict_rows,
 )
 from .times import now
+from .words import storable
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
         "size_bytes": len(document.data),
         "body": document.body,
         "added": now(),
-        "source": source,
+        "source": storable(source) if source is not None else None,
     }
     key = insert_row(connection, schema.records, row)
     for run in document.runs:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from . import schema
 from .errors import StoreError, StoreUsage
+from .words import storable
 
 LARGEST_BYTES = 64 << 20
 """Larger files are kept by their path: a database is no place for them."""
@@ -51,11 +52,11 @@ def content_of(file: Path, *, name: str | None = None, by_path: bool = False) ->
         raise StoreUsage(f"{file}: cannot be read: {(error.strerror or '').lower()}; check its rights") from None
     return Content(
         Artefact(
-            name=name or file.name,
+            name=storable(name or file.name),
             media_type=mimetypes.guess_type(file.name)[0] or "application/octet-stream",
             sha256=digest,
             size_bytes=size,
-            path=str(file.resolve()) if by_path else None,
+            path=storable(str(file.resolve())) if by_path else None,
         ),
         body,
     )

@@ -21,6 +21,7 @@ from .lock import Lock, lock_of
 from .recordings import Recording, add_recording
 from .rows import canonical, digest
 from .times import now
+from .words import storable
 
 T = TypeVar("T")
 
@@ -311,7 +312,7 @@ class Held:
                 .where(attempt)
                 .values(
                     state=state,
-                    reason=reason,
+                    reason=storable(reason),
                     record_key=kept.key if kept is not None else None,
                     ended=now(),
                 )

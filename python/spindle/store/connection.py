@@ -26,13 +26,13 @@ HEADER = b"SQLite format 3\0"
 Say = Callable[[str], None]
 
 
-def connect(place: Place, *, read_only: bool, say: Say) -> Engine:
+def connect(place: Place, *, read_only: bool, create: bool, say: Say) -> Engine:
     """An engine for it. Nothing is read yet. Raises StoreError."""
-    return _sqlite(place.file, read_only, say) if place.file is not None else _postgres(place, read_only)
+    return _sqlite(place.file, read_only, create, say) if place.file is not None else _postgres(place, read_only)
 
 
-def _sqlite(file: Path, read_only: bool, say: Say) -> Engine:
-    _look_at(file, read_only)
+def _sqlite(file: Path, read_only: bool, create: bool, say: Say) -> Engine:
+    _look_at(file, create and not read_only)
     unsafe = type_of(file)
     journal = "wal"
     if is_unsafe(unsafe):
@@ -79,13 +79,13 @@ def _set_up(opened: sqlite3.Connection, journal: str, read_only: bool) -> None:
     opened.execute(f"PRAGMA synchronous={'FULL' if journal == 'wal' else 'EXTRA'}")
 
 
-def _look_at(file: Path, read_only: bool) -> None:
+def _look_at(file: Path, create: bool) -> None:
     """What SQLite would say less clearly."""
     try:
         if file.is_dir():
             raise StoreUsage(f"{file}: a folder; give the file of a store, for example {file / 'store.db'}")
         if not file.exists():
-            if read_only:
+            if not create:
                 raise StoreUsage(f"{file}: no such store; `spindle run ... --store` makes one")
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return
@@ -141,7 +141,7 @@ def may_come_back(error: DBAPIError) -> bool:
 _PASSING = ("08", "40", "57P", "53300", "55006")
 """SQLSTATE (PostgreSQL manual, appendix A): connection, rollback of a conflict, shutdown and start, too many
 connections, object in use."""
-_LASTING = ("authentication failed", "password", "does not exist", "pg_hba", "translate host name", "invalid")
+_LASTING = ("authentication failed", "password", "does not exist", "pg_hba", "host name", "resolve host", "invalid")
 
 
 def in_words(error: Exception, place: Place) -> StoreError:
@@ -152,6 +152,8 @@ def in_words(error: Exception, place: Place) -> StoreError:
     for found, say in _SAYINGS:
         if found in low:
             return StoreError(f"{place}: {say}")
+    if place.url is not None and "fatal:" in low and "does not exist" in low:
+        return StoreError(f"{place}: {_last(text).removeprefix('FATAL:').strip()}; make it first, or check the URL")
     if place.url is not None and ("connection" in low or (isinstance(error, DBAPIError) and is_lost(error))):
         return StoreError(f"{place}: the server cannot be reached: {_last(text)}; check the URL, and that it runs")
     return StoreError(f"{place}: {first}; `spindle store check` looks for damage")
@@ -164,6 +166,8 @@ def _last(text: str) -> str:
 
 
 _SAYINGS = (
+    ("translate host name", "its host is not known; check the URL"),
+    ("resolve host", "its host is not known; check the URL"),
     ("database is locked", f"another process has kept it locked for {BUSY_S} s; try again when it has ended"),
     ("database or disk is full", "the disk is full; nothing was stored, make room and try again"),
     ("no space left", "the server's disk is full; nothing was stored, make room and try again"),

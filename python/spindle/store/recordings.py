@@ -12,6 +12,7 @@ from spindle.result.record import new_id
 from . import schema
 from .database import insert_new, key_of
 from .rows import iostat_columns
+from .words import storable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,7 @@ def add_recording(
         insert(schema.recordings).values(
             id=recording.id,
             started=recording.started,
-            about=recording.about,
+            about=storable(recording.about),
             interval_s=recording.interval_s,
             host=recording.host,
             trial_key=trial_key,
@@ -131,7 +132,7 @@ def add_samples(
             "device": sample.device,
             "start_ns": sample.start_ns,
             "seconds": sample.seconds,
-            "label": sample.label,
+            "label": storable(sample.label),
             **iostat_columns(sample.iostat),
         }
         for sample in samples

@@ -33,21 +33,27 @@ from .upkeep import Info
 
 
 def open_store(
-    where: str | os.PathLike[str] | None = None, *, read_only: bool = False, say: Say | None = None
+    where: str | os.PathLike[str] | None = None,
+    *,
+    read_only: bool = False,
+    create: bool = True,
+    say: Say | None = None,
 ) -> Store:
-    """Open a store, made if need be: a file of SQLite, a postgresql:// URL, or (None) $SPINDLE_STORE or the default.
+    """Open a store: a file of SQLite, a postgresql:// URL, or (None) $SPINDLE_STORE or the default.
+
+    `create`: it is made if need be.
 
     A store of an older Spindle is brought up to date, one of a newer Spindle refused; `say` is told (default: stderr).
     Raises StoreError, one line.
     """
     place = place_of(where)
     tell = say or _to_stderr
-    database = Database(connect(place, read_only=read_only, say=tell), place)
+    database = Database(connect(place, read_only=read_only, create=create, say=tell), place)
     try:
         if read_only:
             database.read(lambda connection: check_version(connection, place))
         else:
-            bring_up_to_date(database, tell)
+            bring_up_to_date(database, tell, create=create)
     except BaseException:
         database.engine.dispose()
         raise

@@ -15,10 +15,13 @@ TABLE = "alembic_version"
 LOCK = 0x5350494E444C45  # any number: one upgrade of a database at a time
 
 
-def bring_up_to_date(database: Database, say: Say) -> None:
+def bring_up_to_date(database: Database, say: Say, *, create: bool) -> None:
     """Make the tables in an empty database, or take the steps that are missing, all or none."""
-    if database.read(version) == HEAD:
+    there = database.read(version)
+    if there == HEAD:
         return
+    if there is None and not create:
+        raise _no_store(database.place)
 
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
@@ -42,7 +45,7 @@ def check_version(connection: Connection, place: Place) -> None:
     if found == HEAD:
         return
     if found is None:
-        raise StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
+        raise _no_store(place)
     _refuse_newer(found, place)
     raise StoreUsage(
         f"{place}: a store of an older spindle (schema {found}); `spindle store info` brings it up to date"
@@ -64,6 +67,10 @@ def migrate(connection: Connection, to: str = "head") -> None:
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", "spindle.store:migrations")
     command.upgrade(config, to)
+
+
+def _no_store(place: Place) -> StoreUsage:
+    return StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
 
 
 def _refuse_newer(found: str, place: Place) -> None:
