@@ -98,7 +98,8 @@ def marked(text: str, style: Style) -> list[str]:
 def _differences(comparison: Comparison, style: Style) -> list[str]:
     """The widest table that fits; without columns for what more trials bring, lines below say it."""
     plans = _plans(comparison, style)
-    for bar, planned in ((BAR, True), (BAR, False), (SHORT, False)):
+    known = any(finding.difference.low is not None for finding in comparison.findings)
+    for bar, planned in ((BAR, True), (BAR, False), (SHORT, False)) if known else ():
         lines = _table(comparison, bar, planned and bool(plans), Style())
         if _fits(lines, style):
             return lines if planned else [*lines, *plans]
@@ -256,8 +257,8 @@ def _ranking(ranking: Ranking, style: Style) -> list[str]:
             str(place.trials),
             amount(place.mean, ranking.metric),
             behind(place.behind) if place.behind else "-",
-            behind(place.at_least),
-            behind(place.at_most),
+            behind(place.at_least) if place.at_most else "-",
+            behind(place.at_most) if place.at_most else "-",
         ]
         for place in ranking.places
     ]

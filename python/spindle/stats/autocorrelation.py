@@ -4,7 +4,7 @@ The variance of the mean of n values is omega^2/n with the long-run variance ome
 autocovariance; with positive autocorrelation it is larger than the plain variance, and the n values are worth only
 n x variance/omega^2 independent ones.
 
-omega^2 is estimated as the mean square of the first nu = 0.41 n^(2/3) cosine coefficients of the series (Lazarus,
+omega^2 is estimated as the mean square of the first nu = 0.4 n^(2/3) cosine coefficients of the series (Lazarus,
 Lewis, Stock and Watson, J. Business & Economic Statistics 36 (2018) 541-559), after an AR(1) has been taken out
 (prewhitening: Andrews and Monahan, Econometrica 60 (1992) 953-966) whose coefficient is corrected for its bias in short
 series (Kendall, Biometrika 41 (1954) 403-404). Student's t with nu degrees of freedom then holds even for short,
@@ -54,7 +54,7 @@ def long_run(values: Numbers) -> LongRun:
     rho = max(lag_one(values), 0.0)
     innovations = values[1:] - rho * values[:-1]
     count = len(innovations)
-    freedom = max(2, int(0.41 * count ** (2 / 3)))
+    freedom = max(2, int(0.4 * count ** (2 / 3)))
     times = np.pi * (np.arange(count) + 0.5) / count
     waves = np.cos(np.outer(np.arange(1, freedom + 1), times)) * np.sqrt(2 / count)
     spectrum = float(np.mean((waves @ (innovations - innovations.mean())) ** 2)) / (1 - rho) ** 2

@@ -97,8 +97,7 @@ def common_metrics(sides: Sequence[Side]) -> list[str]:
     common = sorted(set.intersection(*there))
     if not common:
         raise Incomparable(
-            f"{sides[0].label} and {sides[1].label} have no metric in common; choose one of each with --metric, "
-            "or compare results of the same kind"
+            f"{', '.join(side.label for side in sides)}: no metric is in all of them; compare results of the same kind"
         )
     return main_metrics(common, dict(sides[0].trials[0].values))
 
@@ -155,13 +154,15 @@ def _planning(found: Difference, apart: float, power: float, confidence: float, 
         return Planning(apart, None, None, power)
     noise = math.log1p(found.noise)
     few = min(found.trials_a, found.trials_b)
-    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons)
+    blocks = found.basis == "blocks"
+    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons, blocks=blocks)
     needed = trials_needed(
         apart,
         sure_noise(noise, found.freedom),
         power=power,
         confidence=confidence,
         comparisons=comparisons,
+        blocks=blocks,
     )
     return Planning(apart, needed, finds, power)
 
@@ -169,7 +170,9 @@ def _planning(found: Difference, apart: float, power: float, confidence: float, 
 def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
     notes: list[str] = []
     bases = {each.basis for each in found}
-    if "within-run" in bases or ("none" in bases and any(each.trials_a == each.trials_b == 1 for each in found)):
+    if "within-run" not in bases and any(each.trials_a == each.trials_b == 1 for each in found):
+        notes.append("One run on each side does not tell how much one run differs from the next; repeat them.")
+    if "within-run" in bases:
         notes.append(
             "One run on each side: the interval says how well each run knows its own mean, second by second. How much "
             "one run differs from the next is unknown, so nothing is claimed beyond these two runs; repeat them."

@@ -29,6 +29,8 @@ GRID = (
 DRAWS = 2000
 FEWEST = 3
 """Runs on a side that a band needs."""
+FEWEST_BLOCKS = 4
+"""Blocks that it needs: with three it misses in one case of eight."""
 _WEBB = np.sqrt([0.5, 1.0, 1.5])
 
 
@@ -67,9 +69,7 @@ class Curves:
 
         head = f"Latency of {self.operation}s: "
         if any(point.low is None for point in self.points):
-            return (
-                f"{head}too few runs for a band ({FEWEST} on each side are needed); what was seen is no more than that"
-            )
+            return f"{head}too few runs for a band, which needs {FEWEST} on each side or {FEWEST_BLOCKS} blocks"
         parts = []
         for word, chosen in (
             ("lower", [p for p in self.points if p.high is not None and p.high < 0]),
@@ -138,9 +138,9 @@ def _compared(
     mean_a, mean_b = logs_a.mean(axis=0), logs_b.mean(axis=0)
     half = None
     if paired is not None:
-        half = _band([logs_b - logs_a], confidence, draws)
+        half = band([logs_b - logs_a], confidence, draws)
     elif min(len(a), len(b)) >= FEWEST:
-        half = _band([logs_a, logs_b], confidence, draws)
+        half = band([logs_a, logs_b], confidence, draws)
     points = []
     for at, percentile in enumerate(np.asarray(GRID)[whole]):
         gap = float(mean_b[at] - mean_a[at])
@@ -162,7 +162,7 @@ def _paired(a: Sequence[_Run], b: Sequence[_Run]) -> tuple[Numbers, Numbers] | N
     if any(run.key[1] is None for run in [*a, *b]):
         return None
     blocks = [block for block in dict.fromkeys(run.key[:2] for run in a) if any(run.key[:2] == block for run in b)]
-    if len(blocks) < FEWEST:
+    if len(blocks) < FEWEST_BLOCKS:
         return None
     means = [
         np.stack([np.mean([run.logs for run in side if run.key[:2] == block], axis=0) for block in blocks])
@@ -171,7 +171,7 @@ def _paired(a: Sequence[_Run], b: Sequence[_Run]) -> tuple[Numbers, Numbers] | N
     return means[0], means[1]
 
 
-def _band(samples: Sequence[Numbers], confidence: float, draws: int) -> Numbers:
+def band(samples: Sequence[Numbers], confidence: float, draws: int) -> Numbers:
     """Half the width of the simultaneous band around the difference of the samples' means (the sum of their parts)."""
     random = np.random.default_rng(0)  # the same figures give the same band
     centred = [sample - sample.mean(axis=0) for sample in samples]

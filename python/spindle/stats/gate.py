@@ -203,7 +203,7 @@ def _needed(found: Difference, threshold: float, confidence: float, power: float
     beyond = threshold or 0.05
     noise = sure_noise(math.log1p(found.noise), found.freedom)
     # One-sided at `confidence` is two-sided at 2 x confidence - 1.
-    return trials_needed(beyond, noise, power=power, confidence=2 * confidence - 1)
+    return trials_needed(beyond, noise, power=power, confidence=2 * confidence - 1, blocks=found.basis == "blocks")
 
 
 def _words(

@@ -23,6 +23,7 @@ def trials_needed(
     confidence: float = 0.95,
     comparisons: int = 1,
     noise_freedom: float | None = None,
+    blocks: bool = False,
 ) -> int | None:
     """Trials of each alternative that find a true difference with probability `power`; None: more than `MOST`.
 
@@ -30,7 +31,8 @@ def trials_needed(
     block. `noise_freedom`: degrees of freedom `noise` was seen with (trials less groups), None: it is known. The fewer,
     the more trials are asked for, as a few trials often resemble each other by chance (upper confidence limit of the
     standard deviation: Kieser and Wassmer, Biometrical J. 38 (1996) 941-949). `comparisons` share the error probability
-    (Bonferroni). Raises ValueError for a difference of 0, or noise, power or confidence out of range.
+    (Bonferroni). `blocks`: trials are compared as pairs, which know their noise with half the degrees of freedom.
+    Raises ValueError for a difference of 0, or noise, power or confidence out of range.
     """
     _check(noise, power, confidence, comparisons)
     if difference <= -1 or difference == 0:
@@ -39,20 +41,26 @@ def trials_needed(
     spread = sure_noise(noise, noise_freedom)
     if spread == 0:
         return 2
-    if _power(shift / spread, MOST, confidence, comparisons) < power:
+    if _power(shift / spread, MOST, confidence, comparisons, blocks) < power:
         return None
     low, high = 1, 2
-    while _power(shift / spread, high, confidence, comparisons) < power:
+    while _power(shift / spread, high, confidence, comparisons, blocks) < power:
         low, high = high, min(2 * high, MOST)
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _power(shift / spread, middle, confidence, comparisons) >= power
+        enough = _power(shift / spread, middle, confidence, comparisons, blocks) >= power
         low, high = (low, middle) if enough else (middle, high)
     return high
 
 
 def detectable(
-    trials: int, noise: float, *, power: float = 0.9, confidence: float = 0.95, comparisons: int = 1
+    trials: int,
+    noise: float,
+    *,
+    power: float = 0.9,
+    confidence: float = 0.95,
+    comparisons: int = 1,
+    blocks: bool = False,
 ) -> float | None:
     """Least relative difference that `trials` of each alternative find with probability `power`; None: a single trial
     finds none."""
@@ -62,13 +70,15 @@ def detectable(
     if noise == 0:
         return 0.0
     low, high = 0.0, 1.0
-    while _power(high, trials, confidence, comparisons) < power:
+    while _power(high, trials, confidence, comparisons, blocks) < power:
         low, high = high, 2 * high
         if high > 1e6:
             return None
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if _power(middle, trials, confidence, comparisons) >= power else (middle, high)
+        low, high = (
+            (low, middle) if _power(middle, trials, confidence, comparisons, blocks) >= power else (middle, high)
+        )
     return math.expm1(high * noise) if high * noise < 700 else None
 
 
@@ -81,11 +91,11 @@ def sure_noise(noise: float, freedom: float | None) -> float:
     return noise * math.sqrt(freedom / float(chdtri(freedom, ASSURANCE)))
 
 
-def _power(shift: float, trials: int, confidence: float, comparisons: int) -> float:
-    """Of the two-sample t test with `trials` on each side; `shift` in standard deviations of a trial."""
+def _power(shift: float, trials: int, confidence: float, comparisons: int, blocks: bool) -> float:
+    """Of the t test with `trials` on each side, in pairs or not; `shift` in standard deviations of a trial."""
     from scipy.special import nctdtr, stdtrit
 
-    freedom = 2 * (trials - 1)
+    freedom = trials - 1 if blocks else 2 * (trials - 1)
     if freedom < 1:
         return 0.0
     critical = float(stdtrit(freedom, 1 - (1 - confidence) / comparisons / 2))

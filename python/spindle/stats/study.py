@@ -9,6 +9,7 @@ from spindle.stats.compare import Comparison, common_metrics, compare, strata
 from spindle.stats.curves import Curves, curves
 from spindle.stats.effects import Effects, effects
 from spindle.stats.errors import Incomparable
+from spindle.stats.likeness import Likeness
 from spindle.stats.ranking import Ranking, rank
 from spindle.stats.trial import Side
 
@@ -45,6 +46,8 @@ def study(
     chosen = list(metrics) or common_metrics(sides)
     comparison = compare(sides, chosen, confidence=confidence, apart=apart, power=power)
     comparison = replace(comparison, notes=[*notes, *comparison.notes])
+    if cells:  # they differ on purpose
+        comparison = replace(comparison, likeness=Likeness(True, True, []))
     trials = [trial for side in sides for trial in side.trials]
     ranked = [rank(name, sides, strata(sides), confidence) for name in chosen] if len(sides) > 2 else []
     if ranked and not any(ranked):
