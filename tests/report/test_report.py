@@ -25,7 +25,7 @@ from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
-from spindle.result.record import ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
+from spindle.result.record import DeviceCounters, ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
 from spindle.store import Planned, open_store
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
@@ -237,6 +237,58 @@ def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
     rows = list(csv.DictReader(io.StringIO(part)))
     assert {row["factor.array"] for row in rows} == {"six-sata-f2"}
     assert "no factor" in invoke("report", "campaign:arrays/level=1", "--store", where).complaint
+
+
+def observed(scheduler: str, trial: int) -> RunRecord:
+    """A program's own load, of which only the device tells: what `campaign --load` records."""
+    base = run()
+    reads = {"none": 500.0, "bfq": 400.0, "kyber": 495.0}[scheduler] + trial
+    iostat = {
+        "r/s": reads,
+        "w/s": 50.0,
+        "rMB/s": reads / 64,
+        "wMB/s": 3.0,
+        "r_await": 2.0,
+        "aqu-sz": 4.0,
+        "%util": 90.0,
+    }
+    seconds = 30.0
+    delta = {
+        "reads": reads * seconds,
+        "writes": 50.0 * seconds,
+        "read_bytes": reads * seconds * 16384,
+        "write_bytes": 50.0 * seconds * 65536,
+    }
+    samples = [Sample(at_s=at + 1.0, seconds=1.0, devices={"sda": iostat}) for at in range(30)]
+    return replace(
+        base,
+        id=f"20260101T00{trial:02d}00Z-{scheduler.encode().hex()[:6]}",
+        workload=replace(base.workload, name="mysqld", streams=[]),
+        figures=replace(base.figures, streams=[], series=[]),
+        devices=[DeviceCounters(name="sda", role="target", seconds=seconds, delta=delta, iostat=iostat)],
+        target=replace(base.target, asked="/dev/sda", kind="device", detail={}),
+        during=replace(base.during, samples=samples),
+        verdicts=[],
+    )
+
+
+def test_a_programs_own_load_is_told_by_what_the_device_counted() -> None:
+    entries = [
+        entry(observed(scheduler, trial), f"{scheduler}{trial}", cell={"scheduler": scheduler}, block=trial)
+        for trial in (1, 2, 3, 4)
+        for scheduler in ("none", "bfq", "kyber")
+    ]
+    document = build(entries)
+    assert {chart.key for chart in document.charts()} == {"runs", "seconds"}
+    text = everything(document)
+    assert "Most throughput of 3 cases: none" in text
+    assert "none is the best" in text
+    sheet = document.sections[1].blocks[0]
+    assert [row[:3] for row in sheet.rows] == [["bfq", "4", "402"], ["kyber", "4", "498"], ["none", "4", "502"]]  # type: ignore[union-attr]
+    seconds = next(chart for chart in document.charts() if chart.key == "seconds")
+    assert len(seconds.specification["vconcat"]) == 2
+    assert seconds.says.startswith("What the devices themselves counted.")
+    assert html(document)
 
 
 def test_damaged_records_still_make_a_report() -> None:

@@ -11,7 +11,7 @@ from spindle.report.charts import parts
 from spindle.report.document import storage
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.storage import Array
-from spindle.report.document.trial import Trial, is_streaming
+from spindle.report.document.trial import Trial, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result import units
@@ -48,6 +48,8 @@ def charts(trials: Sequence[Trial]) -> list[Chart]:
     """One chart with a panel for each direction; nothing unless chunk sizes were varied."""
     groups: dict[tuple[str, bool], list[Trial]] = {}
     for trial in trials:
+        if is_observed(trial.run):
+            continue
         groups.setdefault((_direction(trial), is_streaming(trial.run)), []).append(trial)
     panels = [panel for key, members in sorted(groups.items()) if (panel := _panel(*key, members)) is not None]
     return [_chart(panels)] if panels else []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.traits import place, size_words
-from spindle.report.document.trial import Trial, is_streaming
+from spindle.report.document.trial import Trial, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result import units
@@ -48,7 +48,7 @@ def pairs_of(trials: Sequence[Trial]) -> list[Pair]:
     """Same streams (whatever ended the run, and whatever the seed), one real target and one modelled one."""
     groups: dict[Workload, list[Trial]] = {}
     for trial in trials:
-        if trial.run.target.kind != "null":
+        if trial.run.target.kind != "null" and not is_observed(trial.run):
             groups.setdefault(_load(trial.run.workload), []).append(trial)
     found = []
     for members in groups.values():

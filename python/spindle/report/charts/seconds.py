@@ -7,7 +7,7 @@ from typing import Any
 
 from spindle.report.charts import parts, theme
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.trial import Case, Trial, is_streaming
+from spindle.report.document.trial import Case, Trial, bytes_per_s_of, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.figures import Interval
@@ -20,13 +20,23 @@ DEVICE_COLUMNS = ("r/s", "rkB/s", "rMB/s", "w/s", "wkB/s", "wMB/s", "await", "r_
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
     """The first trial of each case, as many as an eye tells apart."""
-    trials = [(case, next((t for t in case.trials if len(t.run.figures.series) > 2), None)) for case in cases]
+    trials = [(case, next((t for t in case.trials if _has_series(t)), None)) for case in cases]
     found = [(case, trial) for case, trial in trials if trial is not None]
     if not found:
         return []
     if len(found) > theme.SERIES:
-        found.sort(key=lambda pair: pair[1].run.figures.bytes_per_s)
+        found.sort(key=lambda pair: bytes_per_s_of(pair[1].run))
     return [_chart(parts.spread(found, theme.SERIES), len(cases))]
+
+
+def _has_series(trial: Trial) -> bool:
+    return len(trial.run.figures.series) > 2 or (is_observed(trial.run) and len(trial.run.during.samples) > 2)
+
+
+def _observed_s(trial: Trial) -> float:
+    """How long the devices were watched under a program's own load; 0 for other loads."""
+    samples = trial.run.during.samples if is_observed(trial.run) else []
+    return max((sample.at_s for sample in samples), default=0.0)
 
 
 def coarser(series: Sequence[Interval], most: int) -> list[list[Interval]]:
@@ -52,7 +62,7 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
     values = [
         value for (_, trial), label in zip(drawn, labels, strict=True) for value in _values(trial, label, streaming)
     ]
-    longest = max(value["s"] for value in values)
+    longest = max([*(value["s"] for value in values), *(_observed_s(trial) for _, trial in drawn)])
     x = parts.number(
         "s",
         "Time since the end of the ramp (s)",
@@ -74,20 +84,30 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
         else parts.number("ms", "Mean latency (ms)")
     )
     looks = parts.series("case", "Case", labels, marks=False)
-    panels: list[dict[str, Any]] = [
-        {"width": parts.WIDTH, "height": parts.HEIGHT * 0.75, "mark": "line", "encoding": {"x": x, "y": rate, **looks}},
-        {
-            "width": parts.WIDTH,
-            "height": parts.HEIGHT * 0.55,
-            "mark": "line",
-            "encoding": {"x": x, "y": latency, **looks},
-        },
-    ]
-    panels += _device_panels(drawn, labels, x, looks, streaming)
+    panels: list[dict[str, Any]] = (
+        []
+        if not values
+        else [
+            {
+                "width": parts.WIDTH,
+                "height": parts.HEIGHT * 0.75,
+                "mark": "line",
+                "encoding": {"x": x, "y": rate, **looks},
+            },
+            {
+                "width": parts.WIDTH,
+                "height": parts.HEIGHT * 0.55,
+                "mark": "line",
+                "encoding": {"x": x, "y": latency, **looks},
+            },
+        ]
+    )
+    device = _device_panels(drawn, labels, x, looks, streaming)
+    panels += device
     return Chart(
         key="seconds",
         title="Second by second",
-        says=_says(drawn, cases, len(panels) > 2),
+        says=_says(drawn, cases, bool(values), bool(device)),
         specification=parts.whole(data={"values": values}, vconcat=panels),
         sheet=_sheet([trial for _, trial in drawn], [case.label for case, _ in drawn]),
     )
@@ -151,15 +171,17 @@ def _of_devices(trial: Trial, label: str, streaming: bool) -> Iterator[dict[str,
             rate = sum(each.get("rMB/s", 0.0) + each.get("wMB/s", 0.0) for each in columns) * (1 << 20) / 1e6
         else:
             rate = sum(each.get("r/s", 0.0) + each.get("w/s", 0.0) for each in columns)
-        middle = sample.at_s - sample.seconds / 2 - run.workload.ramp_ns / 1e9
-        if 0 <= middle <= run.figures.measured_s - sample.seconds / 2:
+        middle = sample.at_s - sample.seconds / 2 - (0 if is_observed(run) else run.workload.ramp_ns / 1e9)
+        if 0 <= middle <= run.figures.measured_s - sample.seconds / 2 or is_observed(run):
             queue = sum(each.get("aqu-sz", 0.0) for each in columns)
             yield {"case": label, "s": middle, "rate": rate, "queue": queue}
 
 
-def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_devices: bool) -> str:
-    text = "What the load got in each interval"
-    text += ", and below what the devices themselves counted." if with_devices else "."
+def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_load: bool, with_devices: bool) -> str:
+    parts_said = ["what the load got in each interval"] if with_load else []
+    if with_devices:
+        parts_said.append("what the devices themselves counted")
+    text = ", and below ".join(parts_said).capitalize() + "."
     if len(drawn) == 1:
         text = f"{text} {drawn[0][0].label}."
     if any(len(case.trials) > 1 for case, _ in drawn):

@@ -7,10 +7,10 @@ from typing import Any
 
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.trial import Case, is_streaming
+from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
-from spindle.result.record import Level
+from spindle.result.record import Level, RunRecord
 from spindle.stats import interval
 
 MOST_ROWS = 40
@@ -24,7 +24,7 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
     streaming = all(is_streaming(trial.run) for case in cases for trial in case.trials)
     unit = "MB/s" if streaming else "IOPS"
     drawn = parts.spread(cases, MOST_ROWS)
-    rates = {id(case): [_rate(trial.run.figures, streaming) for trial in case.trials] for case in cases}
+    rates = {id(case): [_rate(trial.run, streaming) for trial in case.trials] for case in cases}
     values: list[dict[str, Any]] = []
     for case in drawn:
         label = parts.shortened(case.label, 50)
@@ -45,8 +45,8 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
     ]
 
 
-def _rate(figures: Any, streaming: bool) -> float:
-    return float(figures.bytes_per_s / 1e6 if streaming else figures.iops)
+def _rate(run: RunRecord, streaming: bool) -> float:
+    return bytes_per_s_of(run) / 1e6 if streaming else iops_of(run)
 
 
 def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any]:
@@ -81,6 +81,8 @@ def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any
 def _says(cases: Sequence[Case], drawn: Sequence[Case]) -> str:
     text = "A ring is a run"
     text += ", a bar the mean of a case with its 95 % interval." if any(len(case.trials) > 1 for case in cases) else "."
+    if any(is_observed(case.trials[0].run) for case in drawn):
+        text += " Requests of a program's own load are counted at the device."
     if len(drawn) < len(cases):
         text += f" {len(drawn)} of {len(cases)} cases are drawn; the table has all."
     if any(case.level is Level.INVALID for case in drawn):

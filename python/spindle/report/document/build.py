@@ -24,7 +24,7 @@ def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Pl
     names = conditions.names_of(entries, cases)
     sections: list[tuple[str, str, Sequence[Block]]] = [
         ("summary", "Summary", summary(entries, cases, groups, curves, trials)),
-        ("figures", "Figures", [*([figures.sheet(cases)] if cases else []), *spread.charts(cases)]),
+        ("figures", "Figures", [*figures.sheets(cases), *spread.charts(cases)]),
         ("imported", "Figures of other tools", foreign.blocks(entries)),
         ("factors", "Factors", effects.charts(groups)),
         ("arrays", "Arrays", chunks.charts(trials)),

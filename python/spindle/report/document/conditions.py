@@ -213,7 +213,7 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str], plans: Sequence
     else:
         script = "\n".join(f"cat > {name} <<'END'\n{text.rstrip()}\nEND" for name, text in files)
         blocks.append(Code(f"The {len(files)} files that the commands name, as commands that make them", script, True))
-    if unknown:
+    if unknown and not plans:
         blocks.append(Words(f"{unknown} record{'s do' if unknown > 1 else ' does'} not say how to repeat it."))
     return blocks
 

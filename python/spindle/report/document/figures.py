@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spindle.report import histogram
 from spindle.report.document.model import Sheet
-from spindle.report.document.trial import Case, ops
+from spindle.report.document.trial import Case, is_observed, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
 
@@ -19,6 +19,8 @@ def sheet(cases: Sequence[Case]) -> Sheet:
     rows = []
     several = any(len(case.trials) > 1 for case in cases)
     for case in cases:
+        if is_observed(case.trials[0].run):
+            continue
         for at, direction in enumerate(_directions(case)):
             found = [op for trial in case.trials for name, op in ops(trial.run) if name == direction]
             trials = len(case.trials)
@@ -44,6 +46,36 @@ def sheet(cases: Sequence[Case]) -> Sheet:
     heads = ("IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
     columns += [*(Column(head) for head in heads), Column("verdict", words=True)]
     return Sheet("Figures of each case", columns, rows, folded=len(rows) > MOST_ROWS)
+
+
+def sheets(cases: Sequence[Case]) -> list[Sheet]:
+    """Of loads of our own, and of those of other programs."""
+    found = [sheet(cases)] if any(not is_observed(case.trials[0].run) for case in cases) else []
+    observed = device_sheet(cases)
+    return [*found, observed] if observed is not None else found
+
+
+DEVICE_COLUMNS = ("r/s", "rMB/s", "r_await", "w/s", "wMB/s", "w_await", "aqu-sz", "%util")
+
+
+def device_sheet(cases: Sequence[Case]) -> Sheet | None:
+    """What the devices did under programs' own loads, mean over the trials; None: there are no such loads."""
+    observed = [case for case in cases if is_observed(case.trials[0].run)]
+    if not observed:
+        return None
+    rows = []
+    for case in observed:
+        found = [counters.iostat for trial in case.trials if (counters := trial.run.counters) is not None]
+        cells = [
+            plain(sum(each.get(name, 0.0) for each in found) / len(found)) if found else "" for name in DEVICE_COLUMNS
+        ]
+        rows.append([case.label, str(len(case.trials)), *cells, case.level])
+    columns = [Column("case", words=True), Column("runs"), *(Column(name) for name in DEVICE_COLUMNS)]
+    return Sheet(
+        "What the device did under the program's load, mean of the runs (columns of iostat -mx)",
+        [*columns, Column("verdict", words=True)],
+        rows,
+    )
 
 
 def _directions(case: Case) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spindle.report.document.model import Words
 from spindle.report.document.traits import place
-from spindle.report.document.trial import Case, is_streaming
+from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming
 from spindle.result import units
 from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare, strata
@@ -61,13 +61,16 @@ def groups_of(cases: Sequence[Case]) -> list[Group]:
     for case in cases:
         run = case.trials[0].run
         mixes = tuple(stream.mix.write for stream in run.workload.streams)
-        found.setdefault((is_streaming(run), mixes), []).append(case)
+        observed = run.workload.name if is_observed(run) else None
+        found.setdefault((is_streaming(run), mixes, observed), []).append(case)
     several = len(found) > 1
     return [Group(_name(members) if several else "", members) for members in found.values() if len(members) > 1]
 
 
 def _name(cases: Sequence[Case]) -> str:
     run = cases[0].trials[0].run
+    if is_observed(run):
+        return run.workload.name
     shares = [stream.mix.write for stream in run.workload.streams]
     mean = sum(shares) / len(shares)
     kind = "reads" if mean == 0 else "writes" if mean == 1 else f"{units.percent(mean)} writes"
@@ -122,7 +125,7 @@ def _extremes(group: Group) -> str:
 
 def rate(case: Case, streaming: bool) -> float:
     """Mean over the trials: bytes per second of streams, else requests per second."""
-    rates = [trial.run.figures.bytes_per_s if streaming else trial.run.figures.iops for trial in case.trials]
+    rates = [bytes_per_s_of(trial.run) if streaming else iops_of(trial.run) for trial in case.trials]
     return sum(rates) / len(rates)
 
 

@@ -72,7 +72,7 @@ def trials_of(entries: Sequence[Entry]) -> list[Trial]:
     return [
         Trial(entry.record, entry, traits.traits_of(entry.record, entry))
         for entry in entries
-        if isinstance(entry.record, RunRecord) and entry.record.workload.streams and entry.record.figures.streams
+        if isinstance(entry.record, RunRecord)
     ]
 
 
@@ -115,4 +115,30 @@ def level_of(trials: Sequence[Trial]) -> Level:
 
 def is_streaming(run: RunRecord) -> bool:
     """Whether it is about bytes per second rather than requests."""
-    return all(isinstance(stream.pattern, Sequential) for stream in run.workload.streams)
+    streams = run.workload.streams
+    return bool(streams) and all(isinstance(stream.pattern, Sequential) for stream in streams)
+
+
+def is_observed(run: RunRecord) -> bool:
+    """Whether the load was somebody's own program: only the devices can tell what was done."""
+    return not run.workload.streams
+
+
+def iops_of(run: RunRecord) -> float:
+    """Requests a second: of the load, or of an observed one at the device."""
+    if not is_observed(run):
+        return run.figures.iops
+    counters = run.counters
+    if counters is None or counters.seconds <= 0:
+        return 0.0
+    return ((counters.requests_of("read") or 0.0) + (counters.requests_of("write") or 0.0)) / counters.seconds
+
+
+def bytes_per_s_of(run: RunRecord) -> float:
+    """Bytes a second, likewise."""
+    if not is_observed(run):
+        return run.figures.bytes_per_s
+    counters = run.counters
+    if counters is None or counters.seconds <= 0:
+        return 0.0
+    return ((counters.bytes_of("read") or 0.0) + (counters.bytes_of("write") or 0.0)) / counters.seconds
