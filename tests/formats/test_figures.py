@@ -387,6 +387,8 @@ def test_ioping_tells_the_same_as_text_raw_and_json() -> None:
     assert (text.requests, text.bytes, text.iops) == (4, 16 * KIB, 11_600.0)
     assert text.latency is not None
     assert (text.latency.min_ns, text.latency.mean_ns) == (46_500, 86_300.0)
+    old = only("ioping-0.9.txt").streams[0].operations["request"]
+    assert (old.iops, old.bytes_per_s, old.bytes) == (1200.0, pytest.approx(4.8 * MIB), None)
     raw = (SAMPLES / "ioping-B.txt").read_text().split()
     found = only("ioping-B.txt").streams[0].operations["request"]
     assert (found.requests, found.iops, found.bytes_per_s) == (int(raw[0]), int(raw[2]), int(raw[3]))

@@ -136,6 +136,18 @@ def test_a_file_that_may_be_two_things_needs_to_be_told_apart() -> None:
     assert formats.read_bytes(data[data.index(b"# randomio") :], "f", "randomio")
 
 
+def test_how_far_dd_was_is_no_result() -> None:
+    ended = (SAMPLES[0].parent / "dd-busybox.txt").read_bytes()
+    progress = b"1048576 bytes (1.0 MB, 1.0 MiB) copied, 1 s, 1.0 MB/s\r2097152 bytes (2.1 MB) copied, 2 s, 1.0 MB/s\n"
+    [found] = formats.read_bytes(progress + ended, "f")
+    assert found.streams[0].operations["copy"].bytes == 67108864  # type: ignore[union-attr]
+
+
+def test_fio_is_found_behind_a_long_log() -> None:
+    sample = (SAMPLES[0].parent / "fio-2.json").read_bytes()
+    assert formats.read_bytes(b"Jobs: 1 (f=1): [r(1)][50.0%][r=1MiB/s]\r" * 5000 + sample, "f")
+
+
 def test_an_unknown_format_is_named_with_those_there_are() -> None:
     with pytest.raises(Unreadable, match="no format `xls`; the formats are spindle, fio-json"):
         formats.read_bytes(b"", "f", "xls")

@@ -47,6 +47,7 @@ def _copied(line: str) -> re.Match[str] | None:
 def _dd(text: Text) -> list[Found]:
     found: list[Found] = []
     records: list[re.Match[str]] = []
+    ends_tell = any(_RECORDS.match(line) for line in text.lines)
     for at, line in enumerate(text.lines):
         if match := _RECORDS.match(line):
             if len(records) == 2:  # an old dd, which says no more
@@ -54,6 +55,8 @@ def _dd(text: Text) -> list[Found]:
                 records = []
             records.append(match)
         elif copied := _copied(line):
+            if ends_tell and not records:
+                continue  # status=progress: how far it was, not what came out
             seconds = amount(copied[2])
             if seconds is None:
                 text.fail(at, f"{copied[2][:30]!r} is no time")

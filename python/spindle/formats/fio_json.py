@@ -29,8 +29,8 @@ CPU = ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")
 
 
 def looks(text: Text) -> bool:
-    """Its first key is on nobody else's list."""
-    return '"fio version"' in text.head or ('"jobs"' in text.head and '"job options"' in text.head)
+    """Its first key is on nobody else's list; long logs may stand before it."""
+    return '"fio version"' in text.whole or ('"jobs"' in text.head and '"job options"' in text.head)
 
 
 def read(text: Text) -> list[Found]:

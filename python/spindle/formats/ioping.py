@@ -17,7 +17,7 @@ from .text import Text, documents
 
 _TITLE = re.compile(r"^--- (.+) ioping statistics ---$")
 _DONE = re.compile(
-    r"^([\d.]+)(?: ([kMG]))? requests completed in ([\d.]+ \w+), ([\d.]+) ([KMGTP]?i?B) (read|written), "
+    r"^([\d.]+)(?: ([kMG]))? requests completed in ([\d.]+ \w+), (?:([\d.]+) ([KMGTP]?i?B) (read|written), )?"
     r"([\d.]+)(?: ([kMG]))? iops, ([\d.]+) ([KMGTP]?i?B)/s$"
 )
 _TIMES = re.compile(r"^min/avg/max/mdev = (\S+ \w+) / (\S+ \w+) / (\S+ \w+) / (\S+ \w+)$")
@@ -110,13 +110,17 @@ def _of_text(target: str | None, done: re.Match[str], times: re.Match[str] | Non
     seconds = time_ns(done[3])
     op = PartialOp(
         requests=scaled_whole(done[1], prefixed(done[2] or "", 1000)) if exact else None,
-        bytes=scaled_whole(done[4], prefixed(done[5].rstrip("iB"), 1024)) if exact else None,
+        bytes=scaled_whole(done[4], prefixed(done[5].rstrip("iB"), 1024)) if exact and done[4] else None,
         iops=scaled(done[7], prefixed(done[8] or "", 1000)),
         bytes_per_s=scaled(done[9], prefixed(done[10].rstrip("iB"), 1024)),
         latency=known(PartialLatency(min_ns=least, mean_ns=_float(mean), max_ns=most, sdev_ns=_float(mdev))),
     )
     return _found(
-        target, {}, {"read": "read", "written": "write"}[done[6]], op, None if seconds is None else seconds / 1e9
+        target,
+        {},
+        {"read": "read", "written": "write"}.get(done[6], "request"),
+        op,
+        None if seconds is None else seconds / 1e9,
     )
 
 

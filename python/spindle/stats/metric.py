@@ -58,9 +58,9 @@ class Metric:
 
 
 _UNITS: tuple[tuple[str, str, Better], ...] = (
-    (r"iops|[rwdf]/s|[rwd]rqm/s", "1/s", Better.HIGHER),
+    (r"iops|tps|[rwdf]/s|[rwd]?rqm/s", "1/s", Better.HIGHER),
     (r"bytes_per_s", "B/s", Better.HIGHER),
-    (r"[rwd]MB/s", "MiB/s", Better.HIGHER),
+    (r"[rwd]?MB/s", "MiB/s", Better.HIGHER),
     (r"(p[0-9.]+|mean|max|sdev)_ns|cpu_ns_per_request", "ns", Better.LOWER),
     (r"([rwdf]_)?await|svctm", "ms", Better.LOWER),
     (r"switches_per_request", "", Better.LOWER),
