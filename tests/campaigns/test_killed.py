@@ -16,14 +16,27 @@ from spindle.store import open_store
 TRIALS = 60
 
 
-def disturbed(place: str, lines: int, kills: int, seed: int) -> int:
+class Points:
+    """Where to kill: one time in five while the campaign is begun or resumed, else after some of its trials."""
+
+    def __init__(self, undisturbed: str, kills: int, seed: int) -> None:
+        whole, nothing_left = run_until(undisturbed, None), run_until(undisturbed, None)
+        assert whole is not None
+        assert nothing_left is not None
+        self._beginning, self._share = nothing_left, (whole - nothing_left) // kills
+        self._chance = random.Random(seed)
+
+    def next(self) -> int:
+        """A number of lines."""
+        if self._chance.random() < 0.2:
+            return self._chance.randint(1, self._beginning)
+        return self._beginning + self._chance.randint(1, 2 * self._share)
+
+
+def disturbed(place: str, points: Points, kills: int) -> int:
     """Killed so often, at points spread over the whole campaign, each time resumed; then left alone to its end."""
-    chance = random.Random(seed)
     done = 0
-    while done < kills:
-        # Lines of the beginning, and of some two trials in the mean: the points are spread over all of it.
-        if run_until(place, chance.randint(1, 2 * lines // kills)) is not None:
-            break
+    while done < kills and run_until(place, points.next()) is None:
         done += 1
     run_until(place, None)
     return done
@@ -46,29 +59,25 @@ def check(place: str, undisturbed: str) -> None:
 
 def test_killed_thirty_times_a_campaign_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     undisturbed, place = str(tmp_path / "undisturbed.db"), str(tmp_path / "store.db")
-    lines = run_until(undisturbed, None)
-    assert lines is not None
-    assert disturbed(place, lines, 30, seed=1) == 30
+    assert disturbed(place, Points(undisturbed, 30, seed=1), 30) == 30
     check(place, undisturbed)
 
 
 def test_the_same_on_a_server_that_is_restarted_in_the_middle(tmp_path: Path, server: Server) -> None:
     undisturbed, place = str(tmp_path / "undisturbed.db"), server.new_database()
-    lines = run_until(undisturbed, None)
-    assert lines is not None
-    assert disturbed_server(place, lines, server) > 0
+    assert disturbed_server(place, Points(undisturbed, 20, seed=2), server) == 10
     check(place, undisturbed)
 
 
-def disturbed_server(place: str, lines: int, server: Server) -> int:
+def disturbed_server(place: str, points: Points, server: Server) -> int:
     """Killed ten times; then the server is stopped hard under a campaign that is being carried out, and started."""
-    chance = random.Random(2)
-    kills = sum(run_until(place, chance.randint(1, lines // 8)) is None for _ in range(10))
+    kills = sum(run_until(place, points.next()) is None for _ in range(10))
 
     def restart() -> None:
         deadline = time.monotonic() + 60
         with open_store(place) as store:
             before = sum(one.state == "done" for one in store.campaigns.trials(NAME))
+            assert 0 < before < TRIALS
             while time.monotonic() < deadline:
                 if sum(one.state == "done" for one in store.campaigns.trials(NAME)) != before:
                     break
@@ -95,9 +104,7 @@ def test_a_campaign_that_goes_on_until_it_knows_enough_is_resumed_where_it_was(t
     killed.SIXTY = text
     try:
         undisturbed, place = str(tmp_path / "undisturbed.db"), str(tmp_path / "store.db")
-        lines = run_until(undisturbed, None)
-        assert lines is not None
-        disturbed(place, lines, 5, seed=3)
+        disturbed(place, Points(undisturbed, 5, seed=3), 5)
     finally:
         killed.SIXTY = original
     with open_store(place) as store, open_store(undisturbed) as other:
