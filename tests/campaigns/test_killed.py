@@ -50,6 +50,7 @@ def check(place: str, undisturbed: str) -> None:
             (number, "done", 1) for number in range(1, TRIALS + 1)
         ]
         assert len(store.ls()) == TRIALS
+        assert store.check().problems == []
         assert store.campaigns.fingerprint(NAME) == other.campaigns.fingerprint(NAME)
         for one, same in zip(trials, other.campaigns.trials(NAME), strict=True):
             assert one.run_id is not None
