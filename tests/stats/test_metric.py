@@ -96,3 +96,12 @@ def test_large_requests_are_judged_by_bytes_small_ones_by_requests() -> None:
     assert metric.main_metrics(list(small), small) == ["iops", "read.p99_ns"]
     large = metric.values(record(figures(stream(op(100.0, size=1 << 20)))))
     assert metric.main_metrics(list(large), large)[0] == "bytes_per_s"
+
+
+def test_phases_of_another_tool_are_compared_each_for_itself() -> None:
+    names = ["block-read/bytes_per_s", "block-read/read.bytes_per_s", "create/iops", "create/mean_ns"]
+    assert metric.main_metrics(names) == ["block-read/bytes_per_s", "create/iops"]
+    assert metric.main_metrics(["random-read.iops", "sequential-read.iops"]) == [
+        "sequential-read.bytes_per_s",
+        "random-read.iops",
+    ]

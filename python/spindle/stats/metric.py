@@ -30,6 +30,8 @@ from spindle.result.record import DeviceCounters, ImportedRecord, KneeRecord, Qu
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
+MOST_MAIN = 8
+"""Most metrics that are chosen unasked."""
 OPERATIONS = ("read", "write", "trim", "zero", "fsync")
 
 
@@ -111,6 +113,10 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
         chosen = [name for name in ("knee.iops", "device.r/s", "device.w/s") if name in there]
     if not chosen:  # the steps of a quick look
         chosen = [f"{step}.{'bytes_per_s' if large else 'iops'}" for step, large in _STEPS if f"{step}.iops" in there]
+    if not chosen:  # phases of another tool, which never ran together: each for itself
+        phases = dict.fromkeys(name.rpartition("/")[0] for name in names if re.search(r"/(bytes_per_s|iops)$", name))
+        rates = [f"{phase}/bytes_per_s" for phase in phases if phase]
+        chosen = [rate if rate in there else rate.replace("/bytes_per_s", "/iops") for rate in rates][:MOST_MAIN]
     return chosen or sorted(there)[:1]
 
 
