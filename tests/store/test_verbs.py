@@ -267,3 +267,16 @@ def test_a_database_of_something_else_is_left_alone(invoke: Invoke, tmp_path: Pa
     assert said.status == 3
     assert "a database of something else" in said.complaint
     assert "not a store" in invoke("store", "ls", "--store", "other.db").complaint
+
+
+def test_an_old_log_of_iostat_can_be_asked_like_a_new_one(invoke: Invoke, home: Path) -> None:
+    samples = Path(__file__).parents[1] / "formats/samples"
+    assert invoke("store", "import", str(samples / "iostat-2006.txt"), str(samples / "randomio.txt")).status == 0
+    query = "SELECT r_s, await, svctm, avgrq_sz, util FROM run_iostat WHERE device = 'sda' AND number = 1"
+    assert json.loads(invoke("sql", query, "--json").out) == [
+        {"r_s": 100.0, "await": 16.0, "svctm": 8.0, "avgrq_sz": 56.0, "util": 96.0}
+    ]
+    lines = json.loads(invoke("store", "ls", "--json").out)
+    assert [(line["kind"], line["runs"]) for line in lines] == [("imported", 0)] * 2
+    assert lines[1]["iops"] > 0
+    assert invoke("store", "check").status == 0

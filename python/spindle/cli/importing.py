@@ -21,7 +21,7 @@ def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = No
     if path.is_dir():
         return _folder(store, path, tags)
     before = store.count()
-    ids = [store.add(record, tags=tags, source=place) for record in read(path, form)]
+    ids = store.add_all(read(path, form), tags=tags, source=place)
     return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', which was there already'}"
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from . import schema
+from .metrics import metrics_of
 from .selection import Selected
+
+RATES = ("iops", "bytes_per_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class Listed:
     level: str
     runs: int
     iops: float | None
-    """Of a single run; of several the highest."""
+    """Of a single run; of several the highest; of what was imported, if it tells."""
     bytes_per_s: float | None
     size_bytes: int
     tags: tuple[str, ...]
@@ -52,10 +55,16 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
     if len(chosen) == 1:
         query = query.where(table.key == chosen[0].key)
     of_key = {row.key: row for row in connection.execute(query)}
-    return [_line(each, of_key[each.key]) for each in chosen if each.key in of_key]
+    imported = metrics_of(connection, [each for each in chosen if each.kind == "imported"], RATES)
+    told = iter(imported)
+    return [
+        _line(each, of_key[each.key], next(told) if each.kind == "imported" else {})
+        for each in chosen
+        if each.key in of_key
+    ]
 
 
-def _line(each: Selected, row: Any) -> Listed:
+def _line(each: Selected, row: Any, told: dict[str, float]) -> Listed:
     return Listed(
         id=each.run_id,
         kind=each.kind,
@@ -65,8 +74,8 @@ def _line(each: Selected, row: Any) -> Listed:
         target=each.target,
         level=each.level.value,
         runs=row.runs or 0,
-        iops=row.iops,
-        bytes_per_s=row.bytes_per_s,
+        iops=told.get("iops", row.iops),
+        bytes_per_s=told.get("bytes_per_s", row.bytes_per_s),
         size_bytes=row.size_bytes,
         tags=each.tags,
         campaign=each.campaign,
