@@ -371,6 +371,24 @@ def test_runs_of_vdbench_are_their_averages() -> None:
     assert stream(record, "rd2").settings["rdpct"] == "70.0"
 
 
+def test_reads_and_writes_of_vdbench_are_told_apart_where_the_file_does() -> None:
+    heading = "tod Run Interval reqrate rate MB/sec read% resp read_resp write_resp MB_read MB_write"
+    row = "16:28:56.060 rd1 avg_2-3 max 1000.0 8.0 75.0 1.5 1.0 3.0 6.0 2.0"
+    [record] = formats.read_bytes(f"{heading}\n{row}\n".encode(), "flatfile.html")
+    found = values(record)
+    assert (found["iops"], found["read.iops"], found["write.iops"]) == (1000.0, 750.0, 250.0)
+    assert (found["bytes_per_s"], found["write.bytes_per_s"]) == (8 * MIB, 2 * MIB)
+    assert found["write.mean_ns"] == 3 * MS
+
+
+def test_a_mix_of_elbencho_has_its_reads_in_columns_of_their_own() -> None:
+    heading = "operation,threads,IOPS [last],MiB/s [last],rwmix read IOPS [last],rwmix read MiB/s [last]"
+    [record] = formats.read_bytes(f"{heading}\nRWMIX30,4,700,70,300,30\n".encode(), "mix.csv")
+    found = values(record)
+    assert (found["write.iops"], found["read.iops"], found["iops"]) == (700.0, 300.0, 1000.0)
+    assert found["read.bytes_per_s"] == 30 * MIB
+
+
 def test_phases_of_elbencho_are_those_of_the_last_thread() -> None:
     first, second = imported("elbencho.csv")
     write = stream(first, "write-1MiB-8t-4d").operations["write"]
