@@ -281,10 +281,14 @@ def test_a_programs_own_load_is_told_by_what_the_device_counted() -> None:
     document = build(entries)
     assert {chart.key for chart in document.charts()} == {"runs", "seconds"}
     text = everything(document)
-    assert "Most throughput of 3 cases: none" in text
-    assert "none is the best" in text
+    assert "Most throughput of 3 cases: scheduler none" in text
+    assert "r/s of the device: scheduler none is the best" in text
     sheet = document.sections[1].blocks[0]
-    assert [row[:3] for row in sheet.rows] == [["bfq", "4", "402"], ["kyber", "4", "498"], ["none", "4", "502"]]  # type: ignore[union-attr]
+    assert [row[:3] for row in sheet.rows] == [
+        ["scheduler bfq", "4", "402"],
+        ["scheduler kyber", "4", "498"],
+        ["scheduler none", "4", "502"],
+    ]  # type: ignore[union-attr]
     seconds = next(chart for chart in document.charts() if chart.key == "seconds")
     assert len(seconds.specification["vconcat"]) == 2
     assert seconds.says.startswith("What the devices themselves counted.")

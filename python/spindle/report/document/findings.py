@@ -107,7 +107,8 @@ def _of(group: Group, sides: list[Side]) -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+    first = text[:1].upper() if text[1:2].isalpha() else text[:1]  # not the `r` of `r/s`
+    return f"{first}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def _extremes(group: Group) -> str:

@@ -94,7 +94,7 @@ def cases_of(trials: Sequence[Trial]) -> list[Case]:
     ]
 
 
-_SPEAKING = ("workload", "target", "array", "scheduler", "tag", "level", "layout", "direction")
+_SPEAKING = ("workload", "target", "array", "tag", "level", "layout", "direction")
 """Traits whose values need no name beside them."""
 
 
