@@ -6,7 +6,7 @@
             each.record, each.run_id, each.tags, each.campaign, each.cell, each.block, each.position,
             each.level, each.kind, each.started, each.workload, each.target       # no record is opened for these
 
-    open_store(where, read_only=, say=) -> Store     # where: None, a file, postgresql://...; raises StoreError
+    open_store(where, read_only=, create=, say=)     # where: None, a file, postgresql://...; raises StoreError
     needs_store(text) -> bool                        # a selection that is a file needs none
     select(store | None, text) -> list[Selected]     # any selection; `selection.py` has the grammar
     store.add(record, tags=, source=) -> id          # the same record twice is there once
@@ -15,6 +15,8 @@
     store.ls(selections, last=) -> list[Listed];  store.tag(selection, *names);  store.tags()
     store.metrics(list of Selected, names | None) -> [{name: value}]          # no record is opened: fast
     store.query(sql) -> (columns, rows)
+    store.attach(run, file);  store.artefacts(run);  store.artefact(run, name)
+    store.take_in(other);  store.check();  store.vacuum();  store.info();  store.remove(store.would_remove(selections))
     store.start_recording(Recording) -> id;  store.add_samples(id, samples)   # what devices did, by interval
 
 Campaigns (`store.campaigns`, campaigns.py)::
@@ -38,6 +40,10 @@ begun. A trial that is `done` is never handed out again.
     selection.py   the grammar of selections         listing.py     a line each
     metrics.py     figures without records           recordings.py  devices interval by interval
     campaigns.py   trials, exactly once              lock.py        one process at a time
+    removal.py     what may go, and goes             artefacts.py   files that go with a record
+    export.py      tables for other programs         transfer.py    from one store into another
+    check.py       whether all is whole              upkeep.py      vacuum and info
+    store.py       every way in                      words.py       text that every database can hold
 """
 
 from .artefacts import Artefact
