@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from made import record
 
-from spindle.store import Planned, Recording, Sample, Store, StoreRefused, StoreUsage
+from spindle.store import Planned, Recording, Sample, Store, StoreRefused, StoreUsage, open_store
 
 CELLS = [{"scheduler": level} for level in ("none", "bfq", "bfq", "none")]
 
@@ -138,3 +139,29 @@ def test_what_the_devices_did_is_kept_with_the_trial(store: Store) -> None:
     columns, rows = store.query("SELECT avg(r_s), avg(rmb_s) FROM samples")
     assert rows == [(10.0, 2.0)]
     assert len(columns) == 2
+
+
+def test_a_campaign_comes_over_from_another_store_once_and_whole(store: Store, tmp_path: Path) -> None:
+    make(store)  # of the same name, another one
+    with open_store(tmp_path / "other.db") as other:
+        make(other)
+        with other.campaigns.hold("sched") as held:
+            while trial := held.next():
+                sample = Sample(device="sda", start_ns=0, seconds=1.0, iostat={"r/s": 1.0})
+                recording = Recording(
+                    started="2026-01-01T00:00:00Z", interval_s=1, about="x", samples=[sample], id=f"r{trial.number}"
+                )
+                if trial.number == 2 and trial.attempts == 1:
+                    held.reject(trial, "invalid", "too short", record=record(9), again=True)
+                else:
+                    held.finish(trial, record(trial.number), recording)
+        other.tag("campaign:sched", "kept")
+        other.start_recording(Recording(started="2026-01-01T00:00:00Z", interval_s=1, about="monitor"))
+        came = store.take_in(other)
+        assert (came.new, came.campaigns, came.recordings) == (5, {"sched": "sched.2"}, 1)
+        assert store.campaigns.fingerprint("sched.2") == other.campaigns.fingerprint("sched")
+        again = store.take_in(other)
+        assert (again.new, again.campaigns, again.recordings) == (0, {}, 0)
+    assert [each.tags for each in store.select("campaign:sched.2/scheduler=bfq")] == [("kept",)] * 2
+    assert [(each.campaign, each.trial) for each in store.recordings()][:4] == [("sched.2", at + 1) for at in range(4)]
+    assert store.check().problems == []
