@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from noise import autoregressive
 from scipy import stats as reference
 
-from spindle.stats.compare import compare
+from spindle.stats.compare import common_metrics, compare
 from spindle.stats.errors import Incomparable
 from spindle.stats.study import study
 from spindle.stats.trial import Side, Trial, trial_of, valid
@@ -222,3 +222,13 @@ def test_what_differs_besides_is_said() -> None:
     assert likeness[1].words == ["Not the same workload: workers 16 against 99"]
     assert likeness[2].words == ["Settings differ: sda.scheduler none against bfq"]
     assert likeness[3].words == ["Not the same target: target /dev/sda against /dev/sdb"]
+
+
+def test_what_is_zero_in_every_trial_is_compared_only_when_asked_for() -> None:
+    def side(label: str, reads: float) -> Side:
+        values = {"device.r/s": reads, "device.w/s": 0.0}
+        return Side(label, [Trial(id=f"{label}{number}", values=values) for number in range(2)])
+
+    both = [side("A", 100.0), side("B", 110.0)]
+    assert common_metrics(both) == ["device.r/s"]
+    assert {each.difference.metric for each in compare(both, ["device.w/s"]).findings} == {"device.w/s"}

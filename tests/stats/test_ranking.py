@@ -46,6 +46,15 @@ def test_alike_cells_have_no_winner() -> None:
     assert "none can be told from the best" in found.words
 
 
+def test_equals_without_scatter_have_no_winner() -> None:
+    """A model with one seed, or writes of a load that reads."""
+    for value in (0.0, 1234.5):
+        found = ranked({name: [value] * 3 for name in "ABC"})
+        assert found.best == ["A", "B", "C"]
+        assert "none can be told from the best" in found.words
+    assert ranked({"A": [7.0] * 3, "B": [7.5] * 3, "C": [7.5] * 3}).best == ["B", "C"]
+
+
 def test_low_latency_wins() -> None:
     found = ranked({"A": [10, 10.1, 9.9], "B": [5, 5.1, 4.9], "C": [8, 8.1, 7.9]}, metric="read.p99_ns")
     assert found.best == ["B"]

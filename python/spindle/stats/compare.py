@@ -99,7 +99,9 @@ def common_metrics(sides: Sequence[Side]) -> list[str]:
         raise Incomparable(
             f"{', '.join(side.label for side in sides)}: no metric is in all of them; compare results of the same kind"
         )
-    return main_metrics(common, dict(sides[0].trials[0].values))
+    chosen = main_metrics(common, dict(sides[0].trials[0].values))
+    moved = [name for name in chosen if any(trial.values.get(name) for side in sides for trial in side.trials)]
+    return moved or chosen  # what is 0 in every trial (writes of a load that reads) needs no comparison
 
 
 def strata(sides: Sequence[Side]) -> Callable[[Trial], Hashable]:

@@ -20,6 +20,9 @@ from spindle.stats.metric import Better, metric
 from spindle.stats.model import fit, in_turns, moderated, numbered
 from spindle.stats.trial import Side, Trial
 
+TIE = 1e-9
+"""Means closer than this share of the largest value are the same."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -103,6 +106,8 @@ def rank(
     middle = float(np.mean([scaled[groups == number].mean() for number in range(len(present))]))
     upper, lower = _behind(found.contrast, len(present), confidence)
     top = int(np.argmax(effects))
+    # Where nothing scatters (a model, a count of zero) equals are equal, but for rounding.
+    tied = effects >= effects[top] - TIE * max(1.0, float(np.abs(scaled).max()))
     order = sorted(range(len(present)), key=lambda number: -effects[number])
 
     def size(gap: float) -> float:
@@ -117,7 +122,7 @@ def rank(
             behind=size(float(effects[top] - effects[number])),
             at_least=size(max(0.0, -upper[number])),
             at_most=size(max(0.0, -lower[number])),
-            maybe_best=bool(upper[number] > 0 or number == top),
+            maybe_best=bool(upper[number] > 0 or tied[number]),
         )
         for number in order
     ]
