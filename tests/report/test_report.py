@@ -239,6 +239,24 @@ def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
     assert "no factor" in invoke("report", "campaign:arrays/level=1", "--store", where).complaint
 
 
+def test_the_matrix_of_2008_as_a_campaign_is_drawn_beside_its_published_points(
+    invoke: Callable[..., Ended], tmp_path: Path
+) -> None:
+    where = str(tmp_path / "store.sqlite")
+    sets = ("--set", "chunk=64KiB,1MiB", "--set", "array=one-drive,raid10-f2,raid5", "--set", "options.seconds=3")
+    assert invoke("campaign", "run", "md-matrix", "--store", where, *sets).status == 0
+    document = json.loads(invoke("report", "campaign:md-matrix", "--store", where, "--json").out)
+    blocks = [block for section in document["sections"] for block in section["blocks"]]
+    chart = next(block for block in blocks if block.get("key") == "chunks")
+    rows = {(row[0], row[1], row[2]): row[3:6] for row in chart["sheet"]["rows"]}
+    assert len(rows) == 8
+    modelled_at, theory, published = (float(cell) for cell in rows["reads", "raid10 f2", "1024"])
+    assert (theory, published) == (4.0, 3.76)
+    assert 3.3 < modelled_at < 4.0
+    assert "measured in 2008" in chart["says"]
+    assert any("spindle campaign run md-matrix.toml" in block.get("text", "") for block in blocks)
+
+
 def observed(scheduler: str, trial: int) -> RunRecord:
     """A program's own load, of which only the device tells: what `campaign --load` records."""
     base = run()
