@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spindle.report.document import traits
 from spindle.report.document.entry import Entry
 from spindle.result.figures import Op
-from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord, worst
+from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord
 from spindle.result.workload import Sequential
 
 
@@ -106,11 +106,6 @@ def label_of(found: traits.Traits) -> str:
     if not first and rest:
         first, rest = rest[0], rest[1:]
     return f"{first} ({', '.join(rest)})" if rest else first
-
-
-def level_of(trials: Sequence[Trial]) -> Level:
-    """The worst verdict of all."""
-    return worst([verdict for trial in trials for verdict in trial.run.verdicts])
 
 
 def is_streaming(run: RunRecord) -> bool:
