@@ -11,8 +11,11 @@ from spindle.cli.exits import Exit
 
 
 def explain(error: BaseException) -> tuple[str, Exit]:
-    """The line for stderr and the exit status."""
+    """The line for stderr (a job file is refused with a line for each reason) and the exit status."""
     text, status = _known(error)
+    lines = _findings(error)
+    if lines:
+        return "\n".join(f"spindle: {one_line(line)}" for line in lines), status
     return f"spindle: {one_line(text)}", status
 
 
@@ -41,6 +44,8 @@ def _known(error: BaseException) -> tuple[str, Exit]:
     match error:
         case TargetError():
             return str(error), Exit(error.exit_code)
+        case _ if _findings(error):
+            return str(error), Exit.USAGE
         case _ if _is_of_store(error):
             return str(error), Exit(getattr(error, "exit_code", Exit.FAILED))
         case _core.ConfigError() | Usage() | Unreadable() | Incomparable():
@@ -49,6 +54,14 @@ def _known(error: BaseException) -> tuple[str, Exit]:
             return str(error), Exit.FAILED
         case _:
             return _unexpected(error), Exit.FAILED
+
+
+def _findings(error: BaseException) -> list[str]:
+    """Told without loading what reads job files."""
+    module = sys.modules.get("spindle.formats.fio_job")
+    if module is None or not isinstance(error, module.JobFileRefused):
+        return []
+    return [str(finding) for finding in error.findings]
 
 
 def _is_of_store(error: BaseException) -> bool:

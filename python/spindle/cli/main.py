@@ -16,6 +16,7 @@ from spindle.cli.exits import Exit
 
 VERBS = {
     "run": "Run a workload on a file, a block device or a modelled machine.",
+    "convert": "Turn fio's job files into workloads, and tell what is not carried over.",
     "campaign": "Compare alternatives: plans, trials in fair order, resumable.",
     "quick": "Tell in about a minute what a device delivers.",
     "store": "List, show, tag, export, import and check stored results.",

@@ -10,6 +10,7 @@ import click
 
 from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
+from spindle.cli.jobfile import prepared
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
@@ -18,7 +19,7 @@ from spindle.cli.storing import keep_options, keeping_of
 
 @click.command("run")
 @click.argument("workload")
-@click.argument("target")
+@click.argument("target", required=False)
 @click.option(
     "--create",
     metavar="[SIZE]",
@@ -54,7 +55,7 @@ from spindle.cli.storing import keep_options, keeping_of
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     workload: str,
-    target: str,
+    target: str | None,
     create: str | None,
     keep: bool,
     find_knee: bool,
@@ -71,8 +72,9 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> Exit:
-    """Run WORKLOAD (a preset, see `spindle presets`, or a TOML file) on TARGET: a file, a block device, a
-    modelled machine (a TOML file, see docs/simulator.md), or null:SIZE, which measures the load generator itself.
+    """Run WORKLOAD (a preset, see `spindle presets`, a TOML file, or a job file of fio) on TARGET: a file, a block
+    device, a modelled machine (a TOML file, see docs/simulator.md), or null:SIZE, which measures the load generator
+    itself. A job file may name TARGET itself.
 
     Reading is the default. A block device is written to only with --erase naming it, a file only if --create made it.
     """
@@ -81,15 +83,16 @@ def command(
     from spindle.run.order import Order, carry_out
 
     care, keeping = care_of(values), keeping_of(values)
+    place, making = prepared(workload, target, making_of(values))
     order = Order(
         workload=workload,
-        target=target,
+        target=place,
         overrides=(*overrides_of(values), *assignments),
         create=create,
         keep=keep,
         find_knee=find_knee,
         consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
-        making=making_of(values),
+        making=making,
         care=care,
         trace=trace,
     )

@@ -27,7 +27,7 @@ class Order:
     """Workload, target and everything said about them."""
 
     workload: str
-    """A preset or a TOML file."""
+    """A preset, a TOML file or a job file of fio."""
     target: str
     overrides: tuple[tuple[str, str], ...] = ()
     """Workload keys by option: (`size`, `64KiB`) or (`log.size`, `64KiB`)."""
@@ -45,7 +45,7 @@ class Order:
 
 def carry_out(order: Order, watch: Watch) -> Record:
     """Raises what `resolve`, `host` and the core raise: one line each."""
-    resolved = resolve(order.workload, order.overrides)
+    resolved = resolve(order.workload, order.overrides, order.target)
     if is_machine(order.target):
         return _on_model(order, resolved, watch)
     _check(order, resolved)

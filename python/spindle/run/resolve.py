@@ -13,6 +13,8 @@ from spindle.run.errors import Usage
 LARGEST_FILE_BYTES = 1 << 20
 """No workload is that long; a device or a disk image given by mistake is."""
 
+JOB_FILE = ".fio"
+
 Overrides = Sequence[tuple[str, str]]
 
 
@@ -32,12 +34,27 @@ class Resolved:
         return resolve_text(self.text, self.source, self.name, (*self.overrides, *more))
 
 
-def resolve(workload: str, overrides: Overrides = ()) -> Resolved:
-    """A preset's name or the path of a TOML file. Raises `_core.ConfigError` or `Usage`, each one line."""
+def resolve(workload: str, overrides: Overrides = (), target: str | None = None) -> Resolved:
+    """A preset's name, the path of a TOML file, or that of a job file of fio, which asks what `target` is. Raises
+    `_core.ConfigError`, `Usage` or `JobFileRefused`."""
+    if is_job_file(workload):
+        return _resolve_job_file(workload, overrides, target)
     path = Path(workload)
     if workload.endswith(".toml") or "/" in workload:
         return resolve_text(_read(path), workload, path.stem, overrides)
     return resolve_text(_core.preset_text(workload), f"preset {workload}", workload, overrides)
+
+
+def is_job_file(workload: str) -> bool:
+    """Whether it is one of fio's."""
+    return workload.endswith(JOB_FILE)
+
+
+def _resolve_job_file(path: str, overrides: Overrides, target: str | None) -> Resolved:
+    from spindle.formats.fio_job import convert, toml_of
+
+    conversion = convert(path, target)
+    return resolve_text(toml_of(conversion, conversion.one_phase()), path, Path(path).stem, overrides)
 
 
 def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -> Resolved:

@@ -1,0 +1,26 @@
+"""fio's job files as native workloads.
+
+    convert(path, target=None) -> Conversion     # jobs, phases, findings
+    conversion.one_phase() -> Phase              # or JobFileRefused, a line for each reason
+    toml_of(conversion, phase) -> str
+
+Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` says what becomes of each option.
+"""
+
+from .convert import Conversion, Phase, convert, convert_text
+from .document import as_json, command_line, toml_of
+from .finding import Finding, JobFileRefused, Level, Place
+
+__all__ = [
+    "Conversion",
+    "Finding",
+    "JobFileRefused",
+    "Level",
+    "Phase",
+    "Place",
+    "as_json",
+    "command_line",
+    "convert",
+    "convert_text",
+    "toml_of",
+]

@@ -1,0 +1,50 @@
+"""What is said about an option of a job file: one line, with its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """What becomes of the job."""
+
+    ERROR = "error"
+    """It would measure something else: refused."""
+    DIFFERS = "differs"
+    """Carried out, but not exactly as fio does it; the line says how."""
+    NOTE = "note"
+    """What is measured is the same."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it stands."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line."""
+
+    level: Level
+    place: Place
+    option: str
+    """The option's own name, whatever alias was written; empty: the file or the job as a whole."""
+    text: str
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (str(self.place), self.level.value, self.option, self.text) if part)
+
+
+class JobFileRefused(ValueError):
+    """A job file cannot be run; each finding is a line of its own."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("; ".join(map(str, findings)))
+        self.findings = findings

@@ -1,0 +1,159 @@
+"""A job file as sections of settings: comments, includes, environment, `$keywords`. No option is known here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .finding import Finding, JobFileRefused, Level, Place
+
+MOST_BYTES = 1 << 20
+MOST_LINES = 20_000
+MOST_INCLUDES = 10
+"""Levels of includes: one that includes itself comes to an end."""
+MOST_EXPANDED = 4096
+"""Length of a line once its variables are put in."""
+
+GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`name=value`, or a bare `name`."""
+
+    name: str
+    value: str | None
+    place: Place
+
+
+@dataclass
+class Section:
+    """`[name]` and what stands below it; of a job, the globals above it are in front."""
+
+    name: str
+    place: Place
+    settings: list[Setting] = field(default_factory=list)
+
+
+def read_sections(path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
+    """The jobs of a file, in order. Raises JobFileRefused."""
+    return sections_of(_text(path, Place(path, 0)), path, environment)
+
+
+def sections_of(text: str, path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
+    """The same of a text that was read already; includes are looked for beside `path`."""
+    return _Reader(os.environ if environment is None else environment).read(text, path)
+
+
+class _Reader:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        self.common: list[Setting] = []
+        self.jobs: list[Section] = []
+        self.into: list[Setting] | None = None
+        self.lines = 0
+
+    def read(self, text: str, path: str) -> list[Section]:
+        self._file(text, path, 0)
+        if not self.jobs:
+            raise _refused(Place(path, 1), "no job in it: a job begins with its [name]")
+        return self.jobs
+
+    def _file(self, text: str, path: str, depth: int) -> None:
+        for number, raw in enumerate(text.splitlines(), 1):
+            self.lines += 1
+            if self.lines > MOST_LINES:
+                raise _refused(Place(path, number), f"more than {MOST_LINES} lines")
+            # As fio does, a comment may also stand behind a value.
+            line = re.split("[;#]", raw, maxsplit=1)[0].strip()
+            if line:
+                self._line(line, Place(path, number), depth)
+
+    def _line(self, line: str, place: Place, depth: int) -> None:
+        if line.startswith("["):
+            if depth:
+                raise _refused(place, "an included file may not contain [sections]")
+            self._begin(line, place)
+        elif self.into is None:
+            raise _refused(place, f"`{line[:60]}` stands outside of a [section]")
+        elif re.match(r"include\s", line):
+            self._include(line[len("include") :].strip(), place, depth)
+        else:
+            name, equals, value = line.partition("=")
+            given = self._expanded(value.strip(), place) if equals else None
+            self.into.append(Setting(name.strip().lower(), given, place))
+
+    def _begin(self, line: str, place: Place) -> None:
+        name = line[1:].partition("]")[0].strip()
+        if "]" not in line or not name:
+            raise _refused(place, "a section is written [name]")
+        if name.startswith(GLOBAL):  # fio compares no more than these letters
+            self.into = self.common
+            return
+        job = Section(name, place, list(self.common))
+        self.jobs.append(job)
+        self.into = job.settings
+
+    def _include(self, name: str, place: Place, depth: int) -> None:
+        if depth >= MOST_INCLUDES:
+            raise _refused(place, f"includes nest deeper than {MOST_INCLUDES}; does a file include itself?")
+        path = os.path.join(os.path.dirname(place.file), name)
+        self._file(_text(path, place), path, depth + 1)
+
+    def _expanded(self, value: str, place: Place) -> str:
+        value = re.sub(r"\$\{([^}]*)\}", lambda found: self.environment.get(found[1], ""), value)
+        for word, number in KEYWORDS.items():
+            if word in value:
+                value = _calculated(value.replace(word, str(number())), place)
+        if len(value) > MOST_EXPANDED:
+            raise _refused(place, f"longer than {MOST_EXPANDED} characters")
+        return value
+
+
+def _memory_mb() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+KEYWORDS: dict[str, Callable[[], int]] = {
+    "$pagesize": lambda: os.sysconf("SC_PAGE_SIZE"),
+    "$mb_memory": _memory_mb,
+    "$ncpus": lambda: os.cpu_count() or 1,
+}
+
+
+def _calculated(value: str, place: Place) -> str:
+    """Simple arithmetic beside a keyword needs no parentheses: `8*$mb_memory`."""
+    if not re.search(r"[-+*/]", value) or not re.fullmatch(r"[0-9+*/ ().-]+", value):
+        return value
+    from .numbers import Scale, Wrong, arithmetic
+
+    try:
+        return str(arithmetic(value, Scale()))
+    except Wrong as error:
+        raise _refused(place, str(error)) from None
+
+
+def _text(path: str, place: Place) -> str:
+    try:
+        if not Path(path).is_file():
+            raise _refused(place, f"{path}: {'is not a file' if Path(path).exists() else 'no such file'}")
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, JobFileRefused):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise _refused(place, f"{path}: cannot be read ({reason})") from None
+    if len(data) > MOST_BYTES:
+        raise _refused(place, f"{path}: larger than 1 MiB; this is no job file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise _refused(place, f"{path}: not UTF-8 text at byte {error.start}") from None
+
+
+def _refused(place: Place, text: str) -> JobFileRefused:
+    return JobFileRefused([Finding(Level.ERROR, place, "", text)])

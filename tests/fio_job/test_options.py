@@ -1,0 +1,64 @@
+"""The table of options is complete, and docs/fio-jobs.md tells what it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spindle.formats.fio_job import Level, convert_text
+from spindle.formats.fio_job.options import OPTIONS, Fate, option_of
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/fio-jobs.md").read_text()
+HEADINGS = {
+    Fate.TAKEN: "Carried over",
+    Fate.NOTE: "Not needed: a note",
+    Fate.ERROR: "Refused",
+}
+
+
+def documented(heading: str) -> dict[str, str]:
+    """Option or alias -> text."""
+    section = re.split(r"^##", PAGE.split(f"### {heading}\n", 1)[1], maxsplit=1, flags=re.M)[0]
+    rows = [line.strip("|").split("|", 1) for line in section.splitlines() if line.startswith("| `")]
+    return {name: text.strip() for names, text in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+@pytest.mark.parametrize("fate", list(Fate))
+def test_the_page_lists_every_option_with_what_happens(fate: Fate) -> None:
+    expected = {
+        name: option.text
+        for option in OPTIONS.values()
+        if option.fate is fate
+        for name in (option.name, *option.aliases)
+    }
+    assert documented(HEADINGS[fate]) == expected
+
+
+def test_no_option_stands_in_two_places() -> None:
+    names = [name for option in OPTIONS.values() for name in (option.name, *option.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("option", [each for each in OPTIONS.values() if each.fate is not Fate.TAKEN], ids=str)
+def test_an_option_that_is_not_carried_over_is_named(option: object) -> None:
+    from spindle.formats.fio_job.options import Option
+
+    assert isinstance(option, Option)
+    text = f"[a]\nfilename=/x\nsize=1m\ndirect=1\n{option.name}=17\n"
+    said = [finding for finding in convert_text(text, "job.fio").findings if finding.option == option.name]
+    assert [(finding.level, finding.place.line, finding.text) for finding in said] == [
+        (Level(option.fate.value), 5, option.text)
+    ]
+
+
+def test_every_option_that_fio_itself_lists_is_known() -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    listed = subprocess.run(["fio", "--cmdhelp=all"], capture_output=True, text=True, check=True).stdout
+    names = [line.split(":")[0].strip() for line in listed.splitlines() if ":" in line]
+    assert len(names) > 150
+    assert [name for name in names if option_of(name) is None] == []
