@@ -7,6 +7,7 @@
 
 The format is told by the content. Each reader is a module of its own that turns `Text` into `Found`s, one for each
 repetition in the file; `found.record_of` makes records of them. What a file does not say stays None.
+`fio_job` reads job files instead of results, and is imported by itself.
 """
 
 from __future__ import annotations
