@@ -106,4 +106,4 @@ def test_without_a_target_anywhere_it_is_asked_for(tmp_path: Path) -> None:
     ended = spindle(tmp_path, "run", "job.fio")
     assert ended.returncode == 2
     assert "give TARGET" in ended.stderr
-    assert "no TARGET" in spindle(tmp_path, "run", "seeker").stderr
+    assert "missing argument 'TARGET'" in spindle(tmp_path, "run", "seeker").stderr

@@ -27,7 +27,9 @@ def prepared(workload: str, target: str | None, making: Making) -> tuple[str, Ma
 
     if not is_job_file(workload):
         if target is None:
-            raise click.UsageError("no TARGET; name a file, a block device, a modelled machine or null:SIZE")
+            raise click.UsageError(
+                "missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE"
+            )
         return target, making
     from dataclasses import replace
 
