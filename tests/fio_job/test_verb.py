@@ -79,13 +79,13 @@ def test_phases_are_written_one_by_one_and_run_says_so(tmp_path: Path) -> None:
 
 
 def test_each_reason_has_a_line_and_the_status_is_usage(tmp_path: Path) -> None:
-    (tmp_path / "job.fio").write_text("[a]\nrw=write\nsize=1m\nfilename=x\nverify=md5\nruntim=3\n")
+    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\nverify=md5\nruntim=3\n")
     for verb in ("run", "convert"):
         ended = spindle(tmp_path, verb, "job.fio")
         assert ended.returncode == 2
         assert [line.split(": ")[:4] for line in ended.stderr.splitlines()] == [
-            ["spindle", "job.fio:5", "error", "verify"],
-            ["spindle", "job.fio:6", "error", "runtim"],
+            ["spindle", "job.fio:6", "error", "verify"],
+            ["spindle", "job.fio:7", "error", "runtim"],
         ]
     document = json.loads(spindle(tmp_path, "convert", "job.fio", "--json").stdout)
     assert document["runs"] is False

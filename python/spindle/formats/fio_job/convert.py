@@ -159,7 +159,7 @@ def _end(done: list[Converted], ends: set[int]) -> Keys:
     """A workload has an end of its own; where all its streams have theirs, one that is never reached before."""
     if 0 not in ends:
         return {"seconds": _duration(max(ends))}
-    if len(done) == len(done[0].streams) == 1 and done[0].moves_bytes:
+    if len(done) == len(done[0].streams) == 1 and done[0].moves_bytes and "workers" not in done[0].streams[0]:
         return {"bytes": written(done[0].moves_bytes)}
     return {"seconds": NEVER}
 

@@ -67,6 +67,7 @@ class Job:
     engine: str = "psync"
     direct: bool = False
     invalidate: bool = True
+    overwrite: bool = False
     sync: str = "none"
     """none, sync or dsync."""
     fsync: int = 0
@@ -193,6 +194,7 @@ class _Typing:
             depth=self.get("iodepth", 1, _within(1, 65536)),
             engine=self.get("ioengine", "psync", str),
             direct=self._direct(),
+            overwrite=self.get("overwrite", False, _truth),
             invalidate=self.get("invalidate", True, _truth),
             sync=self.get("sync", "none", _sync),
             fsync=self.get("fsync", 0, _within(0, 1 << 31)),

@@ -90,6 +90,7 @@ _TAKEN = [
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
     _taken("invalidate", "pages are dropped before with --drop-caches; for buffered reads, 1 is told"),
+    _taken("overwrite", "the blocks of the target are always there; a file that fio would have to make first is told"),
     _taken("sync", "dsync is O_DSYNC. sync (O_SYNC) is the same on a block device, refused on files"),
     _taken("fsync", "an fsync after each N-th write of a worker"),
     _taken("fdatasync", "an fsync, which is the same on a block device; refused on files"),
@@ -126,6 +127,25 @@ _TAKEN = [
 _NOTES = _rest(
     Fate.NOTE,
     (
+        "percentile_list lat_percentiles slat_percentiles",
+        "0",
+        "the record keeps whole histograms; every percentile can be had from them",
+    ),
+    ("significant_figures", "4", "figures are shown with three digits, and whole in --json"),
+    ("disk_util", "1", "the device's own counters are always in the record"),
+    ("per_job_logs", "1", "no log is written; the record has a series with a row each second"),
+    ("allrandrepeat", "0", "the same seed gives the same requests; give another with --seed"),
+    ("offset_align", "0", "a share of the target begins at a multiple of the request size"),
+    ("buffer_compress_chunk", "512", "compressible content is laid out anew in each 4 KiB"),
+    (
+        """
+            iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete
+            iodepth_batch_complete_max iodepth_low
+        """,
+        "1",
+        "requests are handed over as soon as a slot is free",
+    ),
+    (
         "*group_reporting *new_group unified_rw_reporting",
         "0 none",
         "the record has every stream, and all together",
@@ -136,13 +156,13 @@ _NOTES = _rest(
         "a worker is always a thread",
     ),
     (
-        "percentile_list clat_percentiles lat_percentiles slat_percentiles significant_figures stats",
+        "clat_percentiles stats",
         "1",
         "the record keeps whole histograms; every percentile can be had from them",
     ),
     (
         """
-            per_job_logs write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec
+            write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec
             log_hist_coarseness log_entries log_max_value log_offset log_prio log_compression
             log_compression_cpus log_store_compressed log_unix_epoch log_alternate_epoch
             log_alternate_epoch_clock_id bwavgtime iopsavgtime
@@ -153,7 +173,7 @@ _NOTES = _rest(
     (
         """
             disable_lat disable_clat disable_slat disable_bw_measurement/disable_bw gtod_reduce gtod_cpu
-            clocksource disk_util unit_base error_dump block_error_percentiles
+            clocksource unit_base error_dump block_error_percentiles
         """,
         "0",
         "every request is timed and the record is complete; it cannot be switched off",
@@ -169,12 +189,7 @@ _NOTES = _rest(
         "no two blocks that are written are equal",
     ),
     (
-        "buffer_compress_chunk",
-        "",
-        "compressible content is laid out anew in each 4 KiB",
-    ),
-    (
-        "randrepeat allrandrepeat",
+        "randrepeat ",
         "1",
         "the same seed gives the same requests; give another with --seed",
     ),
@@ -185,7 +200,7 @@ _NOTES = _rest(
     ),
     (
         """
-            fallocate create_on_open overwrite unlink unlink_each_loop openfiles filename_format
+            fallocate create_on_open unlink unlink_each_loop openfiles filename_format
         """,
         "0 none native",
         "the target exists before the run, or --create makes it, written in full, and removes it",
@@ -216,14 +231,6 @@ _NOTES = _rest(
         "no advice is given to the kernel",
     ),
     (
-        """
-            iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete
-            iodepth_batch_complete_max iodepth_low
-        """,
-        "1 0",
-        "requests are handed over as soon as a slot is free",
-    ),
-    (
         "io_submit_mode",
         "inline",
         "the open loop (rate_process=poisson) keeps its times without it",
@@ -240,7 +247,7 @@ _NOTES = _rest(
     ),
     (
         """
-            do_verify verify_interval verify_offset verify_pattern verify_fatal verify_dump verify_async
+            do_verify verify_interval verify_offset verify_fatal verify_dump verify_async
             verify_backlog verify_backlog_batch verify_state_load verify_state_save experimental_verify
             trim_verify_zero trim_backlog trim_backlog_batch
         """,
@@ -248,19 +255,18 @@ _NOTES = _rest(
         "of no effect without verify, which is told by itself",
     ),
     (
-        "thinktime_blocks_type rate_cycle/ratecycle rate_ignore_thinktime",
+        "thinktime_blocks_type rate_cycle/ratecycle ",
         "complete",
         "of no effect here: a pause follows each request and a rate is kept evenly",
     ),
     (
         """
             latency_window latency_percentile latency_run steadystate_duration/ss_dur
-            steadystate_ramp_time/ss_ramp dedupe_mode dedupe_working_set_percentage dedupe_global zonesize
+            steadystate_ramp_time/ss_ramp dedupe_mode dedupe_working_set_percentage dedupe_global
             zonerange zonecapacity zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits
             zone_reset_threshold zone_reset_frequency flow_id flow_sleep replay_no_stall replay_redirect
             replay_scale replay_align replay_time_scale replay_skip read_iolog_chunked merge_blktrace_file
-            merge_blktrace_scalars merge_blktrace_iters numa_mem_policy cgroup_weight cgroup_nodelete exit_what
-            offset_align serialize_overlap
+            merge_blktrace_scalars merge_blktrace_iters cgroup_weight cgroup_nodelete exit_what
         """,
         "",
         "of no effect without the option it belongs to, which is told by itself",
@@ -269,9 +275,14 @@ _NOTES = _rest(
 
 _ERRORS = _rest(
     Fate.ERROR,
+    ("verify_pattern", "", "data is not read back and compared; remove it to measure without the check"),
+    ("zonesize", "0", "zones are not modelled"),
+    ("serialize_overlap", "0", "requests that overlap are not held back"),
+    ("numa_mem_policy", "", "remove it and start spindle with numactl"),
+    ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
     (
         "verify",
-        "0 none null",
+        "0 none",
         "data is not read back and compared; remove it to measure without the check",
     ),
     (

@@ -152,6 +152,9 @@ def _durability(typed: TypedJob, keys: Keys, on_device: bool) -> None:
     job = typed.job
     if not job.writes:
         return
+    if not (on_device or job.overwrite or job.mixed):
+        text = "a file that fio has to make first grows as it is written; here its blocks are there"
+        typed.say(Level.DIFFERS, "overwrite", text)
     if job.sync != "none":
         keys["dsync"] = True
         if job.sync == "sync" and not on_device:
@@ -252,6 +255,8 @@ def _clones(typed: TypedJob, keys: Keys, base: int | None) -> Converted:
         amount = 0
     apart = _apart(job)
     sharing = 1 if apart else count
+    if amount and job.ramp_us:
+        typed.say(Level.DIFFERS, "ramp_time", "what is moved in it does not count towards the amount; in fio it does")
     if not apart and count > 1:
         keys = {**keys, "workers": count}
         if amount:
