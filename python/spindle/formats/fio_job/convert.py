@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from spindle import _core
+
+from .document import body_of
 from .finding import Finding, JobFileRefused, Level
 from .job import TypedJob, typed
 from .source import Section, read_sections, sections_of
@@ -89,11 +92,23 @@ def _convert(sections: list[Section], path: str, target: str | None) -> Conversi
             groups.append([])
         groups[-1].append(job)
     phases = [_phase(group, target, path) for group in groups]
+    if not any(finding.level is Level.ERROR for job in jobs for finding in job.findings):
+        for phase in phases:
+            _check(phase)
     return Conversion(path, jobs, phases, _once(jobs))
 
 
+def _check(phase: Phase) -> None:
+    """Limits of workloads that no single option breaks."""
+    try:
+        _core.Workload.parse(body_of(phase), "workload", "workload")
+    except _core.ConfigError as error:
+        phase.jobs[0].say(Level.ERROR, "", f"beyond what a workload can hold: {error}")
+
+
 def _phase(jobs: list[TypedJob], target: str | None, path: str) -> Phase:
-    place = target if target is not None else _common_target(jobs)
+    named = _common_target(jobs)
+    place = target if target is not None else named
     on_device = place is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(place)) is not None
     base = 0
     done: list[Converted] = []
@@ -124,7 +139,11 @@ def _common_target(jobs: list[TypedJob]) -> str | None:
     if len(names) == 1:
         return names.pop()
     other = next(each for each in jobs if each.job.filename != jobs[0].job.filename)
-    other.say(Level.ERROR, "filename", "jobs that run at the same time have one target; name it on the command line")
+    other.say(
+        Level.ERROR,
+        "filename",
+        "jobs that run at the same time have one target; use a job file for each target",
+    )
     return None
 
 

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import shlex
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from .convert import Conversion, Phase
 from .stream import Keys, written
+
+if TYPE_CHECKING:  # who makes a conversion checks its text first
+    from .convert import Conversion, Phase
 
 
 def toml_of(conversion: Conversion, phase: Phase) -> str:
     """Runnable by `spindle run`; what was said about the conversion is in front."""
     lines = [f"# {_plain(line)}" for line in (f"from {conversion.file}", command_line(phase))]
     lines += [f"# {_plain(str(finding))}" for finding in conversion.findings]
-    lines += ["", *_table(phase.head)]
+    return "\n".join(lines) + "\n" + body_of(phase)
+
+
+def body_of(phase: Phase) -> str:
+    """The workload alone."""
+    lines = ["", *_table(phase.head)]
     for stream in phase.streams:
         lines += ["", "[[stream]]", *_table(stream)]
     return "\n".join(lines) + "\n"
