@@ -22,6 +22,26 @@ filename=data
 rw=randrw
 norandommap
 filename=data
+[third]
+rw=read
+io_size=100k
+bs=16k
+filename=data
+[fourth]
+rw=randread
+norandommap
+loops=3
+size=1008k
+bs=16k
+filename=data
+[fifth]
+rw=write
+number_ios=17
+filename=data
+[sixth]
+rw=read:16k
+bs=16k
+filename=data
 """
 
 
@@ -62,7 +82,15 @@ def test_amounts_are_those_of_fio(tmp_path: Path) -> None:
     for job in json.loads(fio.stdout)["jobs"]:
         moved = job["read"]["io_bytes"] + job["write"]["io_bytes"]
         theirs[job["jobname"]] = theirs.get(job["jobname"], 0) + moved
-    assert ours == theirs == {"first": 2 << 20, "second": 1 << 20}
+    assert ours == theirs
+    assert ours == {
+        "first": 2 << 20,
+        "second": 1 << 20,
+        "third": 7 << 14,
+        "fourth": 3 * 63 << 14,
+        "fifth": 17 << 13,
+        "sixth": 1 << 20,
+    }
 
 
 def test_phases_are_written_one_by_one_and_run_says_so(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ _TAKEN = [
     _taken("bssplit", "a list of sizes with weights; refused if reads and writes of one job differ"),
     _taken("ba/blockalign", "alignment of random offsets"),
     _taken("size", "region, and amount per clone; without it the whole target, which needs runtime and time_based"),
-    _taken("io_size/io_limit", "amount per clone"),
+    _taken("io_size/io_limit", "amount per clone, rounded up to whole requests (that of size: down), as in fio"),
     _taken("filesize", "end of the region; a range is refused"),
     _taken("offset/fileoffset", "start of the region"),
     _taken("offset_increment", "each clone is a stream of its own"),

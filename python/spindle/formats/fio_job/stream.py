@@ -309,9 +309,10 @@ def _amount(typed: TypedJob) -> int:
         )
     sizes = job.sizes[job.direction]
     if amount and not sizes.split and sizes.low == sizes.high:
-        if amount < sizes.low:
+        if (job.size.bytes or amount) < sizes.low:
             typed.say(Level.ERROR, "size", "smaller than one request")
-        amount -= amount % sizes.low
+        # As fio does: what is left of a region at its end is not touched, what is left of an amount is a whole request.
+        amount -= amount % sizes.low if not job.io_size.bytes else -(-amount % sizes.low)
     return amount
 
 
