@@ -126,7 +126,7 @@ def _phase(jobs: list[TypedJob], target: str | None, path: str) -> Phase:
             "in fio each job and clone has a file of its own; here they lie side by side",
         )
     streams = _named([stream for one in done for stream in one.streams])
-    if len(streams) > MOST_STREAMS:
+    if len(streams) > MOST_STREAMS and all(each.job.numjobs <= MOST_STREAMS for each in jobs):
         jobs[0].say(Level.ERROR, "numjobs", f"{len(streams)} streams at the same time; {MOST_STREAMS} are the most")
     head = _head(jobs, done, path)
     engines = {ENGINES.get(each.job.engine, "auto") for each in jobs}

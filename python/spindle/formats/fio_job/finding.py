@@ -23,9 +23,10 @@ class Place:
 
     file: str
     line: int
+    """From 1; 0: the file as a whole."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 @dataclass(frozen=True)

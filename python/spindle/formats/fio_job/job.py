@@ -119,6 +119,9 @@ class TypedJob:
     findings: list[Finding] = field(default_factory=list)
 
     def say(self, level: Level, option: str, text: str) -> None:
+        refused = {finding.option for finding in self.findings if finding.level is Level.ERROR}
+        if option in refused or ("rw" in refused and level is not Level.ERROR):
+            return  # what only follows from a value that could not be taken
         self.findings.append(Finding(level, self.places.get(option, self.job.place), option, text))
 
 

@@ -137,22 +137,23 @@ def _calculated(value: str, place: Place) -> str:
 
 
 def _text(path: str, place: Place) -> str:
+    what = f"{path}: " if place.line else ""
     try:
         if not Path(path).is_file():
-            raise _refused(place, f"{path}: {'is not a file' if Path(path).exists() else 'no such file'}")
+            raise _refused(place, f"{what}{'is not a file' if Path(path).exists() else 'no such file'}")
         with open(path, "rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, JobFileRefused):
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _refused(place, f"{path}: cannot be read ({reason})") from None
+        raise _refused(place, f"{what}cannot be read ({reason})") from None
     if len(data) > MOST_BYTES:
-        raise _refused(place, f"{path}: larger than 1 MiB; this is no job file")
+        raise _refused(place, f"{what}larger than 1 MiB; this is no job file")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise _refused(place, f"{path}: not UTF-8 text at byte {error.start}") from None
+        raise _refused(place, f"{what}not UTF-8 text at byte {error.start}") from None
 
 
 def _refused(place: Place, text: str) -> JobFileRefused:
