@@ -497,6 +497,8 @@ impl DiskSheet {
             rpm: self.rpm,
             seek,
             head_switch_ns: self.track_switch_ns,
+            // Sheets tell one time for a change of tracks, and tracks are skewed by it: a stream of writes misses no turn.
+            head_switch_settles: true,
             write_settle_ns: self.write_settle_ns,
             access_time: AccessTime::TrueRotation,
             overheads: Overheads {

@@ -177,6 +177,7 @@ impl Entry {
             rpm: mech.number("Rotation speed (in rpms)")?,
             seek: self.seek()?,
             head_switch_ns: mech.ns_or("Head switch time", 0.0)?,
+            head_switch_settles: false,
             write_settle_ns: mech.ns_or("Add. write settling delay", 0.0)?,
             access_time: access_time(&mech)?,
             overheads: overheads(&cache)?,

@@ -75,6 +75,7 @@ pub(crate) struct Mechanics {
     pub(crate) rotation: Rotation,
     seeks: SeekTable,
     head_switch_ns: u64,
+    head_switch_settles: bool,
     write_settle_ns: u64,
     access: AccessTime,
     block_q16: Vec<u64>,
@@ -99,6 +100,7 @@ impl Mechanics {
             rotation,
             seeks,
             head_switch_ns: params.head_switch_ns,
+            head_switch_settles: params.head_switch_settles,
             write_settle_ns: params.write_settle_ns,
             access: params.access_time,
             block_q16,
@@ -111,14 +113,17 @@ impl Mechanics {
         self.block_q16[place.zone as usize]
     }
 
-    /// Moving the heads from `arm` to a track: max(seek, head switch), and settling before a write if anything moved.
+    /// Moving the heads from `arm` to a track: max(seek, head switch), and settling before a write if anything moved
+    /// (a change of heads alone may include it).
     #[inline]
     pub(crate) fn seek_ns(&self, arm: Arm, cylinder: u32, surface: u32, write: bool) -> u64 {
-        let mut ns = self.seeks.time_ns(arm.cylinder.abs_diff(cylinder));
+        let seek_ns = self.seeks.time_ns(arm.cylinder.abs_diff(cylinder));
+        let mut ns = seek_ns;
         if arm.surface != surface {
             ns = ns.max(self.head_switch_ns);
         }
-        if write && ns > 0 {
+        let settled = seek_ns == 0 && self.head_switch_settles;
+        if write && ns > 0 && !settled {
             ns + self.write_settle_ns
         } else {
             ns

@@ -273,6 +273,8 @@ pub struct DriveParams {
     pub seek: SeekCurve,
     /// Switching to another head, nanoseconds.
     pub head_switch_ns: u64,
+    /// Switching to another head leaves a write the time to settle.
+    pub head_switch_settles: bool,
     /// Added before a write whenever the arm or head has moved, nanoseconds.
     pub write_settle_ns: u64,
     /// How access times are made up.

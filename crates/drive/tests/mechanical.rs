@@ -4,7 +4,7 @@ use spindle_drive::closed_loop::{Load, run};
 use spindle_drive::datasheet::Kind;
 use spindle_drive::{
     Command, Completion, Device, DriveParams, Mechanical, Op, Scheduling, ServedFrom, Settings,
-    WriteBack, drive, sheet,
+    WriteBack, drive, drive_names, sheet,
 };
 
 const NAME: &str = "HDS725050KLA360";
@@ -264,6 +264,38 @@ fn a_sequential_stream_runs_at_the_rate_of_the_medium() {
             (rate / 64.8 - 1.0).abs() < 0.03,
             "{rate} MB/s at depth {depth}"
         );
+    }
+}
+
+#[test]
+fn every_disk_writes_a_stream_into_its_cache_as_fast_as_it_reads_one() {
+    for name in drive_names() {
+        if !matches!(sheet(name).unwrap().kind, Kind::Disk(_)) {
+            continue;
+        }
+        for (depth, blocks) in [(1, 2_048), (8, 128)] {
+            let rate = |op: fn(u64, u64, u32) -> Command| {
+                let mut params = params(name, Settings::default());
+                // The largest caches would take minutes to fill.
+                if let WriteBack::Cache { blocks, .. } = &mut params.buffer.write_back {
+                    *blocks = (*blocks).min(32_768);
+                }
+                let mut disk = Mechanical::new(&params).unwrap();
+                let count = 800 * 2_048 / u64::from(blocks);
+                let all = drive_all(&mut disk, depth, count, |id| {
+                    op(id, id * u64::from(blocks), blocks)
+                });
+                // What the cache swallows at first is not the medium's rate.
+                let from = all.len() / 4;
+                let moved = (all.len() - 1 - from) as f64 * f64::from(blocks) * 512.0;
+                moved * 1e9 / (all[all.len() - 1].finish_ns - all[from].finish_ns) as f64
+            };
+            let share = rate(Command::write) / rate(Command::read);
+            assert!(
+                (0.97..1.06).contains(&share),
+                "{name}: {share:.3} of the read rate at depth {depth}"
+            );
+        }
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Mechanical {
     segments: Segments,
     stream: Option<Stream>,
     destage: Option<Destage>,
+    /// Block after the last cached write that went to the medium, and when it was there.
+    wrote: (u64, u64),
     waiting: Vec<Waiting>,
     /// Cached writes, those that wait for room, and flushes.
     dirty: Vec<Dirty>,
@@ -124,6 +126,7 @@ impl Mechanical {
             segments: Segments::new(&params.buffer),
             stream: None,
             destage: None,
+            wrote: (0, 0),
             waiting: Vec::with_capacity(depth as usize),
             dirty: Vec::with_capacity(cached),
             dirty_blocks: 0,
@@ -191,6 +194,11 @@ impl Mechanical {
     /// Takes up the next command at `now_ns`.
     fn dispatch(&mut self, now_ns: u64) {
         self.settle(now_ns);
+        if let Some(index) = self.next_in_line(now_ns) {
+            let write = self.dirty.swap_remove(index);
+            self.write_out(now_ns, now_ns, write);
+            return;
+        }
         let pressed = !self.blocked.is_empty() || !self.flushes.is_empty();
         let waiting = self.next_waiting(now_ns);
         let dirty = if waiting.is_none() || pressed {
@@ -205,7 +213,7 @@ impl Mechanical {
             }
             (_, Some((index, _))) => {
                 let write = self.dirty.swap_remove(index);
-                self.write_out(now_ns, write);
+                self.write_out(now_ns, now_ns + self.overheads.dispatch_ns, write);
             }
             _ => {}
         }

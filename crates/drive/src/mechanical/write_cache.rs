@@ -126,13 +126,26 @@ impl Mechanical {
         }
     }
 
-    /// Writes a cached write out.
-    pub(super) fn write_out(&mut self, now_ns: u64, write: Dirty) {
+    /// The cached write that goes on where the last one has just ended, if no one waits for the arm: with its data there
+    /// in time the medium takes both as one, without the turn that a new command would miss.
+    pub(super) fn next_in_line(&self, now_ns: u64) -> Option<usize> {
+        let (end, end_ns) = self.wrote;
+        if end_ns != now_ns || !self.waiting.is_empty() {
+            return None;
+        }
+        self.dirty
+            .iter()
+            .position(|write| write.lbn == end && write.ready_ns <= now_ns)
+    }
+
+    /// Writes a cached write out, the arm free to leave at `leave_ns`.
+    pub(super) fn write_out(&mut self, now_ns: u64, leave_ns: u64, write: Dirty) {
         self.catch_up(now_ns);
-        let leave_ns = self.stop_stream(now_ns) + self.overheads.dispatch_ns;
+        let leave_ns = leave_ns + (self.stop_stream(now_ns) - now_ns);
         let (.., end_ns) =
             self.write_medium(leave_ns, write.lbn, write.blocks, &write.place, 0, None);
         self.free_ns = end_ns;
+        self.wrote = (write.lbn + u64::from(write.blocks), end_ns);
         self.destage = Some(Destage {
             segment: None,
             end: write.lbn + u64::from(write.blocks),
