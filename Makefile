@@ -41,7 +41,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/ruff format python tests benches
 
-bench: bench-engine bench-agreement bench-sim bench-stats ## all benches (about half an hour; on a quiet machine)
+bench: bench-engine bench-agreement bench-sim bench-stats bench-store bench-report ## all benches (about half an hour; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 
 bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
