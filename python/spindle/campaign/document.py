@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 from spindle import _core
 from spindle.run.errors import Usage
 
-LARGEST_BYTES = 1 << 20
-
 Path = tuple[str, ...]
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from spindle import _core
 from spindle.campaign import document
-from spindle.campaign.document import LARGEST_BYTES, Table, is_scalar, text_of
+from spindle.campaign.document import Table, is_scalar, text_of
 from spindle.campaign.plan import Design, Factor, Kind, LevelOf, Order, Plan, Settings, Trials
 from spindle.host.knobs.asking import value_of
 from spindle.host.knobs.catalogue import knob
 from spindle.host.knobs.errors import KnobUsage
 from spindle.run.errors import Usage
+from spindle.run.resolve import read_text
 from spindle.stats.metric import Better, metric
 
 TOP = (
@@ -55,7 +56,8 @@ def preset_names() -> list[str]:
 def open_plan(name: str, assignments: Sequence[str] = ()) -> Plan:
     """A preset, or the path of a TOML file. Raises Usage, one line."""
     if name.endswith(".toml") or "/" in name:
-        return read_plan(_text(Path(name)), name, Path(name).name.removesuffix(".toml"), assignments)
+        text = read_text(Path(name), "plan", f"one of {', '.join(preset_names())}")
+        return read_plan(text, name, Path(name).name.removesuffix(".toml"), assignments)
     presets = dict(_core.campaign_presets())
     if name not in presets:
         near = difflib.get_close_matches(name, presets, n=1)
@@ -74,21 +76,6 @@ def read_plan(text: str, source: str, name: str, assignments: Sequence[str] = ()
         _plan(text, source, name, ())  # raises what is wrong with the plan itself
         said = re.sub(rf"^{re.escape(source)}(:\d+)?: ", "", str(error))
         raise Usage(said if said.startswith("--set") else f"--set: {said}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            what = "is a directory" if path.is_dir() else "is not a file" if path.exists() else "no such file"
-            raise Usage(f"plan {path}: {what}; give a TOML file or one of {', '.join(preset_names())}")
-        if path.stat().st_size > LARGEST_BYTES:
-            raise Usage(f"plan {path}: larger than 1 MiB; this is not a plan")
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise Usage(f"plan {path}: not UTF-8 text at byte {error.start}; save it as UTF-8") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Usage(f"plan {path}: cannot be read ({reason}); check its name and rights") from None
 
 
 def _plan(text: str, source: str, name: str, assignments: Sequence[str]) -> Plan:

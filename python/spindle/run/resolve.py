@@ -41,7 +41,8 @@ def resolve(workload: str, overrides: Overrides = (), target: str | None = None)
         return _resolve_job_file(workload, overrides, target)
     path = Path(workload)
     if workload.endswith(".toml") or "/" in workload:
-        return resolve_text(_read(path), workload, path.stem, overrides)
+        text = read_text(path, "workload", "a preset (see `spindle presets`)")
+        return resolve_text(text, workload, path.stem, overrides)
     return resolve_text(_core.preset_text(workload), f"preset {workload}", workload, overrides)
 
 
@@ -63,16 +64,17 @@ def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -
     return Resolved(text, source, name, tuple(overrides), core, workload_from_json(core.to_json()))
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path, kind: str, instead: str) -> str:
+    """What a file of a person's says. `kind`: what it should be; `instead`: what else can be given. Raises Usage."""
     try:
         if not path.is_file():
             what = "is a directory" if path.is_dir() else "is not a file" if path.exists() else "no such file"
-            raise Usage(f"workload {path}: {what}; give a TOML file or a preset (see `spindle presets`)")
+            raise Usage(f"{kind} {path}: {what}; give a TOML file or {instead}")
         if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise Usage(f"workload {path}: larger than 1 MiB; this is not a workload file")
+            raise Usage(f"{kind} {path}: larger than 1 MiB; this is not a {kind} file")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise Usage(f"workload {path}: not UTF-8 text at byte {error.start}; save it as UTF-8") from None
+        raise Usage(f"{kind} {path}: not UTF-8 text at byte {error.start}; save it as UTF-8") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Usage(f"workload {path}: cannot be read ({reason}); check its name and rights") from None
+        raise Usage(f"{kind} {path}: cannot be read ({reason}); check its name and rights") from None
