@@ -153,7 +153,7 @@ pub struct Interval {
 }
 
 /// One interval of one stream.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct IntervalFigures {
     /// Reads completed.
     pub reads: u64,
@@ -169,6 +169,8 @@ pub struct IntervalFigures {
     pub write_latency_ns: u64,
     /// Largest latency, ns.
     pub max_latency_ns: u64,
+    /// Latencies of reads and writes: (bucket, count) of each [bucket](crate::latency_bucket_ns) that holds any.
+    pub latency_counts: Vec<(u8, u64)>,
 }
 
 /// CPU use of the load's own threads over the measured time.

@@ -5,6 +5,8 @@
 //! and sum of squares are kept beside the slots as integers: mean and standard deviation have no slot error at all.
 //! The derivation is in `docs/measurement.md`.
 
+use crate::coarse::Counts;
+
 /// Values below this have a slot of their own, ns; a power of two.
 const LINEAR: u64 = 512;
 /// Slots of one power of two.
@@ -111,6 +113,21 @@ impl Histogram {
         self.sum_of_squares = self
             .sum_of_squares
             .saturating_add((value * value).saturating_mul(weight));
+    }
+
+    /// Adds the counts of all slots to coarse buckets, each of which is a whole number of slots.
+    pub(crate) fn add_coarse(&self, counts: &mut Counts) {
+        const WIDTH: usize = HALF / 4;
+        if self.count == 0 {
+            return;
+        }
+        let bucket_of = |ns: u64| (slot_of(ns.min(Self::HIGHEST_NS)) / WIDTH).saturating_sub(3);
+        // Only where there is anything: the other slots may never have been touched.
+        for bucket in bucket_of(self.min_ns)..=bucket_of(self.max_ns) {
+            let end = (bucket + 4) * WIDTH;
+            let start = if bucket == 0 { 0 } else { end - WIDTH };
+            counts[bucket] += self.slots[start..end].iter().sum::<u64>();
+        }
     }
 
     /// Adds all that `other` has counted.

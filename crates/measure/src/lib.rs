@@ -38,6 +38,7 @@
 //! # Ok::<(), spindle_measure::MergeError>(())
 //! ```
 
+mod coarse;
 mod codec;
 mod errors;
 mod figures;
@@ -50,6 +51,7 @@ mod series;
 pub mod steady;
 pub mod trend;
 
+pub use coarse::{LATENCY_BUCKETS, latency_bucket_ns};
 pub use codec::DecodeError;
 pub use figures::*;
 pub use histogram::Histogram;

@@ -250,8 +250,9 @@ fn join(mut streams: Vec<Series>, measured_ns: u64) -> Result<(u64, Vec<Interval
     for series in &mut streams {
         check_fit(series, &longest)?;
         series.coarsen_to(interval_ns);
-        length = length.max(series.intervals().len());
+        length = length.max(series.len());
     }
+    let mut streams: Vec<_> = streams.iter().map(Series::intervals).collect();
     let intervals = (0..length)
         .map(|index| {
             let start_ns = interval_ns.saturating_mul(index as u64);
@@ -259,8 +260,8 @@ fn join(mut streams: Vec<Series>, measured_ns: u64) -> Result<(u64, Vec<Interval
                 start_ns,
                 length_ns: interval_ns.min(measured_ns.saturating_sub(start_ns)),
                 streams: streams
-                    .iter()
-                    .map(|series| series.intervals().get(index).copied().unwrap_or_default())
+                    .iter_mut()
+                    .map(|series| series.next().unwrap_or_default())
                     .collect::<Vec<IntervalFigures>>(),
             }
         })

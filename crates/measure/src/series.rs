@@ -1,6 +1,19 @@
 //! The time series of one stream: equally long intervals in bounded memory.
 
+use crate::coarse::{CoarseSeries, Counts};
 use crate::figures::IntervalFigures;
+
+/// What is added up in an interval, as in [`IntervalFigures`].
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Sums {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) write_bytes: u64,
+    pub(crate) read_latency_ns: u64,
+    pub(crate) write_latency_ns: u64,
+    pub(crate) max_latency_ns: u64,
+}
 
 /// Intervals from the end of the ramp on. When it is full, neighbours are merged and the intervals are twice as long.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,7 +22,8 @@ pub(crate) struct Series {
     interval_ns: u64,
     /// Even, so that merging in pairs leaves nothing over.
     capacity: usize,
-    intervals: Vec<IntervalFigures>,
+    sums: Vec<Sums>,
+    latencies: CoarseSeries,
 }
 
 impl Series {
@@ -31,13 +45,14 @@ impl Series {
             origin_ns,
             interval_ns,
             capacity: most,
-            intervals: Vec::with_capacity(reserve),
+            sums: Vec::with_capacity(reserve),
+            latencies: CoarseSeries::with_room_for(reserve),
         }
     }
 
     /// End of the interval that is being filled, ns of the run's clock.
     pub(crate) fn next_boundary_ns(&self) -> u64 {
-        let intervals = self.intervals.len() as u64 + 1;
+        let intervals = self.sums.len() as u64 + 1;
         self.origin_ns
             .saturating_add(self.interval_ns.saturating_mul(intervals))
     }
@@ -46,41 +61,58 @@ impl Series {
         self.interval_ns
     }
 
-    pub(crate) fn intervals(&self) -> &[IntervalFigures] {
-        &self.intervals
+    pub(crate) fn len(&self) -> usize {
+        self.sums.len()
     }
 
-    pub(crate) fn push(&mut self, interval: IntervalFigures) {
-        self.intervals.push(interval);
-        if self.intervals.len() >= self.capacity {
+    /// The intervals in order.
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = IntervalFigures> {
+        self.sums
+            .iter()
+            .zip(self.latencies.iter())
+            .map(|(sums, latency_counts)| IntervalFigures {
+                reads: sums.reads,
+                writes: sums.writes,
+                read_bytes: sums.read_bytes,
+                write_bytes: sums.write_bytes,
+                read_latency_ns: sums.read_latency_ns,
+                write_latency_ns: sums.write_latency_ns,
+                max_latency_ns: sums.max_latency_ns,
+                latency_counts,
+            })
+    }
+
+    pub(crate) fn push(&mut self, sums: Sums, latencies: &Counts) {
+        self.sums.push(sums);
+        self.latencies.push(latencies);
+        if self.sums.len() >= self.capacity {
             self.coarsen();
         }
     }
 
     /// The interval that was being filled when the run ended. If it has no length, what completed on its first
     /// nanosecond belongs to the one before.
-    pub(crate) fn push_last(&mut self, interval: IntervalFigures, end_ns: u64) {
+    pub(crate) fn push_last(&mut self, sums: Sums, latencies: &Counts, end_ns: u64) {
         let start_ns = self.next_boundary_ns().saturating_sub(self.interval_ns);
         if end_ns > start_ns {
-            self.intervals.push(interval);
-        } else if let Some(last) = self.intervals.last_mut() {
-            *last = sum(*last, interval);
+            self.sums.push(sums);
+            self.latencies.push(latencies);
+        } else if let Some(last) = self.sums.last_mut() {
+            *last = sum(*last, sums);
+            self.latencies.add_to_last(latencies);
         }
     }
 
     /// Merges neighbours: half as many intervals, each twice as long.
     fn coarsen(&mut self) {
-        let merged = self.intervals.len().div_ceil(2);
+        let merged = self.sums.len().div_ceil(2);
         for index in 0..merged {
-            let first = self.intervals[2 * index];
-            let second = self
-                .intervals
-                .get(2 * index + 1)
-                .copied()
-                .unwrap_or_default();
-            self.intervals[index] = sum(first, second);
+            let first = self.sums[2 * index];
+            let second = self.sums.get(2 * index + 1).copied().unwrap_or_default();
+            self.sums[index] = sum(first, second);
         }
-        self.intervals.truncate(merged);
+        self.sums.truncate(merged);
+        self.latencies.coarsen();
         self.interval_ns = self.interval_ns.saturating_mul(2);
     }
 
@@ -107,18 +139,18 @@ impl Series {
     pub(crate) fn merge(&mut self, mut other: Series) {
         self.coarsen_to(other.interval_ns);
         other.coarsen_to(self.interval_ns);
-        if self.intervals.len() < other.intervals.len() {
-            self.intervals
-                .resize(other.intervals.len(), IntervalFigures::default());
+        if self.sums.len() < other.sums.len() {
+            self.sums.resize(other.sums.len(), Sums::default());
         }
-        for (mine, theirs) in self.intervals.iter_mut().zip(other.intervals) {
+        for (mine, theirs) in self.sums.iter_mut().zip(other.sums) {
             *mine = sum(*mine, theirs);
         }
+        self.latencies.merge(&other.latencies);
     }
 }
 
-fn sum(a: IntervalFigures, b: IntervalFigures) -> IntervalFigures {
-    IntervalFigures {
+fn sum(a: Sums, b: Sums) -> Sums {
+    Sums {
         reads: a.reads + b.reads,
         writes: a.writes + b.writes,
         read_bytes: a.read_bytes.wrapping_add(b.read_bytes),

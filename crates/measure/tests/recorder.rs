@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use spindle_measure::{
-    CpuFigures, EndedBy, GeneratorFigures, IntervalFigures, MergeError, OpKind, Plan, RunFacts,
-    RunFigures, StreamRecord, StreamRecorder, little,
+    CpuFigures, EndedBy, GeneratorFigures, IntervalFigures, LATENCY_BUCKETS, MergeError, OpKind,
+    Plan, RunFacts, RunFigures, StreamRecord, StreamRecorder, latency_bucket_ns, little,
 };
 
 const SECOND: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ fn run_of(record: StreamRecord) -> RunFigures {
 fn series(run: &RunFigures) -> Vec<IntervalFigures> {
     run.series
         .iter()
-        .map(|interval| interval.streams[0])
+        .map(|interval| interval.streams[0].clone())
         .collect()
 }
 
@@ -67,6 +67,17 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
         }
         requests
     })
+}
+
+/// Counts a latency in the bucket that holds it.
+fn count(counts: &mut Vec<(u8, u64)>, latency_ns: u64) {
+    let bucket = (0..LATENCY_BUCKETS)
+        .find(|&bucket| latency_ns < latency_bucket_ns(bucket).1)
+        .unwrap_or(LATENCY_BUCKETS - 1) as u8;
+    match counts.binary_search_by_key(&bucket, |pair| pair.0) {
+        Ok(at) => counts[at].1 += 1,
+        Err(at) => counts.insert(at, (bucket, 1)),
+    }
 }
 
 fn record_all(plan: &Plan, requests: &[Request], end_ns: u64) -> StreamRecord {
@@ -136,6 +147,7 @@ proptest! {
                 interval.write_latency_ns += request.latency_ns;
             }
             interval.max_latency_ns = interval.max_latency_ns.max(request.latency_ns);
+            count(&mut interval.latency_counts, request.latency_ns);
         }
         prop_assert_eq!(series(&run), expected);
     }
@@ -167,7 +179,7 @@ proptest! {
         prop_assert_eq!(merged.measured_ns, together.measured_ns);
         // Workers that ended at different times may have halved their series at different times, and a completion on the
         // last nanosecond of a worker may lie in either neighbour: the sums hold.
-        let sum = |run: &RunFigures| series(run).iter().fold((0, 0, 0), |sum, i| (sum.0 + i.reads + i.writes, sum.1 + i.read_bytes, sum.2 + i.write_latency_ns));
+        let sum = |run: &RunFigures| series(run).iter().fold((0, 0, 0, 0), |sum, i| (sum.0 + i.reads + i.writes, sum.1 + i.read_bytes, sum.2 + i.write_latency_ns, sum.3 + i.latency_counts.iter().map(|pair| pair.1 * u64::from(pair.0)).sum::<u64>()));
         if together.measured_ns > 0 {
             prop_assert_eq!(sum(&merged), sum(&together));
         }
