@@ -13,7 +13,9 @@ from records import quiet_read
 from test_tables import knee_record
 
 from spindle import _core
+from spindle.result.buckets import BUCKETS, bounds_ns, percentile_ns, together
 from spindle.result.document import Unreadable, decode, encode, schema
+from spindle.result.figures import figures_from_json
 from spindle.result.record import new_id
 from spindle.result.workload import workload_from_json
 
@@ -57,6 +59,25 @@ def test_workloads_are_what_their_schema_says() -> None:
     checker = jsonschema.Draft202012Validator(schema("workload"))
     for preset in _core.preset_names():
         checker.validate(json.loads(_core.Workload.parse(_core.preset_text(preset), preset, preset).to_json()))
+
+
+def test_buckets_of_intervals_are_where_the_core_counts_them() -> None:
+    """Null requests of 3 us: every latency lies between the bounds of its bucket, and none is lost."""
+    load = _core.Workload.parse("", "w.toml", "w", [("seconds", "0.3s"), ("size", "4KiB")])
+    running = _core.Run.null(load, 1 << 30, 3_000)
+    assert running.wait(60)
+    figures = figures_from_json(running.figures())
+    counts = together(stream.latency_counts for interval in figures.series for stream in interval.streams)
+    read = figures.streams[0].read
+    assert read is not None
+    assert sum(counts.values()) == read.requests
+    assert bounds_ns(min(counts))[0] <= read.latency.min_ns < bounds_ns(min(counts))[1]
+    assert bounds_ns(max(counts))[0] <= read.latency.max_ns < bounds_ns(max(counts))[1]
+    middle, told = read.latency.percentile(50.0), percentile_ns(counts, 50.0)
+    assert middle is not None
+    assert told is not None
+    assert told / 1.25 <= middle <= told * 1.25
+    assert bounds_ns(BUCKETS - 1)[1] == 1 << 42
 
 
 def test_a_record_read_back_is_the_same() -> None:

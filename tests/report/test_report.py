@@ -20,10 +20,12 @@ from records import quiet_read
 from subjects import entry, matrix, modelled, randomio, saved
 
 from spindle.report.document.build import build
-from spindle.report.document.model import Document
+from spindle.report.document.entry import Entry
+from spindle.report.document.model import Chart, Document
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
+from spindle.result.document import decode, encode
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
 from spindle.result.record import DeviceCounters, ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
 from spindle.store import Planned, open_store
@@ -77,6 +79,42 @@ def test_charts_appear_only_where_there_is_data_for_them() -> None:
     assert keys == {"percentiles-read", "percentiles-write", "seconds", "heatmap"}
     only = replace(run(), figures=replace(run().figures, series=[]))
     assert {chart.key for chart in build([entry(only)]).charts()} == {"percentiles-read", "percentiles-write"}
+
+
+def test_few_runs_show_the_distribution_over_time_and_many_a_row_each() -> None:
+    def heat(entries: list[Entry]) -> Chart:
+        return next(chart for chart in build(entries).charts() if chart.key == "heatmap")
+
+    one = heat([entry(run())])
+    shares = one.specification["layer"][0]["data"]["values"]
+    assert {cell["from"] for cell in shares} == {float(second) for second in range(8)}
+    rows = {row[1]: [float(cell) for cell in row[2:5]] for row in one.sheet.rows}
+    assert set(rows) == {"median", "99th percentile"}
+    read, write = run().figures.streams[0].read, run().figures.streams[0].write
+    assert read is not None
+    assert write is not None
+    medians = sorted(op.latency.percentile(50.0) or 0 for op in (read, write))
+    assert medians[0] / 1.25e6 <= rows["median"][1] <= medians[1] * 1.25e-6
+    assert rows["median"][2] < rows["99th percentile"][0]
+
+    several = heat([entry(run(seed=seed), f"{seed}.json") for seed in range(1, 7)])
+    assert "99th percentile of reads and writes" in several.says
+    assert len(several.sheet.rows) == 6
+
+
+def test_records_whose_intervals_have_no_distribution_show_means() -> None:
+    record = run()
+    bare = [
+        replace(interval, streams=[replace(stream, latency_counts=[]) for stream in interval.streams])
+        for interval in record.figures.series
+    ]
+    old = json.loads(encode(replace(record, figures=replace(record.figures, series=bare))))
+    for interval in old["figures"]["series"]:
+        for stream in interval["streams"]:
+            del stream["latency_counts"]
+    loaded = decode(json.dumps(old).encode(), "old.json")
+    chart = next(chart for chart in build([entry(loaded)]).charts() if chart.key == "heatmap")
+    assert [row[0] for row in chart.sheet.rows] == ["reads, mean", "writes, mean", "slowest"]
 
 
 def test_trials_of_a_case_are_told_together_and_cases_by_what_tells_them_apart() -> None:

@@ -103,6 +103,31 @@ fn record(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Each request closes an interval: the cost of the series' differences and of its coarse counts.
+fn close(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("close");
+    for (name, scale_ns) in [("80 us", 80_000), ("5 ms", 5_000_000)] {
+        let latencies = latencies(scale_ns);
+        group.bench_function(format!("an interval, {name}"), |bencher| {
+            let mut recorder = StreamRecorder::new(&Plan {
+                interval_ns: 1 << 40,
+                max_intervals: 1 << 20,
+                expected_ns: Some(1 << 60),
+                ..plan(&[OpKind::Read, OpKind::Write], false)
+            });
+            latencies
+                .iter()
+                .for_each(|&ns| recorder.record(OpKind::Read, 0, ns, 4096));
+            let mut now = 0;
+            bencher.iter(|| {
+                now += 1 << 40;
+                recorder.record(black_box(OpKind::Read), now, scale_ns, 4096);
+            });
+        });
+    }
+    group.finish();
+}
+
 fn summarise(criterion: &mut Criterion) {
     let mut histogram = Histogram::new();
     latencies(80_000)
@@ -132,5 +157,5 @@ fn summarise(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, record, summarise);
+criterion_group!(benches, record, close, summarise);
 criterion_main!(benches);

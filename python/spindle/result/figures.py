@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from spindle.result.buckets import BUCKETS
+
 
 class Ended(Struct, frozen=True, kw_only=True, tag_field="kind"):
     """What ended the run."""
@@ -144,6 +146,9 @@ class Stream(Struct, frozen=True, kw_only=True):
         return sum(op.bytes_per_s for _, op in self.ops())
 
 
+Bucket = Annotated[int, Meta(ge=0, lt=BUCKETS)]
+
+
 class StreamInterval(Struct, frozen=True, kw_only=True):
     """One interval of one stream."""
 
@@ -157,6 +162,9 @@ class StreamInterval(Struct, frozen=True, kw_only=True):
     write_latency_ns: int
     """Sum of the write latencies."""
     max_latency_ns: int
+    latency_counts: list[tuple[Bucket, Annotated[int, Meta(ge=1)]]] = []
+    """Latencies of reads and writes: (bucket, count) of each that holds any (`result.buckets`); earlier versions
+    recorded none."""
 
 
 class Interval(Struct, frozen=True, kw_only=True):

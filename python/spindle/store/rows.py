@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from spindle.result.figures import Op, Stream
+from spindle.result.figures import Op, Stream, StreamInterval
 from spindle.result.record import DeviceCounters, ImportedRecord, Record, RunRecord, Verdict
 from spindle.result.workload import (
     FixedSize,
@@ -268,6 +268,10 @@ def _histograms(streams: list[Stream]) -> Iterator[Row]:
                 yield {"stream": at, "operation": name, "kind": kind, "hdr": latency.histogram}
 
 
+_SUMS = tuple(name for name in StreamInterval.__struct_fields__ if name != "latency_counts")
+"""What a row holds of an interval; its distribution is in the document."""
+
+
 def _intervals(run: RunRecord) -> Iterator[Row]:
     for number, interval in enumerate(run.figures.series):
         for at, stream in enumerate(interval.streams):
@@ -276,7 +280,7 @@ def _intervals(run: RunRecord) -> Iterator[Row]:
                 "stream": at,
                 "start_ns": interval.start_ns,
                 "length_ns": interval.length_ns,
-                **msgspec.structs.asdict(stream),
+                **{name: getattr(stream, name) for name in _SUMS},
             }
 
 

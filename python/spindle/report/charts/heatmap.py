@@ -1,7 +1,6 @@
-"""Latency over time as colour: a row for each run, or for reads, writes and the worst of a single one.
+"""Latency over time as colour: the distribution of a few runs, or a row for each of many with the 99th percentile.
 
-A record holds the mean and the largest latency of each interval, so that is what a cell shows; the whole
-distribution of a run is in its percentiles.
+Records of earlier versions hold only the mean and the largest latency of each interval: of those cells show the mean.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from spindle.report.charts import parts, theme
+from spindle.report.charts import distribution, parts, theme
 from spindle.report.charts.seconds import coarser, mean_latency_ns
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Case, Trial
 from spindle.report.number import plain
 from spindle.report.table import Column
+from spindle.result.buckets import percentile_ns, together
 from spindle.result.figures import Interval
 from spindle.result.record import Level
 
@@ -34,11 +34,19 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
     if not trials:
         return []
     names = _names(cases, trials)
+    counted = all(distribution.has_counts(trial) for trial in trials)
+    if counted and len(trials) <= distribution.MOST_PANELS:
+        return distribution.chart(trials, names)
     if len(trials) == 1:
         return _chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))
     kept = parts.spread(trials, MOST_ROWS)
-    rows = [(names[id(trial)], trial, mean_latency_ns) for trial in kept]
-    return _chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials))
+    rows = [(names[id(trial)], trial, _p99 if counted else mean_latency_ns) for trial in kept]
+    what = "99th percentile" if counted else "mean"
+    return _chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials), what)
+
+
+def _p99(intervals: Sequence[Interval]) -> float | None:
+    return percentile_ns(together(s.latency_counts for interval in intervals for s in interval.streams), 99)
 
 
 def _any_invalid(trials: Sequence[Trial]) -> bool:
@@ -81,7 +89,14 @@ def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
     return found
 
 
-def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, invalid: bool, of: int = 0) -> list[Chart]:
+def _chart(
+    title: str,
+    rows: Sequence[tuple[str, Trial, Shown]],
+    what: str,
+    invalid: bool,
+    of: int = 0,
+    cell: str = "mean",
+) -> list[Chart]:
     longest = max(
         interval.start_ns + interval.length_ns for _, trial, _ in rows for interval in trial.run.figures.series
     )
@@ -138,7 +153,7 @@ def _chart(title: str, rows: Sequence[tuple[str, Trial, Shown]], what: str, inva
         Chart(
             key="heatmap",
             title=title,
-            says=_says(rows, of, invalid),
+            says=_says(rows, of, invalid, cell),
             specification=specification,
             sheet=_sheet(what, rows),
         )
@@ -165,10 +180,10 @@ def _legend(steps: Sequence[float], values: Sequence[float]) -> str:
     return f"{words!r}[datum.value]"
 
 
-def _says(rows: Sequence[tuple[str, Trial, Shown]], of: int, invalid: bool) -> str:
+def _says(rows: Sequence[tuple[str, Trial, Shown]], of: int, invalid: bool, cell: str) -> str:
     text = "The darker (on a dark page: lighter) a cell, the longer requests took then; steps are of equal ratio."
     if of:
-        text += " Each cell is the mean of reads and writes."
+        text += f" Each cell is the {cell} of reads and writes."
     if len(rows) < of:
         text += f" {len(rows)} of {of} runs are drawn."
     if invalid:
