@@ -121,9 +121,10 @@ def test_every_python_dependency_has_its_reason_and_none_is_left_over() -> None:
     assert optional | {"maturin"} == development
 
 
-def test_unsafe_code_is_allowed_in_the_engine_only() -> None:
+def test_unsafe_code_is_allowed_in_the_engine_and_for_the_crc_instruction_only() -> None:
     for path in ROOT.glob("crates/*/src/**/*.rs"):
-        if path.relative_to(ROOT).parts[1] != "engine":
+        place = path.relative_to(ROOT)
+        if place.parts[1] != "engine" and place != Path("crates/verify/src/hardware.rs"):
             assert not re.search(r"\bunsafe\s*(\{|fn|impl)", path.read_text()), path.relative_to(ROOT)
 
 
