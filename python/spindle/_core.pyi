@@ -22,8 +22,8 @@ def preset_text(name: str) -> str:
     """TOML of a preset. Raises ConfigError naming the nearest preset."""
 
 def workload_keys() -> str:
-    """JSON list of {name, level ('workload' | 'stream'), kind, help, default, example}: every key of a workload file.
-    The command line's options are made from it."""
+    """JSON list of {name, level ('workload' | 'phase' | 'stream'), kind, help, default, example}: every key of a
+    workload file. The command line's options are made from it."""
 
 @final
 class Workload:
@@ -36,6 +36,9 @@ class Workload:
 
     def to_json(self) -> str:
         """The `Workload` of crates/workload/src/spec.rs."""
+
+    def phases(self) -> list[Workload]:
+        """The loads that run one after another, each an ordinary workload named as its phase; empty if it is one."""
 
     def requests(
         self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int

@@ -14,6 +14,9 @@ pub enum EngineError {
         /// Files given.
         files: usize,
     },
+    /// Phases are loads of their own.
+    #[error("a workload of phases is run phase by phase")]
+    Phases,
     /// The workload cannot run on this target.
     #[error("stream {stream:?}: {why}")]
     Workload {

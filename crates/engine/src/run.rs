@@ -89,6 +89,9 @@ impl Run {
         targets: Vec<Target>,
         mut options: Options,
     ) -> Result<Run, EngineError> {
+        if !workload.phases.is_empty() {
+            return Err(EngineError::Phases);
+        }
         options.interval_ns = options.interval_ns.max(1_000_000);
         // Refuses what cannot run before any thread is started.
         let plan = Plan {

@@ -28,6 +28,11 @@ impl Workload {
         errors::json(&self.0)
     }
 
+    fn phases(&self) -> Vec<Self> {
+        let phases = self.0.phases.iter();
+        phases.map(|phase| Self(phase.load.clone())).collect()
+    }
+
     fn requests(
         &self,
         stream: usize,

@@ -9,6 +9,9 @@ use spindle_workload::StreamError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
+    /// Phases are loads of their own.
+    #[error("a workload of phases is run phase by phase")]
+    Phases,
     /// Buffered I/O.
     #[error(
         "stream \"{stream}\": buffered I/O needs a page cache, which is not modelled; set `direct = true`"

@@ -34,9 +34,12 @@ pub struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Once, before the first `[[stream]]`.
+    /// Once, before the first `[[stream]]` or `[[phase]]`; what is about the length of a run also in a `[[phase]]`.
     Workload,
-    /// In a `[[stream]]`, or before the first one for all streams.
+    /// In a `[[phase]]`.
+    Phase,
+    /// In a `[[stream]]`, or before the first one for all streams; with phases, in a `[[phase.stream]]`, in a `[[phase]]` for
+    /// all its streams, or before the first phase for all.
     Stream,
 }
 
@@ -191,8 +194,15 @@ keys! {
         "seed of everything random; the same seed gives the same requests";
 
     #[option = false]
+    DROP_CACHES "drop_caches" Phase Flag, "true", "false",
+        "drop the target's pages from the page cache before the phase, so that it reads from the medium";
+    #[option = false]
+    REPEAT "repeat" Phase Integer, "1", "3",
+        "carry the phase out so many times; its runs are named NAME-1, NAME-2 ...";
+
+    #[option = false]
     NAME "name" Stream Text, "main", "log",
-        "name of the stream; needed if there are several";
+        "name of the stream or phase; needed if there are several";
     #[choices = PATTERN_NAMES]
     PATTERN "pattern" Stream Choice, "uniform", "sequential",
         "where the next request lies";

@@ -20,6 +20,7 @@ mod content;
 mod keys;
 mod log_normal;
 mod parse;
+mod phases;
 mod presets;
 mod request;
 mod rng;

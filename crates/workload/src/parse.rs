@@ -4,6 +4,7 @@ use spindle_config::units::{self, Rate, UnitError};
 use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean, nearest};
 
 use crate::keys::{self, KEYS, Key, Level, PatternKind};
+use crate::phases::{self, PhaseOfFile};
 use crate::settings::{Layer, Settings};
 use crate::sizes::sizes;
 use crate::spec;
@@ -25,7 +26,8 @@ impl Workload {
     ///
     /// `source` is the file as messages should name it, `name` the workload's name (a preset's, or the
     /// file's stem). `overrides` are options of the command line, applied in order: (`size`, `64KiB`) for
-    /// all streams, (`log.size`, `64KiB`) for the stream `log`, (`seconds`, `10`) for the workload.
+    /// all streams, (`log.size`, `64KiB`) for the stream `log`, (`seconds`, `10`) for the workload. In a workload of
+    /// phases (`read.size`, `64KiB`) is for the streams of the phase `read`, (`read.log.size`, `64KiB`) for one of them.
     pub fn parse(
         text: &str,
         source: &str,
@@ -41,9 +43,11 @@ impl Workload {
 }
 
 /// A file as settings by layer.
-struct File {
-    workload: Settings,
-    streams: Vec<(String, Settings)>,
+pub(crate) struct File {
+    pub(crate) workload: Settings,
+    pub(crate) streams: Vec<(String, Settings)>,
+    /// Each an ordinary load of its own; with any, `streams` is empty.
+    pub(crate) phases: Vec<PhaseOfFile>,
 }
 
 impl File {
@@ -51,62 +55,40 @@ impl File {
         let mut head = Document::parse(text, source)?;
         let place = head.place().clone();
         let tables = head.take("stream");
-        let tables_place = tables
-            .as_ref()
-            .map_or_else(|| place.clone(), |tables| tables.place().clone());
-        let mut tables = tables.map_or(Ok(Vec::new()), Value::into_tables)?;
+        let phases = head.take("phase");
         let mut workload = Settings::new(place.clone());
         workload.take(&mut head, Level::Workload, Layer::Head);
         let mut common = Settings::new(place);
         common.take(&mut head, Level::Stream, Layer::Head);
+        refuse_phase_keys(&mut head)?;
         head.finish()?;
-        if tables.len() > MAX_STREAMS {
-            let what = format!(
-                "{} streams are too many; at most {MAX_STREAMS} can run",
-                tables.len()
-            );
-            return Err(ConfigError::new(tables_place, Problem::Other { what }));
+        match (tables, phases) {
+            (tables, None) => Ok(File {
+                workload,
+                streams: streams(tables, common)?,
+                phases: Vec::new(),
+            }),
+            (None, Some(tables)) => Ok(File {
+                phases: phases::read(tables, &workload, &common)?,
+                workload,
+                streams: Vec::new(),
+            }),
+            (Some(streams), Some(_)) => Err(streams.error(
+                "streams and phases exclude each other; write each [[stream]] as [[phase.stream]] behind its [[phase]]",
+            )),
         }
-
-        let only = tables.len() <= 1;
-        if !only && common.layer(&keys::NAME) != Layer::Default {
-            return Err(common
-                .value(&keys::NAME)
-                .error("each of several streams needs a name of its own"));
-        }
-        let mut streams: Vec<(String, Settings)> = Vec::new();
-        for table in &mut tables {
-            let mut settings = common.clone();
-            let name = stream_name(table, &mut settings, only)?;
-            if streams.iter().any(|(other, _)| *other == name) {
-                return Err(settings
-                    .value(&keys::NAME)
-                    .error(format!("there are two streams `{name}`")));
-            }
-            settings.take(table, Level::Stream, Layer::Stream);
-            refuse_workload_keys(table)?;
-            streams.push((name, settings));
-        }
-        for table in tables {
-            table.finish()?;
-        }
-        if streams.is_empty() {
-            let name = valid_name(&common.value(&keys::NAME))?;
-            streams.push((name, common));
-        }
-        Ok(File { workload, streams })
     }
 
     /// Applies an option.
     fn apply(&mut self, option: &str, text: &str) -> Result<(), ConfigError> {
-        let (stream, name) = match option.split_once('.') {
-            Some((stream, name)) => (Some(stream), name),
+        let (owner, name) = match option.rsplit_once('.') {
+            Some((owner, name)) => (Some(owner), name),
             None => (None, option),
         };
         let key = keys::find(&name.replace('-', "_"));
         let place = Place::Option {
             name: match key {
-                Some(key) if key.option && stream.is_none() => {
+                Some(key) if key.option && owner.is_none() => {
                     format!("--{}", key.name.replace('_', "-")).into()
                 }
                 _ => format!("--set {option}").into(),
@@ -117,38 +99,59 @@ impl File {
         if !key.option {
             return Err(value.error("can only be set in a file"));
         }
-        match (key.level, stream) {
-            (Level::Workload, None) => self.workload.set(key, Layer::Option, value),
-            (Level::Workload, Some(_)) => {
-                return Err(
-                    value.error(format!("belongs to the whole workload; write {}", key.name))
-                );
+        match owner {
+            _ if !self.phases.is_empty() => self.apply_to_phases(key, owner, value, &place),
+            None => {
+                self.set(key, value, Layer::Option);
+                Ok(())
             }
-            (Level::Stream, None) => {
-                for (_, settings) in &mut self.streams {
-                    settings.set(key, Layer::Option, value.clone());
+            Some(_) if key.level == Level::Workload => {
+                Err(value.error(format!("belongs to the whole workload; write {}", key.name)))
+            }
+            Some(stream) => {
+                if self.set_in_stream(stream, key, &value) {
+                    return Ok(());
                 }
-            }
-            (Level::Stream, Some(stream)) => {
-                let found = self.streams.iter_mut().find(|(name, _)| name == stream);
-                let Some((_, settings)) = found else {
-                    let names = self.streams.iter().map(|(name, _)| name.as_str());
-                    return Err(unknown(place, "stream", stream, names));
-                };
-                settings.set(key, Layer::StreamOption, value);
+                let names = self.streams.iter().map(|(name, _)| name.as_str());
+                Err(unknown(place, "stream", stream, names))
             }
         }
-        Ok(())
     }
 
-    fn resolve(&self, name: &str) -> Result<Workload, ConfigError> {
+    /// Sets a key of the load, or of all its streams.
+    pub(crate) fn set(&mut self, key: &'static Key, value: Value, layer: Layer) {
+        match key.level {
+            Level::Stream => {
+                for (_, settings) in &mut self.streams {
+                    settings.set(key, layer, value.clone());
+                }
+            }
+            Level::Workload | Level::Phase => self.workload.set(key, layer, value),
+        }
+    }
+
+    /// Sets a key of one stream, if there is one of that name.
+    pub(crate) fn set_in_stream(&mut self, stream: &str, key: &'static Key, value: &Value) -> bool {
+        let found = self.streams.iter_mut().find(|(name, _)| name == stream);
+        let Some((_, settings)) = found else {
+            return false;
+        };
+        settings.set(key, Layer::StreamOption, value.clone());
+        true
+    }
+
+    pub(crate) fn resolve(&self, name: &str) -> Result<Workload, ConfigError> {
         let workload = &self.workload;
         let about = workload.value(&keys::ABOUT);
         if about.text()?.chars().count() > 200 {
             return Err(about.error("is longer than 200 characters"));
         }
         let ramp_ns = workload.value(&keys::RAMP).duration()?;
-        let end = run_end(workload)?;
+        let end = if self.phases.is_empty() {
+            run_end(workload)?
+        } else {
+            End::default() // each phase has its own
+        };
         let run_length_ns = end.time_ns.map(|time_ns| ramp_ns.saturating_add(time_ns));
         let mut streams = Vec::with_capacity(self.streams.len());
         let mut outstanding = 0;
@@ -172,8 +175,55 @@ impl File {
             ramp_ns,
             end,
             streams,
+            phases: phases::resolve(&self.phases)?,
         })
     }
+}
+
+/// The streams of a load: tables headed `[[stream]]`, or, without any, one by the common settings.
+pub(crate) fn streams(
+    tables: Option<Value>,
+    common: Settings,
+) -> Result<Vec<(String, Settings)>, ConfigError> {
+    let tables_place = tables.as_ref().map(|tables| tables.place().clone());
+    let mut tables = tables.map_or(Ok(Vec::new()), Value::into_tables)?;
+    if let Some(place) = tables_place
+        && tables.len() > MAX_STREAMS
+    {
+        let what = format!(
+            "{} streams are too many; at most {MAX_STREAMS} can run",
+            tables.len()
+        );
+        return Err(ConfigError::new(place, Problem::Other { what }));
+    }
+    let only = tables.len() <= 1;
+    if !only && common.layer(&keys::NAME) != Layer::Default {
+        return Err(common
+            .value(&keys::NAME)
+            .error("each of several streams needs a name of its own"));
+    }
+    let mut streams: Vec<(String, Settings)> = Vec::new();
+    for table in &mut tables {
+        let mut settings = common.clone();
+        let name = stream_name(table, &mut settings, only)?;
+        if streams.iter().any(|(other, _)| *other == name) {
+            return Err(settings
+                .value(&keys::NAME)
+                .error(format!("there are two streams `{name}`")));
+        }
+        settings.take(table, Level::Stream, Layer::Stream);
+        refuse_workload_keys(table)?;
+        refuse_phase_keys(table)?;
+        streams.push((name, settings));
+    }
+    for table in tables {
+        table.finish()?;
+    }
+    if streams.is_empty() {
+        let name = valid_name(&common.value(&keys::NAME))?;
+        streams.push((name, common));
+    }
+    Ok(streams)
 }
 
 fn stream_name(
@@ -194,7 +244,7 @@ fn stream_name(
 }
 
 /// Names appear in options (`log.size`), tables and file names.
-fn valid_name(value: &Value) -> Result<String, ConfigError> {
+pub(crate) fn valid_name(value: &Value) -> Result<String, ConfigError> {
     let name = value.text()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || name.len() > 32 || !name.chars().all(plain) {
@@ -218,12 +268,24 @@ fn refuse_workload_keys(table: &mut Table) -> Result<(), ConfigError> {
     }
 }
 
+/// A phase's key elsewhere.
+fn refuse_phase_keys(table: &mut Table) -> Result<(), ConfigError> {
+    let misplaced = KEYS
+        .iter()
+        .filter(|key| key.level == Level::Phase)
+        .find(|key| table.keys().any(|left| left == key.name));
+    match misplaced.and_then(|key| table.take(key.name)) {
+        Some(value) => Err(value.error("belongs to a phase; write it behind its [[phase]]")),
+        None => Ok(()),
+    }
+}
+
 fn unknown_option(place: &Place, name: &str) -> ConfigError {
     let options = KEYS.iter().filter(|key| key.option).map(|key| key.name);
     unknown(place.clone(), "key", name, options)
 }
 
-fn unknown<'a>(
+pub(crate) fn unknown<'a>(
     place: Place,
     kind: &'static str,
     name: &str,

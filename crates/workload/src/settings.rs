@@ -13,10 +13,14 @@ pub(crate) enum Layer {
     Default,
     /// The head of the file, for all streams.
     Head,
+    /// The head of a phase, for all its streams.
+    Phase,
     /// The stream's own table.
     Stream,
     /// An option for all streams.
     Option,
+    /// An option for one phase, or for all its streams.
+    PhaseOption,
     /// An option for this stream.
     StreamOption,
 }
@@ -55,6 +59,11 @@ impl Settings {
         if !stronger {
             self.values.insert(key.name, (layer, value));
         }
+    }
+
+    /// Takes a value out of force.
+    pub(crate) fn forget(&mut self, key: &Key) {
+        self.values.remove(key.name);
     }
 
     /// The value in force, be it the default.

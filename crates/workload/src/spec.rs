@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-/// What I/O is asked for: streams that run at the same time.
+/// What I/O is asked for: streams that run at the same time, or phases that run one after another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Workload {
     /// Name of the preset or file stem.
@@ -19,8 +19,28 @@ pub struct Workload {
     pub ramp_ns: u64,
     /// When the whole run ends; a stream may end earlier by its own `end`.
     pub end: End,
-    /// The streams, at least one, with distinct names.
+    /// The streams, at least one, with distinct names; none in a workload of phases.
     pub streams: Vec<Stream>,
+    /// What runs one after another; none in an ordinary workload.
+    pub phases: Vec<Phase>,
+}
+
+impl Workload {
+    /// The loads that are run, one after another: the phases', or itself.
+    pub fn loads(&self) -> impl Iterator<Item = &Workload> {
+        let own = self.phases.is_empty().then_some(self);
+        own.into_iter()
+            .chain(self.phases.iter().map(|phase| &phase.load))
+    }
+}
+
+/// One of several loads that run one after another on the same target: each begins when the one before is over.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Phase {
+    /// The target's pages are dropped from the page cache before it.
+    pub drop_caches: bool,
+    /// An ordinary workload, named as the phase.
+    pub load: Workload,
 }
 
 /// Shape of the terminal table.

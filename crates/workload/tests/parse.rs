@@ -1,7 +1,7 @@
 //! Workload files: what is read, what is refused, and in which words.
 
 use spindle_workload::{
-    Arrival, Content, KEYS, Kind, Pattern, Place, Priority, PriorityClass, RateLimit,
+    Arrival, Content, KEYS, Kind, Level, Pattern, Place, Priority, PriorityClass, RateLimit,
     RequestStream, Size, Spacing, TableShape, Workload, preset_names, preset_text, workload_keys,
 };
 
@@ -725,6 +725,7 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             "run_length" => "pattern = 'runs'\n",
             "spacing" => "rate = 10\n",
             "think_spread" => "think = '1ms'\n",
+            _ if key.level == Level::Phase => "[[phase]]\nname = 'a'\n",
             _ => "",
         };
         for text in [key.default, key.example] {
@@ -765,6 +766,179 @@ fn keys_are_told_as_json() {
     assert_eq!(direct["opposite"], "buffered");
 }
 
+const PHASES: &str = "
+size = '8KiB'
+seconds = 10
+workers = 2
+
+[[phase]]
+name = 'fill'
+write_fraction = 1
+bytes = '1GiB'
+seconds = 'none'
+
+[[phase]]
+name = 'serve'
+about = 'both at once'
+drop_caches = false
+workers = 3
+
+[[phase.stream]]
+name = 'reader'
+size = '64KiB'
+
+[[phase.stream]]
+name = 'log'
+write_fraction = 1
+workers = 4
+";
+
+#[test]
+fn each_phase_is_an_ordinary_workload_that_inherits_from_the_head_and_from_its_own_head() {
+    let workload = parse(PHASES);
+    assert!(workload.streams.is_empty());
+    let [fill, serve] = &workload.phases[..] else {
+        panic!("two phases")
+    };
+    assert_eq!((fill.load.name.as_str(), fill.drop_caches), ("fill", true));
+    assert_eq!(fill.load.end.bytes, Some(1 << 30));
+    assert_eq!(fill.load.end.time_ns, None);
+    assert!(fill.load.phases.is_empty());
+    let main = &fill.load.streams[0];
+    assert_eq!(
+        (main.name.as_str(), main.workers, main.mix.write),
+        ("main", 2, 1.0)
+    );
+    assert_eq!(
+        (serve.load.about.as_str(), serve.drop_caches),
+        ("both at once", false)
+    );
+    assert_eq!(serve.load.end.time_ns, Some(10_000_000_000));
+    let [reader, log] = &serve.load.streams[..] else {
+        panic!("two streams")
+    };
+    assert_eq!(
+        (reader.workers, &reader.size),
+        (3, &Size::Fixed { bytes: 65_536 })
+    );
+    assert_eq!((log.workers, &log.size), (4, &Size::Fixed { bytes: 8192 }));
+    assert_eq!(workload.loads().count(), 2);
+    assert_eq!(parse("").loads().count(), 1);
+}
+
+#[test]
+fn options_are_for_all_phases_for_one_or_for_one_stream_and_the_closer_one_wins() {
+    let sizes = |pairs: &[(&str, &str)]| -> Vec<Size> {
+        let workload = with(PHASES, pairs).unwrap();
+        let streams = workload
+            .phases
+            .iter()
+            .flat_map(|phase| phase.load.streams.clone());
+        streams.map(|stream| stream.size).collect()
+    };
+    let fixed = |kib: [u32; 3]| kib.map(|kib| Size::Fixed { bytes: kib << 10 }).to_vec();
+    assert_eq!(sizes(&[("size", "1KiB")]), fixed([1, 1, 1]));
+    assert_eq!(sizes(&[("serve.size", "1KiB")]), fixed([8, 1, 1]));
+    assert_eq!(sizes(&[("serve.log.size", "1KiB")]), fixed([8, 64, 1]));
+    assert_eq!(sizes(&[("log.size", "1KiB")]), fixed([8, 64, 1]));
+    // In whatever order they are given.
+    let all = [
+        ("serve.log.size", "3KiB"),
+        ("serve.size", "2KiB"),
+        ("size", "1KiB"),
+    ];
+    assert_eq!(sizes(&all), fixed([1, 2, 3]));
+    let seconds = with(PHASES, &[("serve.seconds", "3"), ("seconds", "2")]).unwrap();
+    let times: Vec<_> = seconds
+        .phases
+        .iter()
+        .map(|phase| phase.load.end.time_ns)
+        .collect();
+    assert_eq!(times, [Some(2_000_000_000), Some(3_000_000_000)]);
+}
+
+#[test]
+fn a_phase_that_is_repeated_has_a_name_for_each_time() {
+    let workload = parse("[[phase]]\nname = 'read'\nrepeat = 2\n[[phase]]\nname = 'write'");
+    let names: Vec<_> = workload
+        .phases
+        .iter()
+        .map(|phase| phase.load.name.as_str())
+        .collect();
+    assert_eq!(names, ["read-1", "read-2", "write"]);
+    assert_eq!(
+        error("[[phase]]\nname = 'a'\nrepeat = 2\n[[phase]]\nname = 'a-2'"),
+        "f.toml:4: there are two phases `a-2`"
+    );
+}
+
+#[test]
+fn mistakes_in_phases_are_told_where_they_are() {
+    let told = [
+        (
+            "[[phase]]",
+            "f.toml:1: missing key `name` in [[phase]] number 1",
+        ),
+        (
+            "[[phase]]\nname = 'a'\n[[phase]]\nname = 'a'",
+            "f.toml:3: there are two phases `a`",
+        ),
+        (
+            "[[stream]]\n[[phase]]\nname = 'a'",
+            "f.toml:1: stream: streams and phases exclude each other; write each [[stream]] as [[phase.stream]] \
+             behind its [[phase]]",
+        ),
+        (
+            "name = 'x'\n[[phase]]\nname = 'a'",
+            "f.toml:1: name: names a stream or a phase; write it behind its [[phase]] or [[phase.stream]]",
+        ),
+        (
+            "[[phase]]\nname = 'a'\ntable = 'seeker'",
+            "f.toml:3: table in [phase \"a\"]: belongs to the whole workload; write it before the first [[phase]]",
+        ),
+        (
+            "drop_caches = true",
+            "f.toml:1: drop_caches: belongs to a phase; write it behind its [[phase]]",
+        ),
+        (
+            "[[phase]]\nname = 'a'\n[[phase.stream]]\nrepeat = 2",
+            "f.toml:4: repeat in [[stream]] number 1: belongs to a phase; write it behind its [[phase]]",
+        ),
+        (
+            "[[phase]]\nname = 'a'\nsise = '4KiB'",
+            "f.toml:3: unknown key `sise` in [phase \"a\"]; did you mean `size`?",
+        ),
+        (
+            "phase = 3",
+            "f.toml:1: phase: expected tables, each headed [[phase]], found 3",
+        ),
+        (
+            "phase = []",
+            "f.toml:1: no phase is in it; write at least one [[phase]], or [[stream]]",
+        ),
+    ];
+    for (text, wanted) in told {
+        assert_eq!(error(text), wanted, "{text}");
+    }
+    let refused = |option: &str| with(PHASES, &[(option, "1")]).unwrap_err();
+    assert_eq!(
+        refused("sevre.workers"),
+        "--set sevre.workers: unknown phase `sevre`; did you mean `serve`?"
+    );
+    assert_eq!(
+        refused("serve.lag.workers"),
+        "--set serve.lag.workers: unknown stream `lag`; did you mean `log`?"
+    );
+    assert_eq!(
+        refused("serve.log.seconds"),
+        "--set serve.log.seconds: belongs to the whole phase; write serve.seconds"
+    );
+    assert_eq!(
+        refused("serve.repeat"),
+        "--set serve.repeat: can only be set in a file"
+    );
+}
+
 #[test]
 fn the_documentation_lists_each_key_and_preset() {
     let page = include_str!("../../../docs/workload.md");
@@ -795,14 +969,18 @@ fn the_documentation_lists_each_key_and_preset() {
 /// Each ```toml block of the documentation is a valid file.
 #[test]
 fn examples_in_the_documentation_are_valid() {
-    let page = include_str!("../../../docs/workload.md");
-    let blocks: Vec<&str> = page
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
-    assert!(blocks.len() >= 2);
-    for block in blocks {
-        parse(block);
+    for page in [
+        include_str!("../../../docs/workload.md"),
+        include_str!("../../../docs/phases.md"),
+    ] {
+        let blocks: Vec<&str> = page
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .collect();
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            parse(block);
+        }
     }
 }

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spindle.report import heading, imported, per_second, randomio, seeker, streams, sweep, throughput, verdicts
+from spindle.report import heading, imported, per_second, phases, randomio, seeker, streams, sweep, throughput, verdicts
 from spindle.report.style import Style
-from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, Record, RunRecord, Verdict
+from spindle.result.record import (
+    ImportedRecord,
+    KneeRecord,
+    Level,
+    PhasesRecord,
+    QuickRecord,
+    Record,
+    RunRecord,
+    Verdict,
+)
 
 SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "streams": streams.page,
@@ -27,6 +36,8 @@ def page(record: Record, style: Style) -> list[str]:
             return knee_page(record, style)
         case QuickRecord():
             return quick_page(record, style)
+        case PhasesRecord():
+            return phases_page(record, style)
         case ImportedRecord():
             return imported.page(record, style)
 
@@ -58,6 +69,20 @@ def knee_page(record: KneeRecord, style: Style) -> list[str]:
         *sweep.page(record.sweep, style),
         "",
         *verdicts.lines(everything, style, [Level.WARN]),
+    ]
+
+
+def phases_page(record: PhasesRecord, style: Style) -> list[str]:
+    """Phases: their table, and what is wrong with which of them."""
+    everything = phases.verdicts_of(record)
+    return [
+        *phases.head(record, style),
+        *verdicts.lines(everything, style, [Level.INVALID]),
+        "",
+        *phases.page(record, style),
+        "",
+        *verdicts.lines(everything, style, [Level.WARN]),
+        *(verdicts.unchecked(record.runs[0].idle, style) if record.runs else []),
     ]
 
 

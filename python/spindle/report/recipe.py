@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
-from spindle.result.record import KneeRecord, QuickRecord, Record, RunRecord
+from spindle.result.record import KneeRecord, PhasesRecord, QuickRecord, Record, RunRecord
 from spindle.result.workload import (
     BytesLimit,
     BytesPlace,
@@ -56,6 +56,8 @@ def recipe_of(record: Record) -> Recipe | None:
     match record:
         case RunRecord() if record.workload.streams:
             return _run(record, record.workload)
+        case PhasesRecord(runs=[first, *_]):
+            return _run(first, record.workload)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
             return _run(first, first.workload, ("--find-knee",))
         case QuickRecord(target=target):
@@ -66,7 +68,7 @@ def recipe_of(record: Record) -> Recipe | None:
 
 def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Recipe:
     files: list[tuple[str, str]] = []
-    workload = replace(workload, seed=USUAL_SEED)
+    workload = _seeded(workload, USUAL_SEED)
     given, options = _asked(workload, bool(more))
     if given is None:
         given = f"{_file_name(workload.name)}.toml"
@@ -82,6 +84,11 @@ def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Reci
     elif run.target.kind == "device" and workload.writes:
         words += ["--erase", target]
     return Recipe(shlex.join(words), tuple(files), run.seed)
+
+
+def _seeded(workload: Workload, seed: int) -> Workload:
+    phases = [replace(phase, load=replace(phase.load, seed=seed)) for phase in workload.phases]
+    return replace(workload, seed=seed, phases=phases)
 
 
 def _file_name(name: str) -> str:
@@ -102,7 +109,7 @@ def _asked(workload: Workload, swept: bool) -> tuple[str | None, list[str]]:
         return None, []
     text = _core.preset_text(workload.name)
     usual = _resolved(text, workload.name, [])
-    if usual is None or len(usual.streams) != len(workload.streams):
+    if usual is None or not _alike(usual, workload):
         return None, []
     concurrency = ("workers", "depth") if swept else ()
     overrides = [
@@ -131,7 +138,29 @@ def _resolved(text: str, name: str, overrides: list[tuple[str, str]]) -> Workloa
         return None
 
 
+def _alike(usual: Workload, wanted: Workload) -> bool:
+    """The same loads of as many streams."""
+    return [(len(load.streams), load.name) for load in usual.loads] == [
+        (len(load.streams), load.name) for load in wanted.loads
+    ]
+
+
 def _differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
+    if not wanted.phases:
+        yield from _load_differences(usual, wanted)
+        return
+    found: dict[tuple[str, str], list[str]] = {}
+    for theirs, ours in zip(usual.loads, wanted.loads, strict=True):
+        for pair in _load_differences(theirs, ours):
+            found.setdefault(pair, []).append(ours.name)
+    for (key, value), names in found.items():
+        if len(names) == len(wanted.phases):  # said once for all of them
+            yield key, value
+        else:
+            yield from ((f"{name}.{key}", value) for name in names)
+
+
+def _load_differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
     before, after = _workload_keys(usual), _workload_keys(wanted)
     yield from ((key, value) for key, value in after.items() if before.get(key) != value)
     several = len(wanted.streams) > 1
@@ -146,14 +175,23 @@ def toml(workload: Workload) -> str:
     """A workload file that resolves to this workload."""
     lines = [f"about = {_quoted(workload.about)}"] if workload.about else []
     lines.append(f"table = {_quoted(workload.table)}")
-    lines += [f"{key} = {_value(value)}" for key, value in _workload_keys(workload).items()]
-    several = len(workload.streams) > 1 or workload.streams[0].name != "main"
-    for stream in workload.streams:
-        lines.append("")
-        if several:
-            lines += ["[[stream]]", f"name = {_quoted(stream.name)}"]
-        lines += [f"{key} = {_value(value)}" for key, value in _stream_keys(stream).items()]
+    if not workload.phases:
+        lines += _load_lines(workload, "stream")
+    for phase in workload.phases:
+        lines += ["", "[[phase]]", f"name = {_quoted(phase.load.name)}"]
+        lines += [f"about = {_quoted(phase.load.about)}"] if phase.load.about else []
+        lines += [f"drop_caches = {_flag(phase.drop_caches)}", *_load_lines(phase.load, "phase.stream")]
     return "\n".join(lines) + "\n"
+
+
+def _load_lines(load: Workload, head: str) -> Iterator[str]:
+    yield from (f"{key} = {_value(value)}" for key, value in _workload_keys(load).items())
+    several = len(load.streams) > 1 or load.streams[0].name != "main"
+    for stream in load.streams:
+        yield ""
+        if several:
+            yield from (f"[[{head}]]", f"name = {_quoted(stream.name)}")
+        yield from (f"{key} = {_value(value)}" for key, value in _stream_keys(stream).items())
 
 
 def _quoted(text: str) -> str:

@@ -1,7 +1,8 @@
 """The record of a run: everything needed to read its figures years later, in one JSON document.
 
-Four kinds share one schema, told apart by `kind`: a single run, a sweep for the knee and a quick look, both made of
-single runs, and what was imported from another tool's file. Times are ns, sizes bytes unless a name says otherwise.
+Five kinds share one schema, told apart by `kind`: a single run; a sweep for the knee, a quick look and phases, each
+made of single runs; and what was imported from another tool's file. Times are ns, sizes bytes unless a name says
+otherwise.
 """
 
 from __future__ import annotations
@@ -165,7 +166,10 @@ class Prepared(Struct, frozen=True, kw_only=True):
     synced: list[str] = []
     """Mount points that were written out."""
     dropped_caches: bool = False
-    """Whether everything the page cache could let go was dropped (`drop_caches`); the target's own pages always are."""
+    """Whether everything the page cache could let go was dropped (`drop_caches`); the target's own pages are
+    dropped in any case, but for `kept_pages`."""
+    kept_pages: bool = False
+    """A phase that asked for what is cached to stay: the target's own pages were not dropped."""
     waited_s: float = 0.0
     """For the machine to become idle."""
     quieted: list[Quieted] = []
@@ -283,6 +287,46 @@ class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"
         return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
 
 
+class PhaseFigures(Struct, frozen=True, kw_only=True):
+    """What one phase came to."""
+
+    name: str
+    run: RunId
+    seconds: float
+    """From its first request to its last completion, ramp and end sync included."""
+    cpu_percent: float
+    """User and system time of the load's threads over those seconds, 100 for one CPU."""
+    max_latency_ns: int | None
+    """The slowest request; None: there was none."""
+    requests: int
+    iops: float
+    bytes_per_s: float
+    """Read and written."""
+
+
+class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="phases"):
+    """Loads that ran one after another on the same target."""
+
+    id: RunId
+    started: str
+    tool: Tool
+    workload: Workload
+    """As asked, with all its phases."""
+    target: Target
+    phases: list[PhaseFigures]
+    """Those that were carried out, in their order."""
+    runs: list[RunRecord]
+    """One for each of them."""
+    verdicts: list[Verdict]
+    """About the whole; each run has its own as well."""
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the whole and of its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """One line of an assessment."""
 
@@ -386,7 +430,7 @@ class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="i
         return []
 
 
-Record = RunRecord | KneeRecord | QuickRecord | ImportedRecord
+Record = RunRecord | KneeRecord | QuickRecord | PhasesRecord | ImportedRecord
 """Whatever `--json` prints and `spindle show` reads."""
 
 

@@ -242,21 +242,43 @@ class Workload(Struct, frozen=True, kw_only=True):
     ramp_ns: int
     end: End
     streams: list[WorkloadStream]
+    """None in a workload of phases."""
+    phases: list[Phase] = []
+    """What runs one after another; none in an ordinary workload."""
+
+    @property
+    def loads(self) -> list[Workload]:
+        """The loads that run one after another: the phases', or itself."""
+        return [phase.load for phase in self.phases] or [self]
+
+    @property
+    def all_streams(self) -> list[WorkloadStream]:
+        """Of all loads, in their order."""
+        return [stream for load in self.loads for stream in load.streams]
 
     @property
     def writes(self) -> bool:
         """Whether any stream changes data on the target."""
-        return any(stream.writes for stream in self.streams)
+        return any(stream.writes for stream in self.all_streams)
 
     @property
     def outstanding(self) -> int:
         """Requests that are meant to be under way at once (closed loops)."""
-        return sum(stream.outstanding for stream in self.streams)
+        return max(sum(stream.outstanding for stream in load.streams) for load in self.loads)
 
     @property
     def paced(self) -> bool:
         """Whether every stream's rate is bounded by intent."""
-        return all(stream.paced for stream in self.streams)
+        return all(stream.paced for stream in self.all_streams)
+
+
+class Phase(Struct, frozen=True, kw_only=True):
+    """One of several loads that run one after another on the same target."""
+
+    drop_caches: bool
+    """The target's pages are dropped from the page cache before it."""
+    load: Workload
+    """An ordinary workload, named as the phase."""
 
 
 def workload_from_json(text: str | bytes) -> Workload:

@@ -79,6 +79,17 @@ class Making:
     """Length of an interval of the series."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """Which of the loads that a target was opened for is run."""
+
+    first_stream: int = 0
+    """Streams of the loads before it: the target has a file for each stream of all."""
+    drop_caches: bool = True
+    """The target's own pages are dropped from the page cache before it."""
+
+
+WHOLE = Part()
 DURING = "during the run"
 NO_CONSENT = Consent()
 AS_USUAL = Making()
@@ -134,12 +145,13 @@ class Bench:
         self.watch.step("syncing")
         return preparation.write_out(target, self._devices, self.calm.care)
 
-    def _prepare(self) -> Prepared:
+    def _prepare(self, part: Part) -> Prepared:
         """Right before a load."""
         if self._target is None:
             return Prepared(sync="none")
         synced = self._write_out(self._target)
-        self._target.drop_cache()
+        if part.drop_caches:
+            self._target.drop_cache()
         if self.calm.care.drop_caches:
             self.watch.step("dropping caches")
             caches.drop_caches()
@@ -147,6 +159,7 @@ class Bench:
             sync="machine" if self.calm.care.sync_machine else "target",
             synced=synced,
             dropped_caches=self.calm.care.drop_caches,
+            kept_pages=not part.drop_caches,
             waited_s=self._looked.waited_s if self._looked is not None else 0.0,
             quieted=self.calm.quieted,
             notes=self.calm.quiet.notes,
@@ -168,8 +181,8 @@ class Bench:
         detail["queue_depth"] = classes.queue_depth(self.device) if self.device is not None else None
         detail["class"] = classes.class_of(self.device)
         if spec is not None:
-            detail["region_bytes"] = max(_region_bytes(stream, self._size_bytes) for stream in spec.streams)
-            direct = all(stream.direct for stream in spec.streams)
+            detail["region_bytes"] = max(_region_bytes(stream, self._size_bytes) for stream in spec.all_streams)
+            direct = all(stream.direct for stream in spec.all_streams)
             rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
             detail["size_rule"] = rule.to_dict()
         if self.sized is not None:
@@ -185,16 +198,16 @@ class Bench:
             detail=detail,
         )
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
-        """Run one load. Its streams must want the access the target was opened for."""
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
+        """Run one load, `part` of those the target was opened for. Its streams must want the access of then."""
         spec = resolved.spec
         idle = self.idle()
         started, run_id = utc_now(), new_id()
-        prepared = self._prepare()
+        prepared = self._prepare(part)
         before = machine_settings.settings_of(self._devices) if self._target is not None else {}
         sampler = self._sampler(spec)
         machine = _MachineState.now()
-        finished = carry_out(self._start(resolved), self._snapshot, spec, label or spec.name, self.watch, sampler)
+        finished = carry_out(self._start(resolved, part), self._snapshot, spec, label or spec.name, self.watch, sampler)
         during = machine.until_now(figures_from_json(finished.figures_json), self._devices, sampler)
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
@@ -223,14 +236,15 @@ class Bench:
         under_test = {device.name for device in self._target.devices} if self._target is not None else set()
         return conditions.Sampler(self._devices, under_test, writes_directly=directly)
 
-    def _start(self, resolved: Resolved) -> Callable[[], RunningLoad]:
+    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
         target = self._target
         if target is None:
             return lambda: _core.Run.null(resolved.core, self._size_bytes)
         making = self.making
+        first = part.first_stream
         return lambda: _core.Run(
             resolved.core,
-            target.engine_files(),
+            target.engine_files()[first : first + len(resolved.spec.streams)],
             engine=making.engine,
             sqpoll=making.sqpoll,
             iopoll=making.iopoll,
@@ -272,7 +286,7 @@ def bench(
     calm: Calm | None = None,
     sized: Sized | None = None,
 ) -> Iterator[Bench]:
-    """Open a target for the streams of a workload; everything is closed again at the end.
+    """Open a target for the streams of a workload, of all its phases if it has some; everything is closed at the end.
 
     `file` is a test file made for this run: the only file that may be written. Raises `host.errors.TargetError`.
     """
@@ -281,7 +295,7 @@ def bench(
         return
     with open_target(
         file if file is not None else asked,
-        [_access(stream) for stream in spec.streams],
+        [_access(stream) for stream in spec.all_streams],
         erase=consent.erase,
         erase_signature=consent.erase_signature,
         erase_stacked=consent.erase_stacked,

@@ -104,7 +104,7 @@ def rule_at(place: Path, spec: Workload) -> SizeRule:
         mount = mount_of(folder)
     except OSError:
         mount = None
-    direct = all(stream.direct for stream in spec.streams)
+    direct = all(stream.direct for stream in spec.all_streams)
     return rule_of(known_caches(devices), devices, direct=direct, file_system=mount.fs_type if mount else None)
 
 

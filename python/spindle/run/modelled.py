@@ -18,6 +18,7 @@ from spindle.host import diskstats
 from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Target, Tool, new_id
 from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
+from spindle.run.bench import WHOLE, Part
 from spindle.run.errors import Usage
 from spindle.run.load import Counted, carry_out
 from spindle.run.resolve import Resolved
@@ -73,11 +74,11 @@ class ModelledBench:
             "drive_cache_bytes": known.cache_bytes or None,
         }
         if spec is not None:
-            detail["region_bytes"] = max(_region_bytes(stream, known.capacity) for stream in spec.streams)
+            detail["region_bytes"] = max(_region_bytes(stream, known.capacity) for stream in spec.all_streams)
         return Target(asked=self.asked, kind="model", size_bytes=known.capacity, has_device=False, detail=detail)
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> Modelled:
-        """Run one load."""
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Modelled:
+        """Run one load; whichever part of several it is, it begins with nothing cached."""
         spec = resolved.spec
         nothing = Counted(diskstats.Snapshot(0, {}), None)
         finished = carry_out(

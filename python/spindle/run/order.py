@@ -8,7 +8,7 @@ from pathlib import Path
 
 from spindle import _core
 from spindle.result.record import KneeRecord, Record, Tool, new_id, utc_now
-from spindle.run import knee
+from spindle.run import knee, phases
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_RUN, own_file, sized_file
@@ -46,6 +46,8 @@ class Order:
 def carry_out(order: Order, watch: Watch) -> Record:
     """Raises what `resolve`, `host` and the core raise: one line each."""
     resolved = resolve(order.workload, order.overrides, order.target)
+    if order.find_knee and resolved.spec.phases:
+        raise Usage(f"--find-knee: {resolved.name} is made of phases; give a workload of one load")
     if is_machine(order.target):
         return _on_model(order, resolved, watch)
     _check(order, resolved)
@@ -73,11 +75,17 @@ def carry_out(order: Order, watch: Watch) -> Record:
                 sized=sized,
             )
         )
-        record: Record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+        record = _measured(order, resolved, opened)
         if file is not None and order.keep:
             file.keep()
         watch.end()
     return calm.outcome_in(record)
+
+
+def _measured(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> Record:
+    if resolved.spec.phases:
+        return phases.carry_out(opened, resolved)
+    return _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
 
 
 def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
@@ -97,10 +105,10 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--quiet-machine": order.care.quiet_machine,
         }
     )
-    if order.trace is not None and order.find_knee:
-        raise Usage("--trace: a sweep is many runs; trace one of them")
+    if order.trace is not None and (order.find_knee or resolved.spec.phases):
+        raise Usage(f"--trace: {'phases are' if resolved.spec.phases else 'a sweep is'} many runs; trace one of them")
     with modelled(order.target, watch, trace=order.trace, interval_ns=order.making.interval_ns) as opened:
-        record = _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+        record = _measured(order, resolved, opened)
         watch.end()
         return record
 
@@ -113,7 +121,7 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:
         raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
-    if order.making.iopoll and not all(stream.direct for stream in resolved.spec.streams):
+    if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
         raise Usage("--iopoll: polling needs direct I/O; leave --buffered out")
 
 

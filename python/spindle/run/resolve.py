@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spindle import _core
@@ -28,6 +28,13 @@ class Resolved:
     overrides: tuple[tuple[str, str], ...]
     core: _core.Workload
     spec: Workload
+
+    @property
+    def phases(self) -> list[Resolved]:
+        """The loads that run one after another, each an ordinary workload; none if it is one itself. Their options
+        are those of the whole."""
+        loads = zip(self.core.phases(), self.spec.phases, strict=True)
+        return [replace(self, core=core, spec=phase.load) for core, phase in loads]
 
     def with_overrides(self, more: Overrides) -> Resolved:
         """The same workload with further options; the last one wins."""

@@ -10,7 +10,8 @@
 | `device.r/s`, `device.r_await` ... | the target's own counters, columns of `iostat -x` |
 | `knee.outstanding`, `knee.iops` | a sweep |
 | `random-read.iops` ... | a step of a quick look |
-| `phase/write.bytes_per_s`, `sda/device.r/s` ... | imported: streams that did not run together, one device of several |
+| `rewrite/bytes_per_s`, `rewrite/write.p99_ns`, `rewrite/cpu_percent` ... | a phase, also of another tool |
+| `sda/device.r/s` ... | imported: one device of several |
 
 Percentiles over several streams come from their histograms taken together, never from averaged percentiles.
 """
@@ -26,7 +27,15 @@ from statistics import fmean
 from spindle import _core
 from spindle.result.figures import Figures, Latency, Op, Stream
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, together
-from spindle.result.record import DeviceCounters, ImportedRecord, KneeRecord, QuickRecord, Record, RunRecord
+from spindle.result.record import (
+    DeviceCounters,
+    ImportedRecord,
+    KneeRecord,
+    PhasesRecord,
+    QuickRecord,
+    Record,
+    RunRecord,
+)
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
@@ -66,6 +75,7 @@ _UNITS: tuple[tuple[str, str, Better], ...] = (
     (r"(p[0-9.]+|mean|max|sdev)_ns|cpu_ns_per_request", "ns", Better.LOWER),
     (r"([rwdf]_)?await|svctm", "ms", Better.LOWER),
     (r"switches_per_request", "", Better.LOWER),
+    (r"cpu_percent", "%", Better.LOWER),
     (r"[rwd]?areq-sz", "KiB", Better.NEITHER),
     (r"%\w+", "%", Better.NEITHER),
 )
@@ -94,6 +104,8 @@ def values(record: Record) -> dict[str, float]:
             return _of_knee(record)
         case QuickRecord():
             return _of_quick(record)
+        case PhasesRecord():
+            return _of_phases(record)
         case ImportedRecord():
             return _of_imported(record)
 
@@ -113,9 +125,9 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
         chosen = [name for name in ("knee.iops", "device.r/s", "device.w/s") if name in there]
     if not chosen:  # the steps of a quick look
         chosen = [f"{step}.{'bytes_per_s' if large else 'iops'}" for step, large in _STEPS if f"{step}.iops" in there]
-    if not chosen:  # phases of another tool, which never ran together: each for itself
+    if not chosen:  # phases, which never ran together: each for itself
         phases = dict.fromkeys(name.rpartition("/")[0] for name in names if re.search(r"/(bytes_per_s|iops)$", name))
-        rates = [f"{phase}/bytes_per_s" for phase in phases if phase]
+        rates = [f"{phase}/bytes_per_s" for phase in phases if phase and phase.rpartition("/")[0] not in phases]
         chosen = [rate if rate in there else rate.replace("/bytes_per_s", "/iops") for rate in rates][:MOST_MAIN]
     return chosen or sorted(there)[:1]
 
@@ -205,6 +217,15 @@ def _of_quick(record: QuickRecord) -> dict[str, float]:
         for name in sorted(set.intersection(*(set(part) for part in parts))) if parts else []:
             if take is fmean or metric(name).better is Better.HIGHER:
                 found[f"{step.name}.{name}"] = take([part[name] for part in parts])
+    return found
+
+
+def _of_phases(record: PhasesRecord) -> dict[str, float]:
+    """Each phase's figures by its name."""
+    found: dict[str, float] = {}
+    for phase, run in zip(record.phases, record.runs, strict=False):
+        of_run = _of_run(run) | {"cpu_percent": phase.cpu_percent}
+        found |= {f"{phase.name}/{name}": value for name, value in of_run.items()}
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, Record, RunRecord
+from spindle.result.record import ImportedRecord, KneeRecord, Level, PhasesRecord, QuickRecord, Record, RunRecord
 from spindle.stats import metric
 
 
@@ -73,7 +73,7 @@ def started_of(record: Record) -> str:
 def names_of(record: Record) -> tuple[str, str]:
     """Workload and target."""
     match record:
-        case RunRecord():
+        case RunRecord() | PhasesRecord():
             return record.workload.name, record.target.asked
         case QuickRecord():
             return "quick", record.target.asked

@@ -62,6 +62,7 @@ pub(crate) fn workload(streams: Vec<Stream>) -> Workload {
             ..End::default()
         },
         streams,
+        phases: Vec::new(),
     }
 }
 

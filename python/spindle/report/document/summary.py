@@ -14,7 +14,7 @@ from spindle.report.document.trial import Case, Trial
 from spindle.report.heading import target_words
 from spindle.report.sweep import sentence
 from spindle.result import units
-from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord
+from spindle.result.record import KneeRecord, Level, PhasesRecord, QuickRecord, RunRecord
 
 
 def summary(
@@ -54,7 +54,7 @@ def _doubts(entries: Sequence[Entry]) -> Iterator[Words]:
 def _verdicts(entry: Entry) -> Iterator:  # type: ignore[type-arg]
     record = entry.record
     yield from record.verdicts
-    if isinstance(record, KneeRecord | QuickRecord):
+    if isinstance(record, KneeRecord | QuickRecord | PhasesRecord):
         for run in record.runs:
             yield from run.verdicts
 
@@ -115,4 +115,4 @@ def run_count(entries: Sequence[Entry]) -> int:
 
 
 def _inner(entry: Entry) -> list[RunRecord]:
-    return entry.record.runs if isinstance(entry.record, KneeRecord | QuickRecord) else []
+    return entry.record.runs if isinstance(entry.record, KneeRecord | QuickRecord | PhasesRecord) else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spindle.report.document import traits
 from spindle.report.document.entry import Entry
 from spindle.result.figures import Op
-from spindle.result.record import KneeRecord, Level, QuickRecord, RunRecord
+from spindle.result.record import KneeRecord, Level, PhasesRecord, QuickRecord, RunRecord
 from spindle.result.workload import Sequential
 
 
@@ -61,18 +61,19 @@ def runs_of(entry: Entry) -> list[RunRecord]:
     match entry.record:
         case RunRecord() as run:
             return [run]
-        case KneeRecord(runs=runs) | QuickRecord(runs=runs):
+        case KneeRecord(runs=runs) | QuickRecord(runs=runs) | PhasesRecord(runs=runs):
             return list(runs)
         case _:
             return []
 
 
 def trials_of(entries: Sequence[Entry]) -> list[Trial]:
-    """Single runs, told apart; those within sweeps and quick looks are told about as sweeps and looks."""
+    """Single runs and phases, told apart; runs within sweeps and quick looks are told about as sweeps and looks."""
     return [
-        Trial(entry.record, entry, traits.traits_of(entry.record, entry))
+        Trial(run, entry, traits.traits_of(run, entry))
         for entry in entries
-        if isinstance(entry.record, RunRecord)
+        if isinstance(entry.record, RunRecord | PhasesRecord)
+        for run in runs_of(entry)
     ]
 
 

@@ -1,0 +1,125 @@
+"""Loads that run one after another on one target: each begins when the one before is over and what it wrote is out.
+
+The target is opened once and claimed for all of them, so what one phase wrote is there for the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spindle import _core
+from spindle.host.errors import TargetError
+from spindle.host.signals import Stopped
+from spindle.result.record import (
+    Level,
+    PhaseFigures,
+    PhasesRecord,
+    RunRecord,
+    Tool,
+    Verdict,
+    new_id,
+    utc_now,
+)
+from spindle.result.workload import Workload
+from spindle.run.bench import Bench, Part
+from spindle.run.errors import RunFailed
+from spindle.run.modelled import ModelledBench
+from spindle.run.resolve import Resolved
+
+
+def carry_out(opened: Bench | ModelledBench, resolved: Resolved) -> PhasesRecord:
+    """All phases, or those up to the one that was stopped or failed. Raises what the first one raises."""
+    run_id, started = new_id(), utc_now()
+    runs: list[RunRecord] = []
+    ended: Verdict | None = None
+    for step, part in zip(resolved.phases, parts_of(resolved.spec), strict=True):
+        label = f"{resolved.spec.name} {len(runs) + 1}/{len(resolved.spec.phases)}, {step.spec.name}"
+        try:
+            measured = opened.measure(step, label, part)
+        except Stopped:
+            if not runs:
+                raise
+            ended = _stopped(resolved.spec, len(runs), step.spec.name)
+            break
+        except (_core.RunError, _core.ConfigError, TargetError, RunFailed) as error:
+            if not runs:
+                raise
+            ended = _failed(resolved.spec, len(runs), step.spec.name, str(error))
+            opened.watch.say(f"spindle: {ended.evidence}")
+            break
+        runs.append(measured.record)
+        if measured.stopped:
+            ended = _stopped(resolved.spec, len(runs) - 1, step.spec.name)
+            break
+        if measured.record.figures.is_partial:
+            ended = _failed(resolved.spec, len(runs) - 1, step.spec.name, "its run ended with an error")
+            break
+    return PhasesRecord(
+        id=run_id,
+        started=started,
+        tool=Tool(version=_core.__version__),
+        workload=resolved.spec,
+        target=opened.target(resolved.spec),
+        phases=[figures_of(run) for run in runs],
+        runs=runs,
+        verdicts=[ended] if ended is not None else [_whole(runs)],
+    )
+
+
+def parts_of(spec: Workload) -> Iterator[Part]:
+    """Which of the target's files each phase has: it was opened for the streams of all, in their order."""
+    first = 0
+    for phase in spec.phases:
+        yield Part(first, phase.drop_caches)
+        first += len(phase.load.streams)
+
+
+def figures_of(run: RunRecord) -> PhaseFigures:
+    """A phase in a few numbers."""
+    figures = run.figures
+    seconds = figures.elapsed_ns / 1e9
+    cpu_s = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9
+    slowest = [
+        op.latency.max_ns
+        for stream in figures.streams
+        for op in (*(op for _, op in stream.ops()), stream.fsync)
+        if op is not None and op.requests
+    ]
+    return PhaseFigures(
+        name=run.workload.name,
+        run=run.id,
+        seconds=seconds,
+        cpu_percent=100 * cpu_s / seconds if seconds else 0.0,
+        max_latency_ns=max(slowest, default=None),
+        requests=figures.requests,
+        iops=figures.iops,
+        bytes_per_s=figures.bytes_per_s,
+    )
+
+
+def _whole(runs: list[RunRecord]) -> Verdict:
+    seconds = sum(run.figures.elapsed_ns for run in runs) / 1e9
+    return Verdict(
+        check="phases",
+        level=Level.OK,
+        evidence=f"all {len(runs)} phases were carried out",
+        numbers={"phases": float(len(runs)), "seconds": seconds},
+    )
+
+
+def _stopped(spec: Workload, done: int, at: str) -> Verdict:
+    return _partial(spec, done, f"stopped in phase {at}, {done} of {len(spec.phases)} phases are complete")
+
+
+def _failed(spec: Workload, done: int, at: str, why: str) -> Verdict:
+    return _partial(spec, done, f"phase {at} failed, {done} of {len(spec.phases)} phases are complete: {why}")
+
+
+def _partial(spec: Workload, done: int, evidence: str) -> Verdict:
+    return Verdict(
+        check="interrupted",
+        level=Level.INVALID,
+        evidence=evidence,
+        advice="run it again to its end",
+        numbers={"complete": float(done), "phases": float(len(spec.phases))},
+    )
