@@ -118,5 +118,6 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             start_delay_ns: 0,
             end: End::default(),
         }],
+        phases: Vec::new(),
     }
 }
