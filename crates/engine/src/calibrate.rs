@@ -244,6 +244,8 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
                 zero: 0.0,
             },
             pattern: Pattern::Uniform,
+            writes_apart: None,
+            trim_first: false,
             arrival: Arrival::Closed,
             rate_limit: None,
             think: None,
@@ -257,6 +259,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
             region: if in_memory { whole } else { stream.region },
             start_delay_ns: 0,
             end: End::default(),
+            passes: None,
             ..stream.clone()
         }],
         ..workload.clone()

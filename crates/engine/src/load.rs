@@ -139,7 +139,8 @@ impl Load {
                 }
             }
         }
-        let shared = Shared::new(&plan.workload, &threads);
+        let bytes = byte_limits(&plan)?;
+        let shared = Shared::new(&plan.workload, &threads, &bytes);
         let load = Load {
             plan,
             shared,
@@ -631,6 +632,21 @@ fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, Eng
         stream: stream.name.clone(),
         why: error.to_string(),
     })
+}
+
+/// For each stream the bytes after which it ends.
+fn byte_limits(plan: &Plan) -> Result<Vec<Option<u64>>, EngineError> {
+    let streams = plan.workload.streams.iter().zip(&plan.targets);
+    streams
+        .map(|(stream, target)| {
+            stream
+                .byte_limit(target.size_bytes())
+                .map_err(|error| EngineError::Workload {
+                    stream: stream.name.clone(),
+                    why: error.to_string(),
+                })
+        })
+        .collect()
 }
 
 /// Largest request of a stream, bytes.

@@ -66,24 +66,25 @@ enum Gate {
 }
 
 impl Shared {
-    /// `threads`: for each stream the number of threads that issue.
-    pub(crate) fn new(workload: &Workload, threads: &[u32]) -> Shared {
+    /// For each stream: the number of threads that issue, and the bytes after which it ends.
+    pub(crate) fn new(workload: &Workload, threads: &[u32], bytes: &[Option<u64>]) -> Shared {
         let all = threads.iter().sum();
         Shared {
             halt: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             ended: Mutex::new(None),
             requests: request_budget(&workload.end, all),
-            bytes: byte_budget(&workload.end, all),
+            bytes: byte_budget(workload.end.bytes, all),
             streams: workload
                 .streams
                 .iter()
                 .zip(threads)
-                .map(|(stream, &threads)| StreamShared {
+                .zip(bytes)
+                .map(|((stream, &threads), &bytes)| StreamShared {
                     halt: AtomicBool::new(false),
                     ended: Mutex::new(None),
                     requests: request_budget(&stream.end, threads),
-                    bytes: byte_budget(&stream.end, threads),
+                    bytes: byte_budget(bytes, threads),
                     pace: stream
                         .rate_limit
                         .map(|limit| Pace::new(limit, stream.start_delay_ns)),
@@ -180,9 +181,8 @@ fn request_budget(end: &End, threads: u32) -> Option<Budget> {
         .map(|requests| Budget::new(requests, threads, REQUEST_CHUNK))
 }
 
-fn byte_budget(end: &End, threads: u32) -> Option<Budget> {
-    end.bytes
-        .map(|bytes| Budget::new(bytes, threads, BYTE_CHUNK))
+fn byte_budget(bytes: Option<u64>, threads: u32) -> Option<Budget> {
+    bytes.map(|bytes| Budget::new(bytes, threads, BYTE_CHUNK))
 }
 
 /// Running counts that one worker publishes, on cache lines of their own.

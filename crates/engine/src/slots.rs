@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use spindle_measure::{OpKind, StreamRecorder};
-use spindle_workload::{Op, Request, Thinker};
+use spindle_workload::{Hold, Op, Request, Rest, Thinker};
 
 use crate::backend::{Call, Errno};
 use crate::free::FreeSlots;
@@ -92,6 +92,8 @@ pub(crate) struct Core {
     /// Slots that pause, by the time they wake.
     pub(crate) thinking: BinaryHeap<Reverse<(u64, u32)>>,
     thinker: Option<Thinker>,
+    /// Pauses of the worker as a whole.
+    rest: Option<Rest>,
     /// First failed call since it was last taken.
     pub(crate) failure: Option<Failure>,
     /// Requests and bytes that were paid for and are not counted.
@@ -114,13 +116,15 @@ impl Core {
         open: bool,
         thinker: Option<Thinker>,
     ) -> Core {
+        let rest = thinker.as_ref().and_then(Rest::new);
+        let thinker = thinker.filter(|_| rest.is_none());
         Core {
             slots: vec![Slot::IDLE; depth],
             intended: vec![0; if open { depth } else { 0 }],
             recorder,
             ramp_ns,
             open,
-            simple: !open && thinker.is_none(),
+            simple: !open && thinker.is_none() && rest.is_none(),
             attention: false,
             free: FreeSlots::all(depth),
             pushed: Vec::with_capacity(depth),
@@ -128,6 +132,7 @@ impl Core {
             sync: Vec::with_capacity(depth),
             thinking: BinaryHeap::with_capacity(depth),
             thinker,
+            rest,
             failure: None,
             refund: (0, 0),
             usage: Usage::default(),
@@ -137,9 +142,21 @@ impl Core {
         }
     }
 
-    /// Whether slots pause after a completion.
+    /// Whether slots pause after a completion, or the worker as a whole.
     pub(crate) fn thinks(&self) -> bool {
-        self.thinker.is_some()
+        self.thinker.is_some() || self.rest.is_some()
+    }
+
+    /// What keeps the worker as a whole from issuing. `idle`: nothing is outstanding.
+    #[inline]
+    pub(crate) fn rests(&mut self, now: u64, idle: bool) -> Option<Hold> {
+        self.rest.as_mut().and_then(|rest| rest.hold(now, idle))
+    }
+
+    /// A request is issued; whether the worker rests after it.
+    #[inline]
+    pub(crate) fn rests_after_issue(&mut self, now: u64) -> bool {
+        self.rest.as_mut().is_some_and(|rest| rest.issued(now))
     }
 
     /// Puts a request into a slot.

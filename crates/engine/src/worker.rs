@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use spindle_measure::{EndedBy, OpKind};
-use spindle_workload::Request;
+use spindle_workload::{Hold, Request};
 
 use crate::backend::{Backend, Errno, Wait};
 use crate::budget::{Budget, Share};
@@ -165,7 +165,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.turn(|_, _| Wait::One)
             } else {
                 if self.issuing {
-                    self.fill_when_due(now);
+                    now = self.fill_when_due(now);
                 }
                 if self.inflight == 0 && self.core.unstamped() == 0 {
                     if !self.issuing {
@@ -210,9 +210,23 @@ impl<'a, B: Backend> Worker<'a, B> {
         });
     }
 
-    /// Gives each free slot a request that is due.
-    fn fill_when_due(&mut self, now: u64) {
+    /// Gives each free slot a request that is due; the time it is afterwards.
+    fn fill_when_due(&mut self, now: u64) -> u64 {
         self.next_event = u64::MAX;
+        let idle = self.inflight == 0 && self.core.unstamped() == 0;
+        match self.core.rests(now, idle) {
+            None => {}
+            Some(Hold::Drain) => return now,
+            Some(Hold::Until(until)) => {
+                self.next_event = until;
+                return now;
+            }
+            Some(Hold::Spin(until)) => {
+                let now = self.spin(until.min(now + CHECK_NS));
+                self.next_event = now;
+                return now;
+            }
+        }
         while let Some(&Reverse((at, index))) = self.core.thinking.peek() {
             if at > now {
                 self.next_event = at;
@@ -249,6 +263,21 @@ impl<'a, B: Backend> Worker<'a, B> {
                 self.core.place(index, request, in_ramp)
             };
             self.backend.push(index, &call);
+            if self.core.rests_after_issue(now) {
+                break;
+            }
+        }
+        now
+    }
+
+    /// Keeps the CPU busy; the time it is afterwards.
+    fn spin(&self, until: u64) -> u64 {
+        loop {
+            let now = self.clock.now();
+            if now >= until {
+                return now;
+            }
+            std::hint::spin_loop();
         }
     }
 

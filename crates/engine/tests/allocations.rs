@@ -90,6 +90,9 @@ fn workers_allocate_nothing_while_the_load_is_on() {
     thinking.think = Some(Think {
         mean_ns: MS,
         exponential: true,
+        every: 0,
+        work_ns: 0,
+        spin_ns: 0,
     });
     kinds.push(("thinking", thinking));
 

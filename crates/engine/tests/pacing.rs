@@ -124,12 +124,53 @@ fn a_pause_follows_each_completion() {
         stream.think = Some(Think {
             mean_ns: 4 * MS,
             exponential,
+            every: 0,
+            work_ns: 0,
+            spin_ns: 0,
         });
         let mut load = workload(vec![stream]);
         load.end.time_ns = Some(1_000 * MS);
         // Four slots, each one request in 4 ms and what waking costs; if they paused one after another, 250.
         undisturbed(|| near(&on_server(&load, 0), 730.0, 350.0));
     }
+}
+
+#[test]
+fn a_worker_that_rests_as_a_whole_pauses_after_each_batch() {
+    let mut stream = stream("thinking");
+    stream.depth = 4;
+    stream.think = Some(Think {
+        mean_ns: 20 * MS,
+        exponential: false,
+        every: 10,
+        work_ns: 0,
+        spin_ns: 5 * MS,
+    });
+    let mut load = workload(vec![stream]);
+    load.end.time_ns = Some(1_000 * MS);
+    // Ten requests in each 20 ms and a little; never more, however late it is woken.
+    undisturbed(|| {
+        let figures = on_server(&load, 0);
+        assert!(requests(&figures, 0) <= 510);
+        near(&figures, 470.0, 60.0)
+    });
+}
+
+#[test]
+fn a_batch_ends_with_the_run_and_counts() {
+    let mut stream = stream("thinking");
+    stream.think = Some(Think {
+        mean_ns: MS,
+        exponential: false,
+        every: 7,
+        work_ns: 0,
+        spin_ns: 0,
+    });
+    stream.end.requests = Some(24);
+    let mut load = workload(vec![stream]);
+    load.end.time_ns = Some(60_000 * MS);
+    let figures = on_server(&load, 0);
+    assert_eq!(requests(&figures, 0), 24);
 }
 
 #[test]

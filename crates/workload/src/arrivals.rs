@@ -96,6 +96,12 @@ impl Thinker {
         Some(Thinker { think, rng })
     }
 
+    /// What was asked for.
+    #[must_use]
+    pub fn think(&self) -> Think {
+        self.think
+    }
+
     /// Pause before a slot issues its next request, ns.
     #[inline]
     pub fn pause_ns(&mut self) -> u64 {

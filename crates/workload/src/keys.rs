@@ -87,8 +87,12 @@ pub(crate) const NONE: &str = "none";
 pub(crate) enum PatternKind {
     Sequential,
     Uniform,
+    Shuffled,
     Zipf,
+    Pareto,
+    Normal,
     HotSet,
+    Zoned,
     Strided,
     Runs,
 }
@@ -104,8 +108,12 @@ macro_rules! choices {
 choices!(PATTERN_NAMES, PATTERNS: PatternKind = {
     "sequential" => PatternKind::Sequential,
     "uniform" => PatternKind::Uniform,
+    "shuffled" => PatternKind::Shuffled,
     "zipf" => PatternKind::Zipf,
+    "pareto" => PatternKind::Pareto,
+    "normal" => PatternKind::Normal,
     "hot-set" => PatternKind::HotSet,
+    "zoned" => PatternKind::Zoned,
     "strided" => PatternKind::Strided,
     "runs" => PatternKind::Runs,
 });
@@ -208,26 +216,50 @@ keys! {
         "where the next request lies";
     ZIPF_THETA "zipf_theta" Stream Number, "0.99", "1.2",
         "exponent of the zipf pattern: the n-th most popular place is asked for n^-theta as often";
+    PARETO_SHARE "pareto_share" Stream Fraction, "20%", "10%",
+        "the pareto pattern sends 1 - h of the requests to this share h of the places";
+    DEVIATION "deviation" Stream Fraction, "10%", "5%",
+        "standard deviation of the normal pattern, as a share of the region";
+    CENTER "center" Stream Fraction, "none", "25%",
+        "where the most popular place of zipf and pareto lies in the region, and the middle of normal; none: anywhere, for normal 50%";
+    SCATTERED "scattered" Stream Flag, "true", "false",
+        "popular places of zipf, pareto and normal lie all over the region; false: next to each other";
     HOT_SPACE "hot_space" Stream Fraction, "20%", "5%",
         "share of the places that are hot in the hot-set pattern";
     HOT_ACCESS "hot_access" Stream Fraction, "80%", "95%",
         "share of the requests that go to hot places in the hot-set pattern";
+    ZONES "zones" Stream Text, "100%:1", "10%:60,20%:30,70%:10",
+        "zones of the zoned pattern from the region's start on: length (share of the region, or bytes) and weight of each";
     STRIDE "stride" Stream Size, "1MiB", "256KiB",
         "distance between the starts of requests in the strided pattern";
     RUN_LENGTH "run_length" Stream Number, "16", "100",
         "mean number of requests between jumps in the runs pattern";
+    RUN_FIXED "run_fixed" Stream Flag, "false", "true",
+        "all runs have exactly run_length requests";
+    RUN_REPEAT "run_repeat" Stream Flag, "false", "true",
+        "the requests of a run go to the same place, not one behind the other";
     SIZE "size" Stream Sizes, "4KiB", "64KiB",
         "request size: 64KiB, 4KiB-64KiB, 4KiB:70,64KiB:30 or log-normal:mean=26KiB,max=512KiB";
     ALIGN "align" Stream Size, "none", "4KiB",
         "offsets are multiples of this; none: the size, or the target's block if sizes vary";
     REGION "region" Stream Region, "0%-100%", "0%-10%",
         "part of the target that is used";
+    WRITES_APART "own_writes" Stream Flag, "false", "true",
+        "writes go through the region on their own, beside all other requests";
+    WRITE_SIZE "write_size" Stream Sizes, "none", "64KiB",
+        "size of the writes; they go through the region on their own then";
+    WRITE_ALIGN "write_align" Stream Size, "none", "64KiB",
+        "offsets of writes are multiples of this; they go through the region on their own then";
+    WRITE_ZONES "write_zones" Stream Text, "none", "10%:90,90%:10",
+        "zones of the writes in the zoned pattern; they go through the region on their own then";
     WRITE_FRACTION "write_fraction" Stream Fraction, "0%", "20%",
         "share of the requests that write";
     TRIM_FRACTION "trim_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that discard";
     ZERO_FRACTION "zero_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that write zeroes without sending data";
+    TRIM_FIRST "trim_first" Stream Flag, "false", "true",
+        "before each write its place is discarded; for streams that only write";
     CONTENT "content" Stream Content, "random", "compressible:50%",
         "what is written: random, zero or compressible:R with R the compressed share";
     #[opposite = Some("buffered")]
@@ -257,6 +289,12 @@ keys! {
     #[choices = THINK_NAMES]
     THINK_SPREAD "think_spread" Stream Choice, "constant", "exponential",
         "distribution of the pauses; `think` is their mean";
+    THINK_EVERY "think_every" Stream Integer, "none", "64",
+        "a worker issues so many requests, waits for them, and pauses; none: each slot pauses by itself";
+    THINK_WORK "think_work" Stream Duration, "none", "100ms",
+        "a worker works so long, waits for what is outstanding, and pauses";
+    THINK_SPIN "think_spin" Stream Duration, "none", "1ms",
+        "so much of a worker's pause keeps a CPU busy";
     PRIORITY "priority" Stream Priority, "none", "best-effort:7",
         "I/O priority: realtime:L, best-effort:L (L from 0, highest, to 7) or idle";
     START_DELAY "start_delay" Stream Duration, "0s", "10s",
@@ -265,6 +303,8 @@ keys! {
         "measured time after which this stream ends, before the run does";
     STOP_BYTES "stop_bytes" Stream Size, "none", "1GiB",
         "bytes moved after which this stream ends";
+    STOP_PASSES "stop_passes" Stream Number, "none", "2",
+        "so many times the bytes of its region, moved, after which this stream ends";
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
 }

@@ -3,14 +3,15 @@
 use spindle_config::units::{self, Rate, UnitError};
 use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean, nearest};
 
-use crate::keys::{self, KEYS, Key, Level, PatternKind};
+use crate::keys::{self, KEYS, Key, Level};
+use crate::patterns::pattern;
 use crate::phases::{self, PhaseOfFile};
 use crate::settings::{Layer, Settings};
 use crate::sizes::sizes;
 use crate::spec;
 use crate::spec::{
-    Arrival, Content, End, Mix, Pattern, Priority, PriorityClass, RateLimit, Region, Size, Stream,
-    Sync, Think, Workload,
+    Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Size, Stream, Sync,
+    Think, Workload, WriteWalk,
 };
 
 /// Most streams of a workload.
@@ -347,11 +348,14 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
         Ok(settings.value(key).integer(1..=MAX_OUTSTANDING)? as u32)
     };
     let size = sizes(&settings.value(&keys::SIZE))?;
-    let align_bytes = align(settings, &size)?;
+    let align_bytes = align(settings, &size, &keys::ALIGN, &keys::SIZE)?;
+    let (mix, trim_first) = mix(settings)?;
     Ok(Stream {
         name: name.to_owned(),
-        mix: mix(settings)?,
-        pattern: pattern(settings, &size, align_bytes)?,
+        mix,
+        pattern: pattern(settings, &size, align_bytes, &keys::ZONES)?,
+        writes_apart: writes_apart(settings, &size, align_bytes, trim_first)?,
+        trim_first,
         size,
         align_bytes,
         workers: count(&keys::WORKERS)?,
@@ -376,7 +380,50 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
             })?,
             steady: false,
         },
+        passes: settings
+            .optional(&keys::STOP_PASSES)
+            .map(|value| value.number(0.001..=1e9))
+            .transpose()?,
     })
+}
+
+/// The walk of the writes, if a key of theirs is set.
+fn writes_apart(
+    settings: &Settings,
+    size: &Size,
+    align_bytes: u64,
+    trim_first: bool,
+) -> Result<Option<WriteWalk>, ConfigError> {
+    let own = [&keys::WRITE_SIZE, &keys::WRITE_ALIGN, &keys::WRITE_ZONES];
+    let set: Vec<&Key> = own
+        .into_iter()
+        .filter(|key| settings.optional(key).is_some())
+        .collect();
+    if set.is_empty() && !settings.value(&keys::WRITES_APART).flag()? {
+        return Ok(None);
+    }
+    if trim_first {
+        let named: Vec<&Key> = set.into_iter().chain([&keys::WRITES_APART]).collect();
+        return Err(settings
+            .last_set(&named)
+            .error("excludes `trim_first`: a write goes to the place of its trim"));
+    }
+    let own_size = settings.optional(&keys::WRITE_SIZE);
+    let size = own_size.map_or_else(|| Ok(size.clone()), |value| sizes(&value))?;
+    let align_bytes = match settings.optional(&keys::WRITE_ALIGN) {
+        Some(_) => align(settings, &size, &keys::WRITE_ALIGN, &keys::WRITE_SIZE)?,
+        None if settings.optional(&keys::WRITE_SIZE).is_some() => 0,
+        None => align_bytes,
+    };
+    let zones = match settings.optional(&keys::WRITE_ZONES) {
+        Some(_) => &keys::WRITE_ZONES,
+        None => &keys::ZONES,
+    };
+    Ok(Some(WriteWalk {
+        pattern: pattern(settings, &size, align_bytes, zones)?,
+        size,
+        align_bytes,
+    }))
 }
 
 /// An optional number that must not be 0.
@@ -394,7 +441,8 @@ fn positive(
     }
 }
 
-fn mix(settings: &Settings) -> Result<Mix, ConfigError> {
+/// Shares, and whether each write follows a trim of its place.
+fn mix(settings: &Settings) -> Result<(Mix, bool), ConfigError> {
     let shares = [
         &keys::WRITE_FRACTION,
         &keys::TRIM_FRACTION,
@@ -413,88 +461,44 @@ fn mix(settings: &Settings) -> Result<Mix, ConfigError> {
             "writes, trims and zeroes come to {sum}, above 100%"
         )));
     }
-    Ok(mix)
+    let trim_first = settings.value(&keys::TRIM_FIRST).flag()?;
+    if trim_first && mix.write < 1.0 {
+        let value = settings.last_set(&[&keys::TRIM_FIRST, &keys::WRITE_FRACTION]);
+        return Err(value.error("`trim_first` is for streams that only write: write_fraction 100%"));
+    }
+    if trim_first {
+        let half = Mix {
+            write: 0.5,
+            trim: 0.5,
+            zero: 0.0,
+        };
+        return Ok((half, true));
+    }
+    Ok((mix, false))
 }
 
-fn align(settings: &Settings, size: &Size) -> Result<u64, ConfigError> {
-    let Some(align) = positive(settings, &keys::ALIGN, Value::size)? else {
+fn align(
+    settings: &Settings,
+    size: &Size,
+    align_key: &Key,
+    size_key: &Key,
+) -> Result<u64, ConfigError> {
+    let Some(align) = positive(settings, align_key, Value::size)? else {
         return Ok(0);
     };
     if let Size::Fixed { bytes } = *size {
         let bytes = u64::from(bytes);
         if !bytes.is_multiple_of(align) && !align.is_multiple_of(bytes) {
             let (align, size) = (units::format_size(align), units::format_size(bytes));
-            return Err(settings
-                .last_set(&[&keys::SIZE, &keys::ALIGN])
-                .error(format!(
-                    "neither of size {size} and align {align} is a multiple of the other"
-                )));
+            return Err(settings.last_set(&[size_key, align_key]).error(format!(
+                "neither of size {size} and align {align} is a multiple of the other"
+            )));
         }
     }
     if align > 1 << 40 {
-        return Err(settings.value(&keys::ALIGN).error("must be at most 1TiB"));
+        return Err(settings.value(align_key).error("must be at most 1TiB"));
     }
     Ok(align)
-}
-
-fn pattern(settings: &Settings, size: &Size, align: u64) -> Result<Pattern, ConfigError> {
-    let kind = settings.value(&keys::PATTERN).choice(keys::PATTERNS)?;
-    for (key, owner) in [
-        (&keys::ZIPF_THETA, PatternKind::Zipf),
-        (&keys::HOT_SPACE, PatternKind::HotSet),
-        (&keys::HOT_ACCESS, PatternKind::HotSet),
-        (&keys::STRIDE, PatternKind::Strided),
-        (&keys::RUN_LENGTH, PatternKind::Runs),
-    ] {
-        let name = keys::PATTERNS
-            .iter()
-            .find(|(_, kind)| *kind == owner)
-            .map_or("", |(name, _)| name);
-        settings.only_with(
-            key,
-            &keys::PATTERN,
-            kind == owner,
-            &format!("pattern = \"{name}\""),
-        )?;
-    }
-    Ok(match kind {
-        PatternKind::Sequential => Pattern::Sequential,
-        PatternKind::Uniform => Pattern::Uniform,
-        PatternKind::Zipf => Pattern::Zipf {
-            theta: settings.value(&keys::ZIPF_THETA).number(0.01..=10.0)?,
-        },
-        PatternKind::HotSet => {
-            let share = |key: &Key| -> Result<f64, ConfigError> {
-                let value = settings.value(key);
-                match value.fraction()? {
-                    fraction if fraction > 0.0 && fraction < 1.0 => Ok(fraction),
-                    _ => Err(value.error("must be above 0% and below 100%")),
-                }
-            };
-            Pattern::HotSet {
-                space: share(&keys::HOT_SPACE)?,
-                access: share(&keys::HOT_ACCESS)?,
-            }
-        }
-        PatternKind::Strided => {
-            let value = settings.value(&keys::STRIDE);
-            let stride_bytes = value.size()?;
-            let align = match *size {
-                Size::Fixed { bytes } if align == 0 => u64::from(bytes),
-                _ => align.max(1),
-            };
-            if stride_bytes == 0 || !stride_bytes.is_multiple_of(align) {
-                let align = units::format_size(align);
-                return Err(value.error(format!(
-                    "must be a positive multiple of the alignment, {align}"
-                )));
-            }
-            Pattern::Strided { stride_bytes }
-        }
-        PatternKind::Runs => Pattern::Runs {
-            mean_requests: settings.value(&keys::RUN_LENGTH).number(1.0..=1e9)?,
-        },
-    })
 }
 
 fn arrival(settings: &Settings) -> Result<Arrival, ConfigError> {
@@ -554,9 +558,30 @@ fn think(settings: &Settings) -> Result<Option<Think>, ConfigError> {
         "`think`",
     )?;
     let exponential = settings.value(&keys::THINK_SPREAD).choice(keys::THINKS)?;
+    for key in [&keys::THINK_EVERY, &keys::THINK_WORK] {
+        settings.only_with(key, &keys::THINK, mean_ns.is_some(), "`think`")?;
+    }
+    let every = positive(settings, &keys::THINK_EVERY, |value| {
+        value.integer(1..=u64::from(u32::MAX))
+    })?;
+    let work_ns = positive(settings, &keys::THINK_WORK, Value::duration)?;
+    if every.is_some() && work_ns.is_some() {
+        return Err(settings
+            .last_set(&[&keys::THINK_EVERY, &keys::THINK_WORK])
+            .error("`think_every` and `think_work` exclude each other; set one of them to none"));
+    }
+    let spin_ns = positive(settings, &keys::THINK_SPIN, Value::duration)?;
+    if let (Some(_), None, None) = (spin_ns, every, work_ns) {
+        return Err(settings
+            .value(&keys::THINK_SPIN)
+            .error("only means something with `think_every` or `think_work`"));
+    }
     Ok(mean_ns.map(|mean_ns| Think {
         mean_ns,
         exponential,
+        every: every.unwrap_or(0) as u32,
+        work_ns: work_ns.unwrap_or(0),
+        spin_ns: spin_ns.unwrap_or(0),
     }))
 }
 

@@ -14,6 +14,10 @@ pub(crate) enum Purpose {
     Content = 7,
     /// Shared by all workers of a stream: they agree on which places are hot.
     Scatter = 8,
+    /// Of writes that go through the region on their own.
+    WriteOffset = 9,
+    WriteSize = 10,
+    WriteScatter = 11,
 }
 
 /// Worker number of what all workers of a stream share.

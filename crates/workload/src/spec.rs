@@ -91,12 +91,30 @@ pub struct Stream {
     pub priority: Option<Priority>,
     /// Part of the target that is used.
     pub region: Region,
+    /// The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
+    /// those of all other requests then.
+    pub writes_apart: Option<WriteWalk>,
+    /// Each write follows a discard of the same place.
+    pub trim_first: bool,
     /// What is written.
     pub content: Content,
     /// Time after the start of the run before the stream's first request, ns.
     pub start_delay_ns: u64,
     /// When this stream ends, besides the run's own end.
     pub end: End,
+    /// It also ends once it has moved as many bytes as its region holds, so many times.
+    pub passes: Option<f64>,
+}
+
+/// Places and sizes of the writes alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WriteWalk {
+    /// Where the next write lies.
+    pub pattern: Pattern,
+    /// How large it is.
+    pub size: Size,
+    /// Its offsets are multiples of this, bytes; 0 as in [`Stream::align_bytes`].
+    pub align_bytes: u64,
 }
 
 /// Share of each operation; the rest are reads. Each in 0..=1, their sum at most 1.
@@ -111,17 +129,35 @@ pub struct Mix {
 }
 
 /// Where the next request lies within the region.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Pattern {
     /// One after another; workers share the region in equal parts; wraps at the end of its part.
     Sequential,
     /// Uniform over all aligned places.
     Uniform,
-    /// Zipf over places that are scattered over the region.
+    /// All aligned places in random order, each once before any comes twice; each worker in an order of its own.
+    Shuffled,
+    /// The n-th most popular place has a chance proportional to n^-theta.
     Zipf {
         /// Exponent, above 0 (1 is allowed).
         theta: f64,
+        /// Where the popular places are.
+        peak: Peak,
+    },
+    /// 1 - `share` of the requests go to the most popular `share` of the places, and so on within these.
+    Pareto {
+        /// Share, above 0 and below 1.
+        share: f64,
+        /// Where the popular places are.
+        peak: Peak,
+    },
+    /// Places are normally distributed, cut to the region (nothing piles up at its ends).
+    Normal {
+        /// Standard deviation as a share of the region, before the cut.
+        deviation: f64,
+        /// The mean; the middle of the region if there is no centre.
+        peak: Peak,
     },
     /// `access` of the requests go to the first `space` of the (scattered) places.
     HotSet {
@@ -130,16 +166,51 @@ pub enum Pattern {
         /// Share of the requests that go there.
         access: f64,
     },
+    /// Zones from the start of the region on, each with its share of the requests, uniform within it.
+    Zoned {
+        /// In order; what lies behind the last is not used.
+        zones: Vec<Zone>,
+    },
     /// Each request `stride_bytes` after the start of the one before.
     Strided {
         /// Distance of starts, bytes.
         stride_bytes: u64,
     },
-    /// Sequential runs of geometrically distributed length, then a jump to a uniform place.
+    /// Sequential runs, then a jump to a uniform place.
     Runs {
         /// Mean number of requests in a run, at least 1.
         mean_requests: f64,
+        /// Every run has this length (a whole number); otherwise lengths are geometrically distributed.
+        fixed: bool,
+        /// The requests of a run go to the same place instead of one behind the other.
+        repeat: bool,
     },
+}
+
+/// Where the popular places of a pattern are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Peak {
+    /// Where in the region the most popular place lies, 0..=1; none: anywhere (not scattered: at the start).
+    pub center: Option<f64>,
+    /// Places that are next to each other in popularity lie anywhere; otherwise one behind the other.
+    pub scattered: bool,
+}
+
+impl Peak {
+    /// Scattered, with no place singled out.
+    pub const ANYWHERE: Peak = Peak {
+        center: None,
+        scattered: true,
+    };
+}
+
+/// A part of the region and its share of the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Zone {
+    /// Its length; a fraction is one of the region.
+    pub length: Place,
+    /// Its requests are in this proportion to those of the others.
+    pub weight: f64,
 }
 
 /// Request size distribution, bytes.
@@ -230,6 +301,13 @@ pub struct Think {
     pub mean_ns: u64,
     /// Exponentially distributed instead of constant.
     pub exponential: bool,
+    /// The worker as a whole issues so many requests, waits for them, and pauses; 0: each slot pauses by itself
+    /// after each completion.
+    pub every: u32,
+    /// The worker as a whole works so long, waits for what is outstanding, and pauses, ns; 0: see `every`.
+    pub work_ns: u64,
+    /// So much of the pause keeps a CPU busy, ns (`every` or `work_ns` only).
+    pub spin_ns: u64,
 }
 
 /// When data is forced to the medium.

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::request::{Op, Request};
 use crate::rng::{Chance, Purpose, Rng, sub_seed};
 use crate::sizer::Sizer;
-use crate::spec::{Mix, Place, Region, Stream};
-use crate::walk::Walk;
+use crate::spec::{Mix, Pattern, Place, Region, Size, Stream};
+use crate::walk::{Course, Walk};
 
 /// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -90,6 +90,20 @@ pub enum StreamError {
         /// Alignment, bytes.
         align: u64,
     },
+    /// Zones that reach behind the region.
+    #[error("the zones come to {bytes} bytes, the region has {length}; set `zones` or `region`")]
+    ZonesBeyond {
+        /// Sum of the zones, bytes.
+        bytes: u64,
+        /// Of the region, bytes.
+        length: u64,
+    },
+    /// A zone with requests and no place.
+    #[error("zone {zone} holds no place for its requests; set `zones`, `size` or `align`")]
+    ZoneEmpty {
+        /// Counted from 1.
+        zone: usize,
+    },
     /// A number that parsing would have refused.
     #[error("{what} is out of range")]
     OutOfRange {
@@ -105,12 +119,29 @@ pub enum StreamError {
 /// writes leaves the offsets as they were.
 #[derive(Debug, Clone)]
 pub struct RequestStream {
+    lane: Lane,
+    mixer: Mixer,
+    syncer: Syncer,
+    /// Writes do not simply take their places from `lane`.
+    writes: Option<Box<Writes>>,
+    region: Range<u64>,
+}
+
+/// A sequence of places and sizes.
+#[derive(Debug, Clone)]
+struct Lane {
     walk: Walk,
     sizer: Sizer,
     size_rng: Rng,
-    mixer: Mixer,
-    syncer: Syncer,
-    region: Range<u64>,
+}
+
+/// Where writes go, if not through the region with all other requests.
+#[derive(Debug, Clone)]
+enum Writes {
+    /// On their own.
+    Apart(Lane),
+    /// To the place of the trim before.
+    Behind { trimmed: Option<(u64, u32)> },
 }
 
 impl RequestStream {
@@ -130,23 +161,62 @@ impl RequestStream {
         }
         let block = block_bytes.max(1);
         let rng = |purpose| Rng::new(sub_seed(seed, stream_index, worker, purpose));
-        let sizer = Sizer::new(&stream.size, block)?;
         let region = stream.region.resolve(target_bytes)?;
-        let walk = Walk::new(
-            stream,
-            worker,
-            &sizer,
-            region.clone(),
-            block,
-            rng(Purpose::Offset),
-            || sub_seed(seed, stream_index, crate::rng::SHARED, Purpose::Scatter),
-        )?;
+        let lane = |pattern: &Pattern, size: &Size, align_bytes: u64, of_writes: bool| {
+            let sizer = Sizer::new(size, block)?;
+            let course = Course {
+                pattern,
+                align_bytes,
+                worker,
+                workers: stream.workers,
+                region: region.clone(),
+                block,
+            };
+            let [offsets, sizes] = if of_writes {
+                [Purpose::WriteOffset, Purpose::WriteSize]
+            } else {
+                [Purpose::Offset, Purpose::Size]
+            };
+            let scatter_seed = || {
+                let purpose = if of_writes {
+                    Purpose::WriteScatter
+                } else {
+                    Purpose::Scatter
+                };
+                sub_seed(seed, stream_index, crate::rng::SHARED, purpose)
+            };
+            let walk = Walk::new(&course, &sizer, rng(offsets), scatter_seed)?;
+            Ok(Lane {
+                walk,
+                sizer,
+                size_rng: rng(sizes),
+            })
+        };
+        let mixer = Mixer::new(stream.mix, rng(Purpose::Operation))?;
+        let (main, writes) = match &stream.writes_apart {
+            _ if stream.trim_first => (
+                lane(&stream.pattern, &stream.size, stream.align_bytes, false)?,
+                Some(Writes::Behind { trimmed: None }),
+            ),
+            None => (
+                lane(&stream.pattern, &stream.size, stream.align_bytes, false)?,
+                None,
+            ),
+            Some(own) => {
+                let of_writes = lane(&own.pattern, &own.size, own.align_bytes, true)?;
+                if matches!(mixer, Mixer::Always(Op::Write)) {
+                    (of_writes, None)
+                } else {
+                    let main = lane(&stream.pattern, &stream.size, stream.align_bytes, false)?;
+                    (main, Some(Writes::Apart(of_writes)))
+                }
+            }
+        };
         Ok(RequestStream {
-            walk,
-            sizer,
-            size_rng: rng(Purpose::Size),
-            mixer: Mixer::new(stream.mix, rng(Purpose::Operation))?,
+            lane: main,
+            mixer,
             syncer: Syncer::new(stream, rng(Purpose::Fsync)),
+            writes: writes.map(Box::new),
             region,
         })
     }
@@ -154,8 +224,10 @@ impl RequestStream {
     /// The next request.
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
-        let len = self.sizer.draw(&mut self.size_rng);
-        let offset = self.walk.next_offset(len);
+        if self.writes.is_some() {
+            return self.next_of_two();
+        }
+        let (offset, len) = self.lane.next();
         let op = self.mixer.draw();
         let fsync_after = self.syncer.follows(op);
         Request {
@@ -166,16 +238,74 @@ impl RequestStream {
         }
     }
 
+    /// Apart, so that the commonest streams are compiled into the engine's loop without it.
+    #[inline(never)]
+    fn next_of_two(&mut self) -> Request {
+        let (op, (offset, len)) = match self.writes.as_deref_mut() {
+            Some(Writes::Behind { trimmed }) => match trimmed.take() {
+                Some(place) => (Op::Write, place),
+                None => {
+                    let place = self.lane.next();
+                    *trimmed = Some(place);
+                    (Op::Trim, place)
+                }
+            },
+            Some(Writes::Apart(lane)) => match self.mixer.draw() {
+                Op::Write => (Op::Write, lane.next()),
+                op => (op, self.lane.next()),
+            },
+            None => (self.mixer.draw(), self.lane.next()),
+        };
+        Request {
+            offset,
+            len,
+            op,
+            fsync_after: self.syncer.follows(op),
+        }
+    }
+
     /// Largest length that is ever asked, bytes: what a buffer must hold.
     #[must_use]
     pub fn max_len(&self) -> u32 {
-        self.sizer.max()
+        match self.writes.as_deref() {
+            Some(Writes::Apart(lane)) => self.lane.sizer.max().max(lane.sizer.max()),
+            _ => self.lane.sizer.max(),
+        }
     }
 
     /// The part of the target that requests stay inside, bytes.
     #[must_use]
     pub fn region(&self) -> Range<u64> {
         self.region.clone()
+    }
+}
+
+impl Lane {
+    /// Offset and length of the next request.
+    #[inline(always)]
+    fn next(&mut self) -> (u64, u32) {
+        let len = self.sizer.draw(&mut self.size_rng);
+        (self.walk.next_offset(len), len)
+    }
+}
+
+impl Stream {
+    /// Bytes after which it ends by `end.bytes` and `passes`, on a target of `target_bytes`. Of a pass of requests of
+    /// one size, what is left at the region's end does not count.
+    pub fn byte_limit(&self, target_bytes: u64) -> Result<Option<u64>, StreamError> {
+        let Some(passes) = self.passes else {
+            return Ok(self.end.bytes);
+        };
+        let region = self.region.resolve(target_bytes)?;
+        let mut pass = region.end - region.start;
+        if let (Size::Fixed { bytes }, None) = (&self.size, &self.writes_apart) {
+            pass -= pass % u64::from((*bytes).max(1));
+        }
+        // Whole passes are exact; a part of one is rounded up to a byte.
+        let whole = (passes.trunc() as u64).saturating_mul(pass);
+        let part = (passes.fract() * pass as f64).ceil() as u64;
+        let limit = whole.saturating_add(part);
+        Ok(Some(self.end.bytes.map_or(limit, |bytes| bytes.min(limit))))
     }
 }
 

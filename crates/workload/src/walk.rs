@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use crate::alias::AliasTable;
+use crate::order::Order;
+use crate::ranks::{Normal, Pareto, Ranks, Spots};
 use crate::rng::{Chance, Rng};
 use crate::scatter::Scatter;
 use crate::sizer::Sizer;
-use crate::spec::{Pattern, Stream};
+use crate::spec::{Pattern, Peak, Place, Zone};
 use crate::stream::StreamError;
 use crate::zipf::Zipf;
 
@@ -24,10 +27,21 @@ pub(crate) enum Walk {
         places: Places,
         rng: Rng,
     },
-    Zipf {
+    Shuffled {
         places: Places,
-        zipf: Zipf,
-        scatter: Scatter,
+        order: Box<Order>,
+        next: u64,
+        rng: Rng,
+    },
+    Ranked {
+        places: Places,
+        ranks: Box<Ranks>,
+        spots: Spots,
+        rng: Rng,
+    },
+    Zoned {
+        places: Places,
+        zones: Zones,
         rng: Rng,
     },
     HotSet {
@@ -40,32 +54,53 @@ pub(crate) enum Walk {
     Runs {
         front: Front,
         places: Places,
-        jump: Chance,
+        length: RunLength,
+        /// The run's requests go to the same place: the last one.
+        repeat: bool,
+        last: u64,
         rng: Rng,
     },
 }
 
+/// When a run ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RunLength {
+    /// Before each request with this chance.
+    Geometric(Chance),
+    /// After so many requests.
+    Fixed { requests: u64, left: u64 },
+}
+
+/// What a walk is made for.
+pub(crate) struct Course<'a> {
+    pub(crate) pattern: &'a Pattern,
+    /// As the specification has it, bytes; 0: by the sizes.
+    pub(crate) align_bytes: u64,
+    pub(crate) worker: u32,
+    pub(crate) workers: u32,
+    pub(crate) region: Range<u64>,
+    /// What the target takes, bytes.
+    pub(crate) block: u32,
+}
+
 impl Walk {
     pub(crate) fn new(
-        stream: &Stream,
-        worker: u32,
+        course: &Course<'_>,
         sizer: &Sizer,
-        region: Range<u64>,
-        block: u32,
-        rng: Rng,
+        mut rng: Rng,
         scatter_seed: impl Fn() -> u64,
     ) -> Result<Walk, StreamError> {
-        let align = alignment(stream, sizer, block)?;
-        let places = Places::new(region.clone(), align, sizer.max())?;
+        let align = alignment(course.align_bytes, sizer, course.block)?;
+        let places = Places::new(course.region.clone(), align, sizer.max())?;
         let front = |part: Range<u64>| Front::new(part, align, sizer);
-        Ok(match stream.pattern {
-            Pattern::Sequential => Walk::Sequential(front(part(
-                region,
-                worker,
-                stream.workers,
-                align,
-                sizer.max(),
-            )?)),
+        let ranked = |ranks: Ranks, spots: Spots, places: Places, rng: Rng| Walk::Ranked {
+            places,
+            ranks: Box::new(ranks),
+            spots,
+            rng,
+        };
+        Ok(match *course.pattern {
+            Pattern::Sequential => Walk::Sequential(front(part(course, align, sizer.max())?)),
             Pattern::Strided { stride_bytes } => {
                 if stride_bytes == 0 || !stride_bytes.is_multiple_of(align) {
                     return Err(StreamError::Stride {
@@ -73,27 +108,57 @@ impl Walk {
                         align,
                     });
                 }
-                let front = front(part(region, worker, stream.workers, align, sizer.max())?);
                 Walk::Strided {
-                    front,
+                    front: front(part(course, align, sizer.max())?),
                     stride: stride_bytes,
                 }
             }
             Pattern::Uniform => Walk::Uniform { places, rng },
-            Pattern::Zipf { theta } => {
+            Pattern::Shuffled => Walk::Shuffled {
+                order: Box::new(Order::new(places.count, rng.word())),
+                places,
+                next: 0,
+                rng,
+            },
+            Pattern::Zipf { theta, peak } => {
                 if !(theta > 0.0 && theta.is_finite()) {
                     return Err(StreamError::OutOfRange {
                         what: "the exponent of the zipf pattern",
                     });
                 }
-                let scatter = Scatter::new(places.count, scatter_seed());
-                Walk::Zipf {
-                    zipf: Zipf::new(places.count, theta),
-                    places,
-                    scatter,
-                    rng,
-                }
+                let peak = checked(peak)?;
+                let zipf = Ranks::Zipf(Zipf::new(places.count, theta));
+                let spots = Spots::of_popular(places.count, peak, scatter_seed);
+                ranked(zipf, spots, places, rng)
             }
+            Pattern::Pareto { share, peak } => {
+                if !(share > 0.0 && share < 1.0) {
+                    return Err(StreamError::OutOfRange {
+                        what: "the share of the pareto pattern",
+                    });
+                }
+                let peak = checked(peak)?;
+                let pareto = Ranks::Pareto(Pareto::new(places.count, share));
+                let spots = Spots::of_popular(places.count, peak, scatter_seed);
+                ranked(pareto, spots, places, rng)
+            }
+            Pattern::Normal { deviation, peak } => {
+                if !(deviation > 0.0 && deviation <= 1.0) {
+                    return Err(StreamError::OutOfRange {
+                        what: "the deviation of the normal pattern",
+                    });
+                }
+                let Peak { center, scattered } = checked(peak)?;
+                let center = center.unwrap_or(0.5);
+                let normal = Ranks::Normal(Normal::new(places.count, center, deviation));
+                let spots = Spots::of_places(places.count, scattered, scatter_seed);
+                ranked(normal, spots, places, rng)
+            }
+            Pattern::Zoned { ref zones } => Walk::Zoned {
+                zones: Zones::new(zones, &course.region, &places)?,
+                places,
+                rng,
+            },
             Pattern::HotSet { space, access } => {
                 if !(0.0..=1.0).contains(&space) || !(0.0..=1.0).contains(&access) {
                     return Err(StreamError::OutOfRange {
@@ -112,19 +177,33 @@ impl Walk {
                     rng,
                 }
             }
-            Pattern::Runs { mean_requests } => {
+            Pattern::Runs {
+                mean_requests,
+                fixed,
+                repeat,
+            } => {
                 if !(mean_requests >= 1.0 && mean_requests.is_finite()) {
                     return Err(StreamError::OutOfRange {
                         what: "the mean length of runs",
                     });
                 }
-                let mut front = front(region.clone());
+                let mut front = front(course.region.clone());
                 // Behind the end: the first request jumps.
                 front.next = u64::MAX;
+                let length = if fixed {
+                    RunLength::Fixed {
+                        requests: mean_requests as u64,
+                        left: 0,
+                    }
+                } else {
+                    RunLength::Geometric(Chance::new(1.0 / mean_requests))
+                };
                 Walk::Runs {
                     front,
                     places,
-                    jump: Chance::new(1.0 / mean_requests),
+                    length,
+                    repeat,
+                    last: u64::MAX,
                     rng,
                 }
             }
@@ -155,12 +234,26 @@ impl Walk {
                 offset
             }
             Walk::Uniform { places, rng } => places.offset(rng.below(places.count)),
-            Walk::Zipf {
+            Walk::Shuffled {
                 places,
-                zipf,
-                scatter,
+                order,
+                next,
                 rng,
-            } => places.offset(scatter.place(zipf.draw(rng))),
+            } => {
+                if *next == places.count {
+                    **order = Order::new(places.count, rng.word());
+                    *next = 0;
+                }
+                *next += 1;
+                places.offset(order.at(*next - 1))
+            }
+            Walk::Ranked {
+                places,
+                ranks,
+                spots,
+                rng,
+            } => places.offset(spots.place(ranks.draw(rng))),
+            Walk::Zoned { places, zones, rng } => places.offset(zones.draw(rng)),
             Walk::HotSet {
                 places,
                 hot,
@@ -178,15 +271,19 @@ impl Walk {
             Walk::Runs {
                 front,
                 places,
-                jump,
+                length,
+                repeat,
+                last,
                 rng,
             } => {
-                let ends = rng.happens(*jump) || !front.holds(front.next, len);
+                let next = if *repeat { *last } else { front.next };
+                let ends = length.ends(rng) || !front.holds(next, len);
                 let offset = if ends {
                     places.offset(rng.below(places.count))
                 } else {
-                    front.next
+                    next
                 };
+                *last = offset;
                 front.next = front.behind(offset, len);
                 offset
             }
@@ -194,10 +291,94 @@ impl Walk {
     }
 }
 
+impl RunLength {
+    /// Whether the next request begins a run.
+    #[inline]
+    fn ends(&mut self, rng: &mut Rng) -> bool {
+        match self {
+            RunLength::Geometric(chance) => rng.happens(*chance),
+            RunLength::Fixed { requests, left } => {
+                let ends = *left == 0;
+                if ends {
+                    *left = *requests;
+                }
+                *left -= 1;
+                ends
+            }
+        }
+    }
+}
+
+/// Parts of the places with the chances of each.
+#[derive(Debug, Clone)]
+pub(crate) struct Zones {
+    table: AliasTable,
+    /// (first place, places).
+    parts: Box<[(u64, u64)]>,
+}
+
+impl Zones {
+    /// Bounds are rounded down to places, so that zones are next to each other whatever their lengths.
+    fn new(zones: &[Zone], region: &Range<u64>, places: &Places) -> Result<Zones, StreamError> {
+        let length = region.end - region.start;
+        let (mut parts, mut weights) = (Vec::new(), Vec::new());
+        let (mut bytes, mut share) = (0_u64, 0.0_f64);
+        let mut first = 0;
+        for (index, zone) in zones.iter().enumerate() {
+            match zone.length {
+                Place::Bytes { bytes: more } => bytes = bytes.saturating_add(more),
+                Place::Fraction { fraction } => share += fraction,
+            }
+            if bytes > length {
+                return Err(StreamError::ZonesBeyond { bytes, length });
+            }
+            // Shares such as 0.7 + 0.2 + 0.1 may come out a rounding error below 1.
+            let of_share = if share > 1.0 - 1e-9 {
+                places.count
+            } else {
+                (share * places.count as f64) as u64
+            };
+            let end = (of_share + bytes / places.align).min(places.count);
+            if zone.weight > 0.0 {
+                if end == first {
+                    return Err(StreamError::ZoneEmpty { zone: index + 1 });
+                }
+                parts.push((first, end - first));
+                weights.push(zone.weight);
+            }
+            first = end;
+        }
+        if !weights.iter().all(|weight| weight.is_finite()) || weights.is_empty() {
+            return Err(StreamError::OutOfRange {
+                what: "the weight of a zone",
+            });
+        }
+        Ok(Zones {
+            table: AliasTable::new(&weights),
+            parts: parts.into_boxed_slice(),
+        })
+    }
+
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u64 {
+        let (first, count) = self.parts[self.table.draw(rng)];
+        first + rng.below(count)
+    }
+}
+
+fn checked(peak: Peak) -> Result<Peak, StreamError> {
+    match peak.center {
+        Some(center) if !(0.0..=1.0).contains(&center) => Err(StreamError::OutOfRange {
+            what: "the centre of the pattern",
+        }),
+        _ => Ok(peak),
+    }
+}
+
 /// Alignment of offsets, bytes: as asked, or the size (fixed sizes), or the target's block.
-fn alignment(stream: &Stream, sizer: &Sizer, block: u32) -> Result<u64, StreamError> {
+fn alignment(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamError> {
     let block_bytes = u64::from(block);
-    match stream.align_bytes {
+    match align_bytes {
         0 if sizer.is_fixed() => Ok(u64::from(sizer.max())),
         0 => Ok(block_bytes.max(SECTOR).next_multiple_of(block_bytes)),
         align if !align.is_multiple_of(block_bytes) => {
@@ -208,13 +389,8 @@ fn alignment(stream: &Stream, sizer: &Sizer, block: u32) -> Result<u64, StreamEr
 }
 
 /// A worker's part of the region: equal parts at aligned places, the last one up to the end.
-fn part(
-    region: Range<u64>,
-    worker: u32,
-    workers: u32,
-    align: u64,
-    largest: u32,
-) -> Result<Range<u64>, StreamError> {
+fn part(course: &Course<'_>, align: u64, largest: u32) -> Result<Range<u64>, StreamError> {
+    let (region, worker, workers) = (&course.region, course.worker, course.workers);
     let whole = Places::new(region.clone(), align, largest)?;
     let slots = (region.end - whole.start) / align;
     let each = slots / u64::from(workers.max(1)) * align;

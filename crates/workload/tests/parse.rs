@@ -1,7 +1,7 @@
 //! Workload files: what is read, what is refused, and in which words.
 
 use spindle_workload::{
-    Arrival, Content, KEYS, Kind, Level, Pattern, Place, Priority, PriorityClass, RateLimit,
+    Arrival, Content, KEYS, Kind, Level, Pattern, Peak, Place, Priority, PriorityClass, RateLimit,
     RequestStream, Size, Spacing, TableShape, Workload, preset_names, preset_text, workload_keys,
 };
 
@@ -177,12 +177,21 @@ fn each_key_is_read_into_its_field() {
 
 #[test]
 fn each_pattern_and_size_is_read() {
-    let pattern = |text: &str| parse(text).streams[0].pattern;
+    let pattern = |text: &str| parse(text).streams[0].pattern.clone();
     assert_eq!(pattern("pattern = 'sequential'"), Pattern::Sequential);
-    assert_eq!(pattern("pattern = 'zipf'"), Pattern::Zipf { theta: 0.99 });
+    assert_eq!(
+        pattern("pattern = 'zipf'"),
+        Pattern::Zipf {
+            theta: 0.99,
+            peak: Peak::ANYWHERE
+        }
+    );
     assert_eq!(
         pattern("pattern = 'zipf'\nzipf_theta = 1.2"),
-        Pattern::Zipf { theta: 1.2 }
+        Pattern::Zipf {
+            theta: 1.2,
+            peak: Peak::ANYWHERE
+        }
     );
     assert_eq!(
         pattern("pattern = 'strided'\nstride = '256KiB'"),
@@ -192,7 +201,11 @@ fn each_pattern_and_size_is_read() {
     );
     assert_eq!(
         pattern("pattern = 'runs'\nrun_length = 9"),
-        Pattern::Runs { mean_requests: 9.0 }
+        Pattern::Runs {
+            mean_requests: 9.0,
+            fixed: false,
+            repeat: false
+        }
     );
     let size = |text: &str| parse(&format!("size = {text}")).streams[0].size.clone();
     assert_eq!(size("512"), Size::Fixed { bytes: 512 });
@@ -465,7 +478,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "pattern = 'random'",
-            "f.toml:1: pattern: `random` is none of sequential, uniform, zipf, hot-set, strided, runs",
+            "f.toml:1: pattern: `random` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs",
         ),
         (
             "pattern = 'sequental'",
@@ -722,7 +735,13 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             "zipf_theta" => "pattern = 'zipf'\n",
             "hot_space" | "hot_access" => "pattern = 'hot-set'\n",
             "stride" => "pattern = 'strided'\n",
-            "run_length" => "pattern = 'runs'\n",
+            "run_length" | "run_fixed" | "run_repeat" => "pattern = 'runs'\n",
+            "pareto_share" => "pattern = 'pareto'\n",
+            "deviation" | "center" | "scattered" => "pattern = 'normal'\n",
+            "zones" | "write_zones" => "pattern = 'zoned'\n",
+            "trim_first" => "write_fraction = 1.0\n",
+            "think_every" | "think_work" => "think = '10ms'\n",
+            "think_spin" => "think = '10ms'\nthink_every = 4\n",
             "spacing" => "rate = 10\n",
             "think_spread" => "think = '1ms'\n",
             _ if key.level == Level::Phase => "[[phase]]\nname = 'a'\n",

@@ -26,7 +26,7 @@ fn draw(stream: &Stream, count: usize, bytes: u64) -> Vec<Request> {
     (0..count).map(|_| requests.next_request()).collect()
 }
 
-const PATTERNS: [&str; 8] = [
+const PATTERNS: [&str; 16] = [
     "pattern = 'sequential'",
     "pattern = 'uniform'",
     "pattern = 'zipf'",
@@ -35,15 +35,25 @@ const PATTERNS: [&str; 8] = [
     "pattern = 'strided'\nstride = '1MiB'",
     "pattern = 'runs'\nrun_length = 5",
     "pattern = 'runs'\nrun_length = 1",
+    "pattern = 'runs'\nrun_length = 8\nrun_fixed = true",
+    "pattern = 'runs'\nrun_length = 3\nrun_fixed = true\nrun_repeat = true",
+    "pattern = 'shuffled'",
+    "pattern = 'pareto'",
+    "pattern = 'pareto'\ncenter = '30%'\nscattered = false",
+    "pattern = 'normal'",
+    "pattern = 'normal'\ncenter = '100%'\nscattered = false",
+    "pattern = 'zoned'\nzones = '10%:60,20%:30,30%:8,40%:2'",
 ];
 
-const SIZES: [&str; 8] = [
+const SIZES: [&str; 10] = [
     "size = '4KiB'",
     "size = '64KiB'\nalign = '4KiB'",
     "size = '4KiB'\nalign = '64KiB'",
     "size = '4KiB-64KiB'",
     "size = '8KiB-64KiB:step=8KiB'\nalign = '8KiB'",
     "size = '4KiB:70,64KiB:30'",
+    "own_writes = true",
+    "size = '8KiB'\nwrite_size = '4KiB-32KiB:step=4KiB'\nwrite_align = '4KiB'",
     "size = 'log-normal:mean=26KiB,min=1KiB,max=512KiB'",
     "size = 'log-normal:mean=26KiB,sigma=0.5,min=4KiB,max=256KiB,step=4KiB'\nalign = '16KiB'",
 ];
@@ -59,7 +69,8 @@ fn any_stream() -> impl Strategy<Value = (Stream, Option<u64>)> {
                 PATTERNS[pattern], SIZES[size]
             );
             let stream = stream(&text);
-            let align = (stream.align_bytes > 0).then_some(stream.align_bytes);
+            let align = (stream.align_bytes > 0 && stream.writes_apart.is_none())
+                .then_some(stream.align_bytes);
             (stream, align)
         },
     )
@@ -327,6 +338,153 @@ fn zipf_places_are_as_popular_as_theory_says_and_the_same_for_all_workers() {
         near < 10,
         "popular places are scattered, {near} are neighbours"
     );
+}
+
+#[test]
+fn a_shuffled_pass_visits_every_place_once_and_each_pass_in_another_order() {
+    for places in [1_u64, 2, 3, 7, 64, 1000, 4097] {
+        let stream = stream("pattern = 'shuffled'\nworkers = 2");
+        let mut passes = Vec::new();
+        for worker in 0..2 {
+            let mut requests = open(&stream, worker, 3, places * 4096, 512);
+            for _ in 0..2 {
+                let pass: Vec<u64> = (0..places)
+                    .map(|_| requests.next_request().offset / 4096)
+                    .collect();
+                let mut sorted = pass.clone();
+                sorted.sort_unstable();
+                assert!(sorted.into_iter().eq(0..places));
+                passes.push(pass);
+            }
+        }
+        if places > 60 {
+            for (index, pass) in passes.iter().enumerate() {
+                assert!(passes[..index].iter().all(|other| other != pass));
+            }
+        }
+    }
+}
+
+/// Distances between neighbours in time are those of independent draws: no seek is shorter than by chance.
+#[test]
+fn a_shuffled_order_has_the_seeks_of_chance() {
+    const PLACES: u64 = 1 << 16;
+    let stream = stream("pattern = 'shuffled'");
+    for seed in 0..8 {
+        let mut requests = open(&stream, 0, seed, PLACES * 4096, 512);
+        let order: Vec<u64> = (0..PLACES)
+            .map(|_| requests.next_request().offset / 4096)
+            .collect();
+        for lag in [1, 2, 3] {
+            let mut seen = [0_u32; 32];
+            for pair in order.windows(lag + 1) {
+                let step = (pair[lag] + PLACES - pair[0]) % PLACES;
+                seen[(step * 32 / PLACES) as usize] += 1;
+            }
+            // 31 degrees of freedom: 1 in 10^6 exceeds 82.
+            let chi2 = chi_square(&seen);
+            assert!(chi2 < 82.0, "seed {seed}, lag {lag}: chi-square {chi2}");
+        }
+    }
+}
+
+#[test]
+fn zones_have_their_shares_and_are_uniform_within() {
+    let stream = stream("pattern = 'zoned'\nzones = '10%:60,20%:30,30%:0,40%:10'");
+    let mut seen = [0_u32; 100];
+    for request in draw(&stream, 400_000, 10_000 * 4096) {
+        seen[(request.offset / 4096 / 100) as usize] += 1;
+    }
+    for (zone, share) in [(0..10, 0.6), (10..30, 0.3), (60..100, 0.1)] {
+        let part = &seen[zone];
+        let count: u32 = part.iter().sum();
+        let expected = 400_000.0 * share;
+        assert!((f64::from(count) - expected).abs() < 5.0 * expected.sqrt());
+        let degrees = part.len() as f64 - 1.0;
+        assert!(chi_square(part) < degrees + 6.0 * (2.0 * degrees).sqrt());
+    }
+    assert!(seen[30..60].iter().all(|count| *count == 0));
+}
+
+#[test]
+fn zones_in_bytes_begin_behind_each_other() {
+    let stream = stream("pattern = 'zoned'\nzones = '40KiB:1,8KiB:3'\nregion = '1MiB-2MiB'");
+    let mut seen = [0_u32; 12];
+    for request in draw(&stream, 100_000, 1 << 30) {
+        seen[((request.offset - (1 << 20)) / 4096) as usize] += 1;
+    }
+    for (place, count) in seen.iter().enumerate() {
+        let expected = if place < 10 { 2_500.0_f64 } else { 37_500.0 };
+        assert!((f64::from(*count) - expected).abs() < 5.0 * expected.sqrt());
+    }
+}
+
+#[test]
+fn runs_of_fixed_length_go_on_or_stay() {
+    let stream_of = |repeat: bool| {
+        stream(&format!(
+            "pattern = 'runs'\nrun_length = 8\nrun_fixed = true\nrun_repeat = {repeat}"
+        ))
+    };
+    for repeat in [false, true] {
+        let step = if repeat { 0 } else { 4096 };
+        for run in draw(&stream_of(repeat), 8_000, 1 << 40).chunks(8) {
+            for pair in run.windows(2) {
+                assert_eq!(pair[1].offset, pair[0].offset + step);
+            }
+        }
+    }
+}
+
+#[test]
+fn writes_apart_have_a_position_and_sizes_of_their_own() {
+    let stream = stream(
+        "pattern = 'sequential'\nsize = '4KiB'\nwrite_size = '16KiB'\nwrite_fraction = '30%'\nregion = '0-100%'",
+    );
+    let mut next = [0_u64, 0];
+    for request in draw(&stream, 10_000, 1 << 40) {
+        let (index, len) = if request.op == Op::Write {
+            (1, 16_384)
+        } else {
+            (0, 4_096)
+        };
+        assert_eq!((request.offset, request.len), (next[index], len));
+        next[index] += u64::from(len);
+    }
+    assert_eq!(open(&stream, 0, 1, 1 << 30, 512).max_len(), 16_384);
+}
+
+#[test]
+fn a_stream_that_only_writes_uses_the_keys_of_writes() {
+    let stream = stream("size = '4KiB'\nwrite_size = '16KiB'\nwrite_fraction = '100%'");
+    assert!(
+        draw(&stream, 100, 1 << 30)
+            .iter()
+            .all(|request| request.len == 16_384)
+    );
+}
+
+#[test]
+fn a_trim_comes_before_each_write_of_the_same_place() {
+    let stream = stream("trim_first = true\nwrite_fraction = '100%'\nsize = '4KiB-64KiB'");
+    for pair in draw(&stream, 10_000, 1 << 30).chunks(2) {
+        assert_eq!((pair[0].op, pair[1].op), (Op::Trim, Op::Write));
+        assert_eq!((pair[0].offset, pair[0].len), (pair[1].offset, pair[1].len));
+    }
+}
+
+#[test]
+fn passes_are_bytes_of_the_region_in_whole_requests() {
+    let limit = |text: &str| stream(text).byte_limit(1_000_000).unwrap();
+    assert_eq!(limit(""), None);
+    assert_eq!(limit("stop_passes = 1"), Some(999_424));
+    assert_eq!(limit("stop_passes = 2.5"), Some(2_498_560));
+    assert_eq!(limit("stop_passes = 3\nregion = '0-10000'"), Some(24_576));
+    assert_eq!(
+        limit("stop_passes = 3\nsize = '4KiB-8KiB'\nregion = '0-10000'"),
+        Some(30_000)
+    );
+    assert_eq!(limit("stop_passes = 2\nstop_bytes = '4KiB'"), Some(4_096));
 }
 
 #[test]

@@ -114,9 +114,12 @@ fn workload(depth: u32, seconds: f64) -> Workload {
                 offset: Place::Bytes { bytes: 0 },
                 end: Place::Fraction { fraction: 1.0 },
             },
+            writes_apart: None,
+            trim_first: false,
             content: Content::Random,
             start_delay_ns: 0,
             end: End::default(),
+            passes: None,
         }],
         phases: Vec::new(),
     }

@@ -44,9 +44,12 @@ pub(crate) fn stream(name: &str) -> Stream {
             offset: Place::Bytes { bytes: 0 },
             end: Place::Fraction { fraction: 1.0 },
         },
+        writes_apart: None,
+        trim_first: false,
         content: Content::Random,
         start_delay_ns: 0,
         end: End::default(),
+        passes: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use spindle_measure::{EndedBy, OpKind, Plan, StreamRecorder, steady};
 use spindle_workload::{
-    Arrival, Arrivals, Op, Priority, Request, RequestStream, Stream, Thinker, Workload,
+    Arrival, Arrivals, Op, Priority, Request, RequestStream, Rest, Stream, Thinker, Workload,
 };
 
 use super::bio::Issuer;
@@ -64,6 +64,10 @@ pub(crate) struct Worker {
     pub(crate) requests: RequestStream,
     arrivals: Option<Arrivals>,
     pub(crate) thinker: Option<Thinker>,
+    /// Pauses of the worker as a whole.
+    pub(crate) rest: Option<Rest>,
+    /// Its slots.
+    pub(crate) depth: usize,
     /// A request that is drawn but not due, with its time.
     pub(crate) pending: Option<(u64, Request)>,
     /// Slots without a request.
@@ -236,12 +240,16 @@ impl Load {
                 unpaid: false,
             };
             let depth = stream.depth.max(1);
+            let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
+            let rest = thinker.as_ref().and_then(Rest::new).map(Rest::without_spin);
             self.slots.resize(self.slots.len() + depth as usize, slot);
             self.workers.push(Worker {
                 stream: index,
                 requests,
                 arrivals: Arrivals::new(stream, index, worker, workload.seed),
-                thinker: Thinker::new(stream, index, worker, workload.seed).filter(|_| !open),
+                thinker: thinker.filter(|_| rest.is_none()),
+                rest,
+                depth: depth as usize,
                 pending: None,
                 free: (first_slot..first_slot + depth).rev().collect(),
                 wakes_ns: None,
@@ -273,7 +281,8 @@ impl Load {
         });
         let changes = stream.mix.write + stream.mix.zero > 0.0;
         let kinds = kinds_of(stream);
-        let budget = Budget::new(stream.end.requests, stream.end.bytes);
+        let bytes = stream.byte_limit(capacity).map_err(named)?;
+        let budget = Budget::new(stream.end.requests, bytes);
         self.streams.push(StreamState {
             name: stream.name.clone(),
             recorder: StreamRecorder::new(&Plan {
@@ -420,7 +429,7 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
     let ends = |end: &spindle_workload::End| {
         end.steady || end.time_ns.is_some() || end.bytes.is_some() || end.requests.is_some()
     };
-    if !ends(&workload.end) && !ends(&stream.end) {
+    if !ends(&workload.end) && !ends(&stream.end) && stream.passes.is_none() {
         return Err(SimError::Endless);
     }
     Ok(())

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use spindle_array::MemberRequest;
 use spindle_drive::{Completion, Device, SubmitError};
 use spindle_measure::{CpuFigures, EndedBy, GeneratorFigures, OpKind, RunFacts, RunFigures};
-use spindle_workload::{Op, Workload};
+use spindle_workload::{Hold, Op, Workload};
 
 use self::bio::{Bio, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
@@ -367,6 +367,17 @@ impl Engine {
             if of.free.is_empty() {
                 break;
             }
+            let idle = of.free.len() == of.depth;
+            let held = of.rest.as_mut().and_then(|rest| rest.hold(now_ns, idle));
+            if let Some(held) = held {
+                if let Hold::Until(until_ns) = held
+                    && of.wakes_ns != Some(until_ns)
+                {
+                    of.wakes_ns = Some(until_ns);
+                    self.load.alarm(until_ns, Alarm::Worker(worker as u32));
+                }
+                break;
+            }
             let (due_ns, request) = match of.pending.take() {
                 Some(pending) => pending,
                 None => of.draw(now_ns, stream),
@@ -399,6 +410,9 @@ impl Engine {
                 break;
             };
             stream.in_flight += 1;
+            if let Some(rest) = &mut of.rest {
+                rest.issued(now_ns);
+            }
             let limited = stream.limited;
             let at = &mut self.load.slots[slot as usize];
             at.request = request;
