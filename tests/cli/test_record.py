@@ -22,6 +22,11 @@ from spindle.result.workload import workload_from_json
 OPTIONS = [
     [],
     [("pattern", "zipf"), ("size", "4KiB-64KiB"), ("rate", "500 IOPS"), ("spacing", "poisson"), ("priority", "idle")],
+    [("pattern", "shuffled"), ("think", "10ms"), ("think_every", "4"), ("think_spin", "1ms"), ("stop_passes", "2")],
+    [("pattern", "pareto"), ("center", "25%"), ("write_fraction", "100%"), ("trim_first", "true")],
+    [("pattern", "normal"), ("scattered", "false"), ("think", "10ms"), ("think_work", "4ms")],
+    [("pattern", "zoned"), ("zones", "10%:60,90%:40"), ("write_zones", "1GiB:1"), ("write_size", "8KiB-64KiB")],
+    [("pattern", "runs"), ("run_fixed", "true"), ("run_repeat", "true"), ("own_writes", "true")],
     [("pattern", "hot-set"), ("size", "4KiB:70,64KiB:30"), ("rate_limit", "10 MB/s"), ("region", "1GiB-50%")],
     [("pattern", "strided"), ("think", "10ms"), ("content", "compressible:50%"), ("rate_limit", "500 IOPS")],
     [("pattern", "runs"), ("size", "log-normal:mean=26KiB,max=512KiB"), ("requests", "10"), ("bytes", "1GiB")],

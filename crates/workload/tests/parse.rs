@@ -482,7 +482,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "pattern = 'sequental'",
-            "f.toml:1: pattern: `sequental` is none of sequential, uniform, zipf, hot-set, strided, runs; \
+            "f.toml:1: pattern: `sequental` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs; \
              did you mean `sequential`?",
         ),
         (

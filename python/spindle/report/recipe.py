@@ -22,7 +22,9 @@ from spindle.result.workload import (
     HotSet,
     IopsLimit,
     LogNormalSize,
+    Normal,
     Open,
+    Pareto,
     Place,
     RangeSize,
     Runs,
@@ -33,6 +35,7 @@ from spindle.result.workload import (
     WorkloadStream,
     ZeroContent,
     Zipf,
+    Zoned,
     workload_from_json,
 )
 
@@ -219,21 +222,20 @@ def _workload_keys(workload: Workload) -> dict[str, str]:
 
 def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     """Every key of a stream that is in force."""
-    found: dict[str, str] = {"pattern": _tag(stream.pattern)}
-    match stream.pattern:
-        case Zipf(theta=theta):
-            found["zipf_theta"] = repr(theta)
-        case HotSet(space=space, access=access):
-            found["hot_space"], found["hot_access"] = repr(space), repr(access)
-        case Strided(stride_bytes=stride):
-            found["stride"] = _bytes(stride)
-        case Runs(mean_requests=mean):
-            found["run_length"] = f"{mean:g}"
+    found = _pattern(stream)
     found["size"] = _size(stream.size)
     found["align"] = _bytes(stream.align_bytes) if stream.align_bytes else "none"
     found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
-    found["write_fraction"] = repr(stream.mix.write)
-    found["trim_fraction"] = repr(stream.mix.trim)
+    if stream.writes_apart is not None:
+        own = stream.writes_apart
+        found["own_writes"], found["write_size"] = "true", _size(own.size)
+        found["write_align"] = _bytes(own.align_bytes) if own.align_bytes else "none"
+        if isinstance(own.pattern, Zoned):
+            found["write_zones"] = _zones(own.pattern)
+    if stream.trim_first:
+        found["trim_first"], found["write_fraction"] = "true", "1.0"
+    else:
+        found["write_fraction"], found["trim_fraction"] = repr(stream.mix.write), repr(stream.mix.trim)
     found["zero_fraction"] = repr(stream.mix.zero)
     match stream.content:
         case CompressibleContent(ratio=ratio):
@@ -257,12 +259,49 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     if stream.think is not None:
         found["think"] = _ns(stream.think.mean_ns)
         found["think_spread"] = "exponential" if stream.think.exponential else "constant"
+        if stream.think.every:
+            found["think_every"] = str(stream.think.every)
+        if stream.think.work_ns:
+            found["think_work"] = _ns(stream.think.work_ns)
+        if stream.think.spin_ns:
+            found["think_spin"] = _ns(stream.think.spin_ns)
     if stream.priority is not None:
         idle = stream.priority.class_ == "idle"
         found["priority"] = "idle" if idle else f"{stream.priority.class_}:{stream.priority.level}"
     found["start_delay"] = _ns(stream.start_delay_ns)
     found.update(_stops(stream.end))
+    if stream.passes is not None:
+        found["stop_passes"] = repr(stream.passes)
     return found
+
+
+def _pattern(stream: WorkloadStream) -> dict[str, str]:
+    found: dict[str, str] = {"pattern": _tag(stream.pattern)}
+    match stream.pattern:
+        case Zipf(theta=theta):
+            found["zipf_theta"] = repr(theta)
+        case Pareto(share=share):
+            found["pareto_share"] = repr(share)
+        case Normal(deviation=deviation):
+            found["deviation"] = repr(deviation)
+        case HotSet(space=space, access=access):
+            found["hot_space"], found["hot_access"] = repr(space), repr(access)
+        case Zoned():
+            found["zones"] = _zones(stream.pattern)
+        case Strided(stride_bytes=stride):
+            found["stride"] = _bytes(stride)
+        case Runs(mean_requests=mean, fixed=fixed, repeat=repeat):
+            found["run_length"] = f"{mean:g}"
+            found["run_fixed"], found["run_repeat"] = _flag(fixed), _flag(repeat)
+    if isinstance(stream.pattern, Zipf | Pareto | Normal):
+        peak = stream.pattern.peak
+        found["center"] = "none" if peak.center is None else repr(peak.center)
+        found["scattered"] = _flag(peak.scattered)
+    return found
+
+
+def _zones(pattern: Zoned) -> str:
+    return ",".join(f"{_place(zone.length)}:{zone.weight:.10g}" for zone in pattern.zones)
 
 
 def _stops(end: End) -> dict[str, str]:

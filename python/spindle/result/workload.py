@@ -43,10 +43,40 @@ class Uniform(Kind, frozen=True, tag="uniform"):
     """Uniform over all aligned places."""
 
 
+class Shuffled(Kind, frozen=True, tag="shuffled"):
+    """All places in random order, each once before any twice."""
+
+
+class Peak(Struct, frozen=True, kw_only=True):
+    """Where the popular places are."""
+
+    center: float | None
+    """Place of the most popular one, as a share of the region; None: anywhere."""
+    scattered: bool
+
+
+ANYWHERE = Peak(center=None, scattered=True)
+
+
 class Zipf(Kind, frozen=True, kw_only=True, tag="zipf"):
-    """Zipf over scattered places."""
+    """The n-th most popular place as n^-theta."""
 
     theta: float
+    peak: Peak = ANYWHERE
+
+
+class Pareto(Kind, frozen=True, kw_only=True, tag="pareto"):
+    """1 - `share` of the requests go to `share` of the places."""
+
+    share: float
+    peak: Peak
+
+
+class Normal(Kind, frozen=True, kw_only=True, tag="normal"):
+    """Normal around the peak's centre, cut to the region."""
+
+    deviation: float
+    peak: Peak
 
 
 class HotSet(Kind, frozen=True, kw_only=True, tag="hot-set"):
@@ -54,6 +84,34 @@ class HotSet(Kind, frozen=True, kw_only=True, tag="hot-set"):
 
     space: float
     access: float
+
+
+class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
+    """Bytes from the start."""
+
+    bytes: int
+
+
+class FractionPlace(Kind, frozen=True, kw_only=True, tag="fraction"):
+    """Share of the target's size."""
+
+    fraction: float
+
+
+Place = BytesPlace | FractionPlace
+
+
+class Zone(Struct, frozen=True, kw_only=True):
+    """A part of the region and its share of the requests."""
+
+    length: Place
+    weight: float
+
+
+class Zoned(Kind, frozen=True, kw_only=True, tag="zoned"):
+    """Zones from the region's start on, uniform within each."""
+
+    zones: list[Zone]
 
 
 class Strided(Kind, frozen=True, kw_only=True, tag="strided"):
@@ -66,9 +124,11 @@ class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
     """Sequential runs, then a jump."""
 
     mean_requests: float
+    fixed: bool = False
+    repeat: bool = False
 
 
-Pattern = Sequential | Uniform | Zipf | HotSet | Strided | Runs
+Pattern = Sequential | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
 
 
 class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
@@ -132,6 +192,11 @@ class Think(Struct, frozen=True, kw_only=True):
 
     mean_ns: int
     exponential: bool
+    every: int = 0
+    """The worker as a whole pauses after so many requests; 0: each slot after each."""
+    work_ns: int = 0
+    """The worker as a whole pauses after working so long."""
+    spin_ns: int = 0
 
 
 class Sync(Struct, frozen=True, kw_only=True):
@@ -148,21 +213,6 @@ class Priority(Struct, frozen=True, kw_only=True):
 
     level: int
     class_: Literal["realtime", "best-effort", "idle"] = msgspec.field(name="class")
-
-
-class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
-    """Bytes from the start."""
-
-    bytes: int
-
-
-class FractionPlace(Kind, frozen=True, kw_only=True, tag="fraction"):
-    """Share of the target's size."""
-
-    fraction: float
-
-
-Place = BytesPlace | FractionPlace
 
 
 class Region(Struct, frozen=True, kw_only=True):
@@ -189,6 +239,14 @@ class CompressibleContent(Kind, frozen=True, kw_only=True, tag="compressible"):
 Content = RandomContent | ZeroContent | CompressibleContent
 
 
+class WriteWalk(Struct, frozen=True, kw_only=True):
+    """Places and sizes of writes that go through the region on their own."""
+
+    pattern: Pattern
+    size: Size
+    align_bytes: int
+
+
 class WorkloadStream(Struct, frozen=True, kw_only=True):
     """One kind of load."""
 
@@ -210,6 +268,11 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     content: Content
     start_delay_ns: int
     end: End
+    writes_apart: WriteWalk | None = None
+    trim_first: bool = False
+    """Each write follows a discard of the same place."""
+    passes: float | None = None
+    """It also ends after moving its region's bytes so many times."""
 
     @property
     def outstanding(self) -> int:
