@@ -123,7 +123,7 @@ pub struct RequestStream {
     mixer: Mixer,
     syncer: Syncer,
     /// Writes do not simply take their places from `lane`.
-    writes: Option<Box<Writes>>,
+    writes: Option<Writes>,
     region: Range<u64>,
 }
 
@@ -139,7 +139,7 @@ struct Lane {
 #[derive(Debug, Clone)]
 enum Writes {
     /// On their own.
-    Apart(Lane),
+    Apart(Box<Lane>),
     /// To the place of the trim before.
     Behind { trimmed: Option<(u64, u32)> },
 }
@@ -208,7 +208,7 @@ impl RequestStream {
                     (of_writes, None)
                 } else {
                     let main = lane(&stream.pattern, &stream.size, stream.align_bytes, false)?;
-                    (main, Some(Writes::Apart(of_writes)))
+                    (main, Some(Writes::Apart(Box::new(of_writes))))
                 }
             }
         };
@@ -216,7 +216,7 @@ impl RequestStream {
             lane: main,
             mixer,
             syncer: Syncer::new(stream, rng(Purpose::Fsync)),
-            writes: writes.map(Box::new),
+            writes,
             region,
         })
     }
@@ -241,7 +241,7 @@ impl RequestStream {
     /// Apart, so that the commonest streams are compiled into the engine's loop without it.
     #[inline(never)]
     fn next_of_two(&mut self) -> Request {
-        let (op, (offset, len)) = match self.writes.as_deref_mut() {
+        let (op, (offset, len)) = match &mut self.writes {
             Some(Writes::Behind { trimmed }) => match trimmed.take() {
                 Some(place) => (Op::Write, place),
                 None => {
@@ -267,7 +267,7 @@ impl RequestStream {
     /// Largest length that is ever asked, bytes: what a buffer must hold.
     #[must_use]
     pub fn max_len(&self) -> u32 {
-        match self.writes.as_deref() {
+        match &self.writes {
             Some(Writes::Apart(lane)) => self.lane.sizer.max().max(lane.sizer.max()),
             _ => self.lane.sizer.max(),
         }
