@@ -207,6 +207,7 @@ fn trials(
                     sqpoll: false,
                     iopoll: false,
                     grace_ns: 2_000_000_000,
+                    log: None,
                     ..options.clone()
                 },
             };

@@ -2,15 +2,19 @@
 #![allow(unsafe_code)]
 
 use spindle_measure::{
-    CpuFigures, EndedBy, GeneratorFigures, MergeError, OpKind, Plan, RunFacts, RunFigures,
-    StreamRecord, StreamRecorder,
+    CpuFigures, EndedBy, GeneratorFigures, LogFigures, MergeError, OpKind, Plan, RunFacts,
+    RunFigures, StreamRecord, StreamRecorder,
 };
 
 use crate::load::Load;
 use crate::options::Timestamps;
 
 /// The figures; every worker has had its last word.
-pub(crate) fn collect(load: &Load, helpers_ns: u64) -> Result<RunFigures, MergeError> {
+pub(crate) fn collect(
+    load: &Load,
+    helpers_ns: u64,
+    mut log: Option<LogFigures>,
+) -> Result<RunFigures, MergeError> {
     let workload = &load.plan.workload;
     let mut records: Vec<Option<StreamRecord>> = workload.streams.iter().map(|_| None).collect();
     let mut lags = vec![0; workload.streams.len()];
@@ -28,6 +32,9 @@ pub(crate) fn collect(load: &Load, helpers_ns: u64) -> Result<RunFigures, MergeE
         match &mut records[seat.stream] {
             Some(sum) => sum.merge(record)?,
             empty => *empty = Some(record),
+        }
+        if let (Some(figures), Some(log)) = (&mut log, &core.log) {
+            figures.lost += log.lost;
         }
         lags[seat.stream] = core.unissued_lag.max(lags[seat.stream]);
         features.append(&mut core.features.drain(..).collect());
@@ -66,6 +73,7 @@ pub(crate) fn collect(load: &Load, helpers_ns: u64) -> Result<RunFigures, MergeE
     for (stream, lag) in figures.streams.iter_mut().zip(lags) {
         stream.max_lag_ns = stream.max_lag_ns.max(lag);
     }
+    figures.log = log;
     Ok(figures)
 }
 

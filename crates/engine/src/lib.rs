@@ -14,6 +14,7 @@ mod figures;
 mod free;
 mod helpers;
 mod load;
+mod log;
 mod null;
 mod options;
 mod pace;

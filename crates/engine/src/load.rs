@@ -1,6 +1,8 @@
 //! One load from its plan to its figures: worker threads, their start together, their supervision.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::mpsc::{Sender, channel};
@@ -20,6 +22,7 @@ use crate::clock::Clock;
 use crate::feed::{Feed, Source};
 use crate::figures;
 use crate::helpers::Helpers;
+use crate::log;
 use crate::null::Null;
 use crate::options::Timestamps;
 use crate::progress::{Phase, Progress, StreamProgress};
@@ -68,6 +71,8 @@ pub(crate) struct Load {
     pub(crate) plan: Plan,
     pub(crate) shared: Shared,
     pub(crate) seats: Vec<Seat>,
+    /// The completion log, until it is being written.
+    log: Mutex<Option<log::Writer>>,
     /// Reads 0 at the start of the run; set at the start.
     clock: OnceLock<Clock>,
     over: Mutex<bool>,
@@ -106,6 +111,10 @@ impl Load {
             .zip(&plan.backends)
             .map(|(stream, &backend)| u64::from(threads_of(stream, backend)))
             .sum();
+        let mut log = match plan.options.log {
+            Some(fd) => Some(log::Writer::new(duplicate(fd)?, all_threads as usize)),
+            None => None,
+        };
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
         for (index, stream) in plan.workload.streams.iter().enumerate() {
             let backend = plan.backends[index];
@@ -121,7 +130,13 @@ impl Load {
                         worker,
                         depth,
                         orders,
-                        cell: WorkerCell::new(core(&plan, index, worker, depth)),
+                        cell: WorkerCell::new(core(
+                            &plan,
+                            index,
+                            worker,
+                            depth,
+                            log.as_mut().map(|log| log.log(&stream.name, worker)),
+                        )),
                     });
                 };
                 match shared {
@@ -145,6 +160,7 @@ impl Load {
             plan,
             shared,
             seats,
+            log: Mutex::new(log),
             clock: OnceLock::new(),
             over: Mutex::new(false),
             panic: Mutex::new(None),
@@ -194,6 +210,14 @@ impl Load {
                 Err(_) => break,
             }
         }
+        let log = match lock(&self.log).take().map(log::Writer::start).transpose() {
+            Ok(log) => log,
+            Err(error) => {
+                self.shared.call_off();
+                handles.into_iter().for_each(|handle| drop(handle.join()));
+                return Err(EngineError::system("cannot start a thread", &error));
+            }
+        };
         let start = Clock::get().now() + TAKE_OFF_NS;
         self.shared.open(start);
         let clock = clock_from(start);
@@ -201,10 +225,11 @@ impl Load {
         let _ = self.clock.set(clock);
         let helpers = self.supervise(clock);
         self.join(handles);
+        let log = log.map(log::Writing::finish);
         if let Some(error) = self.breakdown() {
             return Err(error);
         }
-        figures::collect(self, helpers.used_ns()).map_err(|error| EngineError::System {
+        figures::collect(self, helpers.used_ns(), log).map_err(|error| EngineError::System {
             what: "cannot add up what the workers counted".to_owned(),
             why: error.to_string(),
         })
@@ -691,7 +716,7 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
     }
 }
 
-fn core(plan: &Plan, index: usize, worker: u32, depth: u32) -> Core {
+fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log>) -> Core {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
     let occurs = kinds_of(stream);
@@ -714,7 +739,23 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32) -> Core {
         max_intervals: Recording::DEFAULT_MAX_INTERVALS,
     });
     let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
-    Core::new(depth as usize, recorder, workload.ramp_ns, open, thinker)
+    Core::new(
+        depth as usize,
+        recorder,
+        workload.ramp_ns,
+        open,
+        thinker,
+        log,
+    )
+}
+
+/// A descriptor of the engine's own for the caller's file.
+#[allow(unsafe_code)]
+fn duplicate(fd: RawFd) -> Result<File, EngineError> {
+    // SAFETY: it is borrowed for this call only, in which the caller's descriptor is open: `Options::log`.
+    let own = unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
+    own.map(File::from)
+        .map_err(|error| EngineError::system("cannot write the completion log", &error))
 }
 
 /// Start of a thread's stamps: 2^44 stamps away from its neighbour's.

@@ -70,6 +70,8 @@ pub struct Options {
     pub grace_ns: u64,
     /// The same after [`crate::Run::stop`], ns.
     pub stop_grace_ns: u64,
+    /// Every completion is written to this descriptor as a line of CSV (docs/log.md). It stays the caller's.
+    pub log: Option<RawFd>,
 }
 
 impl Default for Options {
@@ -85,6 +87,7 @@ impl Default for Options {
             // The kernel's own measure of a hung task (kernel/hung_task.c, 120 s).
             grace_ns: 120_000_000_000,
             stop_grace_ns: 5_000_000_000,
+            log: None,
         }
     }
 }

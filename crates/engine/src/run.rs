@@ -100,7 +100,14 @@ impl Run {
             targets,
             options,
         };
-        Load::new(plan.clone())?;
+        let log = None; // it has its rings when it is sure to run
+        Load::new(Plan {
+            options: Options {
+                log,
+                ..plan.options.clone()
+            },
+            ..plan.clone()
+        })?;
         let control = Arc::new(Control {
             workload: workload.clone(),
             load: Mutex::new(None),

@@ -8,6 +8,7 @@ use spindle_workload::{Hold, Op, Request, Rest, Thinker};
 
 use crate::backend::{Call, Errno};
 use crate::free::FreeSlots;
+use crate::log::{Completion, Log};
 use crate::thread::Usage;
 
 /// Result that no call gives: the completion of an fsync is not that of a request.
@@ -77,8 +78,10 @@ pub(crate) struct Core {
     ramp_ns: u64,
     /// Open loop: latency counts from the intended start.
     open: bool,
-    /// Completions are only recorded: a closed loop without pauses.
+    /// Completions are only recorded: a closed loop without pauses and without a log.
     simple: bool,
+    /// Every completion goes there, too.
+    pub(crate) log: Option<Log>,
     /// Something is to be done besides filling free slots: `again`, `sync`, `failure` or `refund` hold something.
     pub(crate) attention: bool,
     /// Slots without a request.
@@ -115,6 +118,7 @@ impl Core {
         ramp_ns: u64,
         open: bool,
         thinker: Option<Thinker>,
+        log: Option<Log>,
     ) -> Core {
         let rest = thinker.as_ref().and_then(Rest::new);
         let thinker = thinker.filter(|_| rest.is_none());
@@ -124,7 +128,8 @@ impl Core {
             recorder,
             ramp_ns,
             open,
-            simple: !open && thinker.is_none() && rest.is_none(),
+            simple: !open && thinker.is_none() && rest.is_none() && log.is_none(),
+            log,
             attention: false,
             free: FreeSlots::all(depth),
             pushed: Vec::with_capacity(depth),
@@ -240,11 +245,23 @@ impl Core {
         }
         let service = now.saturating_sub(slot.issued);
         let (kind, len) = (slot.kind, u64::from(slot.len));
+        let mut latency = service;
         if self.open {
-            let latency = now.saturating_sub(self.intended[index as usize]);
+            latency = now.saturating_sub(self.intended[index as usize]);
             self.recorder.record_open(kind, now, latency, service, len);
         } else {
             self.recorder.record(kind, now, service, len);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(Completion {
+                at: now,
+                latency,
+                service,
+                offset: slot.offset,
+                len: slot.len,
+                file: 0,
+                kind,
+            });
         }
         if slot.refundable {
             self.settle(index, now);
@@ -295,7 +312,7 @@ impl Core {
             (_, result) if result < 0 => self.fail(index, -result, now),
             (OpKind::Fsync, _) => {
                 let latency = now.saturating_sub(slot.issued);
-                self.recorder.record(OpKind::Fsync, now, latency, 0);
+                self.record_sync(now, latency);
                 self.release(index, now);
             }
             // Nothing more to read: the target ends before it should, as when a file is cut short.
@@ -305,6 +322,20 @@ impl Core {
                 slot.expect -= moved;
                 self.again.push(index);
             }
+        }
+    }
+
+    /// Takes the end of an fsync.
+    pub(crate) fn record_sync(&mut self, now: u64, latency: u64) {
+        self.recorder.record(OpKind::Fsync, now, latency, 0);
+        if let Some(log) = &mut self.log {
+            log.push(Completion {
+                at: now,
+                latency,
+                service: latency,
+                kind: OpKind::Fsync,
+                ..Completion::default()
+            });
         }
     }
 

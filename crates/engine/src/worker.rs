@@ -580,10 +580,9 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         let now = self.clock.now();
         if result == 0 {
-            let recorder = &mut self.core.recorder;
-            recorder.set_outstanding(begin, 1);
-            recorder.record(OpKind::Fsync, now, now - begin, 0);
-            recorder.set_outstanding(now, 0);
+            self.core.recorder.set_outstanding(begin, 1);
+            self.core.record_sync(now, now - begin);
+            self.core.recorder.set_outstanding(now, 0);
         } else {
             self.core.recorder.error(OpKind::Fsync, -result, 0);
             self.core.failure = Some(Failure {

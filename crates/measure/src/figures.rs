@@ -22,6 +22,8 @@ pub struct RunFigures {
     pub cpu: CpuFigures,
     /// How the load was made.
     pub generator: GeneratorFigures,
+    /// The completion log, if one was asked for.
+    pub log: Option<LogFigures>,
 }
 
 /// What ended the run.
@@ -171,6 +173,17 @@ pub struct IntervalFigures {
     pub max_latency_ns: u64,
     /// Latencies of reads and writes: (bucket, count) of each [bucket](crate::latency_bucket_ns) that holds any.
     pub latency_counts: Vec<(u8, u64)>,
+}
+
+/// What became of the completion log.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct LogFigures {
+    /// Completions that are in it.
+    pub completions: u64,
+    /// Completions that are not: the file took them more slowly than the load made them, or not at all.
+    pub lost: u64,
+    /// Why writing it ended early.
+    pub trouble: Option<String>,
 }
 
 /// CPU use of the load's own threads over the measured time.

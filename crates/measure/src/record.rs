@@ -232,6 +232,7 @@ impl RunFigures {
             interval_ns,
             cpu: facts.cpu,
             generator: facts.generator,
+            log: None,
         })
     }
 }

@@ -15,7 +15,7 @@ struct Run(spindle_engine::Run);
 impl Run {
     #[new]
     #[pyo3(signature = (workload, files, *, engine = "auto", sqpoll = false, iopoll = false, timestamps = "request",
-                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000))]
+                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000, log = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments on the Python side.
     fn new(
         py: Python<'_>,
@@ -28,6 +28,7 @@ impl Run {
         tolerate_errors: bool,
         cpus: Option<Vec<usize>>,
         interval_ns: u64,
+        log: Option<i32>,
     ) -> PyResult<Self> {
         let files = files
             .into_iter()
@@ -55,6 +56,7 @@ impl Run {
             tolerate_errors,
             cpus: cpus.unwrap_or_default(),
             interval_ns,
+            log,
             ..Options::default()
         };
         py.detach(|| spindle_engine::Run::start(&workload.0, files, options))
@@ -63,18 +65,23 @@ impl Run {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (workload, size_bytes, service_ns = 0))]
+    #[pyo3(signature = (workload, size_bytes, service_ns = 0, *, log = None))]
     fn null(
         py: Python<'_>,
         workload: &Workload,
         size_bytes: u64,
         service_ns: u64,
+        log: Option<i32>,
     ) -> PyResult<Self> {
         let target = NullTarget {
             size_bytes,
             service_ns,
         };
-        py.detach(|| spindle_engine::Run::start_null(&workload.0, target, Options::default()))
+        let options = Options {
+            log,
+            ..Options::default()
+        };
+        py.detach(|| spindle_engine::Run::start_null(&workload.0, target, options))
             .map(Self)
             .map_err(errors::run)
     }
