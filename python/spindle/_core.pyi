@@ -61,13 +61,15 @@ class Run:
         tolerate_errors: bool = False,
         cpus: Sequence[int] | None = None,
         interval_ns: int = 1_000_000_000,
+        log: int | None = None,
     ) -> Run:
         """`files`: for each stream (open descriptor, size in bytes, offset/length alignment, memory alignment).
         The descriptor's flags (O_DIRECT, O_DSYNC, access mode) are used as they are; it stays the caller's and must
-        stay open until the run is over. engine: auto | io_uring | pread."""
+        stay open until the run is over. engine: auto | io_uring | pread. log: a descriptor to which every completion
+        is written as a line of CSV (docs/log.md)."""
 
     @staticmethod
-    def null(workload: Workload, size_bytes: int, service_ns: int = 0) -> Run:
+    def null(workload: Workload, size_bytes: int, service_ns: int = 0, *, log: int | None = None) -> Run:
         """The same on a target that needs no system call (each request of a worker takes `service_ns`): the
         generator's own cost."""
 

@@ -47,6 +47,13 @@ from spindle.cli.storing import keep_options, keeping_of
     metavar="FILE",
     help="Modelled machines: write every command of every drive here (CSV).",
 )
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE",
+    help="Write every completion here (CSV): time, latency, operation, place. Best on another disk than TARGET's.",
+)
 @keep_options
 @json_option
 @output_format_option
@@ -66,6 +73,7 @@ def command(
     erase_shared: bool,
     yes: bool,
     trace: Path | None,
+    log: Path | None,
     json: bool,
     output_format: str | None,
     output: Path | None,
@@ -78,6 +86,8 @@ def command(
 
     Reading is the default. A block device is written to only with --erase naming it, a file only if --create made it.
     """
+    from dataclasses import replace
+
     from spindle.cli.session import session
     from spindle.run.bench import Consent
     from spindle.run.order import Order, carry_out
@@ -92,7 +102,7 @@ def command(
         keep=keep,
         find_knee=find_knee,
         consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
-        making=making,
+        making=replace(making, log=log),
         care=care,
         trace=trace,
     )

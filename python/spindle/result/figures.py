@@ -204,6 +204,17 @@ class Generator(Struct, frozen=True, kw_only=True):
     """Largest share of the measured time any worker's thread spent on a CPU, 0 to 1."""
 
 
+class Log(Struct, frozen=True, kw_only=True):
+    """What became of the completion log."""
+
+    completions: int
+    """That are in it."""
+    lost: int
+    """That are not: the file took them more slowly than the load made them, or not at all."""
+    trouble: str | None = None
+    """Why writing it ended early."""
+
+
 class Figures(Struct, frozen=True, kw_only=True):
     """Everything the load itself can tell about a run."""
 
@@ -218,6 +229,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     interval_ns: int
     cpu: Cpu
     generator: Generator
+    log: Log | None = None
+    """None: none was asked for."""
 
     @property
     def measured_s(self) -> float:

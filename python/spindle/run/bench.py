@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from spindle import _core
@@ -41,6 +42,7 @@ from spindle.run import classes, preparation
 from spindle.run.errors import Usage
 from spindle.run.files import Sized
 from spindle.run.load import Counted, RunningLoad, carry_out
+from spindle.run.log import logged
 from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
@@ -77,6 +79,8 @@ class Making:
     cpus: tuple[int, ...] | None = None
     interval_ns: int = 1_000_000_000
     """Length of an interval of the series."""
+    log: Path | None = None
+    """Every completion is written to this file."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,14 @@ class Part:
     """Streams of the loads before it: the target has a file for each stream of all."""
     drop_caches: bool = True
     """The target's own pages are dropped from the page cache before it."""
+    name: str | None = None
+    """Of a phase."""
+
+    def file_of(self, path: Path | None) -> Path | None:
+        """A file of this load's own: `log.csv` becomes `log-NAME.csv` where there are several."""
+        if path is None or self.name is None:
+            return path
+        return path.with_name(f"{path.stem}-{self.name}{path.suffix}")
 
 
 WHOLE = Part()
@@ -238,21 +250,27 @@ class Bench:
 
     def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
         target = self._target
-        if target is None:
-            return lambda: _core.Run.null(resolved.core, self._size_bytes)
         making = self.making
-        first = part.first_stream
-        return lambda: _core.Run(
-            resolved.core,
-            target.engine_files()[first : first + len(resolved.spec.streams)],
-            engine=making.engine,
-            sqpoll=making.sqpoll,
-            iopoll=making.iopoll,
-            timestamps=making.timestamps,
-            tolerate_errors=making.tolerate_errors,
-            cpus=list(making.cpus) if making.cpus else None,
-            interval_ns=making.interval_ns,
-        )
+        log_file = part.file_of(making.log)
+        if target is None:
+            return lambda: logged(log_file, lambda log: _core.Run.null(resolved.core, self._size_bytes, log=log))
+        files = target.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
+
+        def start(log: int | None) -> RunningLoad:
+            return _core.Run(
+                resolved.core,
+                files,
+                engine=making.engine,
+                sqpoll=making.sqpoll,
+                iopoll=making.iopoll,
+                timestamps=making.timestamps,
+                tolerate_errors=making.tolerate_errors,
+                cpus=list(making.cpus) if making.cpus else None,
+                interval_ns=making.interval_ns,
+                log=log,
+            )
+
+        return lambda: logged(log_file, start)
 
     def _snapshot(self) -> Counted:
         return Counted(diskstats.snapshot(self._devices), fetched_bytes())

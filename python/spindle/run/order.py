@@ -99,6 +99,7 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--sqpoll": order.making.sqpoll,
             "--cpus": order.making.cpus is not None,
             "--engine": order.making.engine != "auto",
+            "--log": order.making.log is not None,
             "--drop-caches": order.care.drop_caches,
             "--sync": order.care.sync_machine,
             "--wait-idle": order.care.wait_idle_s > 0,
@@ -117,6 +118,8 @@ def _check(order: Order, resolved: Resolved) -> None:
     null = order.target.startswith(NULL)
     if order.trace is not None:
         raise Usage("--trace: only a modelled machine tells what each drive does; give a machine file as target")
+    if order.making.log is not None and order.find_knee:
+        raise Usage("--log: a sweep is many runs; log one of them")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:

@@ -70,7 +70,7 @@ def parts_of(spec: Workload) -> Iterator[Part]:
     """Which of the target's files each phase has: it was opened for the streams of all, in their order."""
     first = 0
     for phase in spec.phases:
-        yield Part(first, phase.drop_caches)
+        yield Part(first, phase.drop_caches, phase.load.name)
         first += len(phase.load.streams)
 
 

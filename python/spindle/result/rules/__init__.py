@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from spindle.result.record import Level, RunRecord, Verdict
-from spindle.result.rules import cache, completeness, conditions, consistency, load, steadiness, traffic
+from spindle.result.rules import cache, completeness, conditions, consistency, load, log, steadiness, traffic
 
 Rule = Callable[[RunRecord], list[Verdict]]
 
@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     load.achieved_depth,
     load.on_time,
     traffic.other_io,
+    log.whole_log,
     conditions.settings_changed,
     conditions.before_the_run,
     conditions.during_the_run,
@@ -57,7 +58,7 @@ MODELLED: tuple[Rule, ...] = (
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
     if record.target.kind == "null":
-        return completeness.null_target(record)
+        return [*completeness.null_target(record), *log.whole_log(record)]
     if record.target.kind == "model":
         return [verdict for rule in MODELLED for verdict in rule(record)]
     return [verdict for rule in RULES for verdict in rule(record)]

@@ -1,0 +1,71 @@
+"""Completion logs (`spindle run --log FILE`, docs/log.md) read back."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+COLUMNS = (
+    "time_ns",
+    "latency_ns",
+    "service_ns",
+    "operation",
+    "file",
+    "offset",
+    "bytes",
+    "stream",
+    "worker",
+)
+"""First line of a log; the core writes it (`crates/engine/src/log.rs`)."""
+
+
+class Completion(NamedTuple):
+    """One line: a request, or an fsync, that was completed."""
+
+    time_ns: int
+    """When its completion was seen, from the start of the run, ramp included."""
+    latency_ns: int
+    """From its issue; in an open loop from its intended start."""
+    service_ns: int
+    """From its issue."""
+    operation: str
+    """`read`, `write`, `trim`, `zero`, `fsync` ..."""
+    file: int
+    """Which of the stream's files; 0 where it has one."""
+    offset: int
+    """First byte in the file; 0 for an fsync."""
+    bytes: int
+    stream: str
+    worker: int
+
+
+class NotALog(ValueError):
+    """The file is something else, or damaged: one line with its place."""
+
+
+def completions(path: Path) -> Iterator[Completion]:
+    """The lines as they stand: those of one worker in the order of time, those of several nearly so. Takes the memory
+    of one line. Raises NotALog, OSError.
+    """
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        lines = csv.reader(file)
+        if tuple(next(lines, ())) != COLUMNS:
+            raise NotALog(f"{path}:1: this is no completion log; `spindle run ... --log FILE` writes one")
+        for line in lines:
+            try:
+                time, latency, service, operation, number, offset, length, stream, worker = line
+                yield Completion(
+                    int(time),
+                    int(latency),
+                    int(service),
+                    operation,
+                    int(number),
+                    int(offset),
+                    int(length),
+                    stream,
+                    int(worker),
+                )
+            except ValueError:
+                raise NotALog(f"{path}:{lines.line_num}: not a line of a completion log") from None
