@@ -96,3 +96,12 @@ def test_what_is_no_log_is_said_with_its_place(text: str, here: Path) -> None:
     (here / "l.csv").write_text(text, encoding="latin-1")
     with pytest.raises(NotALog, match=r"l\.csv:\d"):
         list(completions(here / "l.csv"))
+
+
+def test_each_phase_has_a_log_of_its_own(invoke, here: Path) -> None:
+    phases = "".join(f'[[phase]]\nname = "{name}"\nrequests = {count}\n' for name, count in (("one", 30), ("two", 40)))
+    (here / "w.toml").write_text(phases)
+    ended = invoke("run", "w.toml", "null:1GiB", "--log", "l.csv", "--quiet")
+    assert ended.status == 0, ended
+    assert [len(list(completions(here / f"l-{name}.csv"))) for name in ("one", "two")] == [30, 40]
+    assert not (here / "l.csv").exists()
