@@ -76,6 +76,7 @@ impl Blocking {
             OpKind::Zero => zero(self.fd, self.is_device, offset, rest as u64) as isize,
             // SAFETY: no pointer is passed.
             OpKind::Fsync => unsafe { libc::fsync(self.fd) as isize },
+            name => unreachable!("{name:?} is for the back end `Names`"),
         };
         if moved < 0 {
             -last_errno()

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spindle_workload::{Arrivals, Request, RequestStream};
+use spindle_workload::{Arrivals, NameStream, Request, RequestStream};
 
 use crate::shared::lock;
 
@@ -22,6 +22,35 @@ pub(crate) enum Source {
     Own(Box<Feed>),
     /// Held for the ~10 ns of one draw; order of the requests is that of the draws.
     Shared(Arc<Mutex<Feed>>),
+    /// Operations on names, which end by themselves.
+    Names(Arc<Mutex<NameFeed>>),
+}
+
+/// Operations of one worker with the times they are due.
+#[derive(Debug)]
+pub(crate) struct NameFeed {
+    names: NameStream,
+    arrivals: Option<Arrivals>,
+    origin: u64,
+}
+
+impl NameFeed {
+    pub(crate) fn new(names: NameStream, arrivals: Option<Arrivals>, origin: u64) -> NameFeed {
+        NameFeed {
+            names,
+            arrivals,
+            origin,
+        }
+    }
+
+    fn next(&mut self) -> Option<(u64, Request)> {
+        let request = self.names.next_request()?;
+        let due = match &mut self.arrivals {
+            None => 0,
+            Some(arrivals) => self.origin + arrivals.next_ns(),
+        };
+        Some((due, request))
+    }
 }
 
 impl Feed {
@@ -44,14 +73,31 @@ impl Feed {
 }
 
 impl Source {
-    /// The next request and when it is due, ns; 0 in a closed loop: at once.
+    /// The next request of those that never end, and when it is due, ns; 0 in a closed loop: at once.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> (u64, Request) {
         match self {
             Source::Own(feed) => feed.next(),
             Source::Shared(feed) => next_of_shared(feed),
+            Source::Names(_) => unreachable!("{}", Self::ENDS),
         }
     }
+
+    /// The next request, if there is one, and when it is due.
+    #[inline]
+    pub(crate) fn next_if_any(&mut self) -> Option<(u64, Request)> {
+        match self {
+            Source::Names(feed) => lock(feed).next(),
+            _ => Some(self.next()),
+        }
+    }
+
+    /// Whether it may end.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self, Source::Names(_))
+    }
+
+    const ENDS: &str = "what may end is asked with `next_if_any`";
 }
 
 /// Apart, so that the drawing is compiled into the loop only once.

@@ -15,6 +15,7 @@ mod free;
 mod helpers;
 mod load;
 mod log;
+mod names;
 mod null;
 mod options;
 mod pace;

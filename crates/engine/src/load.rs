@@ -12,17 +12,19 @@ use std::time::Duration;
 
 use spindle_measure::{EndedBy, OpKind, Plan as Recording, RunFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Content, ContentFiller, RequestStream, Stream, Thinker, Workload,
+    Arrival, Arrivals, Content, ContentFiller, NameStream, RequestStream, Stream, StreamError,
+    Thinker, Workload,
 };
 
 use crate::backend::Backend;
 use crate::blocking::Blocking;
 use crate::buffers::{BufferNeed, Buffers};
 use crate::clock::Clock;
-use crate::feed::{Feed, Source};
+use crate::feed::{Feed, NameFeed, Source};
 use crate::figures;
 use crate::helpers::Helpers;
 use crate::log;
+use crate::names::Names;
 use crate::null::Null;
 use crate::options::Timestamps;
 use crate::progress::{Phase, Progress, StreamProgress};
@@ -32,7 +34,7 @@ use crate::slots::Core;
 use crate::steady::Watch;
 use crate::target::Target;
 use crate::thread;
-use crate::worker::{Orders, Worker};
+use crate::worker::{EndSync, Orders, Worker};
 use crate::{EngineError, Options};
 
 /// Which back end makes the calls of a stream.
@@ -40,15 +42,22 @@ use crate::{EngineError, Options};
 pub(crate) enum BackendKind {
     Ring,
     Blocking,
+    Names,
     Null,
 }
 
 impl BackendKind {
+    /// Whether it makes one call at a time, so that each outstanding request needs a thread.
+    fn blocks(self) -> bool {
+        matches!(self, BackendKind::Blocking | BackendKind::Names)
+    }
+
     /// Name in figures.
     pub(crate) fn name(self) -> &'static str {
         match self {
             BackendKind::Ring => "io_uring",
             BackendKind::Blocking => "pread",
+            BackendKind::Names => "names",
             BackendKind::Null => "null",
         }
     }
@@ -120,10 +129,9 @@ impl Load {
             let backend = plan.backends[index];
             threads.push(threads_of(stream, backend));
             for worker in 0..stream.workers {
-                let feed = feed(&plan, index, worker)?;
                 let orders = orders(&plan, index, all_threads <= cpus);
-                let shared =
-                    (backend == BackendKind::Blocking && stream.depth > 1).then_some(stream.depth);
+                let depth = stream.depth.max(1);
+                let threads = if backend.blocks() { depth } else { 1 };
                 let mut seat = |depth| {
                     seats.push(Seat {
                         stream: index,
@@ -139,19 +147,10 @@ impl Load {
                         )),
                     });
                 };
-                match shared {
-                    None => {
-                        seat(stream.depth.max(1));
-                        sources.push(Source::Own(Box::new(feed)));
-                    }
-                    Some(depth) => {
-                        let feed = Arc::new(Mutex::new(feed));
-                        for _ in 0..depth {
-                            seat(1);
-                            sources.push(Source::Shared(Arc::clone(&feed)));
-                        }
-                    }
+                for _ in 0..threads {
+                    seat(depth / threads);
                 }
+                sources.append(&mut sources_of(&plan, index, worker, threads)?);
             }
         }
         let bytes = byte_limits(&plan)?;
@@ -306,10 +305,17 @@ impl Load {
                 }
                 Err(error) => self.refuse(seat, "get memory", &error, ready),
             },
+            (BackendKind::Names, Target::Folder(root)) => match self.names(index, stream, *root) {
+                Ok(backend) => {
+                    core.features = backend.features();
+                    self.start(seat, core, backend, source, ready)
+                }
+                Err(error) => self.refuse(seat, "open the directories of the tree", &error, ready),
+            },
             (_, target) => {
                 let service_ns = match target {
                     Target::Null { service_ns, .. } => *service_ns,
-                    Target::File(_) => 0,
+                    Target::File(_) | Target::Folder(_) => 0,
                 };
                 let backend = Null::new(clock, service_ns, seat.depth as usize);
                 self.start(seat, core, backend, source, ready)
@@ -355,6 +361,16 @@ impl Load {
         Ok(())
     }
 
+    fn names(&self, index: usize, stream: &Stream, root: RawFd) -> io::Result<Names> {
+        let spec = stream.names.as_ref();
+        let spec = spec.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTDIR))?;
+        let seat = &self.seats[index];
+        let filled = max_len(&self.plan, seat.stream) > 0;
+        let content = filled.then(|| self.buffers(index)).transpose()?;
+        let part = spec.part(stream.workers, seat.worker);
+        Names::new(root, spec, stream.workers, part, content)
+    }
+
     fn buffers(&self, index: usize) -> io::Result<Buffers> {
         let seat = &self.seats[index];
         let workload = &self.plan.workload;
@@ -368,7 +384,7 @@ impl Load {
             max_len: max_len(&self.plan, seat.stream) as usize,
             align: target.memory_align(),
             reads: kinds[OpKind::Read as usize],
-            writes: kinds[OpKind::Write as usize],
+            writes: kinds[OpKind::Write as usize] || kinds[OpKind::Create as usize],
             zeroes: stream.content == Content::Zero,
             stamp_seed: stamp_seed(workload.seed, index),
         };
@@ -627,19 +643,49 @@ impl Load {
 
 /// Threads that issue requests of a stream.
 fn threads_of(stream: &Stream, backend: BackendKind) -> u32 {
-    match backend {
-        BackendKind::Blocking => stream.workers.saturating_mul(stream.depth.max(1)),
-        BackendKind::Ring | BackendKind::Null => stream.workers,
+    if backend.blocks() {
+        stream.workers.saturating_mul(stream.depth.max(1))
+    } else {
+        stream.workers
     }
 }
 
-/// Requests of one worker.
-fn feed(plan: &Plan, index: usize, worker: u32) -> Result<Feed, EngineError> {
+/// Where each of the `threads` that stand for one worker takes its requests from.
+fn sources_of(
+    plan: &Plan,
+    index: usize,
+    worker: u32,
+    threads: u32,
+) -> Result<Vec<Source>, EngineError> {
     let stream = &plan.workload.streams[index];
     let seed = plan.workload.seed;
-    let requests = requests(plan, index, worker)?;
     let arrivals = Arrivals::new(stream, index, worker, seed);
-    Ok(Feed::new(requests, arrivals, stream.start_delay_ns))
+    let origin = stream.start_delay_ns;
+    if let Some(names) = names(plan, index, worker)? {
+        let feed = Arc::new(Mutex::new(NameFeed::new(names, arrivals, origin)));
+        return Ok((0..threads)
+            .map(|_| Source::Names(Arc::clone(&feed)))
+            .collect());
+    }
+    let feed = Feed::new(requests(plan, index, worker)?, arrivals, origin);
+    if threads == 1 {
+        return Ok(vec![Source::Own(Box::new(feed))]);
+    }
+    let feed = Arc::new(Mutex::new(feed));
+    Ok((0..threads)
+        .map(|_| Source::Shared(Arc::clone(&feed)))
+        .collect())
+}
+
+/// Operations of one worker, if the stream works on names.
+fn names(plan: &Plan, index: usize, worker: u32) -> Result<Option<NameStream>, EngineError> {
+    let stream = &plan.workload.streams[index];
+    let Some(names) = &stream.names else {
+        return Ok(None);
+    };
+    NameStream::new(stream, names, index, worker, plan.workload.seed)
+        .map(Some)
+        .map_err(|error| unfit(stream, &error))
 }
 
 fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, EngineError> {
@@ -653,10 +699,14 @@ fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, Eng
         target.size_bytes(),
         target.block_bytes(),
     )
-    .map_err(|error| EngineError::Workload {
+    .map_err(|error| unfit(stream, &error))
+}
+
+fn unfit(stream: &Stream, error: &StreamError) -> EngineError {
+    EngineError::Workload {
         stream: stream.name.clone(),
         why: error.to_string(),
-    })
+    }
 }
 
 /// For each stream the bytes after which it ends.
@@ -666,37 +716,51 @@ fn byte_limits(plan: &Plan) -> Result<Vec<Option<u64>>, EngineError> {
         .map(|(stream, target)| {
             stream
                 .byte_limit(target.size_bytes())
-                .map_err(|error| EngineError::Workload {
-                    stream: stream.name.clone(),
-                    why: error.to_string(),
-                })
+                .map_err(|error| unfit(stream, &error))
         })
         .collect()
 }
 
 /// Largest request of a stream, bytes.
 pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
-    requests(plan, index, 0).map_or(0, |requests| requests.max_len())
+    match names(plan, index, 0) {
+        Ok(Some(names)) => names.max_len(),
+        _ => requests(plan, index, 0).map_or(0, |requests| requests.max_len()),
+    }
 }
 
 /// Which calls a stream makes.
 pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
-    let mix = stream.mix;
-    let changes = mix.write + mix.trim + mix.zero;
     let syncs = stream.sync.fsync_every > 0 || stream.sync.fsync_fraction > 0.0;
-    [
-        changes < 1.0 - 1e-12,
-        mix.write > 0.0,
-        mix.trim > 0.0,
-        mix.zero > 0.0,
-        changes > 0.0 && (syncs || stream.sync.end_fsync),
-    ]
+    let mix = stream.mix;
+    let mut occurs = [false; OpKind::ALL.len()];
+    if let Some(names) = &stream.names {
+        occurs[names.operation as usize] = true;
+    } else {
+        occurs[OpKind::Read as usize] = mix.write + mix.trim + mix.zero < 1.0 - 1e-12;
+        occurs[OpKind::Write as usize] = mix.write > 0.0;
+        occurs[OpKind::Trim as usize] = mix.trim > 0.0;
+        occurs[OpKind::Zero as usize] = mix.zero > 0.0;
+    }
+    occurs[OpKind::Fsync as usize] = changes(stream) && (syncs || stream.sync.end_fsync);
+    occurs
+}
+
+/// Whether the stream changes anything.
+fn changes(stream: &Stream) -> bool {
+    match &stream.names {
+        Some(names) => names.operation.changes_data(),
+        None => stream.mix.write + stream.mix.trim + stream.mix.zero > 0.0,
+    }
 }
 
 fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
-    let changes = stream.mix.write + stream.mix.trim + stream.mix.zero > 0.0;
+    let end_sync: fn(RawFd) -> EndSync = match stream.names {
+        Some(_) => EndSync::FileSystem,
+        None => EndSync::Data,
+    };
     let counted_from = workload.ramp_ns.max(stream.start_delay_ns);
     let after =
         |from: u64, time: Option<u64>| time.map_or(u64::MAX, |time| from.saturating_add(time));
@@ -709,7 +773,8 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
             .min(after(counted_from, stream.end.time_ns)),
         end_sync: plan.targets[index]
             .fd()
-            .filter(|_| changes && stream.sync.end_fsync),
+            .filter(|_| changes(stream) && stream.sync.end_fsync)
+            .map(end_sync),
         exact: plan.options.timestamps == Timestamps::Request,
         tolerate_errors: plan.options.tolerate_errors,
         may_spin,

@@ -312,6 +312,7 @@ impl Author {
                 .mode(ZERO)
                 .build(),
             OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
+            name => unreachable!("{name:?} is for the back end `Names`"),
         }
     }
 }

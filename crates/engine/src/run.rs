@@ -56,7 +56,7 @@ impl Run {
         }
         let mut targets = Vec::new();
         for (stream, file) in workload.streams.iter().zip(files) {
-            targets.push(Target::File(inspect(stream, file, &options)?));
+            targets.push(inspect(stream, file, &options)?);
         }
         if options.engine == EngineChoice::IoUring
             && let Some(why) = ring::refusal()
@@ -253,6 +253,11 @@ impl Control {
                     reason: "the null target needs no system call".to_owned(),
                     rates: Vec::new(),
                 },
+                Target::Folder(_) => Choice {
+                    backend: BackendKind::Names,
+                    reason: "operations on names are blocking calls, a thread each".to_owned(),
+                    rates: Vec::new(),
+                },
                 Target::File(open) => {
                     let same = known.iter().find(|(other, earlier, _)| {
                         other.same_target(open) && same_load(earlier, stream)
@@ -346,7 +351,7 @@ fn same_load(a: &Stream, b: &Stream) -> bool {
         && a.region == b.region
 }
 
-fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenFile, EngineError> {
+fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<Target, EngineError> {
     let refuse = |why: &str| {
         Err(EngineError::Workload {
             stream: stream.name.clone(),
@@ -359,6 +364,15 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
             &error,
         )
     })?;
+    match (&stream.names, open.is_folder) {
+        (Some(_), true) if options.iopoll || options.sqpoll => {
+            return refuse("operations on names cannot be polled for; leave out the polling");
+        }
+        (Some(_), true) => return Ok(Target::Folder(file.fd)),
+        (Some(_), false) => return refuse("it works on names, but the target is not a folder"),
+        (None, true) => return refuse("it moves data, but the target is a folder"),
+        (None, false) => {}
+    }
     if !file.memory_align.is_power_of_two() {
         return refuse("the memory alignment of the target is not a power of two");
     }
@@ -380,7 +394,7 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
     if (options.iopoll || options.sqpoll) && options.engine == EngineChoice::Pread {
         return refuse("polling needs io_uring; use `--engine io_uring`");
     }
-    Ok(open)
+    Ok(Target::File(open))
 }
 
 /// CPUs and priorities are tried on a thread of their own, so that a refusal is told at once.

@@ -47,7 +47,7 @@ impl Slot {
     pub(crate) fn call(&self) -> Call {
         let done = match self.kind {
             OpKind::Read | OpKind::Write => self.len - self.expect as u32,
-            OpKind::Trim | OpKind::Zero | OpKind::Fsync => 0,
+            _ => 0,
         };
         Call {
             kind: self.kind,
@@ -172,6 +172,14 @@ impl Core {
             Op::Write => (OpKind::Write, request.len as i32),
             Op::Trim => (OpKind::Trim, 0),
             Op::Zero => (OpKind::Zero, 0),
+            Op::Create => (OpKind::Create, 0),
+            Op::Open => (OpKind::Open, 0),
+            Op::Stat => (OpKind::Stat, 0),
+            Op::Rename => (OpKind::Rename, 0),
+            Op::Unlink => (OpKind::Unlink, 0),
+            Op::Mkdir => (OpKind::Mkdir, 0),
+            Op::Rmdir => (OpKind::Rmdir, 0),
+            Op::Readdir => (OpKind::Readdir, 0),
         };
         let plain = self.simple && !request.fsync_after && !refundable;
         let slot = &mut self.slots[index as usize];

@@ -11,6 +11,8 @@ use crate::StreamFile;
 pub(crate) enum Target {
     /// An open file or device.
     File(OpenFile),
+    /// The folder of a tree of files.
+    Folder(RawFd),
     /// Nothing: see [`crate::NullTarget`].
     Null {
         /// Size, bytes.
@@ -27,6 +29,8 @@ pub(crate) struct OpenFile {
     pub(crate) file: StreamFile,
     /// Whether it is a block device.
     pub(crate) is_device: bool,
+    /// Whether it is a directory.
+    pub(crate) is_folder: bool,
     /// Opened with O_DIRECT.
     pub(crate) is_direct: bool,
     /// Opened for reading.
@@ -41,6 +45,7 @@ impl Target {
     pub(crate) fn size_bytes(&self) -> u64 {
         match self {
             Target::File(open) => open.file.size_bytes,
+            Target::Folder(_) => 0,
             Target::Null { size_bytes, .. } => *size_bytes,
         }
     }
@@ -48,20 +53,21 @@ impl Target {
     pub(crate) fn block_bytes(&self) -> u32 {
         match self {
             Target::File(open) => open.file.block_bytes.max(1),
-            Target::Null { .. } => 1,
+            Target::Folder(_) | Target::Null { .. } => 1,
         }
     }
 
     pub(crate) fn memory_align(&self) -> usize {
         match self {
             Target::File(open) => open.file.memory_align as usize,
-            Target::Null { .. } => 1,
+            Target::Folder(_) | Target::Null { .. } => 1,
         }
     }
 
     pub(crate) fn fd(&self) -> Option<RawFd> {
         match self {
             Target::File(open) => Some(open.file.fd),
+            Target::Folder(fd) => Some(*fd),
             Target::Null { .. } => None,
         }
     }
@@ -91,6 +97,7 @@ impl OpenFile {
         Ok(OpenFile {
             file,
             is_device: status.st_mode & libc::S_IFMT == libc::S_IFBLK,
+            is_folder: status.st_mode & libc::S_IFMT == libc::S_IFDIR,
             is_direct: flags & libc::O_DIRECT != 0,
             can_read: access != libc::O_WRONLY,
             can_write: access != libc::O_RDONLY,

@@ -4,6 +4,7 @@
 //! (counters for others to see, ends, halts) is looked at once a millisecond.
 
 use std::cmp::Reverse;
+use std::os::fd::RawFd;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use spindle_measure::{EndedBy, OpKind};
@@ -38,13 +39,22 @@ pub(crate) struct Orders {
     pub(crate) first: u64,
     /// End of the stream's time; `u64::MAX`: it has none.
     pub(crate) end: u64,
-    /// fdatasync this after the last request of the stream.
-    pub(crate) end_sync: Option<i32>,
+    /// What is forced to the medium after the last request of the stream.
+    pub(crate) end_sync: Option<EndSync>,
     /// Each completion reads the clock.
     pub(crate) exact: bool,
     pub(crate) tolerate_errors: bool,
     /// There is a CPU for every thread, so the last microseconds before a due time may be spun.
     pub(crate) may_spin: bool,
+}
+
+/// What is forced to the medium at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndSync {
+    /// The data of the file (fdatasync).
+    Data(RawFd),
+    /// The file system the folder lies on (syncfs): names, and the files they stand for, lie in many places.
+    FileSystem(RawFd),
 }
 
 /// How a worker left its loop.
@@ -103,7 +113,11 @@ impl<'a, B: Backend> Worker<'a, B> {
             || shared.requests.is_some()
             || shared.bytes.is_some();
         Worker {
-            simple: !orders.open && stream.pace.is_none() && !limited && !core.thinks(),
+            simple: !(orders.open
+                || stream.pace.is_some()
+                || limited
+                || core.thinks()
+                || source.ends()),
             backend,
             core,
             cell,
@@ -238,7 +252,13 @@ impl<'a, B: Backend> Worker<'a, B> {
         while let Some(index) = self.core.free.last() {
             let (due, request) = match self.pending.take() {
                 Some(pending) => pending,
-                None => self.draw(now),
+                None => match self.draw(now) {
+                    Some(drawn) => drawn,
+                    None => {
+                        self.end_of_names(now);
+                        return now;
+                    }
+                },
             };
             if due > now {
                 self.pending = Some((due, request));
@@ -282,12 +302,12 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 
     #[inline]
-    fn draw(&mut self, now: u64) -> (u64, Request) {
-        let (due, request) = self.source.next();
-        match &self.stream.pace {
+    fn draw(&mut self, now: u64) -> Option<(u64, Request)> {
+        let (due, request) = self.source.next_if_any()?;
+        Some(match &self.stream.pace {
             None => (due, request),
             Some(pace) => (pace.claim(request.len, now), request),
-        }
+        })
     }
 
     /// One call to the kernel and what comes back. `None`: the core was taken away.
@@ -444,18 +464,12 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     fn publish(&self) {
         let totals = self.core.recorder.totals();
-        let changes = |of: &[u64; 5]| {
-            of[OpKind::Write as usize] + of[OpKind::Trim as usize] + of[OpKind::Zero as usize]
-        };
+        let ((reads, read_bytes), (writes, write_bytes)) = (totals.reads(), totals.writes());
         let counters = &self.cell.counters;
-        counters
-            .reads
-            .store(totals.requests[OpKind::Read as usize], Relaxed);
-        counters
-            .read_bytes
-            .store(totals.bytes[OpKind::Read as usize], Relaxed);
-        counters.writes.store(changes(&totals.requests), Relaxed);
-        counters.write_bytes.store(changes(&totals.bytes), Relaxed);
+        counters.reads.store(reads, Relaxed);
+        counters.read_bytes.store(read_bytes, Relaxed);
+        counters.writes.store(writes, Relaxed);
+        counters.write_bytes.store(write_bytes, Relaxed);
         counters.errors.store(totals.errors, Relaxed);
     }
 
@@ -538,6 +552,12 @@ impl<'a, B: Backend> Worker<'a, B> {
         self.stop_issuing(now);
     }
 
+    /// Every name was taken as often as asked.
+    fn end_of_names(&mut self, now: u64) {
+        self.stream.note(EndedBy::Requests);
+        self.stop_issuing(now);
+    }
+
     /// Closes the counts; the last worker of a stream makes the end fsync. False: taken away meanwhile.
     fn wind_up(&mut self, leave: Leave) -> bool {
         if self.orders.open {
@@ -556,15 +576,14 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// The backlog of an overloaded target: its oldest arrival was due this long before the end.
     fn note_unissued(&mut self) {
-        let due = match self.pending {
-            Some((due, _)) => due,
-            None => self.source.next().0,
-        };
-        self.core.unissued_lag = self.core.ended_at.saturating_sub(due);
+        let pending = self.pending.take().or_else(|| self.source.next_if_any());
+        if let Some((due, _)) = pending {
+            self.core.unissued_lag = self.core.ended_at.saturating_sub(due);
+        }
     }
 
     fn end_sync(&mut self) -> bool {
-        let Some(fd) = self.orders.end_sync else {
+        let Some(end_sync) = self.orders.end_sync else {
             return true;
         };
         let failed = matches!(self.shared.ended(), Some(EndedBy::Error { .. }));
@@ -574,7 +593,10 @@ impl<'a, B: Backend> Worker<'a, B> {
         self.stream.syncing.store(true, Relaxed);
         let begin = self.clock.now();
         self.cell.enter_call();
-        let result = crate::blocking::data_sync(fd);
+        let result = match end_sync {
+            EndSync::Data(fd) => crate::blocking::data_sync(fd),
+            EndSync::FileSystem(fd) => crate::names::sync_file_system(fd),
+        };
         if !self.cell.leave_call() {
             return false;
         }

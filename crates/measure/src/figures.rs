@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::kind::OpKind;
+
 /// Everything the load itself can tell about a run. Times in ns unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunFigures {
@@ -46,7 +48,7 @@ pub enum EndedBy {
         errno: i32,
         /// What was asked (`read`, `write`, `fsync` ...).
         op: String,
-        /// Byte offset on the target.
+        /// Byte offset on the target; number of the name for operations on names.
         offset: u64,
         /// Length, bytes.
         len: u64,
@@ -64,7 +66,7 @@ pub struct StreamFigures {
     pub total_bytes: u64,
     /// Bytes read including the ramp.
     pub total_read_bytes: u64,
-    /// Bytes written including the ramp.
+    /// Bytes written including the ramp, what was put into new files with them.
     pub total_write_bytes: u64,
     /// Reads, if any were issued.
     pub read: Option<OpFigures>,
@@ -76,6 +78,30 @@ pub struct StreamFigures {
     pub zero: Option<OpFigures>,
     /// fsync/fdatasync calls, if any were issued; `bytes` is 0.
     pub fsync: Option<OpFigures>,
+    /// Files made, filled and closed, if any were; `bytes` is what was put into them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create: Option<OpFigures>,
+    /// Files opened and closed, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<OpFigures>,
+    /// Attributes of files looked up, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stat: Option<OpFigures>,
+    /// Files given another name, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rename: Option<OpFigures>,
+    /// Files removed, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlink: Option<OpFigures>,
+    /// Directories made, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mkdir: Option<OpFigures>,
+    /// Directories removed, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rmdir: Option<OpFigures>,
+    /// Directories listed, if any were; `bytes` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readdir: Option<OpFigures>,
     /// Mean number of outstanding requests over the measured time (time-weighted, independent of
     /// the latency figures, so that Little's law can be checked).
     pub mean_outstanding: f64,
@@ -85,6 +111,29 @@ pub struct StreamFigures {
     pub late: LateFigures,
     /// Errors by kind.
     pub errors: Vec<ErrorFigures>,
+}
+
+impl StreamFigures {
+    /// Figures of one kind of operation, if any were issued.
+    #[must_use]
+    pub fn of(&self, kind: OpKind) -> Option<&OpFigures> {
+        match kind {
+            OpKind::Read => &self.read,
+            OpKind::Write => &self.write,
+            OpKind::Trim => &self.trim,
+            OpKind::Zero => &self.zero,
+            OpKind::Fsync => &self.fsync,
+            OpKind::Create => &self.create,
+            OpKind::Open => &self.open,
+            OpKind::Stat => &self.stat,
+            OpKind::Rename => &self.rename,
+            OpKind::Unlink => &self.unlink,
+            OpKind::Mkdir => &self.mkdir,
+            OpKind::Rmdir => &self.rmdir,
+            OpKind::Readdir => &self.readdir,
+        }
+        .as_ref()
+    }
 }
 
 /// Requests that completed after the end of the measured time. They are in no other figure but the total bytes.
@@ -139,7 +188,7 @@ pub struct ErrorFigures {
     pub op: String,
     /// How often.
     pub count: u64,
-    /// Byte offset of the first.
+    /// Byte offset of the first; number of the name for operations on names.
     pub first_offset: u64,
 }
 
@@ -157,9 +206,9 @@ pub struct Interval {
 /// One interval of one stream.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct IntervalFigures {
-    /// Reads completed.
+    /// Reads completed (with open, stat and readdir).
     pub reads: u64,
-    /// Writes completed (with trim and zero).
+    /// Writes completed (with trim and zero, and what changes names).
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -202,7 +251,7 @@ pub struct CpuFigures {
 /// How the load was made, and what the generator could have made.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GeneratorFigures {
-    /// `io_uring`, `pread`, `null` or `simulator`.
+    /// `io_uring`, `pread`, `names`, `null` or `simulator`.
     pub engine: String,
     /// Why it was chosen, for people.
     pub reason: String,

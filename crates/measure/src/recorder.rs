@@ -79,6 +79,26 @@ pub struct StreamRecorder {
     errors: ErrorLog,
 }
 
+impl Totals {
+    /// What only looked: reads, and names looked at.
+    #[must_use]
+    pub fn reads(&self) -> (u64, u64) {
+        self.sum(&OpKind::LOOKING)
+    }
+
+    /// What changed something: writes, discards, and names changed.
+    #[must_use]
+    pub fn writes(&self) -> (u64, u64) {
+        self.sum(&OpKind::CHANGING)
+    }
+
+    /// Requests and bytes.
+    fn sum(&self, kinds: &[OpKind]) -> (u64, u64) {
+        let add = |of: &[u64]| kinds.iter().map(|&kind| of[kind as usize]).sum();
+        (add(&self.requests), add(&self.bytes))
+    }
+}
+
 impl StreamRecorder {
     /// Allocates all that recording will need.
     #[must_use]
@@ -289,20 +309,17 @@ impl StreamRecorder {
         for (kind, tally) in OpKind::ALL.into_iter().zip(&mut self.tallies) {
             let Some(tally) = tally else { continue };
             let part = tally.take_interval();
-            match kind {
-                OpKind::Read => {
-                    interval.reads += part.requests;
-                    interval.read_bytes += part.bytes;
-                    interval.read_latency_ns =
-                        interval.read_latency_ns.saturating_add(part.latency_ns);
-                }
-                OpKind::Write | OpKind::Trim | OpKind::Zero => {
-                    interval.writes += part.requests;
-                    interval.write_bytes += part.bytes;
-                    interval.write_latency_ns =
-                        interval.write_latency_ns.saturating_add(part.latency_ns);
-                }
-                OpKind::Fsync => continue,
+            if OpKind::LOOKING.contains(&kind) {
+                interval.reads += part.requests;
+                interval.read_bytes += part.bytes;
+                interval.read_latency_ns = interval.read_latency_ns.saturating_add(part.latency_ns);
+            } else if OpKind::CHANGING.contains(&kind) {
+                interval.writes += part.requests;
+                interval.write_bytes += part.bytes;
+                interval.write_latency_ns =
+                    interval.write_latency_ns.saturating_add(part.latency_ns);
+            } else {
+                continue;
             }
             interval.max_latency_ns = interval.max_latency_ns.max(part.max_ns);
             tally.latency.add_coarse(&mut counts);

@@ -1,7 +1,7 @@
 //! Workloads: presets, keys, parsing, and the request stream for a look at it.
 
 use pyo3::prelude::*;
-use spindle_workload::{Op, RequestStream};
+use spindle_workload::{NameStream, Request, RequestStream};
 
 use crate::errors;
 
@@ -40,28 +40,28 @@ impl Workload {
         size_bytes: u64,
         block_bytes: u32,
         count: usize,
-    ) -> PyResult<Vec<(&'static str, u64, u32, bool)>> {
+    ) -> PyResult<Vec<(String, u64, u32, bool)>> {
         let spec = self.0.streams.get(stream).ok_or_else(|| {
             errors::config(format!(
                 "stream {stream}: the workload has {} streams",
                 self.0.streams.len()
             ))
         })?;
+        let told = |request: Request| {
+            let name = serde_json::to_value(request.op).map_err(errors::config)?;
+            let name = name.as_str().unwrap_or_default().to_owned();
+            Ok((name, request.offset, request.len, request.fsync_after))
+        };
+        if let Some(names) = &spec.names {
+            let mut requests = NameStream::new(spec, names, stream, worker, self.0.seed)
+                .map_err(errors::config)?;
+            let taken = std::iter::from_fn(|| requests.next_request()).take(count);
+            return taken.map(told).collect();
+        }
         let mut requests =
             RequestStream::new(spec, stream, worker, self.0.seed, size_bytes, block_bytes)
                 .map_err(errors::config)?;
-        Ok((0..count)
-            .map(|_| {
-                let request = requests.next_request();
-                let op = match request.op {
-                    Op::Read => "read",
-                    Op::Write => "write",
-                    Op::Trim => "trim",
-                    Op::Zero => "zero",
-                };
-                (op, request.offset, request.len, request.fsync_after)
-            })
-            .collect())
+        (0..count).map(|_| told(requests.next_request())).collect()
     }
 }
 

@@ -26,6 +26,14 @@ pub enum SimError {
         /// Stream's name.
         stream: String,
     },
+    /// Operations on names.
+    #[error(
+        "stream \"{stream}\": names are kept by a file system, which is not modelled; `operation` needs a real folder"
+    )]
+    Names {
+        /// Stream's name.
+        stream: String,
+    },
     /// The run would never end.
     #[error("the run has no end; set `seconds`, `bytes`, `requests` or `until_steady`")]
     Endless,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use spindle_measure::{OpKind, Totals};
+use spindle_measure::Totals;
 
 /// Counters that the simulation brings up to date now and then; they may be a little behind, and behind each other.
 #[derive(Debug, Default)]
@@ -69,12 +69,10 @@ impl Progress {
         let Some(counts) = self.streams.get(stream) else {
             return;
         };
-        let of =
-            |kinds: [OpKind; 2], from: &[u64]| kinds.iter().map(|&kind| from[kind as usize]).sum();
-        let (read, write) = (OpKind::Read as usize, [OpKind::Write, OpKind::Zero]);
-        counts.reads.store(totals.requests[read], Relaxed);
-        counts.read_bytes.store(totals.bytes[read], Relaxed);
-        counts.writes.store(of(write, &totals.requests), Relaxed);
-        counts.write_bytes.store(of(write, &totals.bytes), Relaxed);
+        let ((reads, read_bytes), (writes, write_bytes)) = (totals.reads(), totals.writes());
+        counts.reads.store(reads, Relaxed);
+        counts.read_bytes.store(read_bytes, Relaxed);
+        counts.writes.store(writes, Relaxed);
+        counts.write_bytes.store(write_bytes, Relaxed);
     }
 }

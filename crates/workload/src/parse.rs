@@ -384,6 +384,7 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
             .optional(&keys::STOP_PASSES)
             .map(|value| value.number(0.001..=1e9))
             .transpose()?,
+        names: None,
     })
 }
 

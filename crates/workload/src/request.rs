@@ -1,7 +1,10 @@
 //! One request, as the engine issues it and the simulator models it.
 
-/// What a request asks of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+use serde::Serialize;
+
+/// What a request asks of the device, or of the names of a tree of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Op {
     /// Read `len` bytes.
@@ -12,25 +15,54 @@ pub enum Op {
     Trim = 2,
     /// Write zeroes without sending data (`BLKZEROOUT`, `FALLOC_FL_ZERO_RANGE`).
     Zero = 3,
+    // 4 is the fsync of `measure::OpKind`, which no request asks for by itself.
+    /// Make a file that is not there yet, put `len` bytes into it, close it.
+    Create = 5,
+    /// Open a file for reading, close it.
+    Open = 6,
+    /// Look up the attributes of a file.
+    Stat = 7,
+    /// Give a file another name in the same directory.
+    Rename = 8,
+    /// Remove a file.
+    Unlink = 9,
+    /// Make a directory.
+    Mkdir = 10,
+    /// Remove an empty directory.
+    Rmdir = 11,
+    /// Open a directory, read all its entries, close it.
+    Readdir = 12,
 }
 
 impl Op {
-    /// Every operation, in the order of its discriminant.
-    pub const ALL: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Zero];
+    /// The operations on data, in the order of their discriminants.
+    pub const DATA: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Zero];
 
     /// Whether the operation changes what is stored.
     #[must_use]
     pub const fn changes_data(self) -> bool {
-        !matches!(self, Op::Read)
+        !matches!(self, Op::Read | Op::Open | Op::Stat | Op::Readdir)
+    }
+
+    /// Whether it works on the names of directories, those of files otherwise.
+    #[must_use]
+    pub const fn is_on_directories(self) -> bool {
+        matches!(self, Op::Mkdir | Op::Rmdir | Op::Readdir)
+    }
+
+    /// Whether it can be done again and again on the same names.
+    #[must_use]
+    pub const fn is_repeatable(self) -> bool {
+        matches!(self, Op::Open | Op::Stat | Op::Readdir | Op::Rename)
     }
 }
 
 /// One request: where, how much, what, and whether an fsync of the file follows its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// First byte, counted from the start of the target.
+    /// First byte, counted from the start of the target; number of the name for operations on names.
     pub offset: u64,
-    /// Length in bytes; never 0.
+    /// Length in bytes; 0 only for operations on names.
     pub len: u32,
     /// What is asked.
     pub op: Op,

@@ -4,6 +4,8 @@
 
 use serde::Serialize;
 
+use crate::request::Op;
+
 /// What I/O is asked for: streams that run at the same time, or phases that run one after another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Workload {
@@ -104,6 +106,57 @@ pub struct Stream {
     pub end: End,
     /// It also ends once it has moved as many bytes as its region holds, so many times.
     pub passes: Option<f64>,
+    /// It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
+    /// `direct` and `region` mean nothing.
+    pub names: Option<Names>,
+}
+
+/// What a stream does with the names of a tree.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Names {
+    /// One of the operations on names.
+    pub operation: Op,
+    /// In which order the names are taken.
+    pub order: Order,
+    /// How often each name is taken; `None`: until the run ends. More than once only if the operation is repeatable.
+    pub passes: Option<u32>,
+    /// The tree.
+    pub tree: Tree,
+}
+
+/// In which order names are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// By number, directory by directory.
+    Sequential,
+    /// A random permutation.
+    Random,
+}
+
+/// Files in directories. Files and directories are numbered through; the same number of files lies in each directory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tree {
+    /// Name of its set of files: streams that name the same one work on the same tree.
+    pub name: String,
+    /// Files.
+    pub files: u64,
+    /// Directories they lie in, at least 1.
+    pub directories: u64,
+    /// What a file is made with; `None`: nothing.
+    pub size: Option<Size>,
+    /// Whose they are.
+    pub each: Each,
+}
+
+/// Whose the files of a set are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Each {
+    /// All workers of a stream share them.
+    Stream,
+    /// Each worker has as many of its own.
+    Worker,
 }
 
 /// Places and sizes of the writes alone.

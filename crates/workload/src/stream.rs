@@ -387,9 +387,9 @@ impl Mixer {
     }
 }
 
-/// Decides which writes an fsync follows.
+/// Decides which writes, or changes of names, an fsync follows.
 #[derive(Debug, Clone)]
-struct Syncer {
+pub(crate) struct Syncer {
     every: u32,
     writes_left: u32,
     chance: Chance,
@@ -397,7 +397,7 @@ struct Syncer {
 }
 
 impl Syncer {
-    fn new(stream: &Stream, rng: Rng) -> Syncer {
+    pub(crate) fn new(stream: &Stream, rng: Rng) -> Syncer {
         let every = stream.sync.fsync_every;
         Syncer {
             every,
@@ -409,7 +409,13 @@ impl Syncer {
 
     #[inline]
     fn follows(&mut self, op: Op) -> bool {
-        if op != Op::Write || (self.every == 0 && self.chance == Chance::new(0.0)) {
+        op == Op::Write && self.is_due()
+    }
+
+    /// Whether an fsync follows the next change.
+    #[inline]
+    pub(crate) fn is_due(&mut self) -> bool {
+        if self.every == 0 && self.chance == Chance::new(0.0) {
             return false;
         }
         let mut due = self.rng.happens(self.chance);

@@ -46,7 +46,7 @@ class EndedByError(Ended, frozen=True, kw_only=True, tag="error"):
     op: str
     """What was asked (`read`, `write`, `fsync` ...)."""
     offset: int
-    """Byte offset on the target."""
+    """Byte offset on the target; number of the name for operations on names."""
     len: int
     """Length, bytes."""
 
@@ -93,7 +93,7 @@ class Error(Struct, frozen=True, kw_only=True):
     op: str
     count: int
     first_offset: int
-    """Byte offset of the first."""
+    """Byte offset of the first; number of the name for operations on names."""
 
 
 class Late(Struct, frozen=True, kw_only=True):
@@ -103,7 +103,15 @@ class Late(Struct, frozen=True, kw_only=True):
     max_latency_ns: int = 0
 
 
-class Stream(Struct, frozen=True, kw_only=True):
+DATA = ("read", "write", "trim", "zero")
+"""Operations that move or free data."""
+NAMES = ("create", "open", "stat", "rename", "unlink", "mkdir", "rmdir", "readdir")
+"""Operations on the names of a tree of files."""
+OPERATIONS = (*DATA, "fsync", *NAMES)
+"""All that figures are kept of."""
+
+
+class Stream(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Figures of one stream."""
 
     name: str
@@ -117,6 +125,15 @@ class Stream(Struct, frozen=True, kw_only=True):
     trim: Op | None
     zero: Op | None
     fsync: Op | None
+    create: Op | None = None
+    """Its bytes are what was put into the files."""
+    open: Op | None = None
+    stat: Op | None = None
+    rename: Op | None = None
+    unlink: Op | None = None
+    mkdir: Op | None = None
+    rmdir: Op | None = None
+    readdir: Op | None = None
     mean_outstanding: float
     """Time-weighted mean number of outstanding requests, counted independently of the latencies."""
     max_lag_ns: int
@@ -125,8 +142,9 @@ class Stream(Struct, frozen=True, kw_only=True):
     late: Late = Late()
 
     def ops(self) -> Iterator[tuple[str, Op]]:
-        """The operations that move or free data, by name."""
-        for name, op in (("read", self.read), ("write", self.write), ("trim", self.trim), ("zero", self.zero)):
+        """The operations that were asked for, by name: on data or on names, fsyncs apart."""
+        for name in (*DATA, *NAMES):
+            op: Op | None = getattr(self, name)
             if op is not None:
                 yield name, op
 
@@ -153,8 +171,9 @@ class StreamInterval(Struct, frozen=True, kw_only=True):
     """One interval of one stream."""
 
     reads: int
+    """With what only looks at names: open, stat, readdir."""
     writes: int
-    """With trims and zeroings."""
+    """With trims and zeroings, and what changes names."""
     read_bytes: int
     write_bytes: int
     read_latency_ns: int
@@ -190,7 +209,7 @@ class Generator(Struct, frozen=True, kw_only=True):
     """How the load was made, and what the generator could have made."""
 
     engine: str
-    """`io_uring`, `pread`, `null` or `simulator`."""
+    """`io_uring`, `pread`, `names`, `null` or `simulator`."""
     reason: str
     """Why it was chosen."""
     features: list[str]

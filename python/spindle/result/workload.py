@@ -247,6 +247,34 @@ class WriteWalk(Struct, frozen=True, kw_only=True):
     align_bytes: int
 
 
+class Tree(Struct, frozen=True, kw_only=True):
+    """Files in directories."""
+
+    name: str
+    """Of its set of files."""
+    files: int
+    directories: int
+    size: Size | None
+    """What a file is made with; None: nothing."""
+    each: Literal["stream", "worker"]
+    """Whose they are: those of all workers of a stream, or as many for each worker."""
+
+
+class Names(Struct, frozen=True, kw_only=True):
+    """What a stream does with the names of a tree."""
+
+    operation: Literal["create", "open", "stat", "rename", "unlink", "mkdir", "rmdir", "readdir"]
+    order: Literal["sequential", "random"]
+    passes: int | None
+    """How often each name is taken; None: until the run ends."""
+    tree: Tree
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is changed."""
+        return self.operation not in ("open", "stat", "readdir")
+
+
 class WorkloadStream(Struct, frozen=True, kw_only=True):
     """One kind of load."""
 
@@ -273,6 +301,8 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     """Each write follows a discard of the same place."""
     passes: float | None = None
     """It also ends after moving its region's bytes so many times."""
+    names: Names | None = None
+    """It works on names instead of data."""
 
     @property
     def outstanding(self) -> int:
@@ -286,12 +316,16 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes data on the target."""
+        """Whether it changes anything on the target."""
+        if self.names is not None:
+            return self.names.changes
         return self.mix.write + self.mix.trim + self.mix.zero > 0
 
     @property
     def reads(self) -> bool:
         """Whether it reads at all."""
+        if self.names is not None:
+            return not self.names.changes
         return self.mix.write + self.mix.trim + self.mix.zero < 1
 
 

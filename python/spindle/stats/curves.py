@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spindle import _core
+from spindle.result.figures import OPERATIONS
 from spindle.result.record import RunRecord
 from spindle.stats.autocorrelation import Numbers
 from spindle.stats.trial import Side, Trial
@@ -91,7 +92,7 @@ def curves(sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS) 
     found = []
     first = sides[0]
     for other in sides[1:]:
-        for operation in ("read", "write", "trim", "zero", "fsync"):
+        for operation in OPERATIONS:
             a, b = _of(first, operation), _of(other, operation)
             if a and b:
                 found.append(_compared(operation, first.label, other.label, a, b, confidence, draws))

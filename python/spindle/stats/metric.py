@@ -3,7 +3,7 @@
 | name | what |
 |---|---|
 | `iops`, `bytes_per_s`, `mean_ns`, `p99_ns` | all operations of all streams, fsyncs apart |
-| `read.iops`, `write.p99_ns`, `fsync.mean_ns` ... | one operation, all streams |
+| `read.iops`, `write.p99_ns`, `fsync.mean_ns`, `create.iops` ... | one operation, all streams |
 | `read.service.p99_ns` | open loop: issue to completion |
 | `backup/read.iops` | one stream of several |
 | `cpu_ns_per_request`, `switches_per_request` | what a request costs the load's own threads |
@@ -25,7 +25,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from spindle import _core
-from spindle.result.figures import Figures, Latency, Op, Stream
+from spindle.result.figures import DATA, OPERATIONS, Figures, Latency, Op, Stream
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, together
 from spindle.result.record import (
     DeviceCounters,
@@ -41,7 +41,8 @@ PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
 MOST_MAIN = 8
 """Most metrics that are chosen unasked."""
-OPERATIONS = ("read", "write", "trim", "zero", "fsync")
+MOVING = (*DATA, "create")
+"""Operations that move bytes."""
 
 
 class Better(StrEnum):
@@ -163,7 +164,7 @@ def _operations(prefix: str, streams: Sequence[Stream]) -> Iterator[tuple[str, f
         if not ops:
             continue
         yield f"{prefix}{operation}.iops", sum(op.iops for op in ops)
-        if operation != "fsync":
+        if operation in MOVING:
             yield f"{prefix}{operation}.bytes_per_s", sum(op.bytes_per_s for op in ops)
         counts = [op.requests for op in ops]
         yield from _latency(f"{prefix}{operation}.", [op.latency for op in ops], counts)
@@ -298,7 +299,21 @@ def _complete(part: PartialLatency | None) -> Latency | None:
 
 _STEPS = (("sequential-read", True), ("random-read", False), ("random-read-rising", False), ("mix", False))
 """Steps of a quick look that tell most, and whether bytes tell it."""
-_OPERATION_WORDS = {"read": "reads", "write": "writes", "trim": "trims", "zero": "zeroings", "fsync": "fsyncs"}
+_OPERATION_WORDS = {
+    "read": "reads",
+    "write": "writes",
+    "trim": "trims",
+    "zero": "zeroings",
+    "fsync": "fsyncs",
+    "create": "creates",
+    "open": "opens",
+    "stat": "stats",
+    "rename": "renames",
+    "unlink": "unlinks",
+    "mkdir": "mkdirs",
+    "rmdir": "rmdirs",
+    "readdir": "readdirs",
+}
 _LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean latency", "max_ns": "worst latency"}
 _OWN_WORDS = {
     "cpu_ns_per_request": "CPU time a request",

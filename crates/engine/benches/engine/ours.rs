@@ -120,6 +120,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             start_delay_ns: 0,
             end: End::default(),
             passes: None,
+            names: None,
         }],
         phases: Vec::new(),
     }

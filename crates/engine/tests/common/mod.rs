@@ -50,6 +50,7 @@ pub(crate) fn stream(name: &str) -> Stream {
         start_delay_ns: 0,
         end: End::default(),
         passes: None,
+        names: None,
     }
 }
 

@@ -421,6 +421,11 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
             stream: stream_name(),
         });
     }
+    if stream.names.is_some() {
+        return Err(SimError::Names {
+            stream: stream_name(),
+        });
+    }
     if stream.mix.trim > 0.0 {
         return Err(SimError::Trim {
             stream: stream_name(),

@@ -656,6 +656,7 @@ impl Engine {
                     Op::Write => OpKind::Write,
                     Op::Trim => OpKind::Trim,
                     Op::Zero => OpKind::Zero,
+                    name => unreachable!("{name:?} was refused before the run"),
                 };
                 let bytes = u64::from(at.request.len);
                 stream.completed += 1;

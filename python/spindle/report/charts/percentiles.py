@@ -12,6 +12,7 @@ from spindle.report.document.trial import Case, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result import units
+from spindle.result.figures import DATA, NAMES
 from spindle.result.record import Level
 
 LEAST = 20
@@ -25,7 +26,7 @@ SHOWN = (50.0, 90.0, 99.0, 99.9, 99.99)
 def charts(cases: Sequence[Case]) -> list[Chart]:
     """A chart for each operation, of the first cases if there are more than can be told apart."""
     found = []
-    for direction in ("read", "write", "trim", "zero"):
+    for direction in (*DATA, *NAMES):
         curves = [(case, points) for case in cases if len(points := curve(case, direction)) > 1]
         if curves:
             found.append(_chart(direction, curves))

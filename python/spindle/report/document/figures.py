@@ -9,6 +9,7 @@ from spindle.report.document.model import Sheet
 from spindle.report.document.trial import Case, is_observed, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
+from spindle.result.figures import DATA, NAMES
 
 MOST_ROWS = 48
 """A longer table is shown to who asks for it."""
@@ -80,4 +81,4 @@ def device_sheet(cases: Sequence[Case]) -> Sheet | None:
 
 def _directions(case: Case) -> list[str]:
     found = {name for trial in case.trials for name, _ in ops(trial.run)}
-    return [name for name in ("read", "write", "trim", "zero") if name in found]
+    return [name for name in (*DATA, *NAMES) if name in found]

@@ -6,7 +6,7 @@ import errno as errno_names
 import os
 
 from spindle.result import units
-from spindle.result.figures import EndedByError, Stopped
+from spindle.result.figures import NAMES, OPERATIONS, EndedByError, Stopped
 from spindle.result.record import Level, RunRecord, Verdict
 
 SHORT_S = 60.0
@@ -51,7 +51,7 @@ def interrupted(record: RunRecord) -> list[Verdict]:
                     check="interrupted",
                     level=Level.INVALID,
                     evidence=(
-                        f"{op} of {units.size(length)} at byte {offset} failed with {errno_text(number)} {how_far}: "
+                        f"{_request(op, offset, length)} failed with {errno_text(number)} {how_far}: "
                         "the figures are partial"
                     ),
                     advice=_what_to_do(number, op, record),
@@ -62,7 +62,15 @@ def interrupted(record: RunRecord) -> list[Verdict]:
             return []
 
 
+def _request(op: str, offset: int, length: int) -> str:
+    if op in NAMES:
+        return f"{op} of name {offset}"
+    return f"{op} of {units.size(length)} at byte {offset}"
+
+
 def _what_to_do(number: int, op: str, record: RunRecord) -> str:
+    if number in (errno_names.ENOSPC, errno_names.EDQUOT) and op in NAMES:
+        return "space, inodes or the quota are used up: set fewer nrfiles or a smaller filesize"
     if number == errno_names.EOPNOTSUPP:
         if "iopoll" in record.figures.generator.features:
             return "the driver does not poll for completions: leave --iopoll out"
@@ -85,7 +93,8 @@ def errors(record: RunRecord) -> list[Verdict]:
         Verdict(
             check="errors",
             level=Level.INVALID if share > 0.01 else Level.WARN,
-            evidence=f"{units.percent(share)} of the requests failed ({kinds}), the first at byte {first.first_offset}",
+            evidence=f"{units.percent(share)} of the requests failed ({kinds}), the first at "
+            f"{'name' if first.op in NAMES else 'byte'} {first.first_offset}",
             advice="look at the kernel log (dmesg) and at the drive's SMART data before trusting any figure of it",
             numbers={"errors": float(total), "share": share},
         )
@@ -139,8 +148,8 @@ def late(record: RunRecord) -> list[Verdict]:
         (
             op.latency.max_ns
             for stream in record.figures.streams
-            for op in (stream.read, stream.write, stream.trim, stream.zero, stream.fsync)
-            if op is not None
+            for name in OPERATIONS
+            if (op := getattr(stream, name)) is not None
         ),
         default=0,
     )
