@@ -75,7 +75,7 @@ def test_what_is_missing_from_a_log_is_a_warning() -> None:
     [
         (["randomio", "null:1GiB", "--log", "no/such/log.csv"], 2, "no such folder"),
         (["randomio", "null:1GiB", "--log", "/dev/null"], 2, "not a regular file"),
-        (["randomio", "null:1GiB", "--log", "l.csv", "--find-knee"], 2, "a sweep is many runs"),
+        (["randomio", "null:1GiB", "--log", "l.csv", "--find-knee"], 2, "a search is many runs"),
         (["randomio", "six-sata-f2", "--log", "l.csv"], 2, "a modelled machine has no such thing"),
     ],
 )

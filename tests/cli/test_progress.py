@@ -66,6 +66,12 @@ def test_a_terminal_gets_one_line_that_changes_and_goes_away() -> None:
     assert shown.rindex("\x1b[2K") > shown.index("33 s left")
 
 
+def test_the_live_line_stays_within_one_line_and_shows_no_control_characters() -> None:
+    assert progress.clipped("a\x1b[2Jb\nc", 80) == "a[2Jbc"
+    assert progress.clipped("x" * 100, 80) == "x" * 79
+    assert progress.clipped("\u76d8" * 50, 80) == "\u76d8" * 39
+
+
 def test_quiet_is_quiet_but_for_what_must_be_said() -> None:
     out = Terminal()
     with watching(out, quiet=True) as watch:

@@ -28,6 +28,7 @@ OPTIONS = [
     [("pattern", "zoned"), ("zones", "10%:60,90%:40"), ("write_zones", "1GiB:1"), ("write_size", "8KiB-64KiB")],
     [("pattern", "runs"), ("run_fixed", "true"), ("run_repeat", "true"), ("own_writes", "true")],
     [("pattern", "hot-set"), ("size", "4KiB:70,64KiB:30"), ("rate_limit", "10 MB/s"), ("region", "1GiB-50%")],
+    [("until_steady", "true"), ("steady_metric", "latency"), ("steady_window", "30s"), ("steady_drift", "none")],
     [("pattern", "strided"), ("think", "10ms"), ("content", "compressible:50%"), ("rate_limit", "500 IOPS")],
     [("pattern", "runs"), ("size", "log-normal:mean=26KiB,max=512KiB"), ("requests", "10"), ("bytes", "1GiB")],
 ]

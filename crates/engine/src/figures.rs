@@ -3,7 +3,7 @@
 
 use spindle_measure::{
     CpuFigures, EndedBy, GeneratorFigures, LogFigures, MergeError, OpKind, Plan, RunFacts,
-    RunFigures, StreamRecord, StreamRecorder,
+    RunFigures, SteadyFigures, StreamRecord, StreamRecorder,
 };
 
 use crate::load::Load;
@@ -14,6 +14,7 @@ pub(crate) fn collect(
     load: &Load,
     helpers_ns: u64,
     mut log: Option<LogFigures>,
+    steady: Option<SteadyFigures>,
 ) -> Result<RunFigures, MergeError> {
     let workload = &load.plan.workload;
     let mut records: Vec<Option<StreamRecord>> = workload.streams.iter().map(|_| None).collect();
@@ -68,6 +69,7 @@ pub(crate) fn collect(
             busiest_worker: busiest,
             ..GeneratorFigures::default()
         },
+        steady,
     };
     let mut figures = RunFigures::new(streams, facts)?;
     for (stream, lag) in figures.streams.iter_mut().zip(lags) {

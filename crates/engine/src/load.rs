@@ -222,15 +222,18 @@ impl Load {
         let clock = clock_from(start);
         // Only set here.
         let _ = self.clock.set(clock);
-        let helpers = self.supervise(clock);
+        let mut watch = Watch::new(&self.plan.workload);
+        let helpers = self.supervise(clock, &mut watch);
         self.join(handles);
         let log = log.map(log::Writing::finish);
         if let Some(error) = self.breakdown() {
             return Err(error);
         }
-        figures::collect(self, helpers.used_ns(), log).map_err(|error| EngineError::System {
-            what: "cannot add up what the workers counted".to_owned(),
-            why: error.to_string(),
+        figures::collect(self, helpers.used_ns(), log, watch.found()).map_err(|error| {
+            EngineError::System {
+                what: "cannot add up what the workers counted".to_owned(),
+                why: error.to_string(),
+            }
         })
     }
 
@@ -418,12 +421,11 @@ impl Load {
     }
 
     /// Watches until every worker has had its last word.
-    fn supervise(&self, clock: Clock) -> Helpers {
+    fn supervise(&self, clock: Clock, watch: &mut Watch) -> Helpers {
         let ramp_end = self.plan.workload.ramp_ns;
         let rings = self.plan.backends.contains(&BackendKind::Ring);
         let mut helpers = Helpers::default();
         let mut helpers_at = ramp_end;
-        let mut watch = Watch::new(&self.plan.workload);
         let mut given_up_at = None;
         loop {
             let guard = lock(&self.over);

@@ -160,12 +160,6 @@ pub(crate) fn clock_from(start: u64) -> Clock {
 }
 
 impl StreamShared {
-    /// Ends the stream for this reason, unless it has ended for another.
-    pub(crate) fn end(&self, reason: EndedBy) {
-        lock(&self.ended).get_or_insert(reason);
-        self.halt.store(true, Ordering::Release);
-    }
-
     /// Notes why it ends, while its workers use up what they hold.
     pub(crate) fn note(&self, reason: EndedBy) {
         lock(&self.ended).get_or_insert(reason);
@@ -193,6 +187,8 @@ pub(crate) struct Counters {
     pub(crate) writes: AtomicU64,
     pub(crate) read_bytes: AtomicU64,
     pub(crate) write_bytes: AtomicU64,
+    /// Sum of the latencies of all of them, ns; wraps.
+    pub(crate) latency_ns: AtomicU64,
     pub(crate) errors: AtomicU64,
 }
 

@@ -1,41 +1,31 @@
-//! Ends a run, or a stream of it, when its rate is steady: the rule of `measure::steady` on windows of one second.
+//! Ends a run when it has settled: the rule of `measure::settle` on samples of its rate or latency.
 
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::Relaxed;
 
-use spindle_measure::EndedBy;
-use spindle_measure::steady::{Detector, Rule};
-use spindle_workload::Workload;
+use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
+use spindle_measure::{EndedBy, SteadyFigures};
+use spindle_workload::{SteadyMetric, Workload};
 
 use crate::load::Load;
-use crate::progress::StreamProgress;
 
-const WINDOW_NS: u64 = 1_000_000_000;
-
-/// Looks once a second.
+/// Looks once a sample.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    run: Option<Detector>,
-    streams: Vec<Option<Detector>>,
-    /// Counts at the start of the window, if it has begun.
-    before: Option<(u64, Vec<u64>)>,
+    sampling: Option<Sampling>,
+    ramp_ns: u64,
     next: u64,
+    found: Option<SteadyFigures>,
 }
 
 impl Watch {
     pub(crate) fn new(workload: &Workload) -> Watch {
-        let detector = |wanted: bool| wanted.then(|| Detector::new(Rule::SNIA_PTS));
-        let streams: Vec<_> = workload
-            .streams
-            .iter()
-            .map(|stream| detector(stream.end.steady))
-            .collect();
-        let run = detector(workload.end.steady);
-        let wanted = run.is_some() || streams.iter().any(Option::is_some);
+        let sampling = workload.end.steady.then(|| sampling(workload));
+        let ramp_ns = workload.ramp_ns;
         Watch {
-            run,
-            streams,
-            before: None,
-            next: if wanted { workload.ramp_ns } else { u64::MAX },
+            next: sampling.as_ref().map_or(u64::MAX, |_| ramp_ns),
+            sampling,
+            ramp_ns,
+            found: None,
         }
     }
 
@@ -44,46 +34,47 @@ impl Watch {
         self.next
     }
 
-    pub(crate) fn look(&mut self, load: &Load, now: u64) {
-        if now < self.next {
-            return;
-        }
-        self.next = now.max(self.next + WINDOW_NS);
-        let counts: Vec<u64> = load.counts().iter().map(requests).collect();
-        if let Some((since, before)) = &self.before {
-            // Rates of the time that passed indeed: a late look is not a slow second.
-            let seconds = now.saturating_sub(*since) as f64 / 1e9;
-            let rates: Vec<f64> = counts
-                .iter()
-                .zip(before)
-                .map(|(now, before)| now.saturating_sub(*before) as f64 / seconds)
-                .collect();
-            self.judge(load, &rates);
-        }
-        self.before = Some((now, counts));
+    /// The window that had settled.
+    pub(crate) fn found(&self) -> Option<SteadyFigures> {
+        self.found
     }
 
-    fn judge(&mut self, load: &Load, rates: &[f64]) {
-        for (index, detector) in self.streams.iter_mut().enumerate() {
-            let stream = &load.shared.streams[index];
-            if stream.halt.load(Acquire) {
-                continue;
-            }
-            if detector
-                .as_mut()
-                .is_some_and(|detector| detector.push(rates[index]).is_some())
-            {
-                stream.end(EndedBy::Steady);
-            }
-        }
-        if let Some(detector) = &mut self.run
-            && detector.push(rates.iter().sum()).is_some()
-        {
+    pub(crate) fn look(&mut self, load: &Load, now: u64) {
+        let Some(sampling) = self.sampling.as_mut().filter(|_| now >= self.next) else {
+            return;
+        };
+        self.next = now.max(self.next + sampling.sample_ns());
+        self.found = sampling.look(now.saturating_sub(self.ramp_ns), counts(load));
+        if self.found.is_some() {
+            self.next = u64::MAX;
             load.shared.end(EndedBy::Steady);
         }
     }
 }
 
-fn requests(stream: &StreamProgress) -> u64 {
-    stream.reads + stream.writes
+fn sampling(workload: &Workload) -> Sampling {
+    let rule = workload.end.steady_rule.unwrap_or_default();
+    let metric = match rule.metric {
+        SteadyMetric::Iops => Metric::Iops,
+        SteadyMetric::Bandwidth => Metric::Bandwidth,
+        SteadyMetric::Latency => Metric::Latency,
+    };
+    let limits = Limits {
+        range: rule.range,
+        slope: rule.slope,
+        drift_per_minute: rule.drift_per_minute,
+    };
+    Sampling::new(metric, limits, rule.window_ns)
+}
+
+fn counts(load: &Load) -> Counts {
+    let mut sum = Counts::default();
+    for seat in &load.seats {
+        let counters = &seat.cell.counters;
+        sum.requests += counters.reads.load(Relaxed) + counters.writes.load(Relaxed);
+        sum.bytes += counters.read_bytes.load(Relaxed) + counters.write_bytes.load(Relaxed);
+        let latency_ns = counters.latency_ns.load(Relaxed);
+        sum.latency_ns = sum.latency_ns.wrapping_add(latency_ns);
+    }
+    sum
 }

@@ -470,6 +470,9 @@ impl<'a, B: Backend> Worker<'a, B> {
         counters.read_bytes.store(read_bytes, Relaxed);
         counters.writes.store(writes, Relaxed);
         counters.write_bytes.store(write_bytes, Relaxed);
+        counters
+            .latency_ns
+            .store(totals.counts().latency_ns, Relaxed);
         counters.errors.store(totals.errors, Relaxed);
     }
 

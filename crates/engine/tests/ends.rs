@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::*;
 use spindle_engine::{NullTarget, Options, Phase, Run};
 use spindle_measure::{EndedBy, little};
-use spindle_workload::{Arrival, End, Mix, Pattern, Spacing};
+use spindle_workload::{Arrival, End, Mix, Pattern, Spacing, SteadyRule};
 
 #[test]
 fn a_number_of_requests_is_met_exactly() {
@@ -244,14 +244,20 @@ fn a_steady_load_ends_by_itself() {
     let mut load = workload(vec![even]);
     load.end = End {
         steady: true,
+        steady_rule: Some(SteadyRule {
+            window_ns: 3_000 * MS,
+            drift_per_minute: None,
+            ..SteadyRule::default()
+        }),
         time_ns: Some(60_000 * MS),
         ..End::default()
     };
     let run = Run::start_null(&load, target, Options::default()).expect("start");
     let figures = run.finish().expect("figures");
     assert_eq!(figures.ended_by, EndedBy::Steady);
-    // Five windows of a second.
-    assert!(figures.measured_ns >= 5_000 * MS, "{}", figures.measured_ns);
+    let window = figures.steady.expect("the window that was steady");
+    assert!(window.at_ns - window.from_ns >= 2_900 * MS, "{window:?}");
+    assert!((window.mean - 50.0).abs() < 5.0, "{window:?}");
 }
 
 #[test]

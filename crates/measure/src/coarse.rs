@@ -43,11 +43,12 @@ pub(crate) struct CoarseSeries {
 }
 
 impl CoarseSeries {
-    pub(crate) fn with_room_for(intervals: usize) -> Self {
-        CoarseSeries {
-            bytes: Vec::with_capacity(intervals.saturating_mul(TYPICAL)),
-            last: 0,
-        }
+    /// The memory of the first `touched` intervals is taken at once.
+    pub(crate) fn with_room_for(intervals: usize, touched: usize) -> Self {
+        let mut bytes = Vec::with_capacity(intervals.saturating_mul(TYPICAL));
+        bytes.resize(intervals.min(touched).saturating_mul(TYPICAL), 0);
+        bytes.clear();
+        CoarseSeries { bytes, last: 0 }
     }
 
     pub(crate) fn push(&mut self, counts: &Counts) {
@@ -203,14 +204,14 @@ mod tests {
         counts[2][7] = 127;
         counts[3][7] = 128;
         counts[4][99] = 1 << 40;
-        let mut series = CoarseSeries::with_room_for(5);
+        let mut series = CoarseSeries::with_room_for(5, 2);
         counts.iter().for_each(|counts| series.push(counts));
         let shown: Vec<_> = series.iter().collect();
         assert_eq!(shown[0], [(0, 1), (136, u64::MAX / 8)]);
         assert_eq!(shown[1], []);
         assert_eq!(shown[4], [(99, 1 << 40)]);
 
-        let mut short = CoarseSeries::with_room_for(1);
+        let mut short = CoarseSeries::with_room_for(1, 0);
         short.push(&counts[2]);
         short.merge(&series);
         assert_eq!(short.iter().count(), 5);

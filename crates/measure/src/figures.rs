@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::kind::OpKind;
+use crate::settle::SteadyFigures;
 
 /// Everything the load itself can tell about a run. Times in ns unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,6 +27,8 @@ pub struct RunFigures {
     pub generator: GeneratorFigures,
     /// The completion log, if one was asked for.
     pub log: Option<LogFigures>,
+    /// The window that had settled, if the run was to end with one.
+    pub steady: Option<SteadyFigures>,
 }
 
 /// What ended the run.

@@ -29,6 +29,7 @@
 //!     ended_by: EndedBy::Time,
 //!     cpu: CpuFigures::default(),
 //!     generator: GeneratorFigures::default(),
+//!     steady: None,
 //! };
 //! let run = RunFigures::new(vec![("main".to_owned(), record)], facts)?;
 //! let read = run.streams[0].read.as_ref().expect("there were reads");
@@ -48,6 +49,7 @@ mod little;
 mod record;
 mod recorder;
 mod series;
+pub mod settle;
 pub mod steady;
 pub mod trend;
 
@@ -59,3 +61,4 @@ pub use kind::OpKind;
 pub use little::little;
 pub use record::{MergeError, PERCENTILES, RunFacts, StreamRecord};
 pub use recorder::{Plan, StreamRecorder, Totals};
+pub use settle::SteadyFigures;

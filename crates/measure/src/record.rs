@@ -10,6 +10,7 @@ use crate::figures::{
 use crate::histogram::Histogram;
 use crate::kind::OpKind;
 use crate::series::Series;
+use crate::settle::SteadyFigures;
 
 /// The percentiles that figures show.
 pub const PERCENTILES: [f64; 13] = [
@@ -76,6 +77,8 @@ pub struct RunFacts {
     pub cpu: CpuFigures,
     /// How the load was made.
     pub generator: GeneratorFigures,
+    /// The window that had settled, if the run was to end with one.
+    pub steady: Option<SteadyFigures>,
 }
 
 impl StreamRecord {
@@ -241,6 +244,7 @@ impl RunFigures {
             cpu: facts.cpu,
             generator: facts.generator,
             log: None,
+            steady: facts.steady,
         })
     }
 }

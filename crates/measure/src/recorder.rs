@@ -10,6 +10,7 @@ use crate::histogram::Histogram;
 use crate::kind::OpKind;
 use crate::record::{KindRecord, StreamRecord};
 use crate::series::{Series, Sums};
+use crate::settle;
 
 /// Times beyond this (146 years) are taken as this, so that sums of a few of them stay in range, ns.
 const LATEST_NS: u64 = 1 << 62;
@@ -48,6 +49,8 @@ pub struct Totals {
     pub requests: [u64; OpKind::ALL.len()],
     /// Bytes moved by `OpKind as usize`.
     pub bytes: [u64; OpKind::ALL.len()],
+    /// Sum of the latencies by `OpKind as usize`, ns; wraps.
+    pub latency_ns: [u64; OpKind::ALL.len()],
     /// Errors.
     pub errors: u64,
 }
@@ -90,6 +93,20 @@ impl Totals {
     #[must_use]
     pub fn writes(&self) -> (u64, u64) {
         self.sum(&OpKind::CHANGING)
+    }
+
+    /// Of both, for the rule of `settle`.
+    #[must_use]
+    pub fn counts(&self) -> settle::Counts {
+        let ((reads, read_bytes), (writes, write_bytes)) = (self.reads(), self.writes());
+        let kinds = OpKind::LOOKING.iter().chain(&OpKind::CHANGING);
+        settle::Counts {
+            requests: reads + writes,
+            bytes: read_bytes + write_bytes,
+            latency_ns: kinds.fold(0, |sum, &kind| {
+                sum.wrapping_add(self.latency_ns[kind as usize])
+            }),
+        }
     }
 
     /// Requests and bytes.
@@ -194,6 +211,9 @@ impl StreamRecorder {
                 let Some(tally) = tally else { continue };
                 totals.requests[index] += tally.ramp_requests + tally.latency.count();
                 totals.bytes[index] += tally.ramp_bytes + tally.bytes;
+                totals.latency_ns[index] = totals.latency_ns[index]
+                    .wrapping_add(tally.ramp_latency_ns)
+                    .wrapping_add(tally.latency.sum_ns() as u64);
             }
         }
         totals
@@ -343,6 +363,7 @@ struct Tally {
     base: Base,
     ramp_requests: u64,
     ramp_bytes: u64,
+    ramp_latency_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -370,6 +391,7 @@ impl Tally {
             base: Base::default(),
             ramp_requests: 0,
             ramp_bytes: 0,
+            ramp_latency_ns: 0,
         })
     }
 
@@ -391,6 +413,7 @@ impl Tally {
     fn end_ramp(&mut self) {
         self.ramp_requests = self.latency.count();
         self.ramp_bytes = self.bytes;
+        self.ramp_latency_ns = self.latency.sum_ns() as u64;
         self.bytes = 0;
         self.interval_max_ns = 0;
         self.base = Base::default();

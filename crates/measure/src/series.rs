@@ -26,6 +26,9 @@ pub(crate) struct Series {
     latencies: CoarseSeries,
 }
 
+/// Intervals whose memory is taken at once: an hour of seconds and some.
+const TOUCHED: usize = 4096;
+
 impl Series {
     pub(crate) fn new(
         origin_ns: u64,
@@ -41,12 +44,16 @@ impl Series {
                 .saturating_add(2)
                 .min(most)
         });
+        let mut sums = Vec::with_capacity(reserve);
+        // Writes to what is reserved: a run does not take memory from the system bit by bit while it is measured.
+        sums.resize(reserve.min(TOUCHED), Sums::default());
+        sums.clear();
         Series {
             origin_ns,
             interval_ns,
             capacity: most,
-            sums: Vec::with_capacity(reserve),
-            latencies: CoarseSeries::with_room_for(reserve),
+            sums,
+            latencies: CoarseSeries::with_room_for(reserve, TOUCHED),
         }
     }
 

@@ -27,6 +27,7 @@ fn facts() -> RunFacts {
         ended_by: EndedBy::Time,
         cpu: CpuFigures::default(),
         generator: GeneratorFigures::default(),
+        steady: None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::spec::{PriorityClass, Spacing, TableShape};
+use crate::spec::{PriorityClass, Spacing, SteadyMetric, TableShape};
 
 /// One key.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -124,6 +124,11 @@ choices!(TABLE_NAMES, TABLES: TableShape = {
     "throughput" => TableShape::Throughput,
     "per-second" => TableShape::PerSecond,
 });
+choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
+    "iops" => SteadyMetric::Iops,
+    "bandwidth" => SteadyMetric::Bandwidth,
+    "latency" => SteadyMetric::Latency,
+});
 choices!(SPACING_NAMES, SPACINGS: Spacing = {
     "constant" => Spacing::Constant,
     "poisson" => Spacing::Poisson,
@@ -196,6 +201,17 @@ keys! {
         "completed requests after which the run ends";
     UNTIL_STEADY "until_steady" Workload Flag, "false", "true",
         "end the run once its figures are steady";
+    #[choices = STEADY_NAMES]
+    STEADY_METRIC "steady_metric" Workload Choice, "iops", "latency",
+        "what must be steady: requests a second, bytes a second, or the mean latency";
+    STEADY_WINDOW "steady_window" Workload Duration, "60s", "5m",
+        "shortest time over which it must have been steady";
+    STEADY_RANGE "steady_range" Workload Fraction, "20%", "5%",
+        "largest difference between the fifths of that time, of their mean";
+    STEADY_SLOPE "steady_slope" Workload Fraction, "10%", "2%",
+        "largest rise or fall of a line through the fifths, of their mean";
+    STEADY_DRIFT "steady_drift" Workload Fraction, "0.5%", "1%",
+        "drift a minute that the figures must rule out; none: a slow drift may pass for steady";
     RAMP "ramp" Workload Duration, "0s", "5s",
         "time at the start that is run but not counted";
     SEED "seed" Workload Integer, "1", "7",

@@ -10,17 +10,21 @@ use crate::settings::{Layer, Settings};
 use crate::sizes::sizes;
 use crate::spec;
 use crate::spec::{
-    Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Size, Stream, Sync,
-    Think, Workload, WriteWalk,
+    Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Size, SteadyRule,
+    Stream, Sync, Think, Workload, WriteWalk,
 };
 
 /// Most streams of a workload.
 const MAX_STREAMS: usize = 64;
 /// Most workers, and most outstanding requests, of a workload.
 const MAX_OUTSTANDING: u64 = 65_536;
-/// Time limit of a run until steady, if none is given, ns. SNIA's PTS allows 25 rounds of a minute; rounds
-/// here are a second.
+/// Time limit of a run until steady, if none is given, ns.
 const STEADY_LIMIT_NS: u64 = 600_000_000_000;
+/// The same in windows, where they are longer than a minute.
+const STEADY_LIMIT_WINDOWS: u64 = 10;
+/// Sixty samples in a window: shorter ones would be counted by chance.
+const SHORTEST_STEADY_NS: u64 = 3_000_000_000;
+const LONGEST_STEADY_NS: u64 = 86_400_000_000_000;
 
 impl Workload {
     /// Resolves a workload file.
@@ -309,10 +313,14 @@ fn run_end(workload: &Settings) -> Result<End, ConfigError> {
         value.integer(1..=u64::MAX)
     })?;
     let steady = workload.value(&keys::UNTIL_STEADY).flag()?;
+    let steady_rule = steady_rule(workload, steady)?;
     let time_ns = match workload.layer(&keys::SECONDS) {
         // The default is for runs that nothing else ends.
         Layer::Default if bytes.is_some() || requests.is_some() => None,
-        Layer::Default if steady => Some(STEADY_LIMIT_NS),
+        Layer::Default if steady => {
+            let window_ns = steady_rule.map_or(0, |rule| rule.window_ns);
+            Some(STEADY_LIMIT_NS.max(window_ns.saturating_mul(STEADY_LIMIT_WINDOWS)))
+        }
         _ => time_ns,
     };
     if time_ns.is_none() && bytes.is_none() && requests.is_none() && !steady {
@@ -324,7 +332,48 @@ fn run_end(workload: &Settings) -> Result<End, ConfigError> {
         bytes,
         requests,
         steady,
+        steady_rule,
     })
+}
+
+/// The rule of a run that ends when it has settled.
+fn steady_rule(workload: &Settings, steady: bool) -> Result<Option<SteadyRule>, ConfigError> {
+    for key in [
+        &keys::STEADY_METRIC,
+        &keys::STEADY_WINDOW,
+        &keys::STEADY_RANGE,
+        &keys::STEADY_SLOPE,
+        &keys::STEADY_DRIFT,
+    ] {
+        workload.only_with(key, &keys::UNTIL_STEADY, steady, "until_steady")?;
+    }
+    if !steady {
+        return Ok(None);
+    }
+    let window = workload.value(&keys::STEADY_WINDOW);
+    let window_ns = window.duration()?;
+    if !(SHORTEST_STEADY_NS..=LONGEST_STEADY_NS).contains(&window_ns) {
+        return Err(window.error("must be 3s to 24h"));
+    }
+    let share = |key: &Key| -> Result<f64, ConfigError> {
+        let value = workload.value(key);
+        match value.fraction()? {
+            fraction if fraction > 0.0 => Ok(fraction),
+            _ => Err(value.error("must be above 0%")),
+        }
+    };
+    Ok(Some(SteadyRule {
+        metric: workload
+            .value(&keys::STEADY_METRIC)
+            .choice(keys::STEADY_METRICS)?,
+        window_ns,
+        range: share(&keys::STEADY_RANGE)?,
+        slope: share(&keys::STEADY_SLOPE)?,
+        drift_per_minute: workload
+            .optional(&keys::STEADY_DRIFT)
+            .map(|_| share(&keys::STEADY_DRIFT))
+            .transpose()?,
+    }))
 }
 
 /// A stream that would begin after the end of the run is a slip of units.
@@ -378,7 +427,7 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
             requests: positive(settings, &keys::STOP_REQUESTS, |value| {
                 value.integer(1..=u64::MAX)
             })?,
-            steady: false,
+            ..End::default()
         },
         passes: settings
             .optional(&keys::STOP_PASSES)

@@ -446,6 +446,48 @@ pub struct End {
     pub bytes: Option<u64>,
     /// Requests completed.
     pub requests: Option<u64>,
-    /// Steady by the rule of `measure::steady` on one-second windows.
+    /// Once it has settled.
     pub steady: bool,
+    /// By which rule; `None` where nothing is asked.
+    pub steady_rule: Option<SteadyRule>,
+}
+
+/// When a run has settled: the rule of `measure::settle`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SteadyRule {
+    /// What must be steady.
+    pub metric: SteadyMetric,
+    /// The shortest window that may be found steady, ns.
+    pub window_ns: u64,
+    /// Largest (max - min) / mean of the window's fifths.
+    pub range: f64,
+    /// Largest rise or fall of the fitted line over the fifths / mean.
+    pub slope: f64,
+    /// Largest drift that must be ruled out, share a minute; `None`: none.
+    pub drift_per_minute: Option<f64>,
+}
+
+/// What must be steady, over all streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteadyMetric {
+    /// Requests a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// Mean latency.
+    Latency,
+}
+
+impl Default for SteadyRule {
+    /// What the keys default to.
+    fn default() -> Self {
+        SteadyRule {
+            metric: SteadyMetric::Iops,
+            window_ns: 60_000_000_000,
+            range: 0.20,
+            slope: 0.10,
+            drift_per_minute: Some(0.005),
+        }
+    }
 }

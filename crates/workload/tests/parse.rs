@@ -2,7 +2,8 @@
 
 use spindle_workload::{
     Arrival, Content, KEYS, Kind, Level, Pattern, Peak, Place, Priority, PriorityClass, RateLimit,
-    RequestStream, Size, Spacing, TableShape, Workload, preset_names, preset_text, workload_keys,
+    RequestStream, Size, Spacing, SteadyMetric, SteadyRule, TableShape, Workload, preset_names,
+    preset_text, workload_keys,
 };
 
 fn parse(text: &str) -> Workload {
@@ -342,6 +343,8 @@ fn another_end_takes_the_place_of_the_default_minute() {
     assert_eq!(end("requests = 10").time_ns, None);
     assert_eq!(end("until_steady = true").time_ns, Some(600_000_000_000));
     assert_eq!(end("until_steady = true\nseconds = 'none'").time_ns, None);
+    let patient = end("until_steady = true\nsteady_window = '5m'");
+    assert_eq!(patient.time_ns, Some(3_000_000_000_000));
     assert_eq!(
         end("bytes = '1GiB'\nseconds = 5").time_ns,
         Some(5_000_000_000)
@@ -349,6 +352,37 @@ fn another_end_takes_the_place_of_the_default_minute() {
     assert_eq!(
         error("seconds = 'none'"),
         "f.toml:1: seconds: nothing ends the run; set seconds, bytes, requests or until_steady"
+    );
+}
+
+#[test]
+fn what_is_steady_can_be_said() {
+    let rule = |text: &str| parse(text).end.steady_rule;
+    assert_eq!(rule(""), None);
+    assert_eq!(rule("until_steady = true"), Some(SteadyRule::default()));
+    let asked = rule(
+        "until_steady = true\nsteady_metric = 'latency'\nsteady_window = '30s'\nsteady_range = '5%'\n\
+         steady_slope = 0.02\nsteady_drift = 'none'",
+    );
+    let expected = SteadyRule {
+        metric: SteadyMetric::Latency,
+        window_ns: 30_000_000_000,
+        range: 0.05,
+        slope: 0.02,
+        drift_per_minute: None,
+    };
+    assert_eq!(asked, Some(expected));
+    assert_eq!(
+        error("steady_window = '30s'"),
+        "f.toml:1: steady_window: only means something with until_steady"
+    );
+    assert_eq!(
+        error("until_steady = true\nsteady_window = '1s'"),
+        "f.toml:2: steady_window: must be 3s to 24h"
+    );
+    assert_eq!(
+        error("until_steady = true\nsteady_drift = '0%'"),
+        "f.toml:2: steady_drift: must be above 0%"
     );
 }
 
@@ -744,6 +778,7 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             "think_spin" => "think = '10ms'\nthink_every = 4\n",
             "spacing" => "rate = 10\n",
             "think_spread" => "think = '1ms'\n",
+            name if name.starts_with("steady_") => "until_steady = true\n",
             _ if key.level == Level::Phase => "[[phase]]\nname = 'a'\n",
             _ => "",
         };

@@ -14,6 +14,7 @@ from spindle.cli.jobfile import prepared
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
+from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
 
 
@@ -29,7 +30,7 @@ from spindle.cli.storing import keep_options, keeping_of
     "the caches ask for, if space and time permit.",
 )
 @click.option("--keep", is_flag=True, help="Leave the test file in place.")
-@click.option("--find-knee", is_flag=True, help="Double the concurrency until throughput stops growing, and plot it.")
+@search_options
 @set_option
 @key_options
 @making_options
@@ -65,7 +66,6 @@ def command(
     target: str | None,
     create: str | None,
     keep: bool,
-    find_knee: bool,
     assignments: tuple[tuple[str, str], ...],
     erase: str | None,
     erase_signature: str | None,
@@ -93,6 +93,7 @@ def command(
     from spindle.run.order import Order, carry_out
 
     care, keeping = care_of(values), keeping_of(values)
+    search = search_of(values)
     place, making = prepared(workload, target, making_of(values))
     order = Order(
         workload=workload,
@@ -100,7 +101,7 @@ def command(
         overrides=(*overrides_of(values), *assignments),
         create=create,
         keep=keep,
-        find_knee=find_knee,
+        search=search,
         consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
         making=replace(making, log=log),
         care=care,

@@ -7,6 +7,7 @@ from collections import Counter
 from spindle.report.style import Style
 from spindle.result import units
 from spindle.result.record import RunRecord, Target
+from spindle.result.steady import steady_part
 from spindle.result.workload import WorkloadStream
 
 
@@ -51,7 +52,20 @@ def page(record: RunRecord, style: Style) -> list[str]:
             f"{load}; {units.seconds(record.figures.measured_s)} measured; {generator.engine}{time_stamps}; "
             f"seed {record.seed}; {record.id}"
         ),
+        *_steady_words(record, style),
     ]
+
+
+def _steady_words(record: RunRecord, style: Style) -> list[str]:
+    """Where the run went on until it was steady: what it was then. The tables are about the whole of it."""
+    part = steady_part(record.figures)
+    if part is None:
+        return []
+    latency = "" if part.mean_latency_ns is None else f", mean {units.duration(part.mean_latency_ns)}"
+    return style.wrap(
+        f"steady from {units.seconds(part.from_s)} to {units.seconds(part.to_s)}: {units.count(part.iops)} IOPS, "
+        f"{units.rate(part.bytes_per_s)}{latency}; the tables are of the whole run, before it was steady included"
+    )
 
 
 def _stream_words(stream: WorkloadStream, named: bool) -> str:

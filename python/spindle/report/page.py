@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spindle.report import heading, imported, per_second, phases, randomio, seeker, streams, sweep, throughput, verdicts
+from spindle.report import (
+    curve,
+    heading,
+    imported,
+    per_second,
+    phases,
+    randomio,
+    seeker,
+    streams,
+    sweep,
+    target,
+    throughput,
+    verdicts,
+)
 from spindle.report.style import Style
 from spindle.result.record import (
+    CurveRecord,
     ImportedRecord,
     KneeRecord,
     Level,
@@ -14,6 +28,8 @@ from spindle.result.record import (
     QuickRecord,
     Record,
     RunRecord,
+    SearchRecord,
+    TargetRecord,
     Verdict,
 )
 
@@ -33,7 +49,11 @@ def page(record: Record, style: Style) -> list[str]:
         case RunRecord():
             return run_page(record, style)
         case KneeRecord():
-            return knee_page(record, style)
+            return search_page(record, sweep.page(record.sweep, style), style)
+        case TargetRecord():
+            return search_page(record, target.page(record.search, style), style)
+        case CurveRecord():
+            return search_page(record, curve.page(record.curve, style), style)
         case QuickRecord():
             return quick_page(record, style)
         case PhasesRecord():
@@ -58,15 +78,15 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
     ]
 
 
-def knee_page(record: KneeRecord, style: Style) -> list[str]:
-    """A sweep."""
+def search_page(record: SearchRecord, found: list[str], style: Style) -> list[str]:
+    """Many runs of one workload, and what they find together."""
     everything = [*record.verdicts, *merged([verdict for run in record.runs for verdict in run.verdicts])]
     head = heading.page(record.runs[0], style)[:1] if record.runs else []
     return [
         *head,
         *verdicts.lines(everything, style, [Level.INVALID]),
         "",
-        *sweep.page(record.sweep, style),
+        *found,
         "",
         *verdicts.lines(everything, style, [Level.WARN]),
     ]

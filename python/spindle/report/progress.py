@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from spindle.result import units
 from spindle.run.watch import Moment, Watch
 
-if TYPE_CHECKING:
-    from rich.live import Live
-
+ERASE = "\r\x1b[2K"
+HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+USUAL_WIDTH = 80
 SPARSE_S = 30.0
 """Off a terminal a long run says this often that it still goes on."""
 
@@ -81,11 +83,15 @@ class SparseLines:
 
 
 class LiveLine:
-    """For a terminal: one line that changes in place."""
+    """For a terminal: one line that changes in place.
+
+    Written by hand: a library that lays text out keeps what it has measured, and a line that is another one ten times a
+    second would fill its memory for as long as a run lasts.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._live: Live | None = None
+        self._shown = False
 
     def say(self, text: str) -> None:
         self.end()
@@ -101,18 +107,35 @@ class LiveLine:
         self._show(words(moment))
 
     def end(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        if self._shown:
+            self._write(f"{ERASE}{SHOW_CURSOR}")
+            self._shown = False
 
     def _show(self, text: str) -> None:
-        from rich.text import Text  # only where there is a terminal: importing it takes longer than starting up
+        self._write(f"{ERASE}{'' if self._shown else HIDE_CURSOR}{clipped(text, self._width())}")
+        self._shown = True
 
-        line = Text(text, no_wrap=True, overflow="ellipsis")
-        if self._live is None:
-            from rich.console import Console
-            from rich.live import Live
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
 
-            self._live = Live(line, console=Console(file=self._out), transient=True, auto_refresh=False)
-            self._live.start()
-        self._live.update(line, refresh=True)
+    def _width(self) -> int:
+        try:
+            return os.get_terminal_size(self._out.fileno()).columns or USUAL_WIDTH
+        except (OSError, ValueError):  # no terminal after all
+            return USUAL_WIDTH
+
+
+def clipped(text: str, width: int) -> str:
+    """What fits on a line of so many cells without reaching its end, where a terminal would begin another one."""
+    left = max(width - 1, 1)
+    kept = []
+    for char in text:
+        if not char.isprintable():
+            continue
+        cells = 0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if cells > left:
+            break
+        left -= cells
+        kept.append(char)
+    return "".join(kept)

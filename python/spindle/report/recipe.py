@@ -12,7 +12,16 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
-from spindle.result.record import KneeRecord, PhasesRecord, QuickRecord, Record, RunRecord
+from spindle.result.record import (
+    CurveRecord,
+    KneeRecord,
+    PhasesRecord,
+    QuickRecord,
+    Record,
+    RunRecord,
+    TargetRecord,
+)
+from spindle.result.search import Curve, TargetSearch
 from spindle.result.workload import (
     BytesLimit,
     BytesPlace,
@@ -29,6 +38,7 @@ from spindle.result.workload import (
     RangeSize,
     Runs,
     Size,
+    SteadyRule,
     Strided,
     WeightedSize,
     Workload,
@@ -63,6 +73,10 @@ def recipe_of(record: Record) -> Recipe | None:
             return _run(first, record.workload)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
             return _run(first, first.workload, ("--find-knee",))
+        case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
+            return _run(first, record.workload, (*_target_options(search), *_spacing(record)))
+        case CurveRecord(runs=[first, *_], curve=curve) if first.workload.streams:
+            return _run(first, record.workload, (*_curve_options(curve), *_spacing(record)))
         case QuickRecord(target=target):
             return Recipe(shlex.join(["spindle", "quick", target.asked]))
         case _:
@@ -81,12 +95,32 @@ def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Reci
     if run.target.kind == "model" and isinstance(machine, str) and not _in_catalogue(target, machine):
         target = f"{_file_name(target.rpartition('/')[2].removesuffix('.toml'))}-machine.toml"
         files.append((target, machine))
+    if more and "--seconds" not in options and workload.end.time_ns is not None:
+        options += ["--seconds", _ns(workload.end.time_ns)]  # a search has a length of its own
     words = ["spindle", "run", given, target, *options, *more]
     if run.target.kind == "file" and run.target.created:
         words += ["--create", _bytes(run.target.size_bytes)]
     elif run.target.kind == "device" and workload.writes:
         words += ["--erase", target]
     return Recipe(shlex.join(words), tuple(files), run.seed)
+
+
+def _target_options(search: TargetSearch) -> tuple[str, ...]:
+    bounds = (word for bound in search.bounds for word in ("--latency-target", bound.asked))
+    return (*bounds, "--search", search.variable)
+
+
+def _spacing(record: TargetRecord | CurveRecord) -> tuple[str, ...]:
+    """Where the search gave the requests another spacing than the workload has."""
+    asked = {getattr(stream.arrival, "spacing", "constant") for stream in record.workload.streams}
+    used = {getattr(stream.arrival, "spacing", "constant") for stream in record.runs[-1].workload.streams}
+    return () if used <= asked else ("--spacing", used.pop())
+
+
+def _curve_options(curve: Curve) -> tuple[str, ...]:
+    if curve.capacity is not None:
+        return ("--curve",)
+    return ("--rates", ",".join(f"{point.offered_iops:.9g}" for point in curve.points))
 
 
 def _seeded(workload: Workload, seed: int) -> Workload:
@@ -215,6 +249,7 @@ def _workload_keys(workload: Workload) -> dict[str, str]:
         "bytes": _optional_bytes(workload.end.bytes),
         "requests": "none" if workload.end.requests is None else str(workload.end.requests),
         "until_steady": _flag(workload.end.steady),
+        **_steady(workload.end.steady_rule),
         "ramp": _ns(workload.ramp_ns),
         "seed": str(workload.seed),
     }
@@ -302,6 +337,18 @@ def _pattern(stream: WorkloadStream) -> dict[str, str]:
 
 def _zones(pattern: Zoned) -> str:
     return ",".join(f"{_place(zone.length)}:{zone.weight:.10g}" for zone in pattern.zones)
+
+
+def _steady(rule: SteadyRule | None) -> dict[str, str]:
+    if rule is None:
+        return {}
+    return {
+        "steady_metric": rule.metric,
+        "steady_window": _ns(rule.window_ns),
+        "steady_range": repr(rule.range),
+        "steady_slope": repr(rule.slope),
+        "steady_drift": "none" if rule.drift_per_minute is None else repr(rule.drift_per_minute),
+    }
 
 
 def _stops(end: End) -> dict[str, str]:

@@ -234,6 +234,27 @@ class Log(Struct, frozen=True, kw_only=True):
     """Why writing it ended early."""
 
 
+class Steady(Struct, frozen=True, kw_only=True):
+    """The window in which a run had settled; times are ns after the end of the ramp."""
+
+    at_ns: int
+    """When this was seen: the end of the window."""
+    from_ns: int
+    """Its start; what lies before is left out."""
+    mean: float
+    """Over the window: requests/s, bytes/s or ns, as the workload's rule asks."""
+    range: float
+    """(max - min) / mean of the window's fifths."""
+    slope: float
+    """Rise of the fitted line over the fifths / mean."""
+    drift_per_minute: float
+    """Sen's slope, share of the median a minute."""
+    drift_range: tuple[float, float]
+    """Its 95 % confidence interval."""
+    looks: int
+    """How often the rule was asked until then."""
+
+
 class Figures(Struct, frozen=True, kw_only=True):
     """Everything the load itself can tell about a run."""
 
@@ -250,6 +271,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     generator: Generator
     log: Log | None = None
     """None: none was asked for."""
+    steady: Steady | None = None
+    """Where the run was to end with it, and did."""
 
     @property
     def measured_s(self) -> float:

@@ -1,8 +1,8 @@
 """The record of a run: everything needed to read its figures years later, in one JSON document.
 
-Five kinds share one schema, told apart by `kind`: a single run; a sweep for the knee, a quick look and phases, each
-made of single runs; and what was imported from another tool's file. Times are ns, sizes bytes unless a name says
-otherwise.
+The kinds share one schema, told apart by `kind`: a single run; a sweep for the knee, a search under a bound on latency,
+an open-loop curve, a quick look and phases, each made of single runs; and what was imported from another tool's file.
+Times are ns, sizes bytes unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import secrets
 import time
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from spindle.result.figures import Figures
 from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
+from spindle.result.search import Curve, RunId, TargetSearch
 from spindle.result.workload import Workload
 
 FORMAT = 1
@@ -193,11 +194,6 @@ class Target(Struct, frozen=True, kw_only=True):
     """What the machine says about it: device, identity, layers below."""
 
 
-RunId = Annotated[
-    str, Meta(pattern="^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}$", description="time of the start and six random digits")
-]
-
-
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """One run of one workload on one target."""
 
@@ -327,6 +323,48 @@ class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pha
         return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
 
 
+class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="target"):
+    """A search for the highest throughput at which bounds on latency hold."""
+
+    id: RunId
+    started: str
+    tool: Tool
+    workload: Workload
+    """As asked, before anything was varied."""
+    target: Target
+    search: TargetSearch
+    runs: list[RunRecord]
+    verdicts: list[Verdict]
+    """About the search as a whole; each run has its own as well."""
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the search and of its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+
+
+class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curve"):
+    """Latency over throughput in open loop."""
+
+    id: RunId
+    started: str
+    tool: Tool
+    workload: Workload
+    """As asked, before anything was varied."""
+    target: Target
+    curve: Curve
+    runs: list[RunRecord]
+    verdicts: list[Verdict]
+    """About the curve as a whole; each run has its own as well."""
+    format: int = FORMAT
+
+    @property
+    def level(self) -> Level:
+        """The worst verdict of the curve and of its runs."""
+        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """One line of an assessment."""
 
@@ -430,8 +468,11 @@ class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="i
         return []
 
 
-Record = RunRecord | KneeRecord | QuickRecord | PhasesRecord | ImportedRecord
+Record = RunRecord | KneeRecord | TargetRecord | CurveRecord | QuickRecord | PhasesRecord | ImportedRecord
 """Whatever `--json` prints and `spindle show` reads."""
+
+SearchRecord = KneeRecord | TargetRecord | CurveRecord
+"""Many runs of one workload, and what they find together."""
 
 
 def new_id(at: float | None = None) -> str:

@@ -14,6 +14,20 @@ from msgspec import Struct
 TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second"]
 
 
+class SteadyRule(Struct, frozen=True, kw_only=True):
+    """When a run has settled."""
+
+    metric: Literal["iops", "bandwidth", "latency"]
+    window_ns: int
+    """The shortest window that may be found steady."""
+    range: float
+    """Largest (max - min) / mean of the window's fifths."""
+    slope: float
+    """Largest rise or fall of the fitted line over the fifths / mean."""
+    drift_per_minute: float | None
+    """Largest drift that must be ruled out; None: none."""
+
+
 class End(Struct, frozen=True, kw_only=True):
     """When something ends: at the first that is reached."""
 
@@ -21,6 +35,7 @@ class End(Struct, frozen=True, kw_only=True):
     bytes: int | None
     requests: int | None
     steady: bool
+    steady_rule: SteadyRule | None = None
 
 
 class Mix(Struct, frozen=True, kw_only=True):

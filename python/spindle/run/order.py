@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spindle import _core
-from spindle.result.record import KneeRecord, Record, Tool, new_id, utc_now
-from spindle.run import knee, phases
+from spindle.result.record import Record
+from spindle.run import phases
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_RUN, own_file, sized_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
 from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve
+from spindle.run.searching import Search, refuse, with_intervals, with_length
 from spindle.run.simulate import is_machine
 from spindle.run.watch import Watch
 
@@ -35,7 +36,8 @@ class Order:
     """Make the target, a test file of this size (or `auto`), and remove it at the end."""
     keep: bool = False
     """Leave the test file in place."""
-    find_knee: bool = False
+    search: Search | None = None
+    """Many runs instead of one."""
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
     care: Care = AS_IT_IS
@@ -46,8 +48,10 @@ class Order:
 def carry_out(order: Order, watch: Watch) -> Record:
     """Raises what `resolve`, `host` and the core raise: one line each."""
     resolved = resolve(order.workload, order.overrides, order.target)
-    if order.find_knee and resolved.spec.phases:
-        raise Usage(f"--find-knee: {resolved.name} is made of phases; give a workload of one load")
+    if order.search is not None:
+        refuse(order.search, resolved)
+        resolved = with_length(order.search, resolved, order.overrides)
+        order = replace(order, making=with_intervals(order.search, resolved, order.making))
     if is_machine(order.target):
         return _on_model(order, resolved, watch)
     _check(order, resolved)
@@ -85,7 +89,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
 def _measured(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> Record:
     if resolved.spec.phases:
         return phases.carry_out(opened, resolved)
-    return _sweep(order, resolved, opened) if order.find_knee else opened.measure(resolved).record
+    return opened.measure(resolved).record if order.search is None else order.search.carry_out(opened, resolved)
 
 
 def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
@@ -106,8 +110,8 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--quiet-machine": order.care.quiet_machine,
         }
     )
-    if order.trace is not None and (order.find_knee or resolved.spec.phases):
-        raise Usage(f"--trace: {'phases are' if resolved.spec.phases else 'a sweep is'} many runs; trace one of them")
+    if order.trace is not None and (order.search is not None or resolved.spec.phases):
+        raise Usage(f"--trace: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
     with modelled(order.target, watch, trace=order.trace, interval_ns=order.making.interval_ns) as opened:
         record = _measured(order, resolved, opened)
         watch.end()
@@ -118,8 +122,8 @@ def _check(order: Order, resolved: Resolved) -> None:
     null = order.target.startswith(NULL)
     if order.trace is not None:
         raise Usage("--trace: only a modelled machine tells what each drive does; give a machine file as target")
-    if order.making.log is not None and order.find_knee:
-        raise Usage("--log: a sweep is many runs; log one of them")
+    if order.making.log is not None and order.search is not None:
+        raise Usage("--log: a search is many runs; log one of them")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:
@@ -133,18 +137,3 @@ def _size(text: str) -> int:
         return _core.parse_size(text)
     except _core.ConfigError as error:
         raise Usage(f"--create: {error}; write for example 4GiB, or auto for what the caches ask") from None
-
-
-def _sweep(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> KneeRecord:
-    run_id, started = new_id(), utc_now()
-    if not any(name.rpartition(".")[2] == "seconds" for name, _ in order.overrides):
-        resolved = resolved.with_overrides([("seconds", f"{knee.STEP_SECONDS:g}")])
-    swept = knee.sweep(opened, resolved)
-    return KneeRecord(
-        id=run_id,
-        started=started,
-        tool=Tool(version=_core.__version__),
-        sweep=swept.knee,
-        runs=swept.runs,
-        verdicts=knee.verdicts(swept.knee, swept.stopped),
-    )

@@ -8,7 +8,10 @@
 | `backup/read.iops` | one stream of several |
 | `cpu_ns_per_request`, `switches_per_request` | what a request costs the load's own threads |
 | `device.r/s`, `device.r_await` ... | the target's own counters, columns of `iostat -x` |
+| `steady.iops`, `steady.bytes_per_s`, `steady.mean_ns` | the steady part of a run that went on until it was |
 | `knee.outstanding`, `knee.iops` | a sweep |
+| `target.iops`, `target.bytes_per_s`, `target.outstanding` | the most that kept the bounds on latency |
+| `curve.iops`, `curve.p50_ns`, `curve.p99_ns` | the highest rate that was served as it came |
 | `random-read.iops` ... | a step of a quick look |
 | `rewrite/bytes_per_s`, `rewrite/write.p99_ns`, `rewrite/cpu_percent` ... | a phase, also of another tool |
 | `sda/device.r/s` ... | imported: one device of several |
@@ -28,6 +31,7 @@ from spindle import _core
 from spindle.result.figures import DATA, OPERATIONS, Figures, Latency, Op, Stream
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, together
 from spindle.result.record import (
+    CurveRecord,
     DeviceCounters,
     ImportedRecord,
     KneeRecord,
@@ -35,7 +39,9 @@ from spindle.result.record import (
     QuickRecord,
     Record,
     RunRecord,
+    TargetRecord,
 )
+from spindle.result.steady import steady_part
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
@@ -103,6 +109,10 @@ def values(record: Record) -> dict[str, float]:
             return _of_run(record)
         case KneeRecord():
             return _of_knee(record)
+        case TargetRecord():
+            return _of_target(record)
+        case CurveRecord():
+            return _of_curve(record)
         case QuickRecord():
             return _of_quick(record)
         case PhasesRecord():
@@ -123,7 +133,9 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
         chosen += [first] if first in there else [second] if second in there else []
     chosen += [name for name in ("read.p99_ns", "write.p99_ns") if name in there]
     if not chosen:
-        chosen = [name for name in ("knee.iops", "device.r/s", "device.w/s") if name in there]
+        chosen = [
+            name for name in ("knee.iops", "target.iops", "curve.iops", "device.r/s", "device.w/s") if name in there
+        ]
     if not chosen:  # the steps of a quick look
         chosen = [f"{step}.{'bytes_per_s' if large else 'iops'}" for step, large in _STEPS if f"{step}.iops" in there]
     if not chosen:  # phases, which never ran together: each for itself
@@ -146,6 +158,9 @@ def _of_run(record: RunRecord) -> dict[str, float]:
         found |= dict(
             _latency("", [op.latency for stream in figures.streams for _, op in stream.ops()], _counts(figures))
         )
+    if (part := steady_part(figures)) is not None:
+        found |= {"steady.iops": part.iops, "steady.bytes_per_s": part.bytes_per_s}
+        found |= {} if part.mean_latency_ns is None else {"steady.mean_ns": part.mean_latency_ns}
     if len(figures.streams) > 1:
         for stream in figures.streams:
             if stream.requests:
@@ -206,6 +221,25 @@ def _of_knee(record: KneeRecord) -> dict[str, float]:
         return {}
     found = {"knee.iops": max(p.iops for p in points), "knee.bytes_per_s": max(p.bytes_per_s for p in points)}
     return found if record.sweep.knee is None else found | {"knee.outstanding": float(record.sweep.knee)}
+
+
+def _of_target(record: TargetRecord) -> dict[str, float]:
+    """The most that kept the bounds."""
+    point = record.search.at(record.search.held)
+    if point is None:
+        return {}
+    found = {"target.iops": point.iops, "target.bytes_per_s": point.bytes_per_s}
+    return found | ({"target.outstanding": point.value} if record.search.variable == "depth" else {})
+
+
+def _of_curve(record: CurveRecord) -> dict[str, float]:
+    """The highest rate that was served as it came, with its latencies."""
+    point = next((each for each in record.curve.points if each.offered_iops == record.curve.carried), None)
+    if point is None:
+        return {}
+    found = {"curve.iops": point.iops, "curve.bytes_per_s": point.bytes_per_s}
+    known = {"curve.p50_ns": point.p50_latency_ns, "curve.p99_ns": point.p99_latency_ns}
+    return found | {name: float(ns) for name, ns in known.items() if ns is not None}
 
 
 def _of_quick(record: QuickRecord) -> dict[str, float]:
@@ -318,9 +352,19 @@ _LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean lat
 _OWN_WORDS = {
     "cpu_ns_per_request": "CPU time a request",
     "switches_per_request": "context switches a request",
+    "steady.iops": "IOPS once steady",
+    "steady.bytes_per_s": "throughput once steady",
+    "steady.mean_ns": "mean latency once steady",
     "knee.outstanding": "requests outstanding at the knee",
     "knee.iops": "highest IOPS of the sweep",
     "knee.bytes_per_s": "highest throughput of the sweep",
+    "target.iops": "IOPS within the bounds on latency",
+    "target.bytes_per_s": "throughput within the bounds on latency",
+    "target.outstanding": "requests outstanding within the bounds on latency",
+    "curve.iops": "highest IOPS served as they came",
+    "curve.bytes_per_s": "highest throughput served as it came",
+    "curve.p50_ns": "p50 latency there",
+    "curve.p99_ns": "p99 latency there",
 }
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spindle.result.record import ImportedRecord, KneeRecord, Level, PhasesRecord, QuickRecord, Record, RunRecord
+from spindle.result.record import (
+    CurveRecord,
+    ImportedRecord,
+    KneeRecord,
+    Level,
+    PhasesRecord,
+    QuickRecord,
+    Record,
+    RunRecord,
+    TargetRecord,
+)
 from spindle.stats import metric
 
 
@@ -79,6 +89,10 @@ def names_of(record: Record) -> tuple[str, str]:
             return "quick", record.target.asked
         case KneeRecord():
             return (f"{record.runs[0].workload.name} (knee)", record.runs[0].target.asked) if record.runs else ("", "")
+        case TargetRecord():
+            return f"{record.workload.name} (latency target)", record.target.asked
+        case CurveRecord():
+            return f"{record.workload.name} (curve)", record.target.asked
         case ImportedRecord():
             return record.workload or record.source.tool, record.target or ""
 

@@ -12,6 +12,8 @@ from .metrics import metrics_of
 from .selection import Selected
 
 RATES = ("iops", "bytes_per_s")
+OWN = {"imported": "", "target": "target.", "curve": "curve."}
+"""Kinds whose rate is a metric of their own, and what its name begins with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,7 @@ class Listed:
     level: str
     runs: int
     iops: float | None
-    """Of a single run; of several the highest; of what was imported, if it tells."""
+    """Of a single run; of several the highest; of a search what it found; of what was imported, if it tells."""
     bytes_per_s: float | None
     size_bytes: int
     tags: tuple[str, ...]
@@ -55,16 +57,15 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
     if len(chosen) == 1:
         query = query.where(table.key == chosen[0].key)
     of_key = {row.key: row for row in connection.execute(query)}
-    imported = metrics_of(connection, [each for each in chosen if each.kind == "imported"], RATES)
-    told = iter(imported)
+    own = [each for each in chosen if each.kind in OWN]
+    told = iter(metrics_of(connection, own, [prefix + rate for prefix in OWN.values() for rate in RATES]))
     return [
-        _line(each, of_key[each.key], next(told) if each.kind == "imported" else {})
-        for each in chosen
-        if each.key in of_key
+        _line(each, of_key[each.key], next(told) if each.kind in OWN else {}) for each in chosen if each.key in of_key
     ]
 
 
 def _line(each: Selected, row: Any, told: dict[str, float]) -> Listed:
+    prefix = OWN.get(each.kind, "")
     return Listed(
         id=each.run_id,
         kind=each.kind,
@@ -74,8 +75,8 @@ def _line(each: Selected, row: Any, told: dict[str, float]) -> Listed:
         target=each.target,
         level=each.level.value,
         runs=row.runs or 0,
-        iops=told.get("iops", row.iops),
-        bytes_per_s=told.get("bytes_per_s", row.bytes_per_s),
+        iops=told.get(f"{prefix}iops", row.iops),
+        bytes_per_s=told.get(f"{prefix}bytes_per_s", row.bytes_per_s),
         size_bytes=row.size_bytes,
         tags=each.tags,
         campaign=each.campaign,

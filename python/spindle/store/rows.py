@@ -73,7 +73,7 @@ def _imported_row(record: ImportedRecord) -> Row:
 
 
 def kind_of(record: Record) -> str:
-    """`run`, `knee`, `quick` or `imported`."""
+    """`run`, `knee`, `target`, `curve`, `quick`, `phases` or `imported`."""
     return str(type(record).__struct_config__.tag)
 
 

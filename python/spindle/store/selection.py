@@ -91,7 +91,7 @@ class Selected:
         self.position = position
         """In order of time, from 0."""
         self.kind = line.kind
-        """`run`, `knee`, `quick` or `imported`."""
+        """`run`, `knee`, `target`, `curve`, `quick`, `phases` or `imported`."""
         self.started = line.started
         self.workload = line.workload
         self.target = line.target

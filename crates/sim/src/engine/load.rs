@@ -3,18 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use spindle_measure::{EndedBy, OpKind, Plan, StreamRecorder, steady};
+use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
+use spindle_measure::{EndedBy, OpKind, Plan, SteadyFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Op, Priority, Request, RequestStream, Rest, Stream, Thinker, Workload,
+    Arrival, Arrivals, Op, Priority, Request, RequestStream, Rest, SteadyMetric, Stream, Thinker,
+    Workload,
 };
 
 use super::bio::Issuer;
 use super::pace::Pace;
 use crate::error::SimError;
 use crate::request::DEFAULT_LEVEL;
-
-/// Window of the steadiness rule, ns.
-pub(crate) const WINDOW_NS: u64 = 1_000_000_000;
 
 /// What the load waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +27,7 @@ pub(crate) enum Alarm {
     /// A stream's time is over.
     End(u32),
     /// A look at the rates.
-    Window,
+    Sample,
 }
 
 /// A request under way, or room for one.
@@ -157,10 +156,6 @@ pub(crate) struct StreamState {
     /// A slot for its last sync.
     pub(crate) sync_slot: u32,
     pub(crate) over: bool,
-    /// Requests completed, and those at the start of the window.
-    pub(crate) completed: u64,
-    pub(crate) before: u64,
-    pub(crate) detector: Option<steady::Detector>,
 }
 
 /// The whole load.
@@ -173,7 +168,9 @@ pub(crate) struct Load {
     pub(crate) ramp_ns: u64,
     pub(crate) budget: Budget,
     pub(crate) ended_by: Option<EndedBy>,
-    pub(crate) detector: Option<steady::Detector>,
+    sampling: Option<Sampling>,
+    /// The window that had settled.
+    pub(crate) steady: Option<SteadyFigures>,
     /// Streams that still issue or have something under way.
     pub(crate) active: usize,
 }
@@ -194,18 +191,16 @@ impl Load {
             ramp_ns: workload.ramp_ns,
             budget: Budget::new(workload.end.requests, workload.end.bytes),
             ended_by: None,
-            detector: workload
-                .end
-                .steady
-                .then(|| steady::Detector::new(steady::Rule::SNIA_PTS)),
+            sampling: workload.end.steady.then(|| sampling(workload)),
+            steady: None,
             active: workload.streams.len(),
         };
         for (index, stream) in workload.streams.iter().enumerate() {
             check(stream, workload)?;
             load.add_stream(workload, index, capacity, block_bytes, interval_ns)?;
         }
-        if load.detector.is_some() || load.streams.iter().any(|stream| stream.detector.is_some()) {
-            load.alarm(load.ramp_ns, Alarm::Window);
+        if load.sampling.is_some() {
+            load.alarm(load.ramp_ns, Alarm::Sample);
         }
         Ok(load)
     }
@@ -315,12 +310,6 @@ impl Load {
             ended_ns: 0,
             sync_slot,
             over: false,
-            completed: 0,
-            before: 0,
-            detector: stream
-                .end
-                .steady
-                .then(|| steady::Detector::new(steady::Rule::SNIA_PTS)),
         });
         Ok(())
     }
@@ -372,34 +361,31 @@ impl Load {
         }
     }
 
-    /// A window of a second is over: is anything steady?
+    /// A sample is over: has the run settled?
     pub(crate) fn look(&mut self, now_ns: u64) {
-        let first = now_ns == self.ramp_ns;
-        let mut total = 0;
-        let mut steady = Vec::new();
-        for (index, stream) in self.streams.iter_mut().enumerate() {
-            let rate = stream.completed - std::mem::replace(&mut stream.before, stream.completed);
-            total += rate;
-            if let Some(detector) = &mut stream.detector
-                && !first
-                && stream.issuing
-                && detector.push(rate as f64).is_some()
-            {
-                steady.push(index);
-            }
-        }
-        for stream in steady {
-            self.end_stream(stream, now_ns, EndedBy::Steady);
-        }
-        if let Some(detector) = &mut self.detector
-            && !first
-            && detector.push(total as f64).is_some()
-        {
+        let counts = self.counts();
+        let Some(sampling) = &mut self.sampling else {
+            return;
+        };
+        self.steady = sampling.look(now_ns - self.ramp_ns, counts);
+        let next_ns = now_ns + sampling.sample_ns();
+        if self.steady.is_some() {
             self.end_all(now_ns, EndedBy::Steady);
+        } else if self.streams.iter().any(|stream| stream.issuing) {
+            self.alarm(next_ns, Alarm::Sample);
         }
-        if self.streams.iter().any(|stream| stream.issuing) {
-            self.alarm(now_ns + WINDOW_NS, Alarm::Window);
+    }
+
+    /// Of all streams, fsyncs apart.
+    fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for stream in &self.streams {
+            let counts = stream.recorder.totals().counts();
+            sum.requests += counts.requests;
+            sum.bytes += counts.bytes;
+            sum.latency_ns = sum.latency_ns.wrapping_add(counts.latency_ns);
         }
+        sum
     }
 }
 
@@ -409,6 +395,21 @@ const NOTHING: Request = Request {
     op: Op::Read,
     fsync_after: false,
 };
+
+fn sampling(workload: &Workload) -> Sampling {
+    let rule = workload.end.steady_rule.unwrap_or_default();
+    let metric = match rule.metric {
+        SteadyMetric::Iops => Metric::Iops,
+        SteadyMetric::Bandwidth => Metric::Bandwidth,
+        SteadyMetric::Latency => Metric::Latency,
+    };
+    let limits = Limits {
+        range: rule.range,
+        slope: rule.slope,
+        drift_per_minute: rule.drift_per_minute,
+    };
+    Sampling::new(metric, limits, rule.window_ns)
+}
 
 fn ends_at(from_ns: u64, time_ns: Option<u64>) -> Option<u64> {
     Some(from_ns.saturating_add(time_ns?))

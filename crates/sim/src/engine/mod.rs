@@ -343,7 +343,7 @@ impl Engine {
                     .end_stream(stream as usize, self.now_ns, EndedBy::Time);
                 self.close(stream as usize)
             }
-            Alarm::Window => {
+            Alarm::Sample => {
                 self.load.look(self.now_ns);
                 for stream in 0..self.load.streams.len() {
                     self.close(stream)?;
@@ -659,7 +659,6 @@ impl Engine {
                     name => unreachable!("{name:?} was refused before the run"),
                 };
                 let bytes = u64::from(at.request.len);
-                stream.completed += 1;
                 if stream.open {
                     let latency_ns = now_ns - at.intended_ns;
                     stream
@@ -864,6 +863,7 @@ impl Engine {
                 timestamps: "request".to_owned(),
                 ..GeneratorFigures::default()
             },
+            steady: self.load.steady,
         };
         debug_assert_eq!(streams.len(), workload.streams.len());
         let run = RunFigures::new(streams, facts)?;

@@ -15,41 +15,16 @@ from ..devices import HERE, Device, Machine, text_of
 from ..diskstats import DiskDelta, Snapshot, delta, snapshot
 from ..memory import swapped_pages
 from .arrays import WORKING, action_of, arrays_of
+from .kept import Kept
 from .processors import cpu_times, throttle_events
+from .sample import COLUMNS, Sample
 from .temperature import Sensor, sensors
 
 INTERVAL_S = 1.0
 LEAST_S = 0.2
 """A last interval shorter than this tells nothing: CPU times are counted in steps of 10 ms, or 4."""
-COLUMNS = ("r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "aqu-sz", "%util")
-"""Columns of `iostat -mx` that are kept of each interval."""
 MOST = 1024
 """Samples that are kept; of longer runs neighbours are joined and the interval doubles."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One interval. None: not known. CPU times are shares of all CPUs' time."""
-
-    at_s: float
-    """Its end, from the beginning of the load."""
-    seconds: float
-    cpu_others: float | None
-    """Used by other programs in user mode: what the kernel does may be the load's own work."""
-    cpu_iowait: float | None
-    cpu_steal: float | None
-    other_read_bytes_per_s: float | None
-    """Read by the devices under test beyond what this program had them read."""
-    other_write_bytes_per_s: float | None
-    """The same for writes; None where the load's own writes pass through a cache."""
-    swapped_pages: int | None
-    throttle_events: int | None
-    temperatures: dict[str, float]
-    """Celsius, of each drive and of the CPUs."""
-    working: dict[str, str]
-    """Arrays that are busy with themselves, and with what."""
-    devices: dict[str, dict[str, float]]
-    """What the devices under test did: name -> `COLUMNS` of iostat."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +66,18 @@ class Sampler:
         names = set(under_test)
         self._tested = [device for device in devices if device.name in names]
         self._writes_directly = writes_directly
-        self._most = most
         self._machine = machine
         self._arrays = arrays_of(devices, machine)
         self._sensors: list[Sensor] = sensors(devices, machine)
         self._start = self._last = self._moment(Moved(0, 0))
         self.interval_s = interval_s
-        self.samples: list[Sample] = []
+        self._kept = Kept([sensor.name for sensor in self._sensors], list(self._last.disks.counters), most)
         self.limits = {sensor.name: sensor.limit_celsius for sensor in self._sensors if sensor.limit_celsius}
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What was seen, in order of time."""
+        return self._kept.samples()
 
     def begin(self, moved: Moved) -> None:
         """The load begins now."""
@@ -117,11 +96,7 @@ class Sampler:
     def _take(self, moved: Moved) -> None:
         now, then = self._moment(moved), self._last
         self._last = now
-        self.samples.append(self._sample(then, now))
-        if len(self.samples) > self._most:
-            pairs = zip(self.samples[::2], self.samples[1::2], strict=False)
-            odd = self.samples[-1:] if len(self.samples) % 2 else []
-            self.samples = [*(_joined(one, other) for one, other in pairs), *odd]
+        if self._kept.add(self._sample(then, now)):
             self.interval_s *= 2
 
     def _moment(self, moved: Moved) -> _Moment:
@@ -195,50 +170,3 @@ def _columns(change: DiskDelta) -> dict[str, float]:
 
 def _since(then: int | None, now: int | None) -> int | None:
     return None if then is None or now is None else max(0, now - then)
-
-
-def _joined(one: Sample, other: Sample) -> Sample:
-    """Two neighbours as one."""
-    seconds = one.seconds + other.seconds
-
-    def mean(name: str) -> float | None:
-        a, b = getattr(one, name), getattr(other, name)
-        return None if a is None or b is None else (a * one.seconds + b * other.seconds) / seconds
-
-    def total(name: str) -> int | None:
-        a, b = getattr(one, name), getattr(other, name)
-        return None if a is None or b is None else a + b
-
-    return Sample(
-        at_s=other.at_s,
-        seconds=seconds,
-        cpu_others=mean("cpu_others"),
-        cpu_iowait=mean("cpu_iowait"),
-        cpu_steal=mean("cpu_steal"),
-        other_read_bytes_per_s=mean("other_read_bytes_per_s"),
-        other_write_bytes_per_s=mean("other_write_bytes_per_s"),
-        swapped_pages=total("swapped_pages"),
-        throttle_events=total("throttle_events"),
-        temperatures={
-            name: max(one.temperatures.get(name, value), value) for name, value in other.temperatures.items()
-        },
-        working={**one.working, **other.working},
-        devices={
-            name: _joined_columns(one.devices[name], one.seconds, columns, other.seconds)
-            for name, columns in other.devices.items()
-            if name in one.devices
-        },
-    )
-
-
-def _joined_columns(
-    one: Mapping[str, float], seconds: float, other: Mapping[str, float], more: float
-) -> dict[str, float]:
-    """Means over time; those of a request's wait over requests."""
-    found = {}
-    for column, value in other.items():
-        count = column.replace("_await", "/s")
-        weight, weight_more = (seconds * one[count], more * other[count]) if count != column else (seconds, more)
-        both = weight + weight_more
-        found[column] = (one[column] * weight + value * weight_more) / both if both else 0.0
-    return found

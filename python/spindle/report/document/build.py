@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spindle.report.charts import chunks, effects, heatmap, percentiles, predicted, seconds, spread, sweeps
+from spindle.report.charts import curves as latency_curves
 from spindle.report.document import conditions, figures, foreign
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.findings import groups_of
@@ -21,6 +22,7 @@ def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Pl
     cases = cases_of(trials)
     curves = sweeps.sweeps_of(entries, cases)
     groups = groups_of(cases)
+    targets = latency_curves.charts(latency_curves.curves_of(entries), latency_curves.searches_of(entries))
     names = conditions.names_of(entries, cases)
     sections: list[tuple[str, str, Sequence[Block]]] = [
         ("summary", "Summary", summary(entries, cases, groups, curves, trials)),
@@ -29,6 +31,7 @@ def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Pl
         ("factors", "Factors", effects.charts(groups)),
         ("arrays", "Arrays", chunks.charts(trials)),
         ("concurrency", "Concurrency", sweeps.charts(curves)),
+        ("targets", "Latency over throughput", targets),
         ("latency", "Latency", percentiles.charts(cases)),
         ("time", "Over time", [*seconds.charts(cases), *heatmap.charts(cases)]),
         ("model", "Measured and modelled", predicted.charts(trials)),

@@ -13,7 +13,7 @@ from spindle.report.document.trial import Case, runs_of
 from spindle.report.recipe import USUAL_SEED, recipe_of
 from spindle.report.table import Column
 from spindle.result import units
-from spindle.result.record import ImportedRecord, KneeRecord, Level, QuickRecord, RunRecord, Verdict
+from spindle.result.record import ImportedRecord, Level, QuickRecord, RunRecord, SearchRecord, Verdict
 
 MOST_COMMANDS = 24
 MOST_MACHINES = 8
@@ -30,7 +30,7 @@ def names_of(entries: Sequence[Entry], cases: Sequence[Case]) -> dict[str, str]:
         for at, trial in enumerate(case.trials):
             found[trial.run.id] = f"{case.label} #{at + 1}" if len(case.trials) > 1 else case.label
     for entry in entries:
-        if isinstance(entry.record, KneeRecord | QuickRecord):
+        if isinstance(entry.record, SearchRecord | QuickRecord):
             for run in entry.record.runs:
                 found.setdefault(run.id, f"{run.workload.name}, {run.workload.outstanding} under way")
     return found

@@ -6,15 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from spindle.report.charts.predicted import pairs_of
 from spindle.report.charts.sweeps import Sweep
+from spindle.report.curve import sentence as curve_sentence
 from spindle.report.document import findings, traits
 from spindle.report.document.entry import Entry
 from spindle.report.document.findings import Group
 from spindle.report.document.model import Words
+from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, Trial
 from spindle.report.heading import target_words
 from spindle.report.sweep import sentence
+from spindle.report.target import sentences
 from spindle.result import units
-from spindle.result.record import KneeRecord, Level, PhasesRecord, QuickRecord, RunRecord
+from spindle.result.record import (
+    CurveRecord,
+    Level,
+    PhasesRecord,
+    QuickRecord,
+    RunRecord,
+    SearchRecord,
+    TargetRecord,
+)
 
 
 def summary(
@@ -31,6 +42,7 @@ def summary(
         *_looks(entries),
         *_compared(cases, groups),
         *_knees(sweeps),
+        *_searches(entries),
         *_model(trials),
     ]
 
@@ -54,7 +66,7 @@ def _doubts(entries: Sequence[Entry]) -> Iterator[Words]:
 def _verdicts(entry: Entry) -> Iterator:  # type: ignore[type-arg]
     record = entry.record
     yield from record.verdicts
-    if isinstance(record, KneeRecord | QuickRecord | PhasesRecord):
+    if isinstance(record, SearchRecord | QuickRecord | PhasesRecord):
         for run in record.runs:
             yield from run.verdicts
 
@@ -94,6 +106,15 @@ def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:
         yield Words(f"{sweep.label}: {_lower(sentence(sweep.knee))}")
 
 
+def _searches(entries: Sequence[Entry]) -> Iterator[Words]:
+    for entry in entries:
+        match entry.record:
+            case TargetRecord(search=search, runs=[first, *_]):
+                yield Words(f"{first.workload.name} on {place(first.target)}: {_lower(' '.join(sentences(search)))}")
+            case CurveRecord(curve=curve, runs=[first, *_]):
+                yield Words(f"{first.workload.name} on {place(first.target)}: {_lower(curve_sentence(curve))}")
+
+
 def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
@@ -115,4 +136,4 @@ def run_count(entries: Sequence[Entry]) -> int:
 
 
 def _inner(entry: Entry) -> list[RunRecord]:
-    return entry.record.runs if isinstance(entry.record, KneeRecord | QuickRecord | PhasesRecord) else []
+    return entry.record.runs if isinstance(entry.record, SearchRecord | QuickRecord | PhasesRecord) else []

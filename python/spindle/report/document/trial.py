@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spindle.report.document import traits
 from spindle.report.document.entry import Entry
 from spindle.result.figures import Op
-from spindle.result.record import KneeRecord, Level, PhasesRecord, QuickRecord, RunRecord
+from spindle.result.record import CurveRecord, KneeRecord, Level, PhasesRecord, QuickRecord, RunRecord, TargetRecord
 from spindle.result.workload import Sequential
 
 
@@ -61,7 +61,13 @@ def runs_of(entry: Entry) -> list[RunRecord]:
     match entry.record:
         case RunRecord() as run:
             return [run]
-        case KneeRecord(runs=runs) | QuickRecord(runs=runs) | PhasesRecord(runs=runs):
+        case (
+            KneeRecord(runs=runs)
+            | TargetRecord(runs=runs)
+            | CurveRecord(runs=runs)
+            | QuickRecord(runs=runs)
+            | PhasesRecord(runs=runs)
+        ):
             return list(runs)
         case _:
             return []

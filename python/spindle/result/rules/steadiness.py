@@ -10,6 +10,8 @@ from spindle.result import units
 from spindle.result.figures import EndedBySteady
 from spindle.result.record import Level, RunRecord, Verdict
 
+WORDS = {"iops": "the rate of requests", "bandwidth": "throughput", "latency": "the mean latency"}
+"""What a workload's rule looks at."""
 WHOLE = 0.9
 """Share of an interval from which on it counts as one: the last one is cut off by the end."""
 DRIFT = 0.10
@@ -54,6 +56,55 @@ def series_of(record: RunRecord) -> list[float]:
 
 def steady(record: RunRecord) -> list[Verdict]:
     """A mean over a change is a figure of neither side of it."""
+    return _asked_for(record) if record.workload.end.steady_rule is not None else _seen(record)
+
+
+def _asked_for(record: RunRecord) -> list[Verdict]:
+    """The run was to go on until it was steady, by a rule of its own."""
+    found, rule = record.figures.steady, record.workload.end.steady_rule
+    assert rule is not None
+    what = WORDS[rule.metric]
+    if found is None:
+        whole = units.seconds(record.figures.measured_s)
+        drift = "" if rule.drift_per_minute is None else f", drift {units.percent(rule.drift_per_minute)} a minute"
+        return [
+            Verdict(
+                check="steady",
+                level=Level.WARN,
+                evidence=(
+                    f"{what} was not steady within {whole} (over {units.seconds(rule.window_ns / 1e9)} or more: range "
+                    f"{units.percent(rule.range)}, slope {units.percent(rule.slope)}{drift})"
+                ),
+                advice="run longer: --seconds; or ask for less: --steady-drift, --steady-range",
+                numbers={"seconds": record.figures.measured_s},
+            )
+        ]
+    low, high = (100 * end for end in found.drift_range)
+    return [
+        Verdict(
+            check="steady",
+            level=Level.OK,
+            evidence=(
+                f"{what} was steady from {units.seconds(found.from_ns / 1e9)} to {units.seconds(found.at_ns / 1e9)}: "
+                f"its fifths differ by {units.percent(found.range)}, drift {100 * found.drift_per_minute:.2g} % a "
+                f"minute ({low:.2g} to {high:.2g} %)"
+            ),
+            numbers={
+                "from_s": found.from_ns / 1e9,
+                "at_s": found.at_ns / 1e9,
+                "mean": found.mean,
+                "range": found.range,
+                "slope": found.slope,
+                "drift_per_minute": found.drift_per_minute,
+                "drift_low": found.drift_range[0],
+                "drift_high": found.drift_range[1],
+                "looks": float(found.looks),
+            },
+        )
+    ]
+
+
+def _seen(record: RunRecord) -> list[Verdict]:
     series = series_of(record)
     report = msgspec.json.decode(_core.steady(series), type=Report)
     each = units.seconds(record.figures.interval_ns / 1e9)

@@ -1,0 +1,94 @@
+"""A search under bounds on latency: its points, the plot, and the most that kept them."""
+
+from __future__ import annotations
+
+from spindle.report import plot
+from spindle.report.number import plain
+from spindle.report.style import Style
+from spindle.report.table import Column, table
+from spindle.result import units
+from spindle.result.search import Bound, Seen, TargetPoint, TargetSearch
+
+MARKS = {"held": "o", "failed": "x", "undecided": "?"}
+
+
+def page(search: TargetSearch, style: Style) -> list[str]:
+    """Table, plot and sentences."""
+    columns, rows = table_of(search)
+    drawn = plot.drawn(
+        [
+            plot.Mark(point.iops, seen.latency_ns or 0.0, "#" if point.value == search.held else MARKS[point.decision])
+            for point in search.points
+            if (seen := point.seen[0]) is not None
+        ],
+        style,
+        f"{search.bounds[0].figure} latency",
+        f"o held, x failed, ? undecided, # the most that held ({search.bounds[0].words})",
+    )
+    said = [line for text in sentences(search) for line in style.wrap(text)]
+    return [*table(columns, rows, style), *([""] if drawn else []), *drawn, "", *said]
+
+
+def table_of(search: TargetSearch) -> tuple[list[Column], list[list[str]]]:
+    """One row a point."""
+    heads = ["outstanding" if search.variable == "depth" else "asked IOPS", "IOPS", "MB/s", "mean ms"]
+    for bound in search.bounds:
+        heads += [f"{bound.figure} ms", "over %" if bound.percentile is not None else "interval ms"]
+    columns = [*(Column(head) for head in heads), Column("runs"), Column("", words=True)]
+    return columns, [_row(search, point) for point in search.points]
+
+
+def _row(search: TargetSearch, point: TargetPoint) -> list[str]:
+    cells = [plain(point.value) if search.variable == "rate" else f"{point.value:.0f}"]
+    cells += [plain(point.iops), plain(point.bytes_per_s / 1e6), plain(point.mean_latency_ns / 1e6)]
+    for bound, seen in zip(search.bounds, point.seen, strict=True):
+        cells += ["" if seen.latency_ns is None else plain(seen.latency_ns / 1e6), _interval(bound, seen)]
+    says = "held" if point.decision == "held" else "failed" if point.kept_up else "does not keep up"
+    if point.decision == "undecided":
+        says = "undecided"
+    return [*cells, str(len(point.runs)), f"{says}{' <-' if point.value == search.held else ''}"]
+
+
+def _interval(bound: Bound, seen: Seen) -> str:
+    """Share over the limit with its interval, or the interval of the mean."""
+    if bound.percentile is None:
+        return f"{seen.low / 1e6:.3g}-{seen.high / 1e6:.3g}"
+    if seen.over is None:
+        return ""
+    return f"{100 * seen.over:.3g} ({100 * seen.low:.2g}-{100 * seen.high:.2g})"
+
+
+def sentences(search: TargetSearch) -> list[str]:
+    """The answer: the most that held, the least that failed, both with figures."""
+    bounds = " and ".join(bound.words for bound in search.bounds)
+    held, failed = search.at(search.held), search.at(search.failed)
+    if not search.points:
+        return [f"No answer for {bounds}: nothing was measured."]
+    if held is None:
+        least = search.points[0]
+        return [f"Not even {_value(search, least)} keeps {bounds}: {_figures(search, least)}."]
+    found = [
+        f"With {bounds}: {units.count(held.iops)} IOPS, {units.rate(held.bytes_per_s)} at {_value(search, held)} "
+        f"({_figures(search, held)})."
+    ]
+    if failed is not None:
+        why = {"failed": "fails", "undecided": "cannot be told apart from the bound", "held": "holds"}[failed.decision]
+        if not failed.kept_up:
+            why = "is not served"
+        found.append(
+            f"The next point, {_value(search, failed)}, {why}: {units.count(failed.iops)} IOPS, "
+            f"{_figures(search, failed)}."
+        )
+    return found
+
+
+def _value(search: TargetSearch, point: TargetPoint) -> str:
+    return f"{point.value:.0f} outstanding" if search.variable == "depth" else f"{units.count(point.value)} requests/s"
+
+
+def _figures(search: TargetSearch, point: TargetPoint) -> str:
+    return ", ".join(
+        f"{bound.figure} {units.duration(seen.latency_ns)}"
+        for bound, seen in zip(search.bounds, point.seen, strict=True)
+        if seen.latency_ns is not None
+    )

@@ -1,0 +1,136 @@
+"""The same load in open loop: requests start at a rate, whether or not earlier ones are done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from spindle.result.record import RunRecord
+from spindle.result.search import Capacity
+from spindle.result.workload import Open
+from spindle.run import knee
+from spindle.run.bench import Bench
+from spindle.run.errors import Usage
+from spindle.run.modelled import ModelledBench
+from spindle.run.resolve import Resolved
+
+LARGEST = 256
+"""Requests outstanding up to which the closed loop is tried."""
+LEAST_SLOTS = 64
+"""Requests that may be outstanding in open loop, at least."""
+MOST_SLOTS = 2048
+LEAST_SHARE = 1e-4
+"""A stream that did less than this of the requests still gets a rate."""
+SHORT = 0.97
+"""Served over offered below which a target does not keep up."""
+DEVIATIONS = 3.0
+"""Standard deviations by which the number of random arrivals may differ from its mean."""
+GROWING = 0.02
+"""A latency that grows by more than this many seconds a second is that of a queue without end."""
+FEWEST = 5
+"""Intervals in which growth can be told from chance."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a rate is split over the streams."""
+
+    capacity: Capacity | None
+    by_stream: dict[str, float]
+    slots: int
+    spacing: str | None = None
+    """Of the requests: `constant` or `poisson`; None: as the workload has it."""
+
+
+def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
+    """A stream that is bound by something else cannot be searched. Raises Usage."""
+    for stream in resolved.spec.streams:
+        bound = stream.rate_limit is not None or stream.think is not None
+        if bound or (not open_loop and isinstance(stream.arrival, Open)):
+            wrong = "rate limit and think time" if open_loop else "rate, rate limit and think time"
+            raise Usage(
+                f"{option}: stream {stream.name} is bound by its own pace; give a workload without {wrong}"
+                + ("" if bound else ", or search over rates: --search rate")
+            )
+
+
+def shares_of(
+    bench: Bench | ModelledBench,
+    resolved: Resolved,
+    runs: list[RunRecord],
+    *,
+    measure: bool = True,
+    spacing: str | None = None,
+) -> Shares | None:
+    """Which part of a rate each stream has: as it asks for, or as a closed loop divides it, which is run for that.
+
+    None: someone stopped it, or nothing was measured.
+    """
+    spec = resolved.spec
+    rates = {s.name: s.arrival.rate_iops for s in spec.streams if isinstance(s.arrival, Open)}
+    if rates and len(rates) < len(spec.streams):
+        closed = next(stream.name for stream in spec.streams if stream.name not in rates)
+        raise Usage(f"stream {closed} has no rate while others have one; give all streams a rate, or none")
+    if rates:
+        whole = sum(rates.values())
+        slots = max(LEAST_SLOTS * len(spec.streams), spec.outstanding)
+        return Shares(None, {name: rate / whole for name, rate in rates.items()}, slots, spacing)
+    if not measure:
+        even = 1 / len(spec.streams)
+        slots = max(LEAST_SLOTS, spec.outstanding)
+        return Shares(None, {stream.name: even for stream in spec.streams}, slots, spacing)
+    swept = knee.sweep(bench, resolved, largest=LARGEST)
+    runs.extend(swept.runs)
+    best = max(swept.knee.points, key=lambda point: point.iops, default=None)
+    if swept.stopped or best is None or best.iops <= 0:
+        return None
+    record = next(run for run in swept.runs if run.id == best.run)
+    capacity = Capacity(iops=best.iops, bytes_per_s=best.bytes_per_s, outstanding=best.outstanding)
+    parts = {stream.name: max(stream.iops / best.iops, LEAST_SHARE) for stream in record.figures.streams}
+    return Shares(capacity, parts, min(MOST_SLOTS, max(LEAST_SLOTS, 2 * best.outstanding)), spacing)
+
+
+def at_rate(resolved: Resolved, shares: Shares, iops: float) -> Resolved:
+    """The load in open loop at this rate, with room for as many requests as the target ever takes."""
+    named = len(resolved.spec.streams) > 1
+    per_stream = max(1, shares.slots // len(resolved.spec.streams))
+    options = knee.concurrency(per_stream)
+    for name, part in shares.by_stream.items():
+        options.append((f"{name}.rate" if named else "rate", f"{iops * part:.9g} IOPS"))
+    if shares.spacing is not None:
+        options.append(("spacing", shares.spacing))
+    return resolved.with_overrides(options)
+
+
+def keeps_up(record: RunRecord, offered: float) -> bool:
+    """Whether as many requests are served as arrive, and the queue does not grow throughout the run."""
+    figures = record.figures
+    seconds = max(figures.measured_s, 1e-9)
+    poisson = any(getattr(stream.arrival, "spacing", None) == "poisson" for stream in record.workload.streams)
+    chance = DEVIATIONS * math.sqrt(offered * seconds) / seconds if poisson else 0.0
+    edge = record.workload.outstanding / seconds / 2
+    if figures.iops < SHORT * offered - chance - min(edge, 0.01 * offered):
+        return False
+    return not _grows(record)
+
+
+def _grows(record: RunRecord) -> bool:
+    """A least squares line through the mean latencies of the intervals rises like that of a queue without end."""
+    figures = record.figures
+    points = [
+        (
+            (interval.start_ns + interval.length_ns / 2) / 1e9,
+            sum(stream.read_latency_ns + stream.write_latency_ns for stream in interval.streams) / requests / 1e9,
+        )
+        for interval in figures.series
+        if interval.length_ns * 2 >= figures.interval_ns
+        and (requests := sum(stream.reads + stream.writes for stream in interval.streams)) > 0
+    ]
+    if len(points) < FEWEST:
+        return False
+    n = len(points)
+    middle, level = sum(at for at, _ in points) / n, sum(value for _, value in points) / n
+    spread = sum((at - middle) ** 2 for at, _ in points)
+    slope = sum((at - middle) * (value - level) for at, value in points) / spread
+    residual = sum((value - level - slope * (at - middle)) ** 2 for at, value in points) / (n - 2)
+    return slope - DEVIATIONS * math.sqrt(residual / spread) > GROWING

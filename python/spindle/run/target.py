@@ -1,0 +1,403 @@
+"""The highest throughput at which bounds on latency hold: by bisection over requests outstanding, or over their rate.
+
+A point near a bound is run again, with other random requests, until the interval of what was seen lies on one side of
+the bound, at most five times; what is still undecided then is taken as not held. The search climbs until two points in
+a row fail, so that one that fails below others that hold does not end it, and then bisects between the highest point
+that held and the next above it that did not, to within 5 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.search import Bound, Capacity, Decision, TargetPoint, TargetSearch
+from spindle.run import knee, openloop
+from spindle.run.bench import Bench
+from spindle.run.bounds import seen
+from spindle.run.errors import Usage
+from spindle.run.modelled import ModelledBench
+from spindle.run.resolve import Resolved
+
+RUNS = 5
+"""Most runs of one point."""
+RESOLUTION = 1.05
+"""The bracket is narrow enough: throughput is hardly ever repeatable to less."""
+FAILURES = 2
+"""Points in a row that fail before the climb ends: one may be an exception."""
+NO_GAIN = 3
+"""Steps without gain in throughput after which a load generator is asked for no more."""
+STEP_SECONDS = 5.0
+"""Length of a run unless another one is asked for."""
+BUSY = 0.90
+"""Share of a CPU from which on a worker is the limit, as in the verdict `generator-bound`."""
+FIRST_SHARE = 0.5
+CLIMB = 1.25
+DESCENT = 0.25
+LEAST_SHARE = 1e-3
+"""Of the closed loop's rate: below it is not searched."""
+MOST_SHARE = 2.0
+
+
+@dataclass(frozen=True)
+class LatencySearch:
+    """What is searched for."""
+
+    bounds: tuple[Bound, ...]
+    variable: Literal["depth", "rate"] = "depth"
+    largest: int = knee.LARGEST
+    """Most requests outstanding of each stream."""
+    step_seconds: float = STEP_SECONDS
+    spacing: str | None = None
+    """Of the requests in open loop: `constant` or `poisson`; None: as the workload has it."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A finished search."""
+
+    search: TargetSearch
+    runs: list[RunRecord]
+
+
+def fio_latency_target(
+    latency_target_ns: int, latency_window_ns: int = 0, latency_percentile: float = 100.0, iodepth: int = 1
+) -> LatencySearch:
+    """What fio's options of these names ask for: the highest depth, up to `iodepth`, at which `latency_percentile` of
+    the requests take at most `latency_target`, each depth being tried for `latency_window` (fio: 0 is the run's time).
+    """
+    bound = Bound(operation="all", percentile=latency_percentile, limit_ns=latency_target_ns)
+    seconds = latency_window_ns / 1e9 if latency_window_ns > 0 else STEP_SECONDS
+    return LatencySearch((bound,), "depth", max(1, iodepth), seconds)
+
+
+def search(
+    bench: Bench | ModelledBench,
+    resolved: Resolved,
+    wanted: LatencySearch,
+    *,
+    on_point: Callable[[TargetPoint], None] = lambda point: None,
+) -> Searched:
+    """Raises Usage where the workload paces itself."""
+    runs: list[RunRecord] = []
+    openloop.refuse_paced(resolved, "--latency-target", open_loop=wanted.variable == "rate")
+    _refuse_unasked(resolved, wanted.bounds)
+    capacity: Capacity | None = None
+    axis: _Axis | None = None
+    if wanted.variable == "depth":
+        axis = _Depth(resolved, wanted.largest)
+    elif (shares := openloop.shares_of(bench, resolved, runs, spacing=wanted.spacing)) is not None:
+        capacity = shares.capacity
+        axis = _Rate(resolved, shares)
+    course = _Course(bench, wanted, axis, runs, on_point) if axis is not None else None
+    if course is not None:
+        course.run()
+    return Searched(_found(wanted, course, capacity), runs)
+
+
+def _refuse_unasked(resolved: Resolved, bounds: Sequence[Bound]) -> None:
+    streams = resolved.spec.streams
+    there = {
+        "all": True,
+        "read": any(stream.reads for stream in streams),
+        "write": any(stream.mix.write > 0 for stream in streams),
+        "trim": any(stream.mix.trim > 0 for stream in streams),
+        "zero": any(stream.mix.zero > 0 for stream in streams),
+        "fsync": any(stream.sync.fsync_every > 0 or stream.sync.fsync_fraction > 0 for stream in streams),
+    }
+    for bound in bounds:
+        if not there[bound.operation]:
+            raise Usage(f"--latency-target: {bound.figure} is bounded, but the workload makes none of them")
+
+
+class _Axis(Protocol):
+    """What is varied."""
+
+    open_loop: bool
+
+    def first(self) -> float: ...
+    def higher(self, value: float) -> float | None: ...
+    def lower(self, value: float) -> float | None:
+        """Where nothing held yet."""
+
+    def between(self, low: float, high: float) -> float | None:
+        """None: they are near enough."""
+
+    def at(self, value: float) -> Resolved: ...
+    def label(self, value: float) -> str: ...
+
+
+@dataclass
+class _Depth:
+    """Requests outstanding of each stream; values count all streams."""
+
+    resolved: Resolved
+    largest: int
+    open_loop: bool = False
+
+    def first(self) -> float:
+        return self._all(1)
+
+    def higher(self, value: float) -> float | None:
+        each = self._each(value)
+        return self._all(min(2 * each, self.largest)) if each < self.largest else None
+
+    def lower(self, value: float) -> float | None:
+        return None
+
+    def between(self, low: float, high: float) -> float | None:
+        below, above = self._each(low), self._each(high)
+        if above <= below + 1 or above <= RESOLUTION * below:
+            return None
+        middle = (below + above) // 2
+        # A multiple of a power of two, so that it can be spread over CPUs.
+        grain = 1 << max(0, middle.bit_length() - 5)
+        middle = max(middle // grain * grain, below + 1)
+        return self._all(middle) if below < middle < above else None
+
+    def at(self, value: float) -> Resolved:
+        return self.resolved.with_overrides(_spread(self._each(value)))
+
+    def label(self, value: float) -> str:
+        return f"{self.resolved.spec.name} with {value:.0f} outstanding"
+
+    def _all(self, each: int) -> float:
+        return float(each * len(self.resolved.spec.streams))
+
+    def _each(self, value: float) -> int:
+        return round(value) // len(self.resolved.spec.streams)
+
+
+def _spread(outstanding: int) -> list[tuple[str, str]]:
+    """Over as many workers as there are CPUs for, none of them with another depth than the others."""
+    options = dict(knee.concurrency(outstanding))
+    workers = int(options["workers"])
+    while outstanding % workers:
+        workers //= 2
+    return [("workers", str(workers)), ("depth", str(outstanding // workers))]
+
+
+@dataclass
+class _Rate:
+    """Requests a second of all streams."""
+
+    resolved: Resolved
+    shares: openloop.Shares
+    open_loop: bool = True
+
+    @property
+    def whole(self) -> float:
+        """What rates are measured by."""
+        if self.shares.capacity is not None:
+            return self.shares.capacity.iops
+        return sum(getattr(stream.arrival, "rate_iops", 0.0) for stream in self.resolved.spec.streams)
+
+    def first(self) -> float:
+        return FIRST_SHARE * self.whole
+
+    def higher(self, value: float) -> float | None:
+        return CLIMB * value if value < MOST_SHARE * self.whole else None
+
+    def lower(self, value: float) -> float | None:
+        return DESCENT * value if value > LEAST_SHARE * self.whole else None
+
+    def between(self, low: float, high: float) -> float | None:
+        return (low * high) ** 0.5 if high > RESOLUTION * low else None
+
+    def at(self, value: float) -> Resolved:
+        return openloop.at_rate(self.resolved, self.shares, value)
+
+    def label(self, value: float) -> str:
+        return f"{self.resolved.spec.name} at {value:.6g} requests/s"
+
+
+@dataclass
+class _Course:
+    """The search as it goes on."""
+
+    bench: Bench | ModelledBench
+    wanted: LatencySearch
+    axis: _Axis
+    runs: list[RunRecord]
+    on_point: Callable[[TargetPoint], None]
+    points: dict[float, TargetPoint] = field(default_factory=dict)
+    stopped: bool = False
+    broken: bool = False
+    """A load ended with an error: what comes after would too."""
+    generator: bool = False
+    """The load generator, not the target, was the limit."""
+
+    def run(self) -> None:
+        """Climb, descend where nothing holds, then bisect."""
+        self._climb()
+        if not self._held() and not self._over():
+            self._descend()
+        while not self._over() and (value := self._middle()) is not None:
+            self._measure(value)
+
+    def _over(self) -> bool:
+        return self.stopped or self.broken
+
+    def _held(self) -> list[float]:
+        return [value for value, point in self.points.items() if point.decision == "held"]
+
+    def _climb(self) -> None:
+        value: float | None = self.axis.first()
+        failures, flat, best = 0, 0, 0.0
+        while value is not None and failures < FAILURES and not self._over():
+            point = self._measure(value)
+            if point is None:
+                return
+            failures = 0 if point.decision == "held" else failures + 1
+            if self.axis.open_loop and not point.kept_up:
+                return  # it does not serve what arrives: no higher rate will be served
+            flat = 0 if point.bytes_per_s >= knee.GROWTH * best else flat + 1
+            best = max(best, point.bytes_per_s)
+            if point.decision == "held" and flat >= NO_GAIN and self._is_generator(point):
+                self.generator = True
+                return
+            value = self.axis.higher(value)
+
+    def _descend(self) -> None:
+        value = self.axis.lower(min(self.points))
+        while value is not None and not self._over():
+            point = self._measure(value)
+            if point is None or point.decision == "held":
+                return
+            value = self.axis.lower(value)
+
+    def _middle(self) -> float | None:
+        held = max(self._held(), default=None)
+        above = [value for value in self.points if held is not None and value > held]
+        return self.axis.between(held, min(above)) if held is not None and above else None
+
+    def _is_generator(self, point: TargetPoint) -> bool:
+        record = next(run for run in self.runs if run.id == point.runs[-1])
+        return record.target.kind == "null" or record.figures.generator.busiest_worker >= BUSY
+
+    def _measure(self, value: float) -> TargetPoint | None:
+        """One point, run until it is decided; None: there is nothing to tell."""
+        records: list[RunRecord] = []
+        found: TargetPoint | None = None
+        asked = self.axis.at(value)
+        for number in range(RUNS):
+            step = asked.with_overrides([("seed", str(asked.spec.seed + number))]) if number else asked
+            again = f", run {number + 1}" if number else ""
+            measured = self.bench.measure(step, self.axis.label(value) + again)
+            self.stopped = measured.stopped
+            self.runs.append(measured.record)
+            if measured.stopped:
+                break
+            if measured.record.figures.is_partial or measured.record.figures.requests == 0:
+                self.broken = True
+                break
+            records.append(measured.record)
+            found = self._point(value, records)
+            if found.decision != "undecided":
+                break
+        if found is not None:
+            self.points[value] = found
+            self.on_point(found)
+        return found
+
+    def _point(self, value: float, records: list[RunRecord]) -> TargetPoint:
+        about = [seen(bound, records) for bound in self.wanted.bounds]
+        kept_up = not self.axis.open_loop or all(openloop.keeps_up(record, value) for record in records)
+        decisions = [each.decision for each in about]
+        decision: Decision = "held"
+        if not kept_up or "failed" in decisions:
+            decision = "failed"
+        elif "undecided" in decisions:
+            decision = "undecided"
+        count = len(records)
+        requests = sum(record.figures.requests for record in records)
+        latency = sum(record.figures.requests * (record.figures.mean_latency_ns() or 0.0) for record in records)
+        return TargetPoint(
+            value=value,
+            iops=sum(record.figures.iops for record in records) / count,
+            bytes_per_s=sum(record.figures.bytes_per_s for record in records) / count,
+            mean_latency_ns=latency / requests if requests else 0.0,
+            seen=about,
+            kept_up=kept_up,
+            decision=decision,
+            runs=[record.id for record in records],
+        )
+
+
+def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | None) -> TargetSearch:
+    points = sorted(course.points.values(), key=lambda point: point.value) if course is not None else []
+    held = max((point.value for point in points if point.decision == "held"), default=None)
+    above = [point.value for point in points if point.decision != "held" and (held is None or point.value > held)]
+    below = [point for point in points if point.decision == "failed" and held is not None and point.value < held]
+    outcome: Literal["bracketed", "none-held", "never-failed", "generator", "interrupted", "nothing"] = "bracketed"
+    if course is None or course.stopped:
+        outcome = "interrupted" if course is None or points else "nothing"
+    elif not points:
+        outcome = "nothing"
+    elif held is None:
+        outcome = "none-held"
+    elif course.generator:
+        outcome = "generator"
+    elif not above:
+        outcome = "never-failed"
+    return TargetSearch(
+        bounds=list(wanted.bounds),
+        variable=wanted.variable,
+        points=points,
+        held=held,
+        failed=min(above, default=None),
+        outcome=outcome,
+        monotone=not below,
+        capacity=capacity,
+    )
+
+
+def verdicts(search: TargetSearch) -> list[Verdict]:
+    """About the search as a whole."""
+    found = []
+    numbers = {"points": float(len(search.points))}
+    most = search.points[-1].value if search.points else 0.0
+    what = f"{most:.0f} outstanding requests" if search.variable == "depth" else f"{most:.6g} requests a second"
+    trouble = {
+        "interrupted": (Level.INVALID, "stopped before the end: the search is partial", "run it again to its end"),
+        "nothing": (Level.INVALID, "nothing was measured", "give it more time: --seconds"),
+        "none-held": (
+            Level.WARN,
+            "not even the smallest load kept the bounds",
+            "the target cannot; allow more latency, or make the requests smaller",
+        ),
+        "never-failed": (Level.WARN, f"the bounds still held at {what}", "the limit lies beyond the search"),
+        "generator": (
+            Level.WARN,
+            f"the load generator reached its own limit at {what} while the bounds still held",
+            "spread the load over more --workers on other CPUs; the target can do more",
+        ),
+    }.get(search.outcome)
+    if trouble is not None:
+        level, evidence, advice = trouble
+        found.append(Verdict(check="target", level=level, evidence=evidence, advice=advice, numbers=numbers))
+    if not search.monotone:
+        found.append(
+            Verdict(
+                check="monotone",
+                level=Level.WARN,
+                evidence="a bound failed at a smaller load than the largest at which all held",
+                advice="latency does not simply rise with load here (power saving, batching, or a disturbance): see "
+                "the table, run it again",
+            )
+        )
+    undecided = sum(point.decision == "undecided" for point in search.points)
+    if undecided:
+        found.append(
+            Verdict(
+                check="undecided",
+                level=Level.WARN,
+                evidence=f"{undecided} of {len(search.points)} points lie too near to a bound, or had too few "
+                f"requests, to be told after {RUNS} runs; they are taken as not held",
+                advice="give each run more time: --seconds 30",
+                numbers={"undecided": float(undecided)},
+            )
+        )
+    return found

@@ -1,0 +1,277 @@
+"""The search under a bound on latency finds the largest load that keeps it, and says how sure that is."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from records import figures, latency, op, record, stream
+
+from spindle import _core
+from spindle.result.document import decode, encode
+from spindle.result.figures import Stopped
+from spindle.result.record import Level, TargetRecord
+from spindle.result.search import Bound, TargetSearch
+from spindle.run import target
+from spindle.run.bench import Measured
+from spindle.run.bounds import parse_bounds, seen, wilson
+from spindle.run.errors import Usage
+from spindle.run.resolve import Resolved, resolve
+
+READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0"), ("seconds", "5")]
+MS = 1_000_000
+
+
+def exponential(mean_ns: float, count: int) -> str:
+    """A stored histogram of latencies whose quantiles are those of the exponential distribution."""
+    steps = 2000
+    places = [-mean_ns * math.log(1 - (at + 0.5) / steps) for at in range(steps)]
+    return _core.histogram_of([(round(ns), max(1, count // steps)) for ns in places])
+
+
+class Queue:
+    """A device of some servers, whose latencies are exponential; `noise` makes each run another one, by its seed."""
+
+    def __init__(
+        self,
+        servers: int = 8,
+        noise: float = 0.0,
+        stop_at: int | None = None,
+        odd: Callable[[int], float] = lambda outstanding: 1.0,
+    ) -> None:
+        self.servers, self.noise, self.stop_at, self.odd = servers, noise, stop_at, odd
+        self.asked: list[float] = []
+        self.seeds: list[int] = []
+
+    def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+        spec = resolved.spec
+        offered = sum(getattr(each.arrival, "rate_iops", 0.0) for each in spec.streams)
+        most = 100.0 * self.servers
+        if offered:
+            iops = min(offered, most)
+            mean = 10e6 / max(1 - offered / most, 0.001) if offered < most else 5e9
+        else:
+            iops = 100.0 * min(spec.outstanding, self.servers)
+            mean = 1e9 * spec.outstanding / iops
+        mean *= self.odd(spec.outstanding)
+        if self.noise:
+            mean *= math.exp(random.Random(f"{spec.seed} {spec.outstanding} {offered}").gauss(0, self.noise))
+        self.asked.append(offered or spec.outstanding)
+        self.seeds.append(spec.seed)
+        count = round(iops * 50)
+        held = latency(mean / 1e6, sdev_ns=mean, histogram=exponential(mean, count))
+        found = figures(stream(op(iops, 50.0, latency=held), seconds=50.0), seconds=50.0, series=[])
+        stopped = spec.outstanding == self.stop_at
+        made = record(replace(found, ended_by=Stopped()) if stopped else found, id=run_id(len(self.asked)))
+        return Measured(replace(made, workload=spec), stopped)
+
+
+def run_id(number: int) -> str:
+    return f"20260101T000000Z-{number:06x}"
+
+
+def search(queue: Queue, *bounds: str, **changes: object) -> TargetSearch:
+    wanted = target.LatencySearch(tuple(parse_bounds(bounds or ("p99:200ms",))), **changes)
+    return target.search(queue, resolve("randomio", READ_ONLY), wanted).search
+
+
+def test_the_largest_depth_that_keeps_the_bound_is_found_between_two_that_were_tried() -> None:
+    # p99 of n outstanding is 4.6 n / 800 s, 200 ms at 34.7.
+    found = search(Queue())
+    assert found.outcome == "bracketed"
+    assert found.held is not None
+    assert found.failed is not None
+    assert 32 <= found.held < found.failed <= 36
+    assert found.monotone
+    held = found.at(found.held)
+    assert held is not None
+    assert held.seen[0].high <= 0.01
+    assert held.seen[0].latency_ns < 200 * MS
+
+
+def test_a_mean_can_be_bounded() -> None:
+    found = search(Queue(), "mean:100ms")
+    assert found.held is not None
+    assert 70 <= found.held <= 80
+
+
+def test_of_several_bounds_all_must_hold() -> None:
+    loose, tight = search(Queue(), "p99:1s"), search(Queue(), "p99:1s", "mean:20ms")
+    assert tight.held is not None
+    assert loose.held is not None
+    assert tight.held <= 16 < loose.held
+
+
+def test_what_not_even_one_request_keeps_is_said() -> None:
+    found = search(Queue(), "p50:1us")
+    assert (found.outcome, found.held) == ("none-held", None)
+    assert [each.level for each in target.verdicts(found)] == [Level.WARN]
+
+
+def test_a_bound_that_is_never_reached_lies_beyond_the_search() -> None:
+    found = search(Queue(), "p99:1h", largest=64)
+    assert (found.outcome, found.held, found.failed) == ("never-failed", 64, None)
+    assert "limit lies beyond" in target.verdicts(found)[0].advice
+
+
+def test_a_point_near_the_bound_is_run_again_with_other_requests() -> None:
+    queue = Queue(noise=0.05)
+    found = search(queue, "p99:184ms")  # the p99 of 32 outstanding
+    runs = {point.value: len(point.runs) for point in found.points}
+    assert runs[1] == 1
+    assert max(runs.values()) > 1
+    assert len(set(queue.seeds)) > 1
+    assert found.held is None or found.held < 36
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_does_not_lead_the_search_far_astray(seed: int) -> None:
+    queue = Queue(noise=0.03)
+    wanted = target.LatencySearch(tuple(parse_bounds(("p99:200ms",))))
+    options = [*READ_ONLY, ("seed", str(100 * seed))]
+    found = target.search(queue, resolve("randomio", options), wanted).search
+    assert found.held is not None
+    assert 26 <= found.held <= 37
+
+
+def test_a_bound_that_fails_below_others_that_hold_is_recognised() -> None:
+    # One request alone waits for the device to wake up.
+    found = search(Queue(odd=lambda outstanding: 50.0 if outstanding == 1 else 1.0))
+    assert found.held is not None
+    assert found.held >= 32
+    assert not found.monotone
+    assert "monotone" in [each.check for each in target.verdicts(found)]
+
+
+def test_a_search_that_was_stopped_is_partial() -> None:
+    found = search(Queue(stop_at=16))
+    assert found.outcome == "interrupted"
+    assert target.verdicts(found)[0].level is Level.INVALID
+
+
+def test_rates_are_searched_below_what_a_closed_loop_reaches() -> None:
+    # Mean latency 10 ms / (1 - rate / 800): 40 ms at 600 requests a second.
+    found = search(Queue(), "mean:40ms", variable="rate")
+    assert found.capacity is not None
+    assert found.capacity.iops == 800
+    assert found.held is not None
+    assert found.failed is not None
+    assert 560 <= found.held <= 600 <= found.failed * 1.02
+    assert found.failed <= 1.06 * found.held
+
+
+def test_a_rate_that_is_not_served_fails_whatever_the_bound() -> None:
+    found = search(Queue(), "p99:1h", variable="rate")
+    failed = found.at(found.failed)
+    assert failed is not None
+    assert not failed.kept_up
+    assert found.held is not None
+    assert found.held <= 830
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("p99:5ms", Bound(operation="all", percentile=99.0, limit_ns=5 * MS)),
+        ("read:p99.9<20ms", Bound(operation="read", percentile=99.9, limit_ns=20 * MS)),
+        ("writes:mean:1ms", Bound(operation="write", percentile=None, limit_ns=MS)),
+        ("fsync.max=1s", Bound(operation="fsync", percentile=100.0, limit_ns=1000 * MS)),
+        ("both:p50:100us", Bound(operation="all", percentile=50.0, limit_ns=100_000)),
+    ],
+)
+def test_bounds_are_read(text: str, bound: Bound) -> None:
+    assert parse_bounds([text]) == [bound]
+    assert parse_bounds([bound.asked]) == [bound]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "p99", "p99:", "p99:5", "p0:1ms", "p101:1ms", "q99:1ms", "p99:-1ms", "seek:p99:1ms"]
+)
+def test_what_is_no_bound_is_told_in_one_line(text: str) -> None:
+    with pytest.raises(Usage) as error:
+        parse_bounds([text])
+    assert "--latency-target" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_bound_on_what_the_workload_does_not_do_is_refused() -> None:
+    with pytest.raises(Usage, match="fsyncs is bounded"):
+        search(Queue(), "fsync:p99:1ms")
+
+
+def test_a_paced_workload_is_refused() -> None:
+    wanted = target.LatencySearch(tuple(parse_bounds(("p99:1ms",))))
+    with pytest.raises(Usage, match="--search rate"):
+        target.search(Queue(), resolve("randomio", [*READ_ONLY, ("rate", "100 IOPS")]), wanted)
+    with pytest.raises(Usage, match="its own pace"):
+        target.search(Queue(), resolve("randomio", [*READ_ONLY, ("think", "1ms")]), wanted)
+
+
+def test_the_interval_is_wilsons() -> None:
+    # statsmodels.stats.proportion.proportion_confint(10, 1000, method='wilson'), 0.15.0.
+    low, high = wilson(0.01, 1000)
+    assert (low, high) == pytest.approx((0.005440754445529249, 0.018309468870314774), rel=1e-12)
+
+
+def test_the_largest_latency_needs_no_interval() -> None:
+    bound = Bound(operation="all", percentile=100.0, limit_ns=10 * MS)
+
+    def decided(counts: list[tuple[int, int]]) -> str:
+        held = latency(1.0, histogram=_core.histogram_of(counts))
+        return seen(bound, [record(figures(stream(op(100.0, latency=held))))]).decision
+
+    assert decided([(MS, 6000)]) == "held"
+    assert decided([(MS, 5999), (11 * MS, 1)]) == "failed"
+
+
+def test_fios_options_ask_for_a_depth() -> None:
+    wanted = target.fio_latency_target(5 * MS, 2_000 * MS, 99.0, 32)
+    assert (wanted.variable, wanted.largest, wanted.step_seconds) == ("depth", 32, 2.0)
+    assert wanted.bounds == (Bound(operation="all", percentile=99.0, limit_ns=5 * MS),)
+
+
+def test_on_a_modelled_disk_the_search_is_the_same_each_time(invoke, here: Path) -> None:
+    asked = ("run", "randomio", "one-sata", "--latency-target", "p90:120ms", "--seconds", "20", "--write-fraction", "0")
+    first = invoke(*asked, "-o", "a.json", "-q")
+    assert first.status == 0, first.err
+    second = invoke(*asked, "-o", "b.json", "-q")
+    one, other = (decode((here / name).read_bytes(), name) for name in ("a.json", "b.json"))
+    assert isinstance(one, TargetRecord)
+    assert isinstance(other, TargetRecord)
+    assert one.search == other.search
+    assert first.out == second.out
+    assert one.search.outcome == "bracketed"
+    assert "With p90 at most 120 ms:" in first.out
+    for name in ("show a.json", "report a.json -o r.html", "report a.json -o r.md", "report a.json"):
+        shown = invoke(*name.split())
+        assert shown.status == 0, shown.err
+    assert "Throughput within a bound on latency" in (here / "r.html").read_text()
+    assert decode(encode(one), "a.json") == one
+
+
+def test_searches_do_not_go_together(invoke) -> None:
+    ended = invoke("run", "randomio", "null:1GiB", "--find-knee", "--curve")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    ended = invoke("run", "randomio", "null:1GiB", "--search", "rate")
+    assert ended.status == 2
+    assert "--latency-target" in ended.err
+    ended = invoke(
+        "run", "randomio", "null:1GiB", "--latency-target", "p99:1ms", "--until-steady", "--write-fraction", "0"
+    )
+    assert ended.status == 2
+    assert "--until-steady" in ended.err
+
+
+def test_on_the_null_target_the_generator_is_the_limit(invoke, here: Path) -> None:
+    ended = invoke(
+        *("run", "randomio", "null:1GiB", "--latency-target", "p50:1s", "--seconds", "0.2", "--json", "-q"),
+        *("--write-fraction", "0"),
+    )
+    found = json.loads(ended.out)
+    assert found["kind"] == "target"
+    assert found["search"]["outcome"] in ("generator", "never-failed")
