@@ -181,3 +181,40 @@ def machine_names() -> list[str]:
 
 def machine_text(name: str) -> str:
     """TOML of a machine of the catalogue. Raises ConfigError naming the nearest."""
+
+@final
+class Durability:
+    """Writers of a durability test, on their own threads. They start when it is constructed."""
+
+    def __new__(
+        cls,
+        header: str,
+        target: tuple[int, int, int, int],
+        journal: int,
+        *,
+        receiver: bool = False,
+        seconds: float | None = None,
+    ) -> Durability:
+        """`header`: JSON of `Header` (crates/engine/src/durable/entry.rs). `target`: as for `Run`, open for reading and
+        writing. `journal`: a descriptor that is written at its end, or (`receiver`) a connected socket. Both stay the
+        caller's and must stay open until the test is over. Raises RunError."""
+
+    def progress(self) -> str:
+        """JSON: {phase: 'look'|'write'|'done', elapsed_ns, acknowledged, syncs}."""
+
+    def stop(self) -> None:
+        """Ask it to end, after the sync that each worker is in."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it is over; returns at once when it is."""
+
+    def figures(self) -> str:
+        """JSON of `DurableFigures` (crates/engine/src/durable/writer.rs); waits for the end."""
+
+def durability_journal(journal: int) -> str:
+    """JSON of `JournalSummary` (crates/engine/src/durable/journal.rs) of an open journal. Raises ConfigError if it is
+    none."""
+
+def durability_check(journal: int, target: tuple[int, int, int, int]) -> str:
+    """JSON of `Findings` (crates/engine/src/durable/findings.rs): what is on a target (as for `Run`, only read) held
+    against a journal. Raises ConfigError."""

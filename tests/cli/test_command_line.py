@@ -216,7 +216,7 @@ def test_the_version_is_the_cores(tmp_path: Path) -> None:
 
 
 def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spindle.cli.run import ask
+    from spindle.cli.consent import ask
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(Refused, match="All data on /dev/sdz will be lost: nobody is there to confirm it; --yes"):

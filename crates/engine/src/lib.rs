@@ -8,6 +8,7 @@ mod budget;
 mod buffers;
 mod calibrate;
 mod clock;
+pub mod durable;
 mod error;
 mod feed;
 mod figures;

@@ -3,6 +3,7 @@
 mod array;
 mod catalogue;
 mod drive;
+mod durable;
 mod errors;
 mod measure;
 mod run;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     catalogue::register(module)?;
     array::register(module)?;
     drive::register(module)?;
+    durable::register(module)?;
     sim::register(module)?;
     Ok(())
 }

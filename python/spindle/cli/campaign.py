@@ -141,7 +141,7 @@ def _carry_out(
 ) -> Exit:
     """`start` enters the campaign, or finds it; what is left to be agreed to comes back."""
     from spindle.campaign import execution
-    from spindle.cli.run import ask
+    from spindle.cli.consent import ask
     from spindle.cli.session import session
     from spindle.host.signals import Stopped
     from spindle.run.bench import Consent

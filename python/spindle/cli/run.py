@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from spindle.cli.care import care_of, care_options
+from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.jobfile import prepared
 from spindle.cli.keys import key_options, overrides_of, set_option
@@ -34,13 +34,7 @@ from spindle.cli.storing import keep_options, keeping_of
 @set_option
 @key_options
 @making_options
-@click.option("--erase", metavar="DEVICE", help="Write to this block device; TARGET must be the same device.")
-@click.option(
-    "--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4 or gpt,ext4."
-)
-@click.option("--erase-stacked", is_flag=True, help="Write to a device that is built of other devices (md, dm, loop).")
-@click.option("--erase-shared", is_flag=True, help="Write to a partition while others of its disk are in use.")
-@click.option("--yes", is_flag=True, help="Do not ask before a device is overwritten.")
+@consent_options
 @click.option(
     "--trace",
     type=click.Path(path_type=Path),
@@ -67,11 +61,6 @@ def command(
     create: str | None,
     keep: bool,
     assignments: tuple[tuple[str, str], ...],
-    erase: str | None,
-    erase_signature: str | None,
-    erase_stacked: bool,
-    erase_shared: bool,
-    yes: bool,
     trace: Path | None,
     log: Path | None,
     json: bool,
@@ -89,10 +78,9 @@ def command(
     from dataclasses import replace
 
     from spindle.cli.session import session
-    from spindle.run.bench import Consent
     from spindle.run.order import Order, carry_out
 
-    care, keeping = care_of(values), keeping_of(values)
+    care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search = search_of(values)
     place, making = prepared(workload, target, making_of(values))
     order = Order(
@@ -102,7 +90,7 @@ def command(
         create=create,
         keep=keep,
         search=search,
-        consent=Consent(erase, erase_signature, erase_stacked, erase_shared, None if yes else ask),
+        consent=consent,
         making=replace(making, log=log),
         care=care,
         trace=trace,
@@ -110,12 +98,3 @@ def command(
     with session(quiet) as watch:
         record = carry_out(order, watch)
     return emit(record, json, output, care.strict, keeping, output_format)
-
-
-def ask(line: str) -> bool:
-    """Whether a person agrees; nobody there to answer is a refusal."""
-    if not sys.stdin.isatty():
-        from spindle.host.errors import Refused
-
-        raise Refused(f"{line.rstrip('.')}: nobody is there to confirm it; --yes confirms beforehand")
-    return click.confirm(f"{line} Go on?", default=False, err=True)

@@ -110,7 +110,7 @@ def tag(selection: str, tags: tuple[str, ...], where: str | None, remove: bool) 
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rm(selections: tuple[str, ...], where: str | None, yes: bool) -> Exit:
     """Remove results. A campaign's go with the whole campaign: campaign:NAME. A recording is recording:ID."""
-    from spindle.cli.run import ask
+    from spindle.cli.consent import ask
 
     recordings = [text.removeprefix("recording:") for text in selections if text.startswith("recording:")]
     others = [text for text in selections if not text.startswith("recording:")]

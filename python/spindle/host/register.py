@@ -164,6 +164,12 @@ class Record:
         self._file.close()
 
 
+def settle() -> None:
+    """What was discarded stays so: an entry that came back after a power cut would have its file swept."""
+    with suppress(OSError):
+        _sync_folder(folder())
+
+
 def _sync_folder(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

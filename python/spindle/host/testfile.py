@@ -117,13 +117,14 @@ class TestFile:
         return kept
 
     def keep(self) -> None:
-        """Leave the file where it is: from now on it is the user's own. May be called again."""
+        """Leave the file where it is: from now on it is the user's own, even if power fails. May be called again."""
         if self._record is None or os.getpid() != self._maker:
             return
         with held_back():
             record, self._record = self._record, None
             try:
                 record.discard()
+                register.settle()
             finally:
                 os.close(self._fd)
                 os.close(self._folder)

@@ -1,0 +1,169 @@
+//! Where the journal goes: a file on another device, or a receiver on another host.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use super::open::duplicate;
+
+/// What the descriptor of a journal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SinkKind {
+    /// A file, written at its end.
+    File,
+    /// A connection to a receiver, which answers with lines: `stored N`, so many bytes are on its medium; or `refused WHY`.
+    Receiver,
+}
+
+/// The end that entries are written to. What [`write`](Sink::write) has returned from is sent: it no longer depends
+/// on this process.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    out: Out,
+    written: u64,
+}
+
+#[derive(Debug)]
+enum Out {
+    File(File),
+    Receiver(TcpStream),
+}
+
+/// The other half: makes sure that what was written stays.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    end: Out,
+    answer: Vec<u8>,
+    stored: u64,
+}
+
+const NO_ANSWER: &str = "the receiver does not answer";
+/// Longest line of a receiver, bytes.
+const LINE_MAX: usize = 1000;
+
+impl Sink {
+    /// Both ends of a journal on a descriptor of the caller's.
+    pub(crate) fn new(fd: RawFd, kind: SinkKind) -> io::Result<(Sink, Keeper)> {
+        let open = || {
+            Ok::<Out, io::Error>(match kind {
+                SinkKind::File => Out::File(File::from(duplicate(fd)?)),
+                SinkKind::Receiver => Out::Receiver(TcpStream::from(duplicate(fd)?)),
+            })
+        };
+        let sink = Sink {
+            out: open()?,
+            written: 0,
+        };
+        let keeper = Keeper {
+            end: open()?,
+            answer: Vec::new(),
+            stored: 0,
+        };
+        Ok((sink, keeper))
+    }
+
+    /// Sends whole entries.
+    pub(crate) fn write(&mut self, entries: &[u8]) -> io::Result<()> {
+        match &mut self.out {
+            Out::File(file) => file.write_all(entries)?,
+            Out::Receiver(stream) => stream.write_all(entries)?,
+        }
+        self.written += entries.len() as u64;
+        Ok(())
+    }
+
+    /// Bytes so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+}
+
+impl Keeper {
+    /// Now and then: a file is flushed, a receiver's answers are heard; `pause` at most.
+    pub(crate) fn keep(&mut self, pause: Duration) -> io::Result<()> {
+        match &mut self.end {
+            Out::File(file) => {
+                file.sync_data()?;
+                std::thread::sleep(pause);
+                Ok(())
+            }
+            Out::Receiver(_) => self.listen(pause),
+        }
+    }
+
+    /// Until the first `written` bytes are stored.
+    pub(crate) fn settle(&mut self, written: u64, patience: Duration) -> io::Result<()> {
+        if let Out::File(file) = &mut self.end {
+            return file.sync_all();
+        }
+        let until = Instant::now() + patience;
+        while self.stored < written {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER));
+            }
+            self.listen(left.min(Duration::from_millis(100)))?;
+        }
+        Ok(())
+    }
+
+    fn listen(&mut self, pause: Duration) -> io::Result<()> {
+        let Out::Receiver(stream) = &mut self.end else {
+            return Ok(());
+        };
+        stream.set_read_timeout(Some(pause.max(Duration::from_millis(1))))?;
+        let mut part = [0; 256];
+        match stream.read(&mut part) {
+            Ok(0) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the receiver has closed the connection",
+            )),
+            Ok(length) => {
+                self.answer.extend(&part[..length]);
+                self.hear()
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock
+                        | io::ErrorKind::TimedOut
+                        | io::ErrorKind::Interrupted
+                ) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the whole lines of the answer.
+    fn hear(&mut self) -> io::Result<()> {
+        while let Some(end) = self.answer.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.answer.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            if let Some(stored) = line.strip_prefix("stored ") {
+                let stored = stored.trim().parse().map_err(|_| odd(&line))?;
+                self.stored = self.stored.max(stored);
+            } else if let Some(why) = line.strip_prefix("refused ") {
+                let text = format!("the receiver refuses: {}", why.trim());
+                return Err(io::Error::other(text));
+            } else {
+                return Err(odd(&line));
+            }
+        }
+        if self.answer.len() > LINE_MAX {
+            return Err(odd(""));
+        }
+        Ok(())
+    }
+}
+
+fn odd(line: &str) -> io::Error {
+    let text = format!(
+        "what answers is no receiver of journals ({:?})",
+        line.trim().chars().take(40).collect::<String>()
+    );
+    io::Error::other(text)
+}

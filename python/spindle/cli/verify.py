@@ -1,0 +1,64 @@
+"""`spindle verify`: what is on a target held against the journal of a durability test; and the journal's receiver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import json_option
+
+
+@click.command("verify")
+@click.argument("target", required=False)
+@click.option(
+    "--after-crash",
+    type=click.Path(path_type=Path),
+    metavar="JOURNAL",
+    help="Hold TARGET (as the journal names it, if left out) against this journal of `spindle durability`.",
+)
+@click.option(
+    "--listen",
+    metavar="[ADDR:]PORT",
+    help="Receive the journal of a writer on another host; on this host's own address 127.0.0.1 unless ADDR is given.",
+)
+@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="With --listen: a new file for it.")
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    target: str | None,
+    after_crash: Path | None,
+    listen: str | None,
+    journal: Path | None,
+    json: bool,
+    quiet: bool,
+) -> Exit:
+    """Tell whether TARGET still holds what was acknowledged as written: after a power cut during `spindle durability`,
+    with its journal. TARGET is only read.
+
+    Exit status: 0 nothing is lost and order was kept, 1 something is lost or cannot be told, 2 usage or another target.
+    """
+    from spindle.cli.session import session
+    from spindle.report import durability as shown
+    from spindle.run.durability import aftercrash, receiver
+    from spindle.run.durability.journal import address
+    from spindle.run.errors import Usage
+
+    if (after_crash is None) == (listen is None):
+        raise Usage("give either --after-crash JOURNAL, to check a target, or --listen PORT, to receive a journal")
+    if after_crash is not None:
+        if journal is not None:
+            raise Usage("--journal: goes with --listen; a check takes --after-crash JOURNAL alone")
+        with session(quiet) as watch:
+            watch.step("reading the target")
+            checked = aftercrash.verify(after_crash, target)
+            watch.end()
+        shown.print_checked(checked, json)
+        return Exit.FINE if checked.sound else Exit.FAILED
+    if journal is None or target is not None:
+        raise Usage("--listen: takes --journal FILE, where the journal is stored, and no target")
+    with session(quiet) as watch:
+        received = receiver.receive(*address(str(listen), "--listen"), journal, watch)
+    shown.print_received(received, json)
+    return Exit.FINE

@@ -1,0 +1,159 @@
+"""After the crash: the target, which is only read, held against the journal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from spindle import _core
+from spindle.host.errors import TargetError, reason
+from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.register import boot_id
+from spindle.result import units
+from spindle.result.durability import Checked, Findings, Header, Journal, Place, Verdict
+from spindle.run.errors import Usage
+
+_GONE = ("before", "zeroes", "missing", "unreadable")
+"""What is in the place of a write that was lost with all others; anything else was put there by somebody."""
+
+
+def read_journal(fd: int, where: str) -> Journal:
+    """What a journal says. Raises Usage."""
+    try:
+        return msgspec.json.decode(_core.durability_journal(fd), type=Journal)
+    except _core.ConfigError as error:
+        raise Usage(f"{where}: {error}") from None
+    except msgspec.ValidationError:
+        raise Usage(f"{where}: its first entry does not say what was written") from None
+
+
+def verify(journal: Path, target: str | None) -> Checked:
+    """Raises Usage where journal and target do not belong together, TargetError where the target cannot be read."""
+    with _opened(journal) as file:
+        header = read_journal(file.fileno(), str(journal)).header
+        place = header.about.target
+        asked = target or place.path
+        with ExitStack() as stack:
+            read = stack.enter_context(_target(asked, place))
+            try:
+                text = _core.durability_check(file.fileno(), read.as_tuple())
+            except _core.ConfigError as error:
+                raise Usage(f"{journal}: {error}") from None
+            findings = msgspec.json.decode(text, type=Findings)
+            differences = _differences(place, read.opened)
+    if findings.verdict is Verdict.ABSENT:
+        findings = _absent(asked, header, findings, differences)
+    return Checked(target=asked, findings=findings, notes=[*differences, *_notes(header)])
+
+
+@contextmanager
+def _opened(journal: Path) -> Iterator[IO[bytes]]:
+    try:
+        if not stat.S_ISREG(journal.stat().st_mode):
+            raise Usage(f"{journal}: is not a regular file; --after-crash takes the journal of a durability test")
+        file = journal.open("rb", buffering=0)
+    except OSError as error:
+        raise Usage(f"{journal}: {reason(error)}; --after-crash takes the journal of a durability test") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Usage(f"{journal}: is still being written; check it when writer and receiver have ended") from None
+        except OSError:
+            pass  # no locks on its file system
+        yield file
+
+
+# --- the target ------------------------------------------------------------------------------------------------------
+
+
+class _Read:
+    """What the core reads."""
+
+    def __init__(self, fd: int, size_bytes: int, block: int, align: int, opened: OpenTarget | None) -> None:
+        self._tuple = fd, size_bytes, block, align
+        self.opened = opened
+
+    def as_tuple(self) -> tuple[int, int, int, int]:
+        """In the order of the core."""
+        return self._tuple
+
+
+@contextmanager
+def _target(asked: str, place: Place) -> Iterator[_Read]:
+    if place.kind == "file" and _is_lost(asked, place):
+        with open(os.devnull, "rb") as nothing:  # which is what is left of it
+            yield _Read(nothing.fileno(), 0, 1, 512, None)
+        return
+    with ExitStack() as stack:
+        try:
+            opened = stack.enter_context(open_target(asked, [StreamAccess(direct=True)]))
+        except TargetError as error:
+            if "direct I/O" not in str(error):
+                raise
+            opened = stack.enter_context(open_target(asked, [StreamAccess(direct=False)]))
+        yield _Read(*opened.files[0].as_tuple(), opened)
+
+
+def _is_lost(asked: str, place: Place) -> bool:
+    """A file that was there, its name and its data synced, is not, or is empty. Raises TargetError if only its file
+    system is not there."""
+    path = Path(asked)
+    try:
+        return stat.S_ISREG(path.stat().st_mode) and path.stat().st_size == 0
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise TargetError(f"{asked}: {reason(error)}") from None
+    try:
+        if path.absolute().parent.is_dir() and os.statvfs(path.absolute().parent).f_fsid == place.file_system_id:
+            return True
+    except OSError:
+        pass
+    raise TargetError(f"{asked}: is not there; mount its file system, or name the place where the test file is now")
+
+
+def _differences(place: Place, opened: OpenTarget | None) -> list[str]:
+    """In what the target is not the one that was written."""
+    if opened is None:
+        return []
+    found = []
+    if opened.kind != place.kind:
+        found.append(f"it is a {opened.kind}, a {place.kind} was written")
+    elif opened.size_bytes != place.size_bytes:
+        found.append(f"it has {opened.size_bytes} bytes, what was written had {place.size_bytes}")
+    if opened.device is not None and place.device is not None:
+        for name in ("serial", "model"):
+            was, now = place.device.get(name), getattr(opened.device, name)
+            if was and now and was != now:
+                found.append(f"the {name} of its device is {now}, that of the one written was {was}")
+    return found
+
+
+def _absent(asked: str, header: Header, findings: Findings, differences: list[str]) -> Findings:
+    """Not one block of the run is there: lost as a whole, or is it another target?"""
+    named = f"{asked}: not one block of run {header.run} is there"
+    if differences:
+        raise Usage(f"{named}, and {differences[0]}; name the target that was written, {header.about.target.path} then")
+    gone = sum(instead.blocks for instead in findings.instead if instead.found in _GONE)
+    if 2 * gone < findings.blocks.lost:
+        raise Usage(
+            f"{named}, but in {units.count(findings.blocks.lost - gone)} places something that was not there before: "
+            "it is another target, or was overwritten since"
+        )
+    return msgspec.structs.replace(findings, verdict=Verdict.LOST)
+
+
+def _notes(header: Header) -> list[str]:
+    if header.about.host == os.uname().nodename and header.about.boot == boot_id():
+        return [
+            "this machine has been up since: unless the target alone lost its power, what is read may come from memory"
+        ]
+    return []

@@ -1,0 +1,148 @@
+"""Where the journal of a durability test goes: a new file on another device, or a receiver on another host."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from spindle.host.devices import Device, whole
+from spindle.host.errors import reason
+from spindle.host.guard import OpenTarget
+from spindle.host.mounts import mount_of
+from spindle.host.stack import below, devices_under
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.watch import Watch
+
+PATIENCE_S = 15.0
+"""A receiver that is silent for so long is gone; the same to the receiver of a writer, which speaks every 0.1 s."""
+VOLATILE = ("tmpfs", "ramfs")
+
+
+@dataclass(frozen=True)
+class OpenJournal:
+    """Ready to be written."""
+
+    fd: int
+    receiver: bool
+    """A connection, not a file."""
+    where: str
+    path: Path | None = None
+
+    def discard(self) -> None:
+        """Nothing was written that anyone could check."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def address(text: str, what: str) -> tuple[str, int]:
+    """`HOST:PORT`, or `PORT` alone for this host. Raises Usage."""
+    try:
+        parts = urlsplit(f"//{text if ':' in text else '127.0.0.1:' + text}")
+        if parts.hostname and parts.port is not None and not parts.path and not parts.username:
+            return parts.hostname, parts.port
+    except ValueError:
+        pass
+    raise Usage(f"{what} {text}: is no address; write HOST:PORT, for example 192.0.2.7:7800")
+
+
+@contextmanager
+def open_journal(where: str, target: OpenTarget, on_target: bool, watch: Watch) -> Iterator[OpenJournal]:
+    """Make or connect it; closed again at the end. Raises Usage or RunFailed."""
+    scheme, separator, rest = where.partition("://")
+    if not separator:
+        with _file(Path(where), target, on_target, watch) as journal:
+            yield journal
+        return
+    if scheme != "tcp":
+        raise Usage(f"--journal {where}: {scheme}:// is not known; give a file or tcp://HOST:PORT")
+    with _connected(where, *address(rest, "--journal"), watch) as journal:
+        yield journal
+
+
+# --- a receiver ------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _connected(where: str, host: str, port: int, watch: Watch) -> Iterator[OpenJournal]:
+    try:
+        connection = socket.create_connection((host, port), timeout=PATIENCE_S)
+    except OSError as error:
+        raise RunFailed(
+            f"--journal {where}: nobody answers ({reason(error)}); start `spindle verify --listen` there first"
+        ) from None
+    with connection:
+        # An entry leaves at once; a link that is dead is found in seconds, not in a quarter of an hour.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(PATIENCE_S * 1000))
+        connection.settimeout(None)
+        if connection.getpeername()[0] == connection.getsockname()[0]:
+            watch.say(f"spindle: {where}: is this machine, and loses its power with the target's host")
+        yield OpenJournal(connection.fileno(), True, where)
+
+
+# --- a file ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _file(path: Path, target: OpenTarget, on_target: bool, watch: Watch) -> Iterator[OpenJournal]:
+    with new_journal(path, "--journal") as fd:
+        made = OpenJournal(fd, False, str(path.absolute()), path.absolute())
+        try:
+            shared = _shared(fd, target)
+            if shared and not on_target:
+                raise Usage(
+                    f"--journal {path}: lies on {shared}, as the target does, and would lose what the target loses; "
+                    "choose another device, or say --journal-on-target"
+                )
+        except BaseException:
+            made.discard()
+            raise
+        mount = mount_of(fd)
+        if mount is not None and mount.fs_type in VOLATILE:
+            watch.say(f"spindle: --journal {path}: lies in memory ({mount.fs_type}), and is gone when power is")
+        yield made
+
+
+@contextmanager
+def new_journal(path: Path, option: str) -> Iterator[int]:
+    """A descriptor of a new file whose name is on the disk; locked, so that nobody checks it too early."""
+    try:
+        file = path.open("xb", buffering=0)
+    except FileExistsError:
+        raise Usage(f"{option} {path}: exists already; a journal is a new file") from None
+    except OSError as error:
+        raise Usage(f"{option} {path}: no file can be made there: {reason(error)}") from None
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        sync_folder(path.absolute().parent)
+        yield file.fileno()
+
+
+def sync_folder(path: Path) -> None:
+    """The names in it are on the disk."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _shared(fd: int, target: OpenTarget) -> str | None:
+    """The device that both lie on, or the file system where there is no device."""
+    disks = _disks(target.counted_devices())
+    for device in _disks(devices_under(fd)).values():
+        if device.name in disks:
+            return device.path
+    same = any(os.fstat(file.fd).st_dev == os.fstat(fd).st_dev for file in target.files) and target.kind == "file"
+    return "the same file system" if same else None
+
+
+def _disks(devices: Sequence[Device]) -> dict[str, Device]:
+    """Whole disks at the bottom and on the way."""
+    return {whole(under).name: whole(under) for device in devices for under in (device, *below(device))}

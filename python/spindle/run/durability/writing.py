@@ -1,0 +1,188 @@
+"""The writers of a durability test, from the open target to the end."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from spindle import _core
+from spindle.host.errors import reason
+from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.mounts import mount_of
+from spindle.host.register import boot_id
+from spindle.host.signals import Stopped
+from spindle.host.testfile import TestFile
+from spindle.result import units
+from spindle.result.durability import About, Figures, Header, Place, Plan, Written
+from spindle.result.record import utc_now
+from spindle.run.bench import NO_CONSENT, Consent
+from spindle.run.durability.journal import OpenJournal, open_journal, sync_folder
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.files import own_file
+from spindle.run.watch import Watch
+
+POLL_S = 0.1
+DEFAULT_BYTES = 64 << 20
+"""Of a target, unless asked otherwise: small enough that caches keep busy with the same blocks."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What a person ordered."""
+
+    target: str
+    journal: str
+    create_bytes: int | None = None
+    """Make the target, a test file of this size, which stays."""
+    pattern: str = "mixed"
+    sync: str = "fsync"
+    workers: int = 4
+    block_bytes: int = 4096
+    batch: int = 4
+    size_bytes: int | None = None
+    """Part of the target that is written; None: `DEFAULT_BYTES`, or all of a test file."""
+    direct: bool = True
+    seconds: float | None = None
+    """None: until power is cut, or somebody stops it."""
+    seed: int | None = None
+    journal_on_target: bool = False
+    consent: Consent = field(default_factory=lambda: NO_CONSENT)
+
+
+def write(order: Writing, watch: Watch) -> Written:
+    """Raises what `host`, the core and the journal raise: one line each."""
+    with ExitStack() as stack:
+        file, target = stack.enter_context(_opened(order, watch))
+        header = _header(order, target)
+        journal = stack.enter_context(open_journal(order.journal, target, order.journal_on_target, watch))
+        if file is not None:
+            file.keep()  # before the first write: whatever ends the writers, the file is there to be checked
+        figures = _carry_out(order, target, journal, header, watch)
+    if figures.failure is not None:
+        raise RunFailed(_told(order, journal, figures))
+    return Written(journal=journal.where, header=header, figures=figures)
+
+
+@contextmanager
+def _opened(order: Writing, watch: Watch) -> Iterator[tuple[TestFile | None, OpenTarget]]:
+    access = StreamAccess(write=True, direct=order.direct, dsync=order.sync == "dsync")
+    consent = order.consent
+    if order.create_bytes is not None:
+        with own_file(Path(order.target), order.create_bytes, watch) as file, open_target(file, [access]) as target:
+            sync_folder(file.path.parent)
+            yield file, target
+        return
+    with open_target(
+        order.target,
+        [access],
+        erase=consent.erase,
+        erase_signature=consent.erase_signature,
+        erase_stacked=consent.erase_stacked,
+        erase_shared=consent.erase_shared,
+        confirm=consent.confirm,
+    ) as target:
+        yield None, target
+
+
+def _header(order: Writing, target: OpenTarget) -> Header:
+    asked = order.size_bytes or (DEFAULT_BYTES if order.create_bytes is None else order.create_bytes)
+    size_bytes = min(asked, target.size_bytes)
+    region_blocks = size_bytes // order.block_bytes // order.workers
+    if region_blocks == 0:
+        raise Usage(
+            f"{units.size(size_bytes)} are too little for {order.workers} workers with blocks of "
+            f"{units.size(order.block_bytes)}; take more with --size, or fewer workers"
+        )
+    return Header(
+        run=secrets.token_hex(8),
+        plan=Plan(
+            seed=secrets.randbits(32) if order.seed is None else order.seed,
+            workers=order.workers,
+            pattern=order.pattern,
+            block_bytes=order.block_bytes,
+            batch=order.batch,
+            sync=order.sync,
+            region_blocks=region_blocks,
+        ),
+        about=About(
+            version=_core.__version__,
+            started=utc_now(),
+            host=os.uname().nodename,
+            boot=boot_id(),
+            target=_place(order, target),
+        ),
+    )
+
+
+def _place(order: Writing, target: OpenTarget) -> Place:
+    mount = mount_of(target.files[0].fd) if target.kind == "file" else None
+    return Place(
+        path=os.path.abspath(target.path),
+        kind=target.kind,
+        size_bytes=target.size_bytes,
+        direct=order.direct,
+        device=None if target.device is None else target.device.to_dict(),
+        file_system=None if mount is None else mount.fs_type,
+        file_system_id=None if mount is None else os.fstatvfs(target.files[0].fd).f_fsid,
+    )
+
+
+def _carry_out(order: Writing, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
+    text = msgspec.json.encode(header).decode()
+    test = _core.Durability(
+        text, target.files[0].as_tuple(), journal.fd, receiver=journal.receiver, seconds=order.seconds
+    )
+    rate = _Rate()
+    try:
+        while not test.wait(POLL_S):
+            watch.step(rate.words(msgspec.json.decode(test.progress())))
+    except Stopped:
+        test.stop()
+        watch.step("stopping")
+        while not test.wait(POLL_S):
+            pass
+    watch.end()
+    figures = msgspec.json.decode(test.figures(), type=Figures)
+    if figures.elapsed_ns == 0:
+        journal.discard()
+    return figures
+
+
+class _Rate:
+    """Acknowledged syncs a second."""
+
+    def __init__(self) -> None:
+        self._then = (time.monotonic(), 0)
+
+    def words(self, progress: dict[str, object]) -> str:
+        if progress["phase"] == "look":
+            return "durability: reading what is there before"
+        now, syncs = time.monotonic(), int(str(progress["syncs"]))
+        (then, before), self._then = self._then, (now, syncs)
+        per_s = (syncs - before) / max(now - then, 1e-9)
+        return (
+            f"durability: {units.count(syncs)} acknowledged syncs, {units.count(round(per_s))} a second; cut the power"
+        )
+
+
+def _told(order: Writing, journal: OpenJournal, figures: Figures) -> str:
+    """A failure in one line."""
+    failure = figures.failure
+    assert failure is not None
+    why = failure.why if failure.errno is None else reason(OSError(failure.errno, os.strerror(failure.errno)))
+    syncs = f"{units.count(figures.syncs)} acknowledged syncs"
+    if failure.what == "journal":
+        return f"--journal {order.journal}: {why}, after {syncs}"
+    where = "" if failure.offset is None else f" at {failure.offset}"
+    kept = "JOURNAL TARGET, where the receiver is" if journal.path is None else str(journal.path)
+    return (
+        f"{order.target}: {failure.what}{where}: {why}, after {syncs}; "
+        f"when it is back: spindle verify --after-crash {kept}"
+    )

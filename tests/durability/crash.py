@@ -1,0 +1,236 @@
+"""A durability test from its first write over a power cut to the verdict, on a disk whose power can be cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "spindle.cli"]
+POWERFS = Path(__file__).with_name("powerfs.py")
+PATIENCE_S = 60.0
+MIB = 1 << 20
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+
+
+def wait_for(what: str, happens: Callable[[], bool]) -> None:
+    """Poll; a generous deadline."""
+    until = time.monotonic() + PATIENCE_S
+    while not happens():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{what} did not happen")
+        time.sleep(0.002)
+
+
+def tool(*command: str | Path, check: bool = True) -> str:
+    """Run a tool of the system."""
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, env={**os.environ, "PATH": PATH}, check=False
+    )
+    if check and done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class PoweredDisk:
+    """A loop device over the one file of `powerfs.py`."""
+
+    def __init__(self, folder: Path, seed: int, size: int) -> None:
+        self.folder = folder
+        self.image = folder / "image"
+        self.image.touch()
+        os.truncate(self.image, size)
+        self._undo = ExitStack()
+        point = folder / "power"
+        point.mkdir()
+        self._server = subprocess.Popen(
+            [sys.executable, str(POWERFS), str(self.image), str(point), str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._undo.callback(self._end)
+        self._answer("mounted")
+        self._undo.callback(tool, "umount", "--lazy", point, check=False)
+        self.device = tool("losetup", "--find", "--show", point / "disk").strip()
+        self._undo.callback(tool, "losetup", "--detach", self.device)
+        self._mounts = ExitStack()
+
+    def order(self, command: str) -> None:
+        """A mode, or `cut`."""
+        assert self._server.stdin is not None
+        self._server.stdin.write(command + "\n")
+        self._server.stdin.flush()
+        self._answer("done")
+
+    def mount(self, device: str) -> Path:
+        """The file system on it."""
+        point = self.folder / "mnt"
+        point.mkdir(exist_ok=True)
+        tool("mount", device, point)
+        self._mounts.callback(tool, "umount", point, check=False)
+        return point
+
+    def unmount(self) -> None:
+        """Whatever is mounted."""
+        self._mounts.close()
+
+    @contextmanager
+    def after(self) -> Iterator[str]:
+        """Power is back: another loop device, over what is on the medium."""
+        self.unmount()
+        self._undo.close()
+        device = tool("losetup", "--find", "--show", self.image).strip()
+        try:
+            yield device
+        finally:
+            self.unmount()
+            tool("losetup", "--detach", device)
+
+    def close(self) -> None:
+        """Take all of it down."""
+        self.unmount()
+        self._undo.close()
+
+    def _answer(self, expected: str) -> None:
+        assert self._server.stdout is not None
+        line = self._server.stdout.readline().strip()
+        assert line == expected, line
+
+    def _end(self) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+
+@dataclass(frozen=True)
+class Crash:
+    """One test and how it is cut off."""
+
+    mode: str = "honest"
+    """Of the disk, from `turn_bytes` of journal on; honest before."""
+    sync: str = "fsync"
+    pattern: str = "mixed"
+    file_system: str | None = None
+    """None: on the device itself."""
+    buffered: bool = False
+    receiver: bool = False
+    """The journal goes through TCP."""
+    turn_bytes: int = 1500
+    cut_bytes: int = 6000
+    """Of journal, beyond its beginning."""
+    seed: int = 1
+    size: int = 16 * MIB
+    written: int = 4 * MIB
+    options: tuple[str, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What the check said."""
+
+    status: int
+    out: str
+    err: str
+    journal: Path
+    writer: str
+    findings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        return str(self.findings.get("verdict", ""))
+
+
+def crash(folder: Path, case: Crash) -> Outcome:
+    """Write, cut, check. The folder is the case's own; the journal must not lie on the disk that is cut."""
+    folder.mkdir(exist_ok=True)
+    disk = PoweredDisk(folder, case.seed, case.size)
+    with ExitStack() as stack:
+        stack.callback(disk.close)
+        journal = folder / "journal"
+        target, consent = disk.device, ["--erase", disk.device, "--yes", "--size", str(case.written)]
+        if case.file_system is not None:
+            tool(f"mkfs.{case.file_system}", "-q", disk.device)
+            target = str(disk.mount(disk.device) / "test.bin")
+            consent = ["--create", str(case.written)]
+        where = str(journal)
+        if case.receiver:
+            where, receiver = stack.enter_context(receiving(journal))
+        writer = started(
+            "durability", target, *consent, "--journal", where, "--sync", case.sync, "--pattern", case.pattern,
+            "--seed", str(case.seed), *(["--buffered"] if case.buffered else []), *case.options,
+        )  # fmt: skip
+        stack.callback(kill, writer)
+        begin = beginning(journal, case, writer)
+        wait_for("the first part", lambda: grown(journal, begin + case.turn_bytes, writer))
+        disk.order(case.mode)
+        wait_for("the second part", lambda: grown(journal, begin + case.cut_bytes, writer))
+        disk.order("cut")
+        _, complaint = writer.communicate(timeout=PATIENCE_S)
+        assert writer.returncode == 1, complaint
+        if case.receiver:
+            _, told = receiver.communicate(timeout=PATIENCE_S)
+            assert receiver.returncode == 0, told
+        with disk.after() as device:
+            there = device if case.file_system is None else str(disk.mount(device) / "test.bin")
+            return checked(journal, there, complaint)
+
+
+def beginning(journal: Path, case: Crash, writer: subprocess.Popen[str]) -> int:
+    """Length of what stands before the first acknowledgement: a sum for each block."""
+    blocks = case.written // 4096
+    least = 4 * blocks
+    wait_for("the beginning", lambda: grown(journal, least, writer))
+    return least + 1000
+
+
+def grown(journal: Path, size: int, writer: subprocess.Popen[str]) -> bool:
+    """Whether the journal has so many bytes."""
+    if writer.poll() is not None:
+        raise RuntimeError(f"the writer has ended: {writer.communicate()[1]}")
+    return journal.exists() and journal.stat().st_size >= size
+
+
+def checked(journal: Path, target: str | None, writer: str = "") -> Outcome:
+    """`spindle verify --after-crash`."""
+    more = [] if target is None else [target]
+    done = spindle("verify", "--after-crash", str(journal), *more, "--json")
+    outcome = Outcome(done.returncode, done.stdout, done.stderr, journal, writer)
+    assert "Traceback" not in done.stderr, done.stderr
+    if done.stdout:
+        outcome.findings = json.loads(done.stdout)["findings"]
+    return outcome
+
+
+@contextmanager
+def receiving(journal: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A receiver on a free port."""
+    receiver = started("verify", "--listen", "127.0.0.1:0", "--journal", str(journal))
+    try:
+        assert receiver.stderr is not None
+        line = receiver.stderr.readline()
+        yield line.split()[-1], receiver
+    finally:
+        kill(receiver)
+
+
+def spindle(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line to its end."""
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """Start one."""
+    return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """As a power cut ends it."""
+    process.kill()
+    process.communicate()
