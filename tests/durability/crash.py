@@ -168,9 +168,9 @@ def crash(folder: Path, case: Crash) -> Outcome:
         )  # fmt: skip
         stack.callback(kill, writer)
         begin = beginning(journal, case, writer)
-        wait_for("the first part", lambda: grown(journal, begin + case.turn_bytes, writer))
+        wait_until_grown(journal, begin + case.turn_bytes, writer)
         disk.order(case.mode)
-        wait_for("the second part", lambda: grown(journal, begin + case.cut_bytes, writer))
+        wait_until_grown(journal, begin + case.cut_bytes, writer)
         disk.order("cut")
         _, complaint = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 1, complaint
@@ -186,15 +186,19 @@ def beginning(journal: Path, case: Crash, writer: subprocess.Popen[str]) -> int:
     """Length of what stands before the first acknowledgement: a sum for each block."""
     blocks = case.written // 4096
     least = 4 * blocks
-    wait_for("the beginning", lambda: grown(journal, least, writer))
+    wait_until_grown(journal, least, writer)
     return least + 1000
 
 
-def grown(journal: Path, size: int, writer: subprocess.Popen[str]) -> bool:
-    """Whether the journal has so many bytes."""
-    if writer.poll() is not None:
-        raise RuntimeError(f"the writer has ended: {writer.communicate()[1]}")
-    return journal.exists() and journal.stat().st_size >= size
+def wait_until_grown(journal: Path, size: int, writer: subprocess.Popen[str]) -> None:
+    """Until the journal has so many bytes."""
+
+    def grown() -> bool:
+        if writer.poll() is not None:
+            raise RuntimeError(f"the writer has ended: {writer.communicate()[1]}")
+        return journal.exists() and journal.stat().st_size >= size
+
+    wait_for("the next part of the journal", grown)
 
 
 def checked(journal: Path, target: str | None, writer: str = "") -> Outcome:

@@ -198,10 +198,7 @@ def _verdict(findings: Findings) -> str:
 
 def _journal(journal: Journal) -> str:
     parts = [f"{units.count(journal.syncs)} acknowledged syncs in {units.duration(journal.last_ns)}"]
-    if journal.end:
-        parts.append(f"the writer ended in good order: {_ENDS[journal.end]}")
-    else:
-        parts.append("the writer did not end in good order")
+    parts.append(f"the writer ended: {_ENDS[journal.end]}" if journal.end else "the writer was cut off")
     if journal.ending in _ENDINGS:
         parts.append(f"{_ENDINGS[journal.ending]} ({units.count(journal.bytes_after)} bytes)")
     return "; ".join(parts)
@@ -211,8 +208,8 @@ def _blocks(findings: Findings) -> str:
     blocks = findings.blocks
     told = [
         (blocks.kept, "as acknowledged"),
-        (blocks.newer, "newer, not acknowledged yet"),
-        (blocks.torn_unacknowledged, "torn, but not acknowledged"),
+        (blocks.newer, "newer (not acknowledged yet)"),
+        (blocks.torn_unacknowledged, "torn (not acknowledged yet)"),
         (blocks.untouched, "not written to"),
         (blocks.lost, "lost"),
         (blocks.damaged, "damaged"),
@@ -277,10 +274,8 @@ def _meaning(findings: Findings) -> str | None:
             "something between the file and the medium (file system, array, controller, drive) said that data was "
             "durable when it was not: look for a volatile write cache without power-loss protection, and for nobarrier"
         )
-    if findings.verdict is Verdict.KEPT and findings.journal.end:
-        return (
-            f"the writer had ended in good order ({_ENDS[findings.journal.end]}): only a cut while it writes is a test"
-        )
+    if findings.verdict is Verdict.KEPT and findings.journal.end in ("time", "stopped"):
+        return f"the writer had ended before ({_ENDS[findings.journal.end]}): only a cut while it writes is a test"
     return None
 
 

@@ -362,14 +362,11 @@ impl Supervisor {
     fn open_journal(&mut self) -> bool {
         let mut bytes = MAGIC.to_vec();
         Entry::Header(Box::new(self.header.clone())).encode(&mut bytes);
-        if let Err(error) = lock(&self.shared.sink).write(&bytes) {
-            // A receiver that refuses has closed the connection; its word says more than the broken pipe.
-            let error = self
-                .keeper
-                .settle(u64::MAX, TICK)
-                .err()
-                .filter(is_refusal)
-                .unwrap_or(error);
+        let begun = self
+            .keeper
+            .greet(PATIENCE)
+            .and_then(|()| lock(&self.shared.sink).write(&bytes));
+        if let Err(error) = begun {
             self.shared.fail("journal", None, &error);
             return false;
         }
@@ -513,10 +510,6 @@ impl Supervisor {
             journal_bytes: lock(&self.shared.sink).written(),
         }
     }
-}
-
-fn is_refusal(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Other
 }
 
 /// One writer.

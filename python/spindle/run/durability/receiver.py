@@ -102,6 +102,7 @@ class _Taking:
         """Whether what comes begins as a journal does."""
         first = b""
         try:
+            self._connection.sendall(b"ready 1\n")
             while len(first) < len(MAGIC):
                 part = self._connection.recv(len(MAGIC) - len(first))
                 if not part:

@@ -31,6 +31,7 @@ from spindle.run.watch import Watch
 POLL_S = 0.1
 DEFAULT_BYTES = 64 << 20
 """Of a target, unless asked otherwise: small enough that caches keep busy with the same blocks."""
+BLOCK_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ def _header(order: Writing, target: OpenTarget) -> Header:
     asked = order.size_bytes or (DEFAULT_BYTES if order.create_bytes is None else order.create_bytes)
     size_bytes = min(asked, target.size_bytes)
     region_blocks = size_bytes // order.block_bytes // order.workers
+    unit = max(512, target.files[0].block_bytes)
+    if order.block_bytes % unit or order.block_bytes > BLOCK_MAX:
+        raise Usage(f"--block {order.block_bytes}: must be a multiple of {unit} bytes on this target, at most 1 MiB")
     if region_blocks == 0:
         raise Usage(
             f"{units.size(size_bytes)} are too little for {order.workers} workers with blocks of "
