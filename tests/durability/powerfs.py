@@ -56,7 +56,7 @@ class Disk:
         held = []
         if self.mode == "torn" and self._unsynced:
             offset, data = self._unsynced.pop()
-            kept = self._torn(len(data))
+            kept = self._torn(len(data), least=min(SECTOR, len(data) - SECTOR))
             self._unsynced.append((offset, data[:kept]))
             held = [(offset + kept, data[kept:])]
         for offset, data in self._unsynced:
@@ -75,8 +75,9 @@ class Disk:
                 self._keep(offset, data)
         os.fsync(self._image)
 
-    def _torn(self, length: int) -> int:
-        return self._chance.randrange(0, max(1, length // SECTOR)) * SECTOR
+    def _torn(self, length: int, least: int = 0) -> int:
+        """How many bytes arrive: whole sectors, not all of them."""
+        return self._chance.randrange(least, max(length, SECTOR), SECTOR)
 
     def _keep(self, offset: int, data: bytes) -> None:
         os.pwrite(self._image, data, offset)
