@@ -261,6 +261,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
             start_delay_ns: 0,
             end: End::default(),
             passes: None,
+            per_worker: false,
             ..stream.clone()
         }],
         ..workload.clone()

@@ -1,6 +1,9 @@
 //! Makes the figures of a run from what its workers left.
 #![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use spindle_measure::{
     CpuFigures, EndedBy, GeneratorFigures, LogFigures, MergeError, OpKind, Plan, RunFacts,
     RunFigures, SteadyFigures, StreamRecord, StreamRecorder,
@@ -19,6 +22,7 @@ pub(crate) fn collect(
     let workload = &load.plan.workload;
     let mut records: Vec<Option<StreamRecord>> = workload.streams.iter().map(|_| None).collect();
     let mut lags = vec![0; workload.streams.len()];
+    let mut workers: BTreeMap<(usize, u32), StreamRecord> = BTreeMap::new();
     let mut cpu = CpuFigures::default();
     let mut busiest: f64 = 0.0;
     let mut features = std::collections::BTreeSet::new();
@@ -30,6 +34,13 @@ pub(crate) fn collect(
         let record = recorder.finish(core.ended_at);
         let measured_ns = record.measured_ns();
         elapsed_ns = elapsed_ns.max(record.last_ns());
+        if workload.streams[seat.stream].per_worker {
+            match workers.entry((seat.stream, seat.worker)) {
+                // Threads that share a worker's requests.
+                Entry::Occupied(mut entry) => entry.get_mut().merge(record.clone())?,
+                Entry::Vacant(entry) => drop(entry.insert(record.clone())),
+            }
+        }
         match &mut records[seat.stream] {
             Some(sum) => sum.merge(record)?,
             empty => *empty = Some(record),
@@ -74,6 +85,10 @@ pub(crate) fn collect(
     let mut figures = RunFigures::new(streams, facts)?;
     for (stream, lag) in figures.streams.iter_mut().zip(lags) {
         stream.max_lag_ns = stream.max_lag_ns.max(lag);
+    }
+    for ((stream, worker), record) in workers {
+        let own = record.worker_figures(worker);
+        figures.streams[stream].workers.push(own);
     }
     figures.log = log;
     Ok(figures)

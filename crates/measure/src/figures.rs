@@ -114,6 +114,32 @@ pub struct StreamFigures {
     pub late: LateFigures,
     /// Errors by kind.
     pub errors: Vec<ErrorFigures>,
+    /// Each worker by itself, where that was asked for, in order of their numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerFigures>,
+}
+
+/// What one worker of a stream did in its measured time, fsyncs apart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WorkerFigures {
+    /// Its number.
+    pub worker: u32,
+    /// Completed requests.
+    pub requests: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Exact mean latency, ns; 0 without requests, as are the others.
+    pub mean_ns: f64,
+    /// Median latency, ns.
+    pub p50_ns: u64,
+    /// 99th percentile, ns.
+    pub p99_ns: u64,
+    /// Largest latency, ns.
+    pub max_ns: u64,
 }
 
 impl StreamFigures {

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::errors::ErrorLog;
 use crate::figures::{
     CpuFigures, EndedBy, GeneratorFigures, Interval, IntervalFigures, LateFigures, LatencyFigures,
-    OpFigures, RunFigures, StreamFigures,
+    OpFigures, RunFigures, StreamFigures, WorkerFigures,
 };
 use crate::histogram::Histogram;
 use crate::kind::OpKind;
@@ -165,6 +165,32 @@ impl StreamRecord {
             max_lag_ns: self.max_lag_ns,
             late: self.late,
             errors: self.errors.figures(),
+            workers: Vec::new(),
+        }
+    }
+
+    /// The figures of the worker that recorded it.
+    #[must_use]
+    pub fn worker_figures(&self, worker: u32) -> WorkerFigures {
+        let mut latency = Histogram::new();
+        let mut bytes = 0;
+        for (kind, record) in OpKind::ALL.into_iter().zip(&self.kinds) {
+            if let (true, Some(record)) = (kind != OpKind::Fsync, record) {
+                latency.merge(&record.latency);
+                bytes += record.bytes;
+            }
+        }
+        let seconds = self.measured_ns() as f64 / 1e9;
+        WorkerFigures {
+            worker,
+            requests: latency.count(),
+            bytes,
+            iops: ratio(latency.count() as f64, seconds),
+            bytes_per_s: ratio(bytes as f64, seconds),
+            mean_ns: latency.mean_ns(),
+            p50_ns: latency.value_at_percentile(50.0).unwrap_or(0),
+            p99_ns: latency.value_at_percentile(99.0).unwrap_or(0),
+            max_ns: latency.max_ns(),
         }
     }
 

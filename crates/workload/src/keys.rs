@@ -123,6 +123,7 @@ choices!(TABLE_NAMES, TABLES: TableShape = {
     "seeker" => TableShape::Seeker,
     "throughput" => TableShape::Throughput,
     "per-second" => TableShape::PerSecond,
+    "paraseq" => TableShape::Paraseq,
 });
 choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
     "iops" => SteadyMetric::Iops,
@@ -295,6 +296,10 @@ keys! {
         "outstanding requests of each worker";
     RATE "rate" Stream Iops, "none", "500 IOPS",
         "open loop: requests start at this rate whether or not earlier ones are done; latency counts from the intended start";
+    WORKER_RATE "worker_rate" Stream Rate, "none", "2 MB/s",
+        "the same as `rate` for each worker; bytes per second where all requests have one size";
+    PER_WORKER "per_worker" Stream Flag, "false", "true",
+        "each worker has figures of its own, and those that fall behind are named";
     #[choices = SPACING_NAMES]
     SPACING "spacing" Stream Choice, "constant", "poisson",
         "spacing of the open loop's requests";

@@ -399,6 +399,8 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
     let size = sizes(&settings.value(&keys::SIZE))?;
     let align_bytes = align(settings, &size, &keys::ALIGN, &keys::SIZE)?;
     let (mix, trim_first) = mix(settings)?;
+    let workers = count(&keys::WORKERS)?;
+    let arrival = arrival(settings, &size, workers)?;
     Ok(Stream {
         name: name.to_owned(),
         mix,
@@ -407,9 +409,10 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
         trim_first,
         size,
         align_bytes,
-        workers: count(&keys::WORKERS)?,
+        workers,
         depth: count(&keys::DEPTH)?,
-        arrival: arrival(settings)?,
+        per_worker: settings.value(&keys::PER_WORKER).flag()?,
+        arrival,
         rate_limit: rate_limit(settings)?,
         think: think(settings)?,
         direct: settings.value(&keys::DIRECT).flag()?,
@@ -551,25 +554,52 @@ fn align(
     Ok(align)
 }
 
-fn arrival(settings: &Settings) -> Result<Arrival, ConfigError> {
-    let rate = settings.optional(&keys::RATE);
-    settings.only_with(&keys::SPACING, &keys::RATE, rate.is_some(), "`rate`")?;
-    let Some(rate) = rate else {
+fn arrival(settings: &Settings, size: &Size, workers: u32) -> Result<Arrival, ConfigError> {
+    let rates = [&keys::RATE, &keys::WORKER_RATE];
+    let set: Vec<&Key> = rates
+        .into_iter()
+        .filter(|key| settings.optional(key).is_some())
+        .collect();
+    let open = "`rate` or `worker_rate`";
+    settings.only_with(&keys::SPACING, &keys::RATE, !set.is_empty(), open)?;
+    let Some(&key) = set.first() else {
         return Ok(Arrival::Closed);
     };
-    for key in [&keys::RATE_LIMIT, &keys::THINK] {
-        if settings.optional(key).is_some() {
-            return Err(settings.last_set(&[&keys::RATE, key]).error(format!(
-                "`rate` (open loop) and `{}` (closed loop) exclude each other; leave one out or set it to none",
-                key.name
+    if set.len() > 1 {
+        return Err(settings
+            .last_set(&set)
+            .error("`rate` and `worker_rate` exclude each other; set one of them to none"));
+    }
+    for closed in [&keys::RATE_LIMIT, &keys::THINK] {
+        if settings.optional(closed).is_some() {
+            return Err(settings.last_set(&[key, closed]).error(format!(
+                "`{}` (open loop) and `{}` (closed loop) exclude each other; leave one out or set it to none",
+                key.name, closed.name
             )));
         }
     }
-    let Rate::Iops(rate_iops) = iops(&rate)? else {
-        return Err(rate.error("must be in requests per second, such as 500 IOPS"));
+    let value = settings.value(key);
+    let rate_iops = match (iops(&value)?, size) {
+        (Rate::Iops(iops), _) => iops,
+        (Rate::Bytes(bytes_per_s), Size::Fixed { bytes }) if key.name == keys::WORKER_RATE.name => {
+            bytes_per_s / f64::from(*bytes)
+        }
+        (Rate::Bytes(_), _) if key.name == keys::WORKER_RATE.name => {
+            return Err(
+                value.error("must be in requests per second, such as 5 IOPS, as sizes vary")
+            );
+        }
+        (Rate::Bytes(_), _) => {
+            return Err(value.error("must be in requests per second, such as 500 IOPS"));
+        }
+    };
+    let share = if key.name == keys::WORKER_RATE.name {
+        f64::from(workers)
+    } else {
+        1.0
     };
     Ok(Arrival::Open {
-        rate_iops,
+        rate_iops: rate_iops * share,
         spacing: settings.value(&keys::SPACING).choice(keys::SPACINGS)?,
     })
 }

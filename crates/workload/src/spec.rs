@@ -57,6 +57,8 @@ pub enum TableShape {
     Seeker,
     /// MB/s, elapsed, user and system time (dd, sdd, hdparm).
     Throughput,
+    /// Slow clients: what they got of what they asked for, and which of them starved.
+    Paraseq,
     /// One row each second (hddtest).
     PerSecond,
 }
@@ -79,6 +81,8 @@ pub struct Stream {
     pub workers: u32,
     /// Outstanding requests of each worker.
     pub depth: u32,
+    /// Each worker has figures of its own beside those of the stream.
+    pub per_worker: bool,
     /// Closed loop, or open loop at a given rate.
     pub arrival: Arrival,
     /// Upper bound of a closed loop, for the whole stream.

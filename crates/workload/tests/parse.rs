@@ -551,7 +551,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "spacing = 'poisson'",
-            "f.toml:1: spacing: only means something with `rate`",
+            "f.toml:1: spacing: only means something with `rate` or `worker_rate`",
         ),
         (
             "think_spread = 'exponential'",

@@ -8,6 +8,7 @@ from spindle.report import (
     curve,
     heading,
     imported,
+    paraseq,
     per_second,
     phases,
     randomio,
@@ -39,6 +40,7 @@ SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "seeker": seeker.page,
     "throughput": throughput.page,
     "per-second": per_second.page,
+    "paraseq": paraseq.page,
 }
 """The table of each workload's field."""
 

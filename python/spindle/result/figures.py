@@ -111,6 +111,20 @@ OPERATIONS = (*DATA, "fsync", *NAMES)
 """All that figures are kept of."""
 
 
+class Worker(Struct, frozen=True, kw_only=True):
+    """What one worker of a stream did, fsyncs apart."""
+
+    worker: int
+    requests: int
+    bytes: int
+    iops: float
+    bytes_per_s: float
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+    max_ns: int
+
+
 class Stream(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Figures of one stream."""
 
@@ -140,6 +154,8 @@ class Stream(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Open loop: largest lag of an issue behind its intended start."""
     errors: list[Error]
     late: Late = Late()
+    workers: list[Worker] = []
+    """Each by itself, where that was asked for."""
 
     def ops(self) -> Iterator[tuple[str, Op]]:
         """The operations that were asked for, by name: on data or on names, fsyncs apart."""

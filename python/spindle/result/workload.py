@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second"]
+TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq"]
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):
@@ -314,6 +314,8 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     writes_apart: WriteWalk | None = None
     trim_first: bool = False
     """Each write follows a discard of the same place."""
+    per_worker: bool = False
+    """Each worker has figures of its own."""
     passes: float | None = None
     """It also ends after moving its region's bytes so many times."""
     names: Names | None = None

@@ -121,6 +121,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             end: End::default(),
             passes: None,
             names: None,
+            per_worker: false,
         }],
         phases: Vec::new(),
     }

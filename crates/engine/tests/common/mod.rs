@@ -51,6 +51,7 @@ pub(crate) fn stream(name: &str) -> Stream {
         end: End::default(),
         passes: None,
         names: None,
+        per_worker: false,
     }
 }
 

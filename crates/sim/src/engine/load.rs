@@ -75,6 +75,8 @@ pub(crate) struct Worker {
     pub(crate) wakes_ns: Option<u64>,
     /// Until when the host's CPU works for it.
     pub(crate) cpu_ns: u64,
+    /// What it alone has done, if its stream's workers have figures of their own.
+    pub(crate) own: Option<Box<StreamRecorder>>,
 }
 
 impl Worker {
@@ -249,6 +251,7 @@ impl Load {
                 free: (first_slot..first_slot + depth).rev().collect(),
                 wakes_ns: None,
                 cpu_ns: 0,
+                own: None,
             });
             self.alarm(
                 stream.start_delay_ns,
@@ -278,18 +281,24 @@ impl Load {
         let kinds = kinds_of(stream);
         let bytes = stream.byte_limit(capacity).map_err(named)?;
         let budget = Budget::new(stream.end.requests, bytes);
+        let plan = Plan {
+            kinds: &kinds,
+            service: open,
+            ramp_ns: workload.ramp_ns,
+            start_ns: stream.start_delay_ns,
+            interval_ns,
+            expected_ns: end_ns.map(|end_ns| end_ns.saturating_sub(workload.ramp_ns)),
+            end_ns,
+            max_intervals: Plan::DEFAULT_MAX_INTERVALS,
+        };
+        if stream.per_worker {
+            for worker in &mut self.workers[first_worker..] {
+                worker.own = Some(Box::new(StreamRecorder::new(&plan)));
+            }
+        }
         self.streams.push(StreamState {
             name: stream.name.clone(),
-            recorder: StreamRecorder::new(&Plan {
-                kinds: &kinds,
-                service: open,
-                ramp_ns: workload.ramp_ns,
-                start_ns: stream.start_delay_ns,
-                interval_ns,
-                expected_ns: end_ns.map(|end_ns| end_ns.saturating_sub(workload.ramp_ns)),
-                end_ns,
-                max_intervals: Plan::DEFAULT_MAX_INTERVALS,
-            }),
+            recorder: StreamRecorder::new(&plan),
             issuer_priority: stream.priority.unwrap_or(Priority {
                 class: spindle_workload::PriorityClass::BestEffort,
                 level: DEFAULT_LEVEL,

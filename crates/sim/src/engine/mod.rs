@@ -20,7 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use spindle_array::MemberRequest;
 use spindle_drive::{Completion, Device, SubmitError};
-use spindle_measure::{CpuFigures, EndedBy, GeneratorFigures, OpKind, RunFacts, RunFigures};
+use spindle_measure::{
+    CpuFigures, EndedBy, GeneratorFigures, OpKind, RunFacts, RunFigures, WorkerFigures,
+};
 use spindle_workload::{Hold, Op, Workload};
 
 use self::bio::{Bio, Issuer, Manner, Owner};
@@ -659,6 +661,14 @@ impl Engine {
                     name => unreachable!("{name:?} was refused before the run"),
                 };
                 let bytes = u64::from(at.request.len);
+                if let Some(own) = &mut self.load.workers[worker].own {
+                    let since_ns = if stream.open {
+                        at.intended_ns
+                    } else {
+                        at.issued_ns
+                    };
+                    own.record(kind, now_ns, now_ns - since_ns, bytes);
+                }
                 if stream.open {
                     let latency_ns = now_ns - at.intended_ns;
                     stream
@@ -843,6 +853,14 @@ impl Engine {
         let mut reasons = Vec::new();
         let mut streams = Vec::with_capacity(self.load.streams.len());
         let mut elapsed_ns = 0;
+        let mut workers: Vec<Vec<WorkerFigures>> = vec![Vec::new(); self.load.streams.len()];
+        for worker in self.load.workers {
+            if let Some(own) = worker.own {
+                let record = own.finish(self.load.streams[worker.stream].ended_ns);
+                let of_stream = &mut workers[worker.stream];
+                of_stream.push(record.worker_figures(of_stream.len() as u32));
+            }
+        }
         for stream in self.load.streams {
             let record = stream.recorder.finish(stream.ended_ns);
             elapsed_ns = elapsed_ns.max(record.last_ns());
@@ -866,7 +884,10 @@ impl Engine {
             steady: self.load.steady,
         };
         debug_assert_eq!(streams.len(), workload.streams.len());
-        let run = RunFigures::new(streams, facts)?;
+        let mut run = RunFigures::new(streams, facts)?;
+        for (stream, workers) in run.streams.iter_mut().zip(workers) {
+            stream.workers = workers;
+        }
         let rebuild = match &self.target {
             Target::Array(fabric) => fabric.rebuild.as_ref().map(Rebuild::figures),
             Target::Drive { .. } => None,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from spindle.result.record import Level, RunRecord, Verdict
-from spindle.result.rules import cache, completeness, conditions, consistency, load, log, steadiness, traffic
+from spindle.result.rules import cache, completeness, conditions, consistency, load, log, starved, steadiness, traffic
 
 Rule = Callable[[RunRecord], list[Verdict]]
 
@@ -30,6 +30,7 @@ RULES: tuple[Rule, ...] = (
     load.saturated,
     load.achieved_depth,
     load.on_time,
+    starved.starved,
     traffic.other_io,
     log.whole_log,
     conditions.settings_changed,
@@ -50,6 +51,7 @@ MODELLED: tuple[Rule, ...] = (
     load.saturated,
     load.achieved_depth,
     load.on_time,
+    starved.starved,
     conditions.during_the_run,
 )
 """Those that make sense on a modelled machine: nothing else runs there, and nothing is cached unseen."""
