@@ -24,6 +24,9 @@ MARKER = "user.spindle.testfile"
 """Extended attribute that holds the token of a test file."""
 PRIVATE = 0o600
 """Mode of a test file."""
+PRIVATE_FOLDER = 0o700
+"""Mode of a folder of Spindle's own."""
+FILE, FOLDER = "file", "folder"
 FORGET_AFTER_S = 90 * 86400
 """An entry is given up when its file system has not been seen for so long."""
 _NAMED, _DRAFT = ".json", ".new"
@@ -50,8 +53,8 @@ class Identity:
 
 @dataclass(frozen=True)
 class Entry:
-    """One test file. `identity` is None between the intent and the making, where the file system cannot make a file
-    without a name."""
+    """One test file, or a folder of Spindle's own. `identity` is None between the intent and the making, where the file
+    system cannot make it without a name."""
 
     token: str
     path: str
@@ -60,17 +63,19 @@ class Entry:
     boot: str
     created_ns: int
     identity: Identity | None = None
+    kind: str = FILE
 
     @classmethod
-    def intent(cls, token: str, path: str, size_bytes: int) -> Entry:
-        """A file that is about to be made on this machine."""
-        return cls(token, path, size_bytes, os.uname().nodename, boot_id(), time.time_ns())
+    def intent(cls, token: str, path: str, size_bytes: int, kind: str = FILE) -> Entry:
+        """What is about to be made on this machine."""
+        return cls(token, path, size_bytes, os.uname().nodename, boot_id(), time.time_ns(), kind=kind)
 
     def matches(self, fd: int) -> bool:
-        """Whether an open file is the one that was registered."""
+        """Whether what is open is what was registered."""
         status = os.fstat(fd)
+        is_kind = stat.S_ISDIR if self.kind == FOLDER else stat.S_ISREG
         # Root may sweep with the state folder of a user who wrote an entry about somebody's file.
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        if not is_kind(status.st_mode) or status.st_uid != os.geteuid():
             return False
         marked = read_marker(fd) == self.token
         if self.identity is None:
@@ -82,13 +87,18 @@ class Entry:
         # After a boot a file system may come back under another number; then the marker has to vouch.
         if self.identity.device != status.st_dev and (self.boot == boot_id() or not marked):
             return False
+        if self.kind == FOLDER:
+            return marked or self.identity.birth_ns is not None
         # With neither marker nor birth time, the size is all that is left to tell a new file of the same inode.
         return marked or self.identity.birth_ns is not None or status.st_size <= self.size_bytes
 
     def _is_just_made(self, status: os.stat_result) -> bool:
         """Its maker may have died between making and marking it: it is empty, private, and younger than the intent."""
-        fresh = status.st_size == 0 and status.st_ctime_ns > self.created_ns - _CLOCK_NS
-        return fresh and stat.S_IMODE(status.st_mode) == PRIVATE
+        if status.st_ctime_ns <= self.created_ns - _CLOCK_NS:
+            return False
+        if self.kind == FOLDER:  # what is in it is not touched without an identity
+            return stat.S_IMODE(status.st_mode) == PRIVATE_FOLDER
+        return status.st_size == 0 and stat.S_IMODE(status.st_mode) == PRIVATE
 
 
 def read_marker(fd: int) -> str | None:

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from . import register
 from .errors import Refused, TargetError, reason
+from .folder import empty_folder, left_line, remove_folder
 from .mounts import mount_of
 from .paths import is_under_dev
 from .register import Entry, Identity, Record
@@ -79,16 +80,16 @@ class TestFile:
     @classmethod
     def _make(cls, place: Path, size_bytes: int, token: str) -> TestFile:
         with ExitStack() as undo:
-            folder = _open_folder(place)
+            folder = open_folder(place)
             undo.callback(os.close, folder)
-            _check_place(place, folder)
+            check_place(place, folder)
             _check_space(place, folder, size_bytes)
             entry = Entry.intent(token, str(place), size_bytes)
             try:
                 fd, record = _make_unnamed(place, folder, entry)
             except OSError as error:
                 if error.errno not in _NO_UNNAMED:
-                    raise _make_error(place, error) from None
+                    raise make_error(place, error) from None
                 fd, record = _make_named(place, folder, entry)
             undo.pop_all()
             return cls(place, size_bytes, fd, folder, record)
@@ -166,15 +167,16 @@ def _place(path: str | os.PathLike[str], token: str) -> Path:
     return Path(os.path.abspath(text))
 
 
-def _open_folder(place: Path) -> int:
-    """The folder is looked up once; all that follows goes through its descriptor."""
+def open_folder(place: Path) -> int:
+    """The folder is looked up once; all that follows goes through its descriptor. Raises TargetError."""
     try:
         return os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise TargetError(f"{place.parent}: no test file can be made there: {reason(error)}") from None
 
 
-def _check_place(place: Path, folder: int) -> None:
+def check_place(place: Path, folder: int) -> None:
+    """Nothing is made under /dev, or in the place of something else. Raises Refused."""
     mount = mount_of(folder)
     if is_under_dev(place) or (mount is not None and mount.fs_type == "devtmpfs"):
         raise Refused(f"{place}: no file is ever made under /dev; name a device as it is called there (lsblk)")
@@ -204,7 +206,7 @@ def _make_unnamed(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
     with ExitStack() as undo:
         fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, register.PRIVATE, dir_fd=folder)
         undo.callback(os.close, fd)
-        entry = replace(entry, identity=_mark(fd, entry.token))
+        entry = replace(entry, identity=mark(fd, entry.token))
         record = Record.create(entry)
         undo.callback(record.discard)
         try:
@@ -226,16 +228,17 @@ def _make_named(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
         except FileExistsError:
             raise _taken(place) from None
         except OSError as error:
-            raise _make_error(place, error) from None
+            raise make_error(place, error) from None
         undo.callback(os.close, fd)
         undo.callback(os.unlink, place.name, dir_fd=folder)
-        entry = replace(entry, identity=_mark(fd, entry.token))
+        entry = replace(entry, identity=mark(fd, entry.token))
         record.write(entry)
         undo.pop_all()
         return fd, record
 
 
-def _mark(fd: int, token: str) -> Identity:
+def mark(fd: int, token: str) -> Identity:
+    """Make it known as Spindle's own, and lock it, as far as the file system can."""
     with suppress(OSError):  # no locks or attributes on this file system: the register's lock and the identity remain
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with suppress(OSError):
@@ -243,7 +246,8 @@ def _mark(fd: int, token: str) -> Identity:
     return Identity.of(fd, token)
 
 
-def _make_error(place: Path, error: OSError) -> TargetError:
+def make_error(place: Path, error: OSError) -> TargetError:
+    """Why nothing can be made there."""
     hint = "; choose a folder you may write to" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
     return TargetError(f"{place}: no test file can be made there: {reason(error)}{hint}")
 
@@ -303,12 +307,12 @@ class Sweep:
 
 
 def sweep_leftovers() -> list[Sweep]:
-    """Remove what killed processes left. Only a file whose identity the register knows is touched."""
+    """Remove what killed processes left. Only what has an identity that the register knows is touched."""
     swept = []
     with register.orphans() as found:
         for record, entry in found:
             with held_back():
-                result = _sweep(entry)
+                result = _sweep_folder(entry) if entry.kind == register.FOLDER else _sweep(entry)
                 if result is not None:
                     record.discard()
             if result is not None and result.line:
@@ -353,8 +357,45 @@ def _sweep(entry: Entry) -> Sweep | None:
     return Sweep(entry.path, entry.size_bytes, True, line)
 
 
+def _sweep_folder(entry: Entry) -> Sweep | None:
+    """The same of a folder: what Spindle makes in one goes, then the folder."""
+    left: list[str] = []
+    place = Path(entry.path)
+    with ExitStack() as opened:
+        try:
+            parent = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            opened.callback(os.close, parent)
+            fd = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            opened.callback(os.close, fd)
+        except FileNotFoundError:
+            return None if _may_come_back(entry, place) else Sweep(entry.path, entry.size_bytes, False, "")
+        except NotADirectoryError:
+            return _left_alone(entry)
+        except OSError as error:
+            return _left_alone(entry) if error.errno == errno.ELOOP else None
+        if not entry.matches(fd):
+            return _left_alone(entry)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        except OSError:
+            pass
+        try:
+            if entry.identity is not None:
+                left = empty_folder(fd)
+            if not left:
+                remove_folder(parent, place.name, fd)
+        except OSError as error:
+            return _left_alone(entry) if error.errno in (errno.ENOTEMPTY, errno.ESTALE) else None
+    if left:
+        return Sweep(entry.path, entry.size_bytes, False, left_line(entry.path, left))
+    line = f"removed {entry.path}, a folder of test files that an interrupted run left behind"
+    return Sweep(entry.path, entry.size_bytes, True, line)
+
+
 def _left_alone(entry: Entry) -> Sweep:
-    line = f"left {entry.path} alone: it is not the test file that an interrupted run made there"
+    line = f"left {entry.path} alone: it is not the test {entry.kind} that an interrupted run made there"
     return Sweep(entry.path, entry.size_bytes, False, line)
 
 

@@ -1,0 +1,140 @@
+"""A folder of Spindle's own: the only place where it makes more than one file, removed with all that it made there.
+
+It is registered before it exists, private (0700), marked, and its name holds a random token that nobody could have
+guessed. Nothing of another name or kind than Spindle makes is removed; what others put there stays, and is told.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar
+
+from . import register
+from .errors import Refused, TargetError, reason
+from .folder import Progress, empty_folder, left_line, remove_folder
+from .register import Entry, Record
+from .signals import held_back
+from .testfile import KEEP_FREE, check_place, make_error, mark, open_folder
+from .words import size
+
+_INODE = 512
+"""Bytes that a name and its attributes take at least: an inode of XFS, two of ext4."""
+
+
+class TestFolder:
+    """An empty folder in a folder of the user's. Removed when closed."""
+
+    __test__: ClassVar[bool] = False  # the name is not a test for pytest
+
+    def __init__(self, path: Path, fd: int, parent: int, record: Record) -> None:
+        self.path = path
+        self._fd = fd
+        self._parent = parent
+        self._record: Record | None = record
+        self._maker = os.getpid()
+
+    @classmethod
+    def create(cls, place: str | os.PathLike[str], names: int = 0, data_bytes: int = 0) -> TestFolder:
+        """Make it in `place`, where `names` names and so many bytes are to be made. Raises Refused or TargetError."""
+        if not os.path.isdir(place):
+            what = "is not a folder" if os.path.exists(place) else "no such folder"
+            raise TargetError(f"{os.fspath(place) or 'the empty path'}: {what}; a folder is needed to make files in")
+        token = secrets.token_hex(8)
+        path = Path(os.path.abspath(place)) / f"spindle-test-{token}"
+        with held_back(), ExitStack() as undo:
+            parent = open_folder(path)
+            undo.callback(os.close, parent)
+            check_place(path, parent)
+            _check_room(path, parent, names, data_bytes)
+            entry = Entry.intent(token, str(path), data_bytes, register.FOLDER)
+            record = Record.create(entry)
+            undo.callback(record.discard)
+            try:
+                os.mkdir(path.name, register.PRIVATE_FOLDER, dir_fd=parent)
+                undo.callback(os.rmdir, path.name, dir_fd=parent)
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                fd = os.open(path.name, flags, dir_fd=parent)
+                undo.callback(os.close, fd)
+            except OSError as error:
+                raise make_error(path, error) from None
+            record.write(replace(entry, identity=mark(fd, token)))
+            undo.pop_all()
+            return cls(path, fd, parent, record)
+
+    def fileno(self) -> int:
+        """The open folder."""
+        if self._record is None:
+            raise TargetError(f"{self.path}: the test folder is removed already")
+        return self._fd
+
+    def remove(self, on_progress: Progress | None = None) -> str | None:
+        """Remove what was made in it, itself and its entry. Returns one line when something was left. Idempotent."""
+        if self._record is None or os.getpid() != self._maker:
+            return None
+        with held_back():
+            record, self._record = self._record, None
+            try:
+                left = empty_folder(self._fd, on_progress)
+                if not left:
+                    remove_folder(self._parent, self.path.name, self._fd)
+                record.discard()
+                return left_line(str(self.path), left) if left else None
+            except FileNotFoundError:
+                record.discard()
+                return f"{self.path}: the test folder has been moved or removed by someone else"
+            except OSError as error:
+                record.keep()
+                return f"{self.path}: the test folder could not be removed: {reason(error)}"
+            finally:
+                os.close(self._fd)
+                os.close(self._parent)
+
+    def keep(self) -> None:
+        """Leave it where it is: from now on it is the user's own. May be called again."""
+        if self._record is None or os.getpid() != self._maker:
+            return
+        with held_back():
+            record, self._record = self._record, None
+            try:
+                record.discard()
+            finally:
+                os.close(self._fd)
+                os.close(self._parent)
+
+    def __enter__(self) -> TestFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def __del__(self) -> None:
+        # An exception may strike after the folder is made and before `with` has it.
+        if hasattr(self, "_maker"):
+            self.remove()
+
+
+def _check_room(path: Path, parent: int, names: int, data_bytes: int) -> None:
+    """The last 5 % of a file system's blocks and inodes are never taken."""
+    space = os.statvfs(f"/proc/self/fd/{parent}")
+    if space.f_blocks == 0:
+        raise Refused(f"{path}: its file system does not say how much space it has; choose another place")
+    total, available = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
+    needed, takable = data_bytes + names * _INODE, available - int(total * KEEP_FREE)
+    if needed > takable:
+        raise Refused(
+            f"{path.parent}: {names} names with {size(data_bytes)} would take the last {KEEP_FREE:.0%} of the file "
+            f"system ({size(total)}, {size(available)} free); set fewer nrfiles or a smaller filesize"
+        )
+    # 0: inodes are made as they are needed (btrfs).
+    if space.f_files and names > space.f_favail - int(space.f_files * KEEP_FREE):
+        raise Refused(
+            f"{path.parent}: {names} names would take the last {KEEP_FREE:.0%} of the file system's inodes "
+            f"({space.f_files}, {space.f_favail} free); set fewer nrfiles"
+        )
