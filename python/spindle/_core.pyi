@@ -62,11 +62,13 @@ class Run:
         cpus: Sequence[int] | None = None,
         interval_ns: int = 1_000_000_000,
         log: int | None = None,
+        written: Written | None = None,
     ) -> Run:
         """`files`: for each stream (open descriptor, size in bytes, offset/length alignment, memory alignment).
         The descriptor's flags (O_DIRECT, O_DSYNC, access mode) are used as they are; it stays the caller's and must
         stay open until the run is over. engine: auto | io_uring | pread. log: a descriptor to which every completion
-        is written as a line of CSV (docs/log.md)."""
+        is written as a line of CSV (docs/log.md). written: what
+        earlier loads on the same open files wrote, where the workload verifies."""
 
     @staticmethod
     def null(workload: Workload, size_bytes: int, service_ns: int = 0, *, log: int | None = None) -> Run:
@@ -85,6 +87,53 @@ class Run:
 
     def figures(self) -> str:
         """JSON of `RunFigures` (crates/measure/src/figures.rs); waits for the end."""
+
+    def written(self) -> Written | None:
+        """What it wrote, where the workload verifies. To be asked for when it is over."""
+
+@final
+class Written:
+    """What must be on the target: for each block the last write of the run."""
+
+    @staticmethod
+    def from_state(state: bytes) -> Written:
+        """From what `to_state` gave. Raises ConfigError."""
+
+    def to_state(self, paths: Sequence[str] = ()) -> bytes:
+        """As bytes, to be kept. `paths`: where the files are, if not where the kernel knows them."""
+
+    def is_empty(self) -> bool:
+        """Whether there is no block whose content is known."""
+
+    @property
+    def block_bytes(self) -> int: ...
+    @property
+    def run(self) -> str:
+        """The run's number in each block, as 16 hexadecimal digits."""
+
+    @property
+    def files(self) -> list[tuple[str, int]]:
+        """Path and size of each, in the order of their numbers."""
+
+    def read_back(self, files: Sequence[tuple[int, int, int, int]] | None = None) -> ReadBack:
+        """Start reading it back, from these files (as `Run` takes them, one for each of `files`), or from the run's
+        own, which must still be open."""
+
+@final
+class ReadBack:
+    """A read-back in progress on its own threads. It starts when constructed."""
+
+    def progress(self) -> str:
+        """JSON: {done, total, faults}, in blocks."""
+
+    def stop(self) -> None:
+        """Ask it to end; what was found up to then is kept."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it is over; returns at once when it is."""
+
+    def figures(self) -> str:
+        """JSON of `ReadBackFigures` (crates/measure/src/verification.rs); waits for the end."""
 
 def device_classes() -> str:
     """TOML text of catalogue/classes.toml: what each class of device delivers, with sources."""

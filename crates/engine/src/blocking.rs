@@ -9,6 +9,7 @@ use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::thread;
+use crate::verify::Memory;
 
 /// `_IO(0x12, 119)` and `_IO(0x12, 127)` of linux/fs.h.
 const BLKDISCARD: libc::Ioctl = 0x1277;
@@ -92,6 +93,12 @@ impl Drop for Blocking {
             // Now, not when the thread has ended: whoever waits for the thread may want the device for itself.
             thread::close_private(self.fd);
         }
+    }
+}
+
+impl Memory for Blocking {
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
     }
 }
 

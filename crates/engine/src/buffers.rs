@@ -11,6 +11,7 @@
 
 use std::io;
 
+use spindle_verify::{SECTOR, Stamp};
 use spindle_workload::ContentFiller;
 
 /// Unit of content, bytes; the same as in `workload::content`.
@@ -53,6 +54,8 @@ pub(crate) struct Buffers {
     write: Row,
     cursors: Vec<Cursor>,
     stamps: Option<Stamps>,
+    /// Verified content: what `seal` needs to know of each sector of the places to write from.
+    prepared: Option<Box<[u32]>>,
     /// Areas as (start, length) for registration.
     areas: Vec<(usize, usize)>,
 }
@@ -75,6 +78,16 @@ struct Row {
 struct Cursor {
     current: usize,
     next: usize,
+}
+
+impl Cursor {
+    /// To the next part of `len` bytes of a place.
+    #[inline(always)]
+    fn advance(&mut self, len: usize, place: usize) {
+        let fits = self.next + len <= place;
+        self.current = if fits { self.next } else { 0 };
+        self.next = self.current + len.next_multiple_of(UNIT);
+    }
 }
 
 /// An address and the number of the registered buffer it lies in.
@@ -118,6 +131,7 @@ impl Buffers {
             write,
             cursors: vec![Cursor::default(); if need.writes { need.depth } else { 0 }],
             stamps,
+            prepared: None,
             areas,
         })
     }
@@ -137,11 +151,11 @@ impl Buffers {
     #[inline]
     pub(crate) fn write_place(&mut self, slot: usize, len: usize, fresh: bool) -> Place {
         let (start, area) = self.write.at(slot);
+        // Verified content is in place before: see `seal`.
+        let fresh = fresh && self.prepared.is_none();
         let cursor = &mut self.cursors[slot];
         if fresh {
-            let fits = cursor.next + len <= self.write.place;
-            cursor.current = if fits { cursor.next } else { 0 };
-            cursor.next = cursor.current + len.next_multiple_of(UNIT);
+            cursor.advance(len, self.write.place);
             if let Some(stamps) = &mut self.stamps {
                 self.map.stamp(start + cursor.current, len, stamps);
             }
@@ -150,6 +164,45 @@ impl Buffers {
             address: self.map.at(start + cursor.current),
             area,
         }
+    }
+
+    /// From now on what is written is verified: `seal` is called before each write.
+    pub(crate) fn prepare_seals(&mut self) {
+        let length = self.write.place * self.cursors.len();
+        let mut prepared = vec![0; length / SECTOR].into_boxed_slice();
+        spindle_verify::prepare(self.map.part(self.write.start, length), &mut prepared);
+        self.prepared = Some(prepared);
+    }
+
+    /// Takes the next part of the slot's place to write from and makes each block of `unit` bytes of it say what it is;
+    /// `stamp` gives that of the block with a number.
+    #[inline]
+    pub(crate) fn seal(
+        &mut self,
+        slot: usize,
+        len: usize,
+        unit: usize,
+        stamp: impl Fn(usize) -> Stamp,
+    ) {
+        let Some(prepared) = &self.prepared else {
+            return;
+        };
+        let (start, _) = self.write.at(slot);
+        let cursor = &mut self.cursors[slot];
+        cursor.advance(len, self.write.place);
+        let from = start + cursor.current;
+        let prepared = &prepared[(from - self.write.start) / SECTOR..];
+        let blocks = self.map.part(from, len).chunks_exact_mut(unit);
+        for (index, (block, prepared)) in blocks.zip(prepared.chunks(unit / SECTOR)).enumerate() {
+            spindle_verify::seal_prepared(block, prepared, &stamp(index));
+        }
+    }
+
+    /// What the slot has read; it must have nothing outstanding.
+    #[inline]
+    pub(crate) fn was_read(&mut self, slot: usize, len: usize) -> &[u8] {
+        let (start, _) = self.read.at(slot);
+        self.map.part(start, len)
     }
 
     /// What to register with a ring, in order of the area numbers.
@@ -266,9 +319,16 @@ impl Mapping {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `skip + length` lies within the mapping, which is readable and writable, and no request
-        // is outstanding yet (the only caller is the constructor of `Buffers`).
-        unsafe { std::slice::from_raw_parts_mut(self.base.add(self.skip), self.length) }
+        self.part(0, self.length)
+    }
+
+    /// Bytes that the kernel does not hold: no request is outstanding yet, or they are of a slot that has none.
+    #[inline(always)]
+    fn part(&mut self, offset: usize, len: usize) -> &mut [u8] {
+        assert!(offset <= self.length && len <= self.length - offset);
+        // SAFETY: `skip + length` lies within the mapping, which is readable and writable; the kernel does not hold these
+        // bytes, as every caller makes sure.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(self.skip + offset), len) }
     }
 
     #[inline(always)]

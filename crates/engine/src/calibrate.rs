@@ -202,6 +202,7 @@ fn trials(
                 workload: trial.clone(),
                 targets: vec![target],
                 backends: vec![backend],
+                verify: None,
                 options: Options {
                     tolerate_errors: false,
                     sqpoll: false,

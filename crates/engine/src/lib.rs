@@ -28,9 +28,11 @@ mod slots;
 mod steady;
 mod target;
 mod thread;
+mod verify;
 mod worker;
 
 pub use error::EngineError;
 pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};
 pub use progress::{Phase, Progress, StreamProgress};
 pub use run::Run;
+pub use verify::{ReadBack, ReadBackProgress, StateError, Written, WrittenFile};

@@ -34,6 +34,7 @@ use crate::slots::Core;
 use crate::steady::Watch;
 use crate::target::Target;
 use crate::thread;
+use crate::verify::{Checked, Memory, Verify};
 use crate::worker::{EndSync, Orders, Worker};
 use crate::{EngineError, Options};
 
@@ -72,6 +73,8 @@ pub(crate) struct Plan {
     /// One for each stream.
     pub(crate) backends: Vec<BackendKind>,
     pub(crate) options: Options,
+    /// What is written says what it is, and is checked.
+    pub(crate) verify: Option<Arc<Verify>>,
 }
 
 /// A load that is on.
@@ -295,7 +298,7 @@ impl Load {
                 match ring {
                     Ok(ring) => {
                         core.features = ring.features().to_vec();
-                        self.start(seat, core, ring, source, ready)
+                        self.start_checked(seat, core, ring, source, ready)
                     }
                     Err(error) => self.refuse(seat, "set up io_uring", &error, ready),
                 }
@@ -304,7 +307,7 @@ impl Load {
                 Ok(buffers) => {
                     let backend = Blocking::new(open.file.fd, open.is_device, buffers);
                     core.features = backend.features();
-                    self.start(seat, core, backend, source, ready)
+                    self.start_checked(seat, core, backend, source, ready)
                 }
                 Err(error) => self.refuse(seat, "get memory", &error, ready),
             },
@@ -392,6 +395,28 @@ impl Load {
             stamp_seed: stamp_seed(workload.seed, index),
         };
         Buffers::new(&need, &mut filler)
+    }
+
+    /// The same with content that is verified, if it is.
+    fn start_checked<B: Backend + Memory>(
+        &self,
+        seat: &Seat,
+        core: &mut Core,
+        backend: B,
+        source: Source,
+        ready: &Sender<Result<(), EngineError>>,
+    ) -> bool {
+        let takes_part = |verify: &&Arc<Verify>| !verify.streams[seat.stream].is_empty();
+        match self.plan.verify.as_ref().filter(takes_part) {
+            None => self.start(seat, core, backend, source, ready),
+            Some(verify) => {
+                let longest = max_len(&self.plan, seat.stream) as usize;
+                let depth = seat.depth as usize;
+                let backend =
+                    Checked::new(backend, verify, &self.shared, seat.stream, depth, longest);
+                self.start(seat, core, backend, source, ready)
+            }
+        }
     }
 
     /// Waits for the others and runs the loop.
@@ -554,6 +579,14 @@ impl Load {
             worker: seat.worker,
             why: lock(&self.panic).clone().unwrap_or_default(),
         })
+    }
+
+    /// Whether something was left behind in the kernel.
+    pub(crate) fn gave_up(&self) -> bool {
+        let cells = self.seats.iter().map(|seat| &seat.cell);
+        cells
+            .into_iter()
+            .any(|cell| cell.status() == Status::Abandoned || cell.shall_give_up())
     }
 
     /// Asks it to end.

@@ -13,6 +13,7 @@ use crate::backend::{Backend, Call, Errno, Wait};
 use crate::blocking::{PUNCH, ZERO};
 use crate::buffers::{Buffers, Place};
 use crate::clock::Clock;
+use crate::verify::Memory;
 
 /// `user_data` of the timer that ends a wait, so that the worker looks up at least this often.
 const TICK: u64 = u64::MAX;
@@ -314,6 +315,12 @@ impl Author {
             OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
             name => unreachable!("{name:?} is for the back end `Names`"),
         }
+    }
+}
+
+impl Memory for Ring {
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.author.buffers
     }
 }
 

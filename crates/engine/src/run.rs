@@ -13,6 +13,7 @@ use crate::load::{BackendKind, Load, Plan, kinds_of};
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::shared::lock;
 use crate::target::{OpenFile, Target};
+use crate::verify::{self, Verify, Written};
 use crate::{EngineChoice, EngineError, NullTarget, Options, StreamFile, ring, thread};
 
 /// A load in progress on its own threads. It starts when constructed; dropping it stops it.
@@ -30,6 +31,7 @@ struct Control {
     stop: AtomicBool,
     outcome: Mutex<Option<Result<RunFigures, EngineError>>>,
     over: Condvar,
+    verify: Option<Arc<Verify>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +50,19 @@ impl Run {
         files: Vec<StreamFile>,
         options: Options,
     ) -> Result<Run, EngineError> {
+        Self::start_after(workload, files, options, None)
+    }
+
+    /// The same after other loads on the same open files: what they wrote is known, and checked where it is read.
+    ///
+    /// # Errors
+    /// When the load cannot be started as asked.
+    pub fn start_after(
+        workload: &Workload,
+        files: Vec<StreamFile>,
+        options: Options,
+        written: Option<Arc<Written>>,
+    ) -> Result<Run, EngineError> {
         if files.len() != workload.streams.len() || files.is_empty() {
             return Err(EngineError::FileCount {
                 streams: workload.streams.len(),
@@ -64,7 +79,7 @@ impl Run {
             return Err(EngineError::NoIoUring { why });
         }
         check_threads(workload, &options)?;
-        Self::launch(workload, targets, options)
+        Self::launch(workload, targets, options, written)
     }
 
     /// Starts it on a target that needs no system call: the generator's own cost.
@@ -81,25 +96,29 @@ impl Run {
             service_ns: target.service_ns,
         };
         let targets = vec![target; workload.streams.len()];
-        Self::launch(workload, targets, options)
+        Self::launch(workload, targets, options, None)
     }
 
     fn launch(
         workload: &Workload,
         targets: Vec<Target>,
         mut options: Options,
+        written: Option<Arc<Written>>,
     ) -> Result<Run, EngineError> {
         if !workload.phases.is_empty() {
             return Err(EngineError::Phases);
         }
         options.interval_ns = options.interval_ns.max(1_000_000);
         // Refuses what cannot run before any thread is started.
-        let plan = Plan {
+        let mut plan = Plan {
             workload: workload.clone(),
             backends: vec![BackendKind::Null; targets.len()],
             targets,
             options,
+            verify: None,
         };
+        let verify = verify::plan(workload, &plan.targets, written)?;
+        plan.verify = verify.clone();
         let log = None; // it has its rings when it is sure to run
         Load::new(Plan {
             options: Options {
@@ -114,6 +133,7 @@ impl Run {
             stop: AtomicBool::new(false),
             outcome: Mutex::new(None),
             over: Condvar::new(),
+            verify,
         });
         let own = Arc::clone(&control);
         let coordinator = Builder::new()
@@ -195,6 +215,13 @@ impl Run {
         }
     }
 
+    /// What it has written, if it is verified: to be read back, kept, or gone on with. To be asked for when it is over.
+    #[must_use]
+    pub fn written(&self) -> Option<Arc<Written>> {
+        let verify = self.control.verify.as_ref()?;
+        Some(Arc::clone(&verify.written))
+    }
+
     fn is_over(&self) -> bool {
         lock(&self.control.outcome).is_some()
     }
@@ -235,6 +262,12 @@ impl Control {
         let (load, sources) = Load::new(plan)?;
         self.hold(&load, false);
         let mut figures = load.execute(sources)?;
+        if let Some(verify) = &self.verify {
+            if load.gave_up() {
+                verify.written.table().release_all();
+            }
+            figures.verification = Some(verify.figures());
+        }
         let generator = &mut figures.generator;
         generator.reason = self.reason(&choices);
         generator.ceiling_iops = ceiling(&choices);

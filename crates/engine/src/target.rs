@@ -79,6 +79,11 @@ impl OpenFile {
         self.identity == other.identity && self.is_direct == other.is_direct
     }
 
+    /// Device and inode.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
     /// Asks the kernel what the descriptor is.
     pub(crate) fn inspect(file: StreamFile) -> io::Result<OpenFile> {
         // SAFETY: `stat` is plain old data for which all zeroes are valid.

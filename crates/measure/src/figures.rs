@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::VerificationFigures;
 use crate::kind::OpKind;
 use crate::settle::SteadyFigures;
 
@@ -29,6 +30,8 @@ pub struct RunFigures {
     pub log: Option<LogFigures>,
     /// The window that had settled, if the run was to end with one.
     pub steady: Option<SteadyFigures>,
+    /// What was found of the blocks that say what they are; `None`: nothing was verified.
+    pub verification: Option<VerificationFigures>,
 }
 
 /// What ended the run.

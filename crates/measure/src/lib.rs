@@ -52,6 +52,7 @@ mod series;
 pub mod settle;
 pub mod steady;
 pub mod trend;
+mod verification;
 
 pub use coarse::{LATENCY_BUCKETS, latency_bucket_ns};
 pub use codec::DecodeError;
@@ -62,3 +63,4 @@ pub use little::little;
 pub use record::{MergeError, PERCENTILES, RunFacts, StreamRecord};
 pub use recorder::{Plan, StreamRecorder, Totals};
 pub use settle::SteadyFigures;
+pub use verification::*;

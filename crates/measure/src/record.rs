@@ -271,6 +271,7 @@ impl RunFigures {
             generator: facts.generator,
             log: None,
             steady: facts.steady,
+            verification: None,
         })
     }
 }

@@ -9,6 +9,7 @@ mod measure;
 mod run;
 mod sim;
 mod units;
+mod verify;
 mod workload;
 
 use pyo3::prelude::*;
@@ -20,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     units::register(module)?;
     workload::register(module)?;
     run::register(module)?;
+    verify::register(module)?;
     measure::register(module)?;
     catalogue::register(module)?;
     array::register(module)?;

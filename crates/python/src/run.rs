@@ -1,11 +1,13 @@
 //! A load in progress, started, watched and stopped from Python.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
 use spindle_engine::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};
 
 use crate::errors;
+use crate::verify::Written;
 use crate::workload::Workload;
 
 #[pyclass(frozen, module = "spindle._core")]
@@ -15,7 +17,7 @@ struct Run(spindle_engine::Run);
 impl Run {
     #[new]
     #[pyo3(signature = (workload, files, *, engine = "auto", sqpoll = false, iopoll = false, timestamps = "request",
-                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000, log = None))]
+                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000, log = None, written = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments on the Python side.
     fn new(
         py: Python<'_>,
@@ -29,6 +31,7 @@ impl Run {
         cpus: Option<Vec<usize>>,
         interval_ns: u64,
         log: Option<i32>,
+        written: Option<&Written>,
     ) -> PyResult<Self> {
         let files = files
             .into_iter()
@@ -59,7 +62,8 @@ impl Run {
             log,
             ..Options::default()
         };
-        py.detach(|| spindle_engine::Run::start(&workload.0, files, options))
+        let written = written.map(|written| Arc::clone(&written.0));
+        py.detach(|| spindle_engine::Run::start_after(&workload.0, files, options, written))
             .map(Self)
             .map_err(errors::run)
     }
@@ -98,6 +102,10 @@ impl Run {
         let timeout = Duration::try_from_secs_f64(timeout_s)
             .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
         Ok(py.detach(|| self.0.wait(timeout)))
+    }
+
+    fn written(&self) -> Option<Written> {
+        self.0.written().map(Written)
     }
 
     fn figures(&self, py: Python<'_>) -> PyResult<String> {

@@ -98,7 +98,7 @@ pub struct Fault {
 }
 
 impl fmt::Display for Fault {
-    /// `torn: 3 sectors from 5 on hold generation 2`.
+    /// `torn: 3 sectors from sector 5 on, generation 2`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault {
             kind,
@@ -109,7 +109,7 @@ impl fmt::Display for Fault {
         let plural = if *sectors == 1 { "" } else { "s" };
         write!(
             out,
-            "{}: {sectors} sector{plural} from {first} on",
+            "{}: {sectors} sector{plural} from sector {first} on",
             kind.name()
         )?;
         match &self.found {

@@ -107,7 +107,7 @@ fn an_earlier_generation_is_stale_and_says_which() {
     assert_eq!(fault.found, Some(stamp(4)));
     assert_eq!(
         fault.to_string(),
-        "stale: 8 sectors from 0 on, generation 4"
+        "stale: 8 sectors from sector 0 on, generation 4"
     );
 }
 
@@ -160,7 +160,7 @@ fn a_block_of_another_place_is_misplaced_and_says_whence() {
     assert_eq!((fault.kind, fault.sectors), (Kind::Misplaced, 8));
     assert_eq!(
         fault.to_string(),
-        "misplaced: 8 sectors from 0 on, of offset 4096 of file 3"
+        "misplaced: 8 sectors from sector 0 on, of offset 4096 of file 3"
     );
     let other_file = Stamp {
         file: 4,

@@ -279,6 +279,10 @@ keys! {
         "before each write its place is discarded; for streams that only write";
     CONTENT "content" Stream Content, "random", "compressible:50%",
         "what is written: random, zero or compressible:R with R the compressed share";
+    VERIFY "verify" Stream Flag, "false", "true",
+        "blocks written say what they are; what is read of them is checked, and all of them are read back at the end";
+    VERIFY_FATAL "verify_fatal" Stream Flag, "false", "true",
+        "end the run at the first block that `verify` finds wrong while it goes on";
     #[opposite = Some("buffered")]
     DIRECT "direct" Stream Flag, "true", "false",
         "bypass the page cache (O_DIRECT)";

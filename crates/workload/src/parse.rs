@@ -423,6 +423,8 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
             .transpose()?,
         region: region(settings)?,
         content: content(&settings.value(&keys::CONTENT))?,
+        verify: settings.value(&keys::VERIFY).flag()?,
+        verify_fatal: settings.value(&keys::VERIFY_FATAL).flag()?,
         start_delay_ns: settings.value(&keys::START_DELAY).duration()?,
         end: End {
             time_ns: positive(settings, &keys::STOP_AFTER, Value::seconds)?,

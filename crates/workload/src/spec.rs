@@ -104,6 +104,10 @@ pub struct Stream {
     pub trim_first: bool,
     /// What is written.
     pub content: Content,
+    /// What is written says what it is, and what is read and written is checked.
+    pub verify: bool,
+    /// A block that is found wrong ends the run.
+    pub verify_fatal: bool,
     /// Time after the start of the run before the stream's first request, ns.
     pub start_delay_ns: u64,
     /// When this stream ends, besides the run's own end.

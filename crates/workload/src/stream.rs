@@ -6,7 +6,7 @@ use crate::request::{Op, Request};
 use crate::rng::{Chance, Purpose, Rng, sub_seed};
 use crate::sizer::Sizer;
 use crate::spec::{Mix, Pattern, Place, Region, Size, Stream};
-use crate::walk::{Course, Walk};
+use crate::walk::{self, Course, Walk};
 
 /// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -218,6 +218,20 @@ impl RequestStream {
             syncer: Syncer::new(stream, rng(Purpose::Fsync)),
             writes,
             region,
+        })
+    }
+
+    /// What every offset and every length is a multiple of, bytes, on a target whose requests must begin and end at
+    /// multiples of `block_bytes`.
+    pub fn granule(stream: &Stream, block_bytes: u32) -> Result<u64, StreamError> {
+        let block = block_bytes.max(1);
+        let of = |size: &Size, align_bytes: u64| {
+            walk::granule(align_bytes, &Sizer::new(size, block)?, block)
+        };
+        let common = of(&stream.size, stream.align_bytes)?;
+        Ok(match &stream.writes_apart {
+            None => common,
+            Some(own) => walk::gcd(common, of(&own.size, own.align_bytes)?),
         })
     }
 

@@ -388,6 +388,20 @@ fn alignment(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamE
     }
 }
 
+/// What every offset and every length of a walk is a multiple of, bytes.
+pub(crate) fn granule(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamError> {
+    let align = alignment(align_bytes, sizer, block)?;
+    Ok(gcd(align, u64::from(sizer.granule())))
+}
+
+/// Greatest common divisor.
+pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// A worker's part of the region: equal parts at aligned places, the last one up to the end.
 fn part(course: &Course<'_>, align: u64, largest: u32) -> Result<Range<u64>, StreamError> {
     let (region, worker, workers) = (&course.region, course.worker, course.workers);

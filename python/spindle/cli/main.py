@@ -17,7 +17,7 @@ from spindle.cli.exits import Exit
 VERBS = {
     "run": "Run a workload on a file, a block device or a modelled machine.",
     "durability": "Write, sync, and note elsewhere what was acknowledged, until the power is cut.",
-    "verify": "Tell whether what was acknowledged as written is there after a crash.",
+    "verify": "Tell whether a target still holds what was written to it.",
     "convert": "Turn fio's job files into workloads, and tell what is not carried over.",
     "campaign": "Compare alternatives: plans, trials in fair order, resumable.",
     "quick": "Tell in about a minute what a device delivers.",

@@ -49,6 +49,13 @@ from spindle.cli.storing import keep_options, keeping_of
     metavar="FILE",
     help="Write every completion here (CSV): time, latency, operation, place. Best on another disk than TARGET's.",
 )
+@click.option(
+    "--verify-state",
+    type=click.Path(path_type=Path),
+    callback=check_output,
+    metavar="FILE",
+    help="With --verify: keep here what must be on TARGET; `spindle verify --state FILE` reads it back on another day.",
+)
 @keep_options
 @json_option
 @output_format_option
@@ -63,6 +70,7 @@ def command(
     assignments: tuple[tuple[str, str], ...],
     trace: Path | None,
     log: Path | None,
+    verify_state: Path | None,
     json: bool,
     output_format: str | None,
     output: Path | None,
@@ -93,6 +101,7 @@ def command(
         consent=consent,
         making=replace(making, log=log),
         care=care,
+        verify_state=verify_state,
         trace=trace,
     )
     with session(quiet) as watch:

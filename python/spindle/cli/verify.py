@@ -1,4 +1,7 @@
-"""`spindle verify`: what is on a target held against the journal of a durability test; and the journal's receiver."""
+"""`spindle verify`: does a target still hold what was written to it?
+
+It is held against the state that a run kept, or the journal of a durability test; and the journal's receiver.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,12 @@ from spindle.cli.output import json_option
 
 @click.command("verify")
 @click.argument("target", required=False)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read back what the run wrote that kept this state (`spindle run --verify --verify-state FILE`).",
+)
 @click.option(
     "--after-crash",
     type=click.Path(path_type=Path),
@@ -28,16 +37,18 @@ from spindle.cli.output import json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
     target: str | None,
+    state: Path | None,
     after_crash: Path | None,
     listen: str | None,
     journal: Path | None,
     json: bool,
     quiet: bool,
 ) -> Exit:
-    """Tell whether TARGET still holds what was acknowledged as written: after a power cut during `spindle durability`,
-    with its journal. TARGET is only read.
+    """Tell whether TARGET (as it was named then, if left out) still holds what was written to it: by a verified run,
+    with the state it kept, or, after a power cut during `spindle durability`, with its journal. TARGET is only read.
 
-    Exit status: 0 nothing is lost and order was kept, 1 something is lost or cannot be told, 2 usage or another target.
+    Exit status: 0 nothing is wrong or lost and order was kept, 1 something is, or cannot be told, 2 usage or another
+    target.
     """
     from spindle.cli.session import session
     from spindle.report import durability as shown
@@ -45,8 +56,16 @@ def command(
     from spindle.run.durability.journal import address
     from spindle.run.errors import Usage
 
-    if (after_crash is None) == (listen is None):
-        raise Usage("give either --after-crash JOURNAL, to check a target, or --listen PORT, to receive a journal")
+    if sum(form is not None for form in (state, after_crash, listen)) != 1:
+        raise Usage(
+            "give one of --state FILE and --after-crash JOURNAL, to check a target, or --listen PORT, to receive one"
+        )
+    if state is not None:
+        from spindle.cli.saved_state import check
+
+        if journal is not None:
+            raise Usage("--journal: goes with --listen; a check takes --state FILE alone")
+        return check(state, target, json, quiet)
     if after_crash is not None:
         if journal is not None:
             raise Usage("--journal: goes with --listen; a check takes --after-crash JOURNAL alone")

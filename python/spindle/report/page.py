@@ -18,6 +18,7 @@ from spindle.report import (
     target,
     throughput,
     verdicts,
+    verification,
 )
 from spindle.report.style import Style
 from spindle.result.record import (
@@ -74,6 +75,7 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
         "",
         *SHAPES[record.workload.table](record, style),
         "",
+        *verification.page(record, style),
         *warnings,
         *verdicts.passed(record.verdicts, style),
         *verdicts.unchecked(record.idle, style),

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from spindle.result.buckets import BUCKETS
+from spindle.result.verification import Verification
 
 
 class Ended(Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -289,6 +290,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     """None: none was asked for."""
     steady: Steady | None = None
     """Where the run was to end with it, and did."""
+    verification: Verification | None = None
+    """None: nothing was verified."""
 
     @property
     def measured_s(self) -> float:

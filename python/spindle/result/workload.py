@@ -320,6 +320,10 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     """It also ends after moving its region's bytes so many times."""
     names: Names | None = None
     """It works on names instead of data."""
+    verify: bool = False
+    """Blocks written say what they are, and are checked."""
+    verify_fatal: bool = False
+    """A block that is found wrong ends the run."""
 
     @property
     def outstanding(self) -> int:

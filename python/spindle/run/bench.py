@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from spindle import _core
 from spindle.host import caches, conditions, diskstats, stack
 from spindle.host import environment as machine_environment
@@ -45,6 +47,7 @@ from spindle.run.load import Counted, RunningLoad, carry_out
 from spindle.run.log import logged
 from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
+from spindle.run.verification import read_back
 from spindle.run.watch import Watch
 
 NULL = "null:"
@@ -93,6 +96,8 @@ class Part:
     """The target's own pages are dropped from the page cache before it."""
     name: str | None = None
     """Of a phase."""
+    read_back: bool = True
+    """What was written is read back after it, where it is verified."""
 
     def file_of(self, path: Path | None) -> Path | None:
         """A file of this load's own: `log.csv` becomes `log-NAME.csv` where there are several."""
@@ -131,6 +136,10 @@ class Bench:
     calm: Calm = field(default_factory=Calm)
     sized: Sized | None = None
     """How the size of the test file was chosen, where nobody asked for one."""
+    written: _core.Written | None = None
+    """What the loads so far have written, where they verify."""
+    _run: _core.Run | None = None
+    """The last load."""
     _caches: caches.Caches | None = None
     _looked: Looked | None = None
 
@@ -138,6 +147,11 @@ class Bench:
     def size_bytes(self) -> int:
         """Size of the target."""
         return self._size_bytes
+
+    @property
+    def place(self) -> str:
+        """Path of the file or device."""
+        return self._target.path if self._target is not None else self.asked
 
     @property
     def device(self) -> Device | None:
@@ -223,7 +237,7 @@ class Bench:
         during = machine.until_now(figures_from_json(finished.figures_json), self._devices, sampler)
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
-        figures = figures_from_json(finished.figures_json)
+        figures = self._verified(figures_from_json(finished.figures_json), part, finished.stopped)
         record = RunRecord(
             id=run_id,
             started=started,
@@ -243,6 +257,16 @@ class Bench:
         )
         return Measured(judged(record), finished.stopped)
 
+    def _verified(self, figures: Figures, part: Part, stopped: bool) -> Figures:
+        """With what a read-back found: after all that is measured, so that none of it is in any figure."""
+        seen = figures.verification
+        if seen is None or self._run is None:
+            return figures
+        self.written = self._run.written()
+        if self.written is None or self.written.is_empty() or stopped or not part.read_back:
+            return figures
+        return replace(figures, verification=replace(seen, read_back=read_back(self.written, self.watch)))
+
     def _sampler(self, spec: Workload) -> conditions.Sampler:
         directly = all(stream.direct or not stream.writes for stream in spec.streams)
         under_test = {device.name for device in self._target.devices} if self._target is not None else set()
@@ -257,7 +281,7 @@ class Bench:
         files = target.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
 
         def start(log: int | None) -> RunningLoad:
-            return _core.Run(
+            self._run = run = _core.Run(
                 resolved.core,
                 files,
                 engine=making.engine,
@@ -268,7 +292,9 @@ class Bench:
                 cpus=list(making.cpus) if making.cpus else None,
                 interval_ns=making.interval_ns,
                 log=log,
+                written=self.written,
             )
+            return run
 
         return lambda: logged(log_file, start)
 

@@ -17,6 +17,7 @@ from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, 
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.searching import Search, refuse, with_intervals, with_length
 from spindle.run.simulate import is_machine
+from spindle.run.verification import keep_state
 from spindle.run.watch import Watch
 
 AUTO = "auto"
@@ -41,6 +42,8 @@ class Order:
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
     care: Care = AS_IT_IS
+    verify_state: Path | None = None
+    """Keep what must be on the target here, to be read back on another day."""
     trace: Path | None = None
     """Modelled machines: write every command of every drive to this file."""
 
@@ -80,6 +83,8 @@ def carry_out(order: Order, watch: Watch) -> Record:
             )
         )
         record = _measured(order, resolved, opened)
+        if order.verify_state is not None and opened.written is not None:
+            keep_state(opened.written, opened.place, order.verify_state)
         if file is not None and order.keep:
             file.keep()
         watch.end()
@@ -104,6 +109,8 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--cpus": order.making.cpus is not None,
             "--engine": order.making.engine != "auto",
             "--log": order.making.log is not None,
+            "--verify": _verifies(resolved),
+            "--verify-state": order.verify_state is not None,
             "--drop-caches": order.care.drop_caches,
             "--sync": order.care.sync_machine,
             "--wait-idle": order.care.wait_idle_s > 0,
@@ -124,12 +131,22 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--trace: only a modelled machine tells what each drive does; give a machine file as target")
     if order.making.log is not None and order.search is not None:
         raise Usage("--log: a search is many runs; log one of them")
+    if null and _verifies(resolved):
+        raise Usage("--verify: the null target stores nothing; leave it out")
+    if order.verify_state is not None and not _verifies(resolved):
+        raise Usage("--verify-state: there is nothing to keep unless the run verifies; it goes with --verify")
+    if order.verify_state is not None and order.create is not None and not order.keep:
+        raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:
         raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
     if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
         raise Usage("--iopoll: polling needs direct I/O; leave --buffered out")
+
+
+def _verifies(resolved: Resolved) -> bool:
+    return any(stream.verify for stream in resolved.spec.all_streams)
 
 
 def _size(text: str) -> int:

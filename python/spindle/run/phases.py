@@ -69,8 +69,10 @@ def carry_out(opened: Bench | ModelledBench, resolved: Resolved) -> PhasesRecord
 def parts_of(spec: Workload) -> Iterator[Part]:
     """Which of the target's files each phase has: it was opened for the streams of all, in their order."""
     first = 0
-    for phase in spec.phases:
-        yield Part(first, phase.drop_caches, phase.load.name)
+    verifying = [step for step, phase in enumerate(spec.phases) if any(stream.verify for stream in phase.load.streams)]
+    for step, phase in enumerate(spec.phases):
+        # What they all have written is read back once, when no more is written that could be told.
+        yield Part(first, phase.drop_caches, phase.load.name, read_back=step in verifying[-1:])
         first += len(phase.load.streams)
 
 

@@ -117,6 +117,8 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             writes_apart: None,
             trim_first: false,
             content: Content::Random,
+            verify: false,
+            verify_fatal: false,
             start_delay_ns: 0,
             end: End::default(),
             passes: None,

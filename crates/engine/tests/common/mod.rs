@@ -47,6 +47,8 @@ pub(crate) fn stream(name: &str) -> Stream {
         writes_apart: None,
         trim_first: false,
         content: Content::Random,
+        verify: false,
+        verify_fatal: false,
         start_delay_ns: 0,
         end: End::default(),
         passes: None,

@@ -11,13 +11,25 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from spindle.result.record import Level, RunRecord, Verdict
-from spindle.result.rules import cache, completeness, conditions, consistency, load, log, starved, steadiness, traffic
+from spindle.result.rules import (
+    cache,
+    completeness,
+    conditions,
+    consistency,
+    load,
+    log,
+    starved,
+    steadiness,
+    traffic,
+    verification,
+)
 
 Rule = Callable[[RunRecord], list[Verdict]]
 
 RULES: tuple[Rule, ...] = (
     completeness.interrupted,
     completeness.errors,
+    verification.verified,
     conditions.target_changed,
     completeness.long_enough,
     completeness.late,

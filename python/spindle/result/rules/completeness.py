@@ -45,6 +45,16 @@ def interrupted(record: RunRecord) -> list[Verdict]:
                     numbers=numbers,
                 )
             ]
+        case EndedByError(op="verify", offset=offset):
+            return [
+                Verdict(
+                    check="interrupted",
+                    level=Level.INVALID,
+                    evidence=f"ended by a wrong block at byte {offset} {how_far}: the figures are partial",
+                    advice="see the verdict `verify`; without --verify-fatal a run goes on past wrong blocks",
+                    numbers={**numbers, "offset": float(offset)},
+                )
+            ]
         case EndedByError(errno=number, op=op, offset=offset, len=length):
             return [
                 Verdict(

@@ -1,0 +1,114 @@
+//! What is known of one block, in 32 bits.
+
+/// Bits of the generation; the state lies above them, and above that whether a write is under way.
+const GENERATION_BITS: u32 = 29;
+const GENERATION: u32 = (1 << GENERATION_BITS) - 1;
+const BUSY: u32 = 1 << 31;
+
+/// What a block holds, as far as this run is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// What was there before the run.
+    Untouched = 0,
+    /// The write of the entry's generation.
+    Written = 1,
+    /// Zeroes.
+    Zeroed = 2,
+    /// Nobody can say: trimmed, or a write of it failed.
+    Unknown = 3,
+}
+
+/// An entry of the table. All zero: untouched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Entry(pub(crate) u32);
+
+impl Entry {
+    fn new(state: State, generation: u32) -> Entry {
+        Entry(generation & GENERATION | (state as u32) << GENERATION_BITS)
+    }
+
+    #[inline(always)]
+    pub(crate) fn state(self) -> State {
+        match self.0 >> GENERATION_BITS & 3 {
+            0 => State::Untouched,
+            1 => State::Written,
+            2 => State::Zeroed,
+            _ => State::Unknown,
+        }
+    }
+
+    /// That of the last write; 0: there was none.
+    #[inline(always)]
+    pub(crate) fn generation(self) -> u32 {
+        self.0 & GENERATION
+    }
+
+    /// Whether a write to it is under way.
+    #[inline(always)]
+    pub(crate) fn is_busy(self) -> bool {
+        self.0 & BUSY != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn busy(self) -> Entry {
+        Entry(self.0 | BUSY)
+    }
+
+    /// Without a write under way.
+    #[inline(always)]
+    pub(crate) fn idle(self) -> Entry {
+        Entry(self.0 & !BUSY)
+    }
+
+    /// What the next write will be. After 2^29 of them it begins anew at 2, as 1 is the first of all.
+    #[inline(always)]
+    pub(crate) fn next_generation(self) -> u32 {
+        match self.generation() {
+            GENERATION => 2,
+            generation => generation + 1,
+        }
+    }
+
+    /// After the next write.
+    #[inline(always)]
+    pub(crate) fn written(self) -> Entry {
+        Entry::new(State::Written, self.next_generation())
+    }
+
+    /// After it was zeroed.
+    pub(crate) fn zeroed(self) -> Entry {
+        Entry::new(State::Zeroed, self.generation())
+    }
+
+    /// After something of which nobody knows how far it came; a write of the next generation may have been part of it.
+    pub(crate) fn unknown(self) -> Entry {
+        Entry::new(State::Unknown, self.next_generation())
+    }
+
+    /// Whether it is known what the block must hold.
+    pub(crate) fn is_known(self) -> bool {
+        !self.is_busy() && matches!(self.state(), State::Written | State::Zeroed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_goes_from_write_to_write() {
+        let first = Entry::default().written();
+        assert_eq!((first.state(), first.generation()), (State::Written, 1));
+        let zeroed = first.zeroed();
+        assert_eq!((zeroed.state(), zeroed.generation()), (State::Zeroed, 1));
+        let busy = zeroed.busy();
+        assert!(busy.is_busy() && !busy.is_known() && busy.idle() == zeroed);
+        assert_eq!(zeroed.written().generation(), 2);
+        assert_eq!(
+            (first.unknown().state(), first.unknown().generation()),
+            (State::Unknown, 2)
+        );
+        assert_eq!(Entry::new(State::Written, GENERATION).next_generation(), 2);
+    }
+}

@@ -1,0 +1,18 @@
+//! Verification: every block written says what it is (`spindle_verify`), a table says what must be where, and what is
+//! read is held against it. `docs/verify.md` tells what is promised.
+
+mod checked;
+mod entry;
+mod findings;
+mod plan;
+mod read_back;
+mod state;
+mod table;
+mod written;
+
+pub(crate) use checked::{Checked, Memory};
+pub(crate) use plan::plan;
+pub use read_back::{ReadBack, ReadBackProgress};
+pub use state::StateError;
+pub(crate) use written::Verify;
+pub use written::{Written, WrittenFile};

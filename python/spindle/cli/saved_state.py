@@ -1,0 +1,28 @@
+"""`spindle verify --state FILE`: what an earlier run wrote, read back on another day."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from spindle.cli.exits import Exit
+
+
+def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
+    """Show what was found; failed unless all of it is right."""
+    import msgspec
+
+    from spindle.cli.session import session
+    from spindle.report.style import style_of
+    from spindle.report.verification import state_page
+    from spindle.run.verification import check_state
+
+    with session(quiet) as watch:
+        found = check_state(state, target, watch)
+        watch.end()
+    if json:
+        print(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    else:
+        for line in state_page(found, style_of(sys.stdout)):
+            print(line)
+    return Exit.FINE if found.sound else Exit.FAILED

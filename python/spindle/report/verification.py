@@ -1,0 +1,67 @@
+"""What a verification found, for people: counts by kind and the first places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spindle.report.style import Style
+from spindle.result import units
+from spindle.result.record import RunRecord
+from spindle.result.verification import Checked, StateCheck
+
+FIRST = 3
+"""Places shown of each kind; the JSON has ten."""
+
+
+def page(record: RunRecord, style: Style) -> list[str]:
+    """Below the figures of a run; nothing where nothing was wrong: the verdict says so."""
+    seen = record.figures.verification
+    if seen is None or not seen.wrong:
+        return []
+    lines = _faults("wrong blocks read in the load", seen.during, style)
+    if seen.read_back is not None:
+        lines += _faults("wrong blocks read back", seen.read_back.found, style)
+    return [*lines, ""]
+
+
+def state_page(check: StateCheck, style: Style) -> list[str]:
+    """Of `spindle verify --state`."""
+    back = check.read_back
+    size = units.size(check.block_bytes)
+    seconds = back.elapsed_ns / 1e9
+    rate = back.found.blocks * check.block_bytes / seconds if seconds else 0.0
+    lines = style.headline(f"{check.target} against {check.state}")
+    how = "past the page cache" if back.direct else "after the page cache was dropped"
+    lines += style.wrap(
+        f"{units.count(back.found.blocks)} of {units.count(back.expected)} blocks of {size} read back {how} in "
+        f"{units.seconds(seconds)} ({units.rate(rate)}); run {check.run}"
+    )
+    if back.found.wrong:
+        lines += ["", *_faults("wrong blocks", back.found, style)]
+    elif back.complete:
+        lines.append("all of them are right")
+    if not back.complete:
+        lines.append("stopped before the end")
+    return lines
+
+
+def _faults(title: str, found: Checked, style: Style) -> list[str]:
+    if not found.wrong:
+        return []
+    lines = [f"{title}: {units.count(found.wrong)} of {units.count(found.blocks)}"]
+    width = max(len(fault.kind) for fault in found.faults)
+    for fault in found.faults:
+        first = [
+            f"byte {place.offset}{_file(place.file)}: {place.what.removeprefix(fault.kind + ': ')}"
+            for place in fault.first[:FIRST]
+        ]
+        lines += _list(f"  {fault.kind:<{width}}  {fault.blocks:>8}  ", first)
+    return lines
+
+
+def _list(head: str, entries: Sequence[str]) -> list[str]:
+    return [(head if index == 0 else " " * len(head)) + entry for index, entry in enumerate(entries)]
+
+
+def _file(number: int) -> str:
+    return f" of file {number}" if number else ""

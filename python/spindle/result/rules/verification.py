@@ -1,0 +1,88 @@
+"""Does the target hold what was written to it?"""
+
+from __future__ import annotations
+
+from spindle.result import units
+from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.verification import Checked, Verification, fault_words
+
+CHECK = "verify"
+
+
+def verified(record: RunRecord) -> list[Verdict]:
+    """Nothing where nothing was to be verified. A single wrong block is too many."""
+    seen = record.figures.verification
+    if seen is None:
+        return []
+    back = seen.read_back
+    numbers = {
+        "block_bytes": float(seen.block_bytes),
+        "checked": float(seen.during.blocks),
+        "read_back": float(back.found.blocks if back is not None else 0),
+        "wrong": float(seen.wrong),
+    }
+    if seen.wrong:
+        return [
+            Verdict(
+                check=CHECK,
+                level=Level.INVALID,
+                evidence=_wrong(seen),
+                advice="the target does not give back what was written to it: look at the kernel log (dmesg), cables, "
+                "memory and firmware before any data is trusted to it; docs/verify.md tells what each kind means",
+                numbers={**numbers, **_kinds(seen.found)},
+            )
+        ]
+    if back is not None and not back.complete:
+        return [
+            Verdict(
+                check=CHECK,
+                level=Level.WARN,
+                evidence=f"{units.count(back.found.blocks)} of {units.count(back.expected)} blocks were read back when "
+                "it was stopped; they are right",
+                advice="let it read back to the end",
+                numbers=numbers,
+            )
+        ]
+    if back is None and not seen.during.blocks:
+        return [
+            Verdict(
+                check=CHECK,
+                level=Level.WARN,
+                evidence="nothing could be verified: no block was read that the run had written",
+                advice="let the run, or a phase before it, write what it reads",
+                numbers=numbers,
+            )
+        ]
+    return [Verdict(check=CHECK, level=Level.OK, evidence=_right(seen), numbers=numbers)]
+
+
+def _wrong(seen: Verification) -> str:
+    parts = []
+    if seen.during.wrong:
+        parts.append(f"{_share(seen.during)} read in the load were wrong: {fault_words([seen.during])}")
+    if seen.read_back is not None and seen.read_back.found.wrong:
+        found = seen.read_back.found
+        parts.append(f"{_share(found)} read back are wrong: {fault_words([found])}")
+    return "; ".join(parts)
+
+
+def _share(found: Checked) -> str:
+    return f"{units.count(found.wrong)} of {units.count(found.blocks)} blocks"
+
+
+def _right(seen: Verification) -> str:
+    parts = []
+    size = units.size(seen.block_bytes)
+    if seen.during.blocks:
+        parts.append(f"{units.count(seen.during.blocks)} blocks of {size} read in the load")
+    if seen.read_back is not None:
+        how = "past the page cache" if seen.read_back.direct else "after the page cache was dropped"
+        parts.append(f"all {units.count(seen.read_back.expected)} blocks of {size} that were written, read back {how},")
+    return f"{' and '.join(parts)} are right"
+
+
+def _kinds(found: list[Checked]) -> dict[str, float]:
+    kinds: dict[str, float] = {}
+    for fault in (fault for checked in found for fault in checked.faults):
+        kinds[fault.kind] = kinds.get(fault.kind, 0.0) + fault.blocks
+    return kinds

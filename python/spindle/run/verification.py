@@ -1,0 +1,114 @@
+"""What a load has written is read back and checked; what must be there is kept for another day."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from spindle import _core
+from spindle.host.errors import TargetError
+from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.signals import Stopped
+from spindle.result import units
+from spindle.result.verification import ReadBack, StateCheck, read_back_from_json
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.watch import Watch
+
+POLL_S = 0.1
+File = tuple[int, int, int, int]
+"""As `_core.Run` takes it."""
+
+
+def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None = None) -> ReadBack:
+    """All of it; stopped in good order when someone asks for that, with what was found up to then."""
+    reading = written.read_back(files)
+    try:
+        while not reading.wait(POLL_S):
+            progress = msgspec.json.decode(reading.progress())
+            wrong = f", {units.count(progress['faults'])} wrong" if progress["faults"] else ""
+            watch.portion(f"reading back{wrong}", progress["done"], progress["total"])
+    except Stopped:
+        reading.stop()
+        watch.step("stopping")
+        while not reading.wait(POLL_S):
+            pass
+    return read_back_from_json(reading.figures())
+
+
+def keep_state(written: _core.Written, place: str, path: Path) -> None:
+    """What must be in the file or device `place`: all of it or nothing, as a new file takes the name when complete."""
+    try:
+        part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
+        with part.open("xb") as file:
+            try:
+                file.write(written.to_state([os.path.abspath(place)]))
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(part, path)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise RunFailed(
+            f"--verify-state {path}: {error.strerror}; the state is lost, run it again with another file"
+        ) from None
+
+
+def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
+    """Hold a target against a state that an earlier run saved. `asked`: the target, if it is not where it was then (of
+    several files, their folder). Raises Usage, TargetError or `_core.RunError`."""
+    try:
+        written = _core.Written.from_state(path.read_bytes())
+    except OSError as error:
+        raise Usage(f"--state {path}: {error.strerror}; give a file that --verify-state saved") from None
+    except _core.ConfigError as error:
+        raise Usage(f"--state {path}: {error}; give a file that --verify-state saved") from None
+    places = _places(written, asked)
+    files: list[File] = []
+    opened = []
+    try:
+        for place, (_, size_bytes) in zip(places, written.files, strict=True):
+            target = _open(place)
+            opened.append(target)
+            (file,) = target.engine_files()
+            if file[1] < size_bytes:
+                watch.say(
+                    f"spindle: {place} has {units.size(file[1])}, and had {units.size(size_bytes)} when it was written"
+                )
+            files.append(file)
+        found = read_back(written, watch, files)
+    finally:
+        for target in opened:
+            target.close()
+    return StateCheck(
+        target=asked or ", ".join(places),
+        state=str(path),
+        run=written.run,
+        block_bytes=written.block_bytes,
+        read_back=found,
+    )
+
+
+def _places(written: _core.Written, asked: str | None) -> list[str]:
+    then = [path for path, _ in written.files]
+    if asked is None:
+        return then
+    if len(then) == 1:
+        return [asked]
+    if not Path(asked).is_dir():
+        raise Usage(f"{asked}: the state tells of {len(then)} files; name the folder they are in")
+    return [str(Path(asked) / Path(path).name) for path in then]
+
+
+def _open(place: str) -> OpenTarget:
+    if not os.path.exists(place):
+        raise Usage(f"{place}: does not exist; name the target as it is called now: spindle verify --state FILE TARGET")
+    try:
+        return open_target(place, [StreamAccess(write=False, direct=True)])
+    except TargetError as error:
+        if "--buffered" not in str(error):
+            raise
+        return open_target(place, [StreamAccess(write=False, direct=False)])

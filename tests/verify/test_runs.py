@@ -1,0 +1,206 @@
+"""`spindle run --verify` on files: what it tells, keeps and refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spindle.report.page import page
+from spindle.report.style import Style
+from spindle.result.document import decode
+from spindle.result.record import Level, RunRecord, Verdict
+from spindle.result.rules import judge
+from spindle.result.verification import Checked, Fault, FaultPlace, ReadBack, Verification
+
+Spindle = Callable[..., Any]
+MIXED = ("run", "randomio", "t.bin", "--create", "4MiB", "--verify", "--requests", "4000", "--write-fraction", "50%")
+
+
+def run_of(text: str) -> RunRecord:
+    found = decode(text.encode(), "stdout")
+    assert isinstance(found, RunRecord)
+    return found
+
+
+def verdict_of(record: RunRecord) -> Verdict | None:
+    return next((verdict for verdict in judge(record) if verdict.check == "verify"), None)
+
+
+def seen_of(record: RunRecord) -> Verification:
+    assert record.figures.verification is not None
+    return record.figures.verification
+
+
+def test_clean_data_is_checked_in_the_load_and_read_back_and_no_block_is_wrong(spindle: Spindle) -> None:
+    done = spindle(*MIXED, "--json")
+    assert done.status == 0, done.err
+    seen = seen_of(run_of(done.out))
+    assert (seen.block_bytes, seen.wrong) == (4096, 0)
+    assert seen.during.blocks > 100
+    assert seen.read_back is not None
+    assert seen.read_back.complete
+    assert 500 < seen.read_back.expected == seen.read_back.found.blocks <= 1024
+
+
+def test_without_verify_nothing_is_said_of_it(spindle: Spindle) -> None:
+    record = run_of(spindle("run", "randomio", "null:1GiB", "--requests", "1000", "--json").out)
+    assert record.figures.verification is None
+    assert verdict_of(record) is None
+
+
+def test_buffered_data_is_read_back_after_the_page_cache_was_dropped(spindle: Spindle) -> None:
+    seen = seen_of(run_of(spindle(*MIXED, "--buffered", "--json").out))
+    assert seen.read_back is not None
+    assert not seen.read_back.direct
+    assert (seen.wrong, seen.read_back.complete) == (0, True)
+
+
+def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_once(spindle: Spindle, here: Path) -> None:
+    (here / "two.toml").write_text(
+        """
+        verify = true
+        [[phase]]
+        name = "fill"
+        pattern = "sequential"
+        size = "64KiB"
+        bytes = "4MiB"
+        write_fraction = 1
+        [[phase]]
+        name = "reread"
+        requests = 2000
+        """
+    )
+    done = spindle("run", "two.toml", "t.bin", "--create", "4MiB", "--json")
+    assert done.status == 0, done
+    fill, reread = (seen_of(decode(done.out.encode(), "stdout").runs[index]) for index in (0, 1))
+    assert (fill.block_bytes, fill.read_back) == (65536, None)
+    assert reread.run == fill.run
+    assert (reread.block_bytes, reread.during.blocks, reread.wrong) == (4096, 2000, 0)
+    assert reread.read_back is not None
+    assert reread.read_back.expected == 1024
+
+
+def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(spindle: Spindle, here: Path) -> None:
+    done = spindle(*MIXED, "--keep", "--verify-state", "state", "--json")
+    assert done.status == 0, done.err
+    expected = seen_of(run_of(done.out)).read_back.expected  # type: ignore[union-attr]
+    sound = spindle("verify", "--state", "state", "--json")
+    assert (sound.status, sound.json["read_back"]["expected"]) == (0, expected)
+    assert sound.json["target"] == str(here / "t.bin")
+    with (here / "t.bin").open("r+b") as file:
+        for block in range(1024):
+            file.seek(block * 4096 + 5)
+            file.write(b"x")
+    (here / "t.bin").rename(here / "moved.bin")
+    wrong = spindle("verify", "--state", "state", "moved.bin", "--json")
+    assert wrong.status == 1
+    (fault,) = wrong.json["read_back"]["found"]["faults"]
+    # One byte in 256 had that value already.
+    assert fault["kind"] == "corrupt"
+    assert expected * 0.95 < fault["blocks"] <= expected
+    shown = spindle("verify", "--state", "state", "moved.bin")
+    assert shown.status == 1
+    assert f"wrong blocks: {fault['blocks']}" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("run", "randomio", "null:1GiB", "--verify"), 2, "--verify: the null target stores nothing"),
+        (("run", "randomio", "six-sata-raid10.toml", "--verify"), 2, "--verify"),
+        (("run", "randomio", "t.bin", "--create", "1MiB", "--verify-state", "s"), 2, "goes with --verify"),
+        (("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--verify-state", "s"), 2, "--keep"),
+        (
+            ("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--buffered", "--size", "1000"),
+            1,
+            "multiples of 512 bytes",
+        ),
+        (("verify", "--state", "missing"), 2, "--state missing: No such file"),
+        (("verify", "--state", "."), 2, "--state .: Is a directory"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_line(
+    spindle: Spindle, here: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    if "six-sata-raid10.toml" in arguments:
+        from spindle import _core
+
+        (here / "six-sata-raid10.toml").write_text(_core.machine_text(_core.machine_names()[0]))
+    done = spindle(*arguments)
+    assert done.status == status, done
+    assert words in done.complaint
+
+
+def test_a_damaged_state_is_refused(spindle: Spindle, here: Path) -> None:
+    assert spindle(*MIXED, "--keep", "--verify-state", "state").status == 0
+    whole = (here / "state").read_bytes()
+    for damaged in (b"", b"{}", whole[:-1], whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]):
+        (here / "state").write_bytes(damaged)
+        done = spindle("verify", "--state", "state")
+        assert done.status == 2, done
+        assert "give a file that --verify-state saved" in done.complaint
+
+
+def test_files_of_others_are_written_no_more_than_without_verify(spindle: Spindle, here: Path) -> None:
+    (here / "own.bin").write_bytes(bytes(1 << 20))
+    done = spindle("run", "randomio", "own.bin", "--verify", "--requests", "10", "--write-fraction", "50%")
+    assert done.status == 3
+    assert (here / "own.bin").read_bytes() == bytes(1 << 20)
+
+
+def found(**kinds: int) -> Checked:
+    faults = [
+        Fault(
+            kind=kind.replace("_", "-"),
+            blocks=blocks,
+            first=[FaultPlace(file=0, offset=8192, what=f"{kind}: 1 sector from sector 0 on")],
+        )
+        for kind, blocks in kinds.items()
+    ]
+    return Checked(blocks=1000, unknown=0, raced=0, faults=faults)
+
+
+def with_findings(record: RunRecord, during: Checked, back: ReadBack | None) -> RunRecord:
+    from msgspec.structs import replace
+
+    seen = Verification(block_bytes=4096, run="0" * 16, waited=0, during=during, read_back=back)
+    record = replace(record, figures=replace(record.figures, verification=seen))
+    return replace(record, verdicts=judge(record))
+
+
+def back_of(checked: Checked, complete: bool = True) -> ReadBack:
+    return ReadBack(expected=1000, complete=complete, direct=True, elapsed_ns=1, found=checked)
+
+
+@pytest.fixture
+def record(spindle: Spindle) -> RunRecord:
+    return run_of(spindle("run", "randomio", "t.bin", "--create", "1MiB", "--requests", "100", "--json").out)
+
+
+def test_one_wrong_block_makes_a_run_invalid_and_the_page_shows_where(record: RunRecord) -> None:
+    wrong = with_findings(record, found(torn=1), back_of(found(stale=2, never_written=1)))
+    verdict = verdict_of(wrong)
+    assert verdict is not None
+    assert verdict.level is Level.INVALID
+    assert "1 torn (at byte 8192)" in verdict.evidence
+    assert "2 stale (the first at byte 8192)" in verdict.evidence
+    assert (verdict.numbers["wrong"], verdict.numbers["never-written"]) == (4.0, 1.0)
+    text = "\n".join(page(wrong, Style(width=100, colour=False)))
+    assert "wrong blocks read in the load: 1 of 1 000" in text
+    assert "byte 8192: 1 sector from sector 0 on" in text
+
+
+def test_a_read_back_that_was_stopped_or_found_nothing_to_read_is_a_warning(record: RunRecord) -> None:
+    stopped = verdict_of(with_findings(record, found(), back_of(found(), complete=False)))
+    assert stopped is not None
+    assert stopped.level is Level.WARN
+    nothing = Checked(blocks=0, unknown=500, raced=0, faults=[])
+    unread = verdict_of(with_findings(record, nothing, None))
+    assert unread is not None
+    assert unread.level is Level.WARN
+    sound = verdict_of(with_findings(record, found(), back_of(found())))
+    assert sound is not None
+    assert sound.level is Level.OK
