@@ -145,12 +145,23 @@ def test_a_journal_never_replaces_a_file(tmp_path: Path) -> None:
     assert mine.read_text() == "precious"
 
 
+def greet(listener: socket.socket) -> None:
+    """A server of another kind."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(b"220 a mail server\n")
+
+
 def test_nobody_at_the_other_end_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     arguments = ("durability", str(tmp_path / "target"), "--create", "1MiB", "--buffered", "--journal")
     status, line = complaint(*arguments, f"tcp://127.0.0.1:{port}")
     assert (status, "spindle verify --listen" in line) == (1, True)
+    with socket.create_server(("127.0.0.1", 0)) as other, futures.ThreadPoolExecutor() as pool:
+        pool.submit(greet, other)
+        status, line = complaint(*arguments, f"tcp://127.0.0.1:{other.getsockname()[1]}")
+    assert (status, "no receiver of journals" in line) == (1, True)
     for wrong in ("tcp://", "tcp://host", "udp://127.0.0.1:1", "tcp://127.0.0.1:99999"):
         status, line = complaint(*arguments, wrong)
         assert status == 2, line
@@ -171,6 +182,7 @@ def test_a_receiver_takes_one_journal_and_turns_others_away(tmp_path: Path) -> N
         second = spindle("durability", str(tmp_path / "second"), "--create", "1MiB", "--journal", where, "--buffered")
         assert second.returncode == 1
         assert "it has a writer already" in second.stderr
+        assert not (tmp_path / "second").exists()
         writer.send_signal(signal.SIGINT)
         _, err = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 0, err

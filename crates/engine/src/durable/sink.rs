@@ -13,8 +13,8 @@ use super::open::duplicate;
 pub enum SinkKind {
     /// A file, written at its end.
     File,
-    /// A connection to a receiver. It speaks in lines: `ready 1` before anything is sent, the number being the version;
-    /// `stored N`, so many bytes are on its medium; `refused WHY`.
+    /// A connection to a receiver that has said it is ready. It speaks in lines: `stored N`, so many bytes are on its
+    /// medium; `refused WHY`.
     Receiver,
 }
 
@@ -37,12 +37,9 @@ enum Out {
 pub(crate) struct Keeper {
     end: Out,
     answer: Vec<u8>,
-    ready: bool,
     stored: u64,
 }
 
-/// What a receiver of this version says first.
-const READY: &str = "ready 1";
 const NO_ANSWER: &str = "the receiver does not answer";
 /// Longest line of a receiver, bytes.
 const LINE_MAX: usize = 1000;
@@ -63,7 +60,6 @@ impl Sink {
         let keeper = Keeper {
             end: open()?,
             answer: Vec::new(),
-            ready: kind == SinkKind::File,
             stored: 0,
         };
         Ok((sink, keeper))
@@ -98,26 +94,13 @@ impl Keeper {
         }
     }
 
-    /// Before anything is sent: a receiver that has no use for a writer says so.
-    pub(crate) fn greet(&mut self, patience: Duration) -> io::Result<()> {
-        self.listen_until(patience, |keeper| keeper.ready)
-    }
-
     /// Until the first `written` bytes are stored.
     pub(crate) fn settle(&mut self, written: u64, patience: Duration) -> io::Result<()> {
         if let Out::File(file) = &mut self.end {
             return file.sync_all();
         }
-        self.listen_until(patience, |keeper| keeper.stored >= written)
-    }
-
-    fn listen_until(
-        &mut self,
-        patience: Duration,
-        heard: impl Fn(&Keeper) -> bool,
-    ) -> io::Result<()> {
         let until = Instant::now() + patience;
-        while !heard(self) {
+        while self.stored < written {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, NO_ANSWER));
@@ -164,8 +147,6 @@ impl Keeper {
             if let Some(stored) = line.strip_prefix("stored ") {
                 let stored = stored.trim().parse().map_err(|_| odd(&line))?;
                 self.stored = self.stored.max(stored);
-            } else if line.trim_end() == READY {
-                self.ready = true;
             } else if let Some(why) = line.strip_prefix("refused ") {
                 let text = format!("the receiver refuses: {}", why.trim());
                 return Err(io::Error::other(text));

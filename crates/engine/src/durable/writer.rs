@@ -362,11 +362,7 @@ impl Supervisor {
     fn open_journal(&mut self) -> bool {
         let mut bytes = MAGIC.to_vec();
         Entry::Header(Box::new(self.header.clone())).encode(&mut bytes);
-        let begun = self
-            .keeper
-            .greet(PATIENCE)
-            .and_then(|()| lock(&self.shared.sink).write(&bytes));
-        if let Err(error) = begun {
+        if let Err(error) = lock(&self.shared.sink).write(&bytes) {
             self.shared.fail("journal", None, &error);
             return false;
         }

@@ -21,6 +21,9 @@ from spindle.run.watch import Watch
 
 PATIENCE_S = 15.0
 """A receiver that is silent for so long is gone; the same to the receiver of a writer, which speaks every 0.1 s."""
+READY = "ready 1"
+"""What a receiver says first; the number is the version of the protocol."""
+LINE_MAX = 200
 VOLATILE = ("tmpfs", "ramfs")
 
 
@@ -80,10 +83,29 @@ def _connected(where: str, host: str, port: int, watch: Watch) -> Iterator[OpenJ
         # An entry leaves at once; a link that is dead is found in seconds, not in a quarter of an hour.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(PATIENCE_S * 1000))
+        _await_readiness(where, connection)
         connection.settimeout(None)
         if connection.getpeername()[0] == connection.getsockname()[0]:
             watch.say(f"spindle: {where}: is this machine, and loses its power with the target's host")
         yield OpenJournal(connection.fileno(), True, where)
+
+
+def _await_readiness(where: str, connection: socket.socket) -> None:
+    """Before anything is made or written: a receiver that has no use for a writer says so, with its first line."""
+    line = b""
+    try:
+        while not line.endswith(b"\n") and len(line) < LINE_MAX:
+            part = connection.recv(1)
+            if not part:
+                break
+            line += part
+    except OSError as error:
+        raise RunFailed(f"--journal {where}: says nothing ({reason(error)}); is it a receiver of journals?") from None
+    said = line.decode(errors="replace").strip()
+    if said.startswith("refused "):
+        raise RunFailed(f"--journal {where}: the receiver refuses: {said.removeprefix('refused ')}")
+    if said != READY:
+        raise RunFailed(f"--journal {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
 
 
 # --- a file ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.durability import Journal
 from spindle.run.durability.aftercrash import read_journal
-from spindle.run.durability.journal import PATIENCE_S, new_journal
+from spindle.run.durability.journal import PATIENCE_S, READY, new_journal
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 
@@ -102,7 +102,7 @@ class _Taking:
         """Whether what comes begins as a journal does."""
         first = b""
         try:
-            self._connection.sendall(b"ready 1\n")
+            self._connection.sendall(f"{READY}\n".encode())
             while len(first) < len(MAGIC):
                 part = self._connection.recv(len(MAGIC) - len(first))
                 if not part:
