@@ -22,7 +22,7 @@ def preset_text(name: str) -> str:
     """TOML of a preset. Raises ConfigError naming the nearest preset."""
 
 def workload_keys() -> str:
-    """JSON list of {name, level ('workload' | 'phase' | 'stream'), kind, help, default, example}: every key of a
+    """JSON list of {name, level ('workload' | 'phase' | 'stream' | 'files'), kind, help, default, example}: every key of a
     workload file. The command line's options are made from it."""
 
 @final
@@ -40,6 +40,14 @@ class Workload:
     def phases(self) -> list[Workload]:
         """The loads that run one after another, each an ordinary workload named as its phase; empty if it is one."""
 
+    def file_sizes(self, fileset: int, auto_bytes: int) -> list[int]:
+        """Size of each file of a set, by its index; `auto_bytes`: what the files of a set of `auto` size come to. Raises
+        ConfigError."""
+
+    def check(self, sizes: Sequence[Sequence[int]], block_bytes: int) -> None:
+        """Whether every stream can run on a target of this size, or on files of these sizes, one list a stream. Raises
+        ConfigError."""
+
     def requests(
         self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int
     ) -> list[tuple[str, int, int, bool]]:
@@ -52,7 +60,7 @@ class Run:
     def __new__(
         cls,
         workload: Workload,
-        files: Sequence[tuple[int, int, int, int]],
+        files: Sequence[Sequence[tuple[int, int, int, int]]],
         *,
         engine: str = "auto",
         sqpoll: bool = False,
@@ -64,11 +72,11 @@ class Run:
         log: int | None = None,
         written: Written | None = None,
     ) -> Run:
-        """`files`: for each stream (open descriptor, size in bytes, offset/length alignment, memory alignment).
-        The descriptor's flags (O_DIRECT, O_DSYNC, access mode) are used as they are; it stays the caller's and must
-        stay open until the run is over. engine: auto | io_uring | pread. log: a descriptor to which every completion
-        is written as a line of CSV (docs/log.md). written: what
-        earlier loads on the same open files wrote, where the workload verifies."""
+        """`files`: for each stream its target, or the files of the set it uses in the order of the set, each as (open
+        descriptor, size in bytes, offset/length alignment, memory alignment). The descriptors' flags (O_DIRECT,
+        O_DSYNC, access mode) are used as they are; they stay the caller's and must stay open until the run is over.
+        engine: auto | io_uring | pread. log: a descriptor to which every completion is written as a line of CSV
+        (docs/log.md). written: what earlier loads on the same open files wrote, where the workload verifies."""
 
     @staticmethod
     def null(workload: Workload, size_bytes: int, service_ns: int = 0, *, log: int | None = None) -> Run:

@@ -8,6 +8,8 @@ use crate::clock::Clock;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) kind: OpKind,
+    /// Which of the stream's files.
+    pub(crate) file: u32,
     /// First byte of the request on the target.
     pub(crate) offset: u64,
     /// Length of the request, bytes.

@@ -18,10 +18,13 @@ const BLKZEROOUT: libc::Ioctl = 0x127f;
 /// The back end of one slot.
 #[derive(Debug)]
 pub(crate) struct Blocking {
-    fd: RawFd,
-    /// `fd` belongs to this thread's own table.
+    /// The stream's files.
+    fds: Vec<RawFd>,
+    /// They belong to this thread's own table.
     private: bool,
     is_device: bool,
+    /// fsync as fdatasync.
+    data_only: bool,
     buffers: Buffers,
     asked: Option<(u32, Call)>,
     result: Option<(u32, i32)>,
@@ -29,11 +32,17 @@ pub(crate) struct Blocking {
 
 impl Blocking {
     /// To be called on the worker's own thread, which must not need other descriptors afterwards.
-    pub(crate) fn new(fd: RawFd, is_device: bool, buffers: Buffers) -> Blocking {
+    pub(crate) fn new(
+        fds: Vec<RawFd>,
+        is_device: bool,
+        data_only: bool,
+        buffers: Buffers,
+    ) -> Blocking {
         Blocking {
-            fd,
-            private: thread::private_files(fd),
+            private: thread::private_files(&fds),
+            fds,
             is_device,
+            data_only,
             buffers,
             asked: None,
             result: None,
@@ -50,6 +59,7 @@ impl Blocking {
 
     #[inline]
     fn call(&mut self, call: &Call) -> i32 {
+        let fd = self.fds[call.file as usize];
         let done = call.done as usize;
         let rest = call.len as usize - done;
         let offset = call.offset + u64::from(call.done);
@@ -60,7 +70,7 @@ impl Blocking {
                 // SAFETY: the slot's place holds `len` bytes and no other call uses it.
                 unsafe {
                     let address = place.address.add(done);
-                    libc::syscall(libc::SYS_pread64, self.fd, address, rest, offset) as isize
+                    libc::syscall(libc::SYS_pread64, fd, address, rest, offset) as isize
                 }
             }
             OpKind::Write => {
@@ -70,13 +80,12 @@ impl Blocking {
                 // SAFETY: as for reading.
                 unsafe {
                     let address = place.address.add(done);
-                    libc::syscall(libc::SYS_pwrite64, self.fd, address, rest, offset) as isize
+                    libc::syscall(libc::SYS_pwrite64, fd, address, rest, offset) as isize
                 }
             }
-            OpKind::Trim => trim(self.fd, self.is_device, offset, rest as u64) as isize,
-            OpKind::Zero => zero(self.fd, self.is_device, offset, rest as u64) as isize,
-            // SAFETY: no pointer is passed.
-            OpKind::Fsync => unsafe { libc::fsync(self.fd) as isize },
+            OpKind::Trim => trim(fd, self.is_device, offset, rest as u64) as isize,
+            OpKind::Zero => zero(fd, self.is_device, offset, rest as u64) as isize,
+            OpKind::Fsync => return sync(fd, self.data_only),
             name => unreachable!("{name:?} is for the back end `Names`"),
         };
         if moved < 0 {
@@ -91,7 +100,7 @@ impl Drop for Blocking {
     fn drop(&mut self) {
         if self.private {
             // Now, not when the thread has ended: whoever waits for the thread may want the device for itself.
-            thread::close_private(self.fd);
+            thread::close_private(&self.fds);
         }
     }
 }
@@ -164,10 +173,17 @@ fn allocate(fd: RawFd, mode: libc::c_int, offset: u64, len: u64) -> i32 {
     unsafe { libc::fallocate64(fd, mode, offset as libc::off64_t, len as libc::off64_t) }
 }
 
-/// fdatasync; 0 or minus errno.
-pub(crate) fn data_sync(fd: RawFd) -> i32 {
+/// fsync, or fdatasync; 0 or minus errno.
+pub(crate) fn sync(fd: RawFd, data_only: bool) -> i32 {
     // SAFETY: no pointer is passed.
-    match unsafe { libc::fdatasync(fd) } {
+    let answer = unsafe {
+        if data_only {
+            libc::fdatasync(fd)
+        } else {
+            libc::fsync(fd)
+        }
+    };
+    match answer {
         0 => 0,
         _ => -last_errno(),
     }

@@ -13,7 +13,7 @@ use spindle_workload::{Arrival, End, Mix, Pattern, Place, Region, Stream, Sync, 
 
 use crate::load::{BackendKind, Load, Plan};
 use crate::ring;
-use crate::target::{OpenFile, Target};
+use crate::target::{OpenFile, OpenFiles, Target};
 use crate::{EngineChoice, Options, StreamFile};
 
 /// Not counted at the start of each trial, ns.
@@ -61,14 +61,15 @@ impl Choice {
 pub(crate) fn choose(
     workload: &Workload,
     index: usize,
-    open: &OpenFile,
+    open: &OpenFiles,
     options: &Options,
     hold: &dyn Fn(&Arc<Load>),
 ) -> Choice {
     let stream = &workload.streams[index];
-    let direct = open.is_direct;
+    let first = open.first();
+    let direct = first.is_direct;
     let writes = stream.mix.write > 0.0;
-    let discards = open.is_device && stream.mix.trim > 0.0;
+    let discards = first.is_device && stream.mix.trim > 0.0;
     match options.engine {
         EngineChoice::Pread => return Choice::rule(BackendKind::Blocking, "asked for"),
         EngineChoice::IoUring => return Choice::rule(BackendKind::Ring, "asked for"),
@@ -82,7 +83,7 @@ pub(crate) fn choose(
         let reason = "polling was asked for, which only io_uring has";
         return Choice::rule(BackendKind::Ring, reason);
     }
-    if discards && !ring::discards(open.file.fd) {
+    if discards && !ring::discards(first.file.fd) {
         let reason =
             "io_uring cannot discard on this device (kernel older than 6.12, or the device cannot)";
         return Choice::rule(BackendKind::Blocking, reason);
@@ -95,8 +96,8 @@ pub(crate) fn choose(
         return Choice::rule(BackendKind::Ring, reason);
     }
     let deep = stream.depth > 1;
-    if direct && open.can_read {
-        let rates = trials(workload, index, Target::File(*open), options, hold);
+    if direct && first.can_read && open.are_whole() {
+        let rates = trials(workload, index, &Target::Files(open.clone()), options, hold);
         decide(deep, rates, "direct reads of this target")
     } else {
         // The target's cache must stay as it is, or it cannot be read.
@@ -139,10 +140,11 @@ fn in_memory(
                 block_bytes: 1,
                 memory_align: 1,
             };
-            OpenFile::inspect(file).map_or_else(
-                |_| Vec::new(),
-                |open| trials(workload, index, Target::File(open), options, hold),
-            )
+            let open = OpenFile::inspect(file).ok();
+            open.map_or_else(Vec::new, |open| {
+                let target = Target::Files(OpenFiles::new(vec![open]));
+                trials(workload, index, &target, options, hold)
+            })
         }
         None => Vec::new(),
     };
@@ -190,17 +192,17 @@ fn decide(deep: bool, rates: Vec<(BackendKind, f64)>, what: &str) -> Choice {
 fn trials(
     workload: &Workload,
     index: usize,
-    target: Target,
+    target: &Target,
     options: &Options,
     hold: &dyn Fn(&Arc<Load>),
 ) -> Vec<(BackendKind, f64)> {
-    let trial = trial_workload(workload, index, &target);
+    let trial = trial_workload(workload, index, target);
     [BackendKind::Blocking, BackendKind::Ring]
         .into_iter()
         .filter_map(|backend| {
             let plan = Plan {
                 workload: trial.clone(),
-                targets: vec![target],
+                targets: vec![target.clone()],
                 backends: vec![backend],
                 verify: None,
                 options: Options {
@@ -230,7 +232,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
         offset: Place::Bytes { bytes: 0 },
         end: Place::Fraction { fraction: 1.0 },
     };
-    let in_memory = target.size_bytes() == MEMORY;
+    let in_memory = matches!(target, Target::Files(open) if open.first().file.size_bytes == MEMORY && open.len() == 1);
     Workload {
         name: "calibration".to_owned(),
         seed: workload.seed ^ 0x5eed_ca11_b7a7_e000,
@@ -253,12 +255,19 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
             think: None,
             sync: Sync {
                 fsync_every: 0,
+                fdatasync_every: 0,
                 fsync_fraction: 0.0,
                 dsync: false,
+                osync: false,
                 end_fsync: false,
             },
             priority: None,
             region: if in_memory { whole } else { stream.region },
+            files: if in_memory {
+                None
+            } else {
+                stream.files.clone()
+            },
             start_delay_ns: 0,
             end: End::default(),
             passes: None,

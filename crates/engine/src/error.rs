@@ -17,6 +17,16 @@ pub enum EngineError {
     /// Phases are loads of their own.
     #[error("a workload of phases is run phase by phase")]
     Phases,
+    /// A stream got another number of files than the set it uses has.
+    #[error("stream {stream:?} uses {wanted} files but {given} were handed over")]
+    StreamFiles {
+        /// Name of the stream.
+        stream: String,
+        /// Files of the set it uses; 1 without a set.
+        wanted: usize,
+        /// Files given.
+        given: usize,
+    },
     /// The workload cannot run on this target.
     #[error("stream {stream:?}: {why}")]
     Workload {

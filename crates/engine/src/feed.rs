@@ -1,6 +1,7 @@
 //! Where a worker's requests come from: its own stream, or, where several threads stand for one worker's
 //! outstanding requests (pread), a stream they share. Times are ns since the start of the run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use spindle_workload::{Arrivals, NameStream, Request, RequestStream};
@@ -98,6 +99,22 @@ impl Source {
     }
 
     const ENDS: &str = "what may end is asked with `next_if_any`";
+
+    /// Notes which files of a set it had requests for that change them.
+    pub(crate) fn note_changed(&self, changed: &[AtomicBool]) {
+        let note = |feed: &Feed| {
+            for file in feed.requests.changed_files() {
+                if let Some(changed) = changed.get(file as usize) {
+                    changed.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        match self {
+            Source::Own(feed) => note(feed),
+            Source::Shared(feed) => note(&lock(feed)),
+            Source::Names(_) => {}
+        }
+    }
 }
 
 /// Apart, so that the drawing is compiled into the loop only once.

@@ -35,7 +35,7 @@ use crate::steady::Watch;
 use crate::target::Target;
 use crate::thread;
 use crate::verify::{Checked, Memory, Verify};
-use crate::worker::{EndSync, Orders, Worker};
+use crate::worker::{Orders, Worker};
 use crate::{EngineError, Options};
 
 /// Which back end makes the calls of a stream.
@@ -156,8 +156,11 @@ impl Load {
                 sources.append(&mut sources_of(&plan, index, worker, threads)?);
             }
         }
+        let files: Vec<usize> = (0..plan.targets.len())
+            .map(|index| files_to_tell_apart(&plan, index))
+            .collect();
         let bytes = byte_limits(&plan)?;
-        let shared = Shared::new(&plan.workload, &threads, &bytes);
+        let shared = Shared::new(&plan.workload, &threads, &bytes, &files);
         let load = Load {
             plan,
             shared,
@@ -282,11 +285,12 @@ impl Load {
         let target = &self.plan.targets[seat.stream];
         let clock = Clock::get();
         match (self.plan.backends[seat.stream], target) {
-            (BackendKind::Ring, Target::File(open)) => {
+            (BackendKind::Ring, Target::Files(open)) => {
                 let options = &self.plan.options;
                 let need = RingNeed {
-                    fd: open.file.fd,
-                    is_device: open.is_device,
+                    fds: target.fds(),
+                    is_device: open.first().is_device,
+                    data_only: stream.sync.fdatasync_every > 0,
                     depth: seat.depth,
                     sqpoll: options.sqpoll,
                     iopoll: options.iopoll,
@@ -303,9 +307,11 @@ impl Load {
                     Err(error) => self.refuse(seat, "set up io_uring", &error, ready),
                 }
             }
-            (BackendKind::Blocking, Target::File(open)) => match self.buffers(index) {
+            (BackendKind::Blocking, Target::Files(open)) => match self.buffers(index) {
                 Ok(buffers) => {
-                    let backend = Blocking::new(open.file.fd, open.is_device, buffers);
+                    let is_device = open.first().is_device;
+                    let data_only = stream.sync.fdatasync_every > 0;
+                    let backend = Blocking::new(target.fds(), is_device, data_only, buffers);
                     core.features = backend.features();
                     self.start_checked(seat, core, backend, source, ready)
                 }
@@ -321,7 +327,7 @@ impl Load {
             (_, target) => {
                 let service_ns = match target {
                     Target::Null { service_ns, .. } => *service_ns,
-                    Target::File(_) | Target::Folder(_) => 0,
+                    Target::Files(_) | Target::Folder(_) => 0,
                 };
                 let backend = Null::new(clock, service_ns, seat.depth as usize);
                 self.start(seat, core, backend, source, ready)
@@ -439,6 +445,7 @@ impl Load {
             cell,
             &self.shared,
             seat.orders,
+            &self.plan.targets[seat.stream],
             source,
             clock,
         )
@@ -548,12 +555,12 @@ impl Load {
                 core.ended_at = now;
             }
             if let Some(failure) = core.failure.take() {
-                self.shared.end(EndedBy::Error {
-                    errno: failure.errno,
-                    op: failure.kind.name().to_owned(),
-                    offset: failure.offset,
-                    len: u64::from(failure.len),
-                });
+                let target = self
+                    .seats
+                    .iter()
+                    .find(|seat| std::ptr::eq(&seat.cell, cell));
+                let target = target.map(|seat| &self.plan.targets[seat.stream]);
+                self.shared.end(failure.ends(target));
             }
         }
     }
@@ -724,17 +731,21 @@ fn names(plan: &Plan, index: usize, worker: u32) -> Result<Option<NameStream>, E
 }
 
 fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, EngineError> {
-    let stream = &plan.workload.streams[index];
+    let workload = &plan.workload;
+    let stream = &workload.streams[index];
     let target = &plan.targets[index];
-    RequestStream::new(
-        stream,
-        index,
-        worker,
-        plan.workload.seed,
-        target.size_bytes(),
-        target.block_bytes(),
-    )
-    .map_err(|error| unfit(stream, &error))
+    let sizes = target.sizes(workload, stream);
+    sizes
+        .and_then(|sizes| workload.requests(index, worker, &sizes, target.block_bytes()))
+        .map_err(|error| unfit(stream, &error))
+}
+
+/// Files of a set that an end fsync must know which of are changed; 0: there is but one.
+fn files_to_tell_apart(plan: &Plan, index: usize) -> usize {
+    match &plan.targets[index] {
+        Target::Files(open) if open.len() > 1 => open.len(),
+        _ => 0,
+    }
 }
 
 fn unfit(stream: &Stream, error: &StreamError) -> EngineError {
@@ -746,11 +757,13 @@ fn unfit(stream: &Stream, error: &StreamError) -> EngineError {
 
 /// For each stream the bytes after which it ends.
 fn byte_limits(plan: &Plan) -> Result<Vec<Option<u64>>, EngineError> {
-    let streams = plan.workload.streams.iter().zip(&plan.targets);
+    let workload = &plan.workload;
+    let streams = workload.streams.iter().zip(&plan.targets).enumerate();
     streams
-        .map(|(stream, target)| {
-            stream
-                .byte_limit(target.size_bytes())
+        .map(|(index, (stream, target))| {
+            let sizes = target.sizes(workload, stream);
+            sizes
+                .and_then(|sizes| workload.byte_limit(index, &sizes))
                 .map_err(|error| unfit(stream, &error))
         })
         .collect()
@@ -758,15 +771,17 @@ fn byte_limits(plan: &Plan) -> Result<Vec<Option<u64>>, EngineError> {
 
 /// Largest request of a stream, bytes.
 pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
-    match names(plan, index, 0) {
-        Ok(Some(names)) => names.max_len(),
-        _ => requests(plan, index, 0).map_or(0, |requests| requests.max_len()),
+    if let Ok(Some(names)) = names(plan, index, 0) {
+        return names.max_len();
     }
+    let block = plan.targets[index].block_bytes();
+    RequestStream::max_len(&plan.workload.streams[index], block).unwrap_or(0)
 }
 
 /// Which calls a stream makes.
 pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
-    let syncs = stream.sync.fsync_every > 0 || stream.sync.fsync_fraction > 0.0;
+    let sync = stream.sync;
+    let syncs = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_fraction > 0.0;
     let mix = stream.mix;
     let mut occurs = [false; OpKind::ALL.len()];
     if let Some(names) = &stream.names {
@@ -792,10 +807,6 @@ fn changes(stream: &Stream) -> bool {
 fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
-    let end_sync: fn(RawFd) -> EndSync = match stream.names {
-        Some(_) => EndSync::FileSystem,
-        None => EndSync::Data,
-    };
     let counted_from = workload.ramp_ns.max(stream.start_delay_ns);
     let after =
         |from: u64, time: Option<u64>| time.map_or(u64::MAX, |time| from.saturating_add(time));
@@ -806,10 +817,9 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
         first: stream.start_delay_ns,
         end: after(workload.ramp_ns, workload.end.time_ns)
             .min(after(counted_from, stream.end.time_ns)),
-        end_sync: plan.targets[index]
-            .fd()
-            .filter(|_| changes(stream) && stream.sync.end_fsync)
-            .map(end_sync),
+        end_sync: changes(stream)
+            && stream.sync.end_fsync
+            && !matches!(plan.targets[index], Target::Null { .. }),
         exact: plan.options.timestamps == Timestamps::Request,
         tolerate_errors: plan.options.tolerate_errors,
         may_spin,
@@ -835,7 +845,7 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log
         interval_ns: plan.options.interval_ns,
         expected_ns: has_end.then(|| end.saturating_sub(workload.ramp_ns)),
         // With an fsync at the end, all that was written until then counts, and so does the time it takes.
-        end_ns: (has_end && end_sync.is_none()).then_some(end),
+        end_ns: (has_end && !end_sync).then_some(end),
         max_intervals: Recording::DEFAULT_MAX_INTERVALS,
     });
     let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);

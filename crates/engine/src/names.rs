@@ -57,7 +57,7 @@ impl Names {
         part: Range<u64>,
         content: Option<Buffers>,
     ) -> io::Result<Names> {
-        let private = thread::private_files(root);
+        let private = thread::private_files(&[root]);
         let mut names = Names {
             op: spec.operation,
             root,
@@ -210,7 +210,7 @@ impl Drop for Names {
         self.directories.close_all();
         if self.private {
             // Now, not when the thread has ended: whoever waits for the thread may want to unmount.
-            thread::close_private(self.root);
+            thread::close_private(&[self.root]);
         }
     }
 }

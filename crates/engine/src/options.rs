@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-/// The target of one stream. The engine never opens anything: the write guard does, and chooses the
+/// The target of one stream, or one of its files. The engine never opens anything: the write guard does, and chooses the
 /// flags (O_DIRECT, O_DSYNC, access mode), which are used as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamFile {

@@ -1,4 +1,4 @@
-//! io_uring: one ring a worker, its file and its memory registered, one system call a batch.
+//! io_uring: one ring a worker, its files and its memory registered, one system call a batch.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -10,7 +10,7 @@ use io_uring::{IoUring, opcode, squeue};
 use spindle_measure::OpKind;
 
 use crate::backend::{Backend, Call, Errno, Wait};
-use crate::blocking::{PUNCH, ZERO};
+use crate::blocking::{PUNCH, ZERO, sync};
 use crate::buffers::{Buffers, Place};
 use crate::clock::Clock;
 use crate::verify::Memory;
@@ -32,13 +32,16 @@ const SPIN_NS: u64 = 20_000;
 const POLLER_IDLE_MS: u32 = 100;
 
 /// What a ring is to be.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct RingNeed {
-    pub(crate) fd: RawFd,
+    /// The stream's files.
+    pub(crate) fds: Vec<RawFd>,
     pub(crate) is_device: bool,
     pub(crate) depth: u32,
     pub(crate) sqpoll: bool,
     pub(crate) iopoll: bool,
+    /// fsync as fdatasync.
+    pub(crate) data_only: bool,
     /// `ioprio` of each submission; 0: none.
     pub(crate) priority: u16,
 }
@@ -62,6 +65,7 @@ pub(crate) struct Ring {
 /// Writes submissions.
 struct Author {
     is_device: bool,
+    fsync: FsyncFlags,
     /// `ioprio` of each submission; 0: none.
     priority: u16,
     buffers: Buffers,
@@ -115,7 +119,7 @@ impl Ring {
     /// Sets up the ring; to be called on the worker's own thread, as only that may submit.
     pub(crate) fn new(need: RingNeed, buffers: Buffers, clock: Clock) -> io::Result<Ring> {
         let (ring, mut features) = build(&need)?;
-        ring.submitter().register_files(&[need.fd])?;
+        ring.submitter().register_files(&need.fds)?;
         features.push("registered_file".to_owned());
         let areas = buffers.areas();
         let fixed_buffers = !areas.is_empty()
@@ -137,9 +141,13 @@ impl Ring {
                 0
             },
             ring,
-            need,
             author: Author {
                 is_device: need.is_device,
+                fsync: if need.data_only {
+                    FsyncFlags::DATASYNC
+                } else {
+                    FsyncFlags::empty()
+                },
                 priority: need.priority,
                 buffers,
                 fixed_buffers,
@@ -148,6 +156,7 @@ impl Ring {
             tick: Box::new(Timespec::new().nsec(TICK_NS)),
             tick_armed: false,
             synced: Vec::with_capacity(need.depth as usize),
+            need,
             features,
         })
     }
@@ -253,7 +262,7 @@ impl Author {
     #[inline(always)]
     fn fixed_read(&self, slot: u32, call: &Call) -> squeue::Entry {
         let place = self.buffers.read_place(slot as usize);
-        opcode::ReadFixed::new(Fixed(0), place.address, call.len, place.area)
+        opcode::ReadFixed::new(Fixed(call.file), place.address, call.len, place.area)
             .offset(call.offset)
             .ioprio(self.priority)
             .build()
@@ -268,7 +277,7 @@ impl Author {
     fn request(&mut self, slot: u32, call: &Call) -> squeue::Entry {
         let offset = call.offset + u64::from(call.done);
         let rest = call.len - call.done;
-        let file = Fixed(0);
+        let file = Fixed(call.file);
         match call.kind {
             OpKind::Read => {
                 let place = self.buffers.read_place(slot as usize);
@@ -312,7 +321,7 @@ impl Author {
                 .offset(offset)
                 .mode(ZERO)
                 .build(),
-            OpKind::Fsync => opcode::Fsync::new(file).flags(FsyncFlags::empty()).build(),
+            OpKind::Fsync => opcode::Fsync::new(file).flags(self.fsync).build(),
             name => unreachable!("{name:?} is for the back end `Names`"),
         }
     }
@@ -332,7 +341,8 @@ impl Backend for Ring {
     #[inline(always)]
     fn push(&mut self, slot: u32, call: &Call) {
         if call.kind == OpKind::Fsync && self.need.iopoll {
-            self.synced.push((slot, fsync(self.need.fd)));
+            let fd = self.need.fds[call.file as usize];
+            self.synced.push((slot, sync(fd, self.need.data_only)));
             return;
         }
         let entry = self.author.entry(slot, call);
@@ -430,16 +440,6 @@ fn discard(offset: u64, len: u64) -> squeue::Entry {
         .addr(Some(offset))
         .cmd(command)
         .build()
-}
-
-fn fsync(fd: RawFd) -> i32 {
-    // SAFETY: no pointer is passed.
-    match unsafe { libc::fsync(fd) } {
-        0 => 0,
-        _ => -io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EIO),
-    }
 }
 
 /// Entries of the submission queue: as few as can be, as they take turns and all of them pass through the cache.

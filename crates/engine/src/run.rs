@@ -1,18 +1,19 @@
 //! A run as its caller sees it: started, watched, stopped, read.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use spindle_measure::RunFigures;
+use spindle_measure::{OpKind, RunFigures};
 use spindle_workload::{Stream, Workload};
 
 use crate::calibrate::{self, Choice};
 use crate::load::{BackendKind, Load, Plan, kinds_of};
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::shared::lock;
-use crate::target::{OpenFile, Target};
+use crate::target::{OpenFile, OpenFiles, Target};
 use crate::verify::{self, Verify, Written};
 use crate::{EngineChoice, EngineError, NullTarget, Options, StreamFile, ring, thread};
 
@@ -41,13 +42,14 @@ struct Current {
 }
 
 impl Run {
-    /// Starts the workload on open files, one for each stream in the order of the workload.
+    /// Starts the workload on open files: for each stream, in the order of the workload, its target, or the files of the
+    /// set it uses in the order of the set.
     ///
     /// # Errors
     /// When the load cannot be started as asked.
     pub fn start(
         workload: &Workload,
-        files: Vec<StreamFile>,
+        files: Vec<Vec<StreamFile>>,
         options: Options,
     ) -> Result<Run, EngineError> {
         Self::start_after(workload, files, options, None)
@@ -59,7 +61,7 @@ impl Run {
     /// When the load cannot be started as asked.
     pub fn start_after(
         workload: &Workload,
-        files: Vec<StreamFile>,
+        files: Vec<Vec<StreamFile>>,
         options: Options,
         written: Option<Arc<Written>>,
     ) -> Result<Run, EngineError> {
@@ -70,9 +72,10 @@ impl Run {
             });
         }
         let mut targets = Vec::new();
-        for (stream, file) in workload.streams.iter().zip(files) {
-            targets.push(inspect(stream, file, &options)?);
+        for (stream, files) in workload.streams.iter().zip(files) {
+            targets.push(inspect_all(workload, stream, files, &options)?);
         }
+        check_growing(workload, &targets)?;
         if options.engine == EngineChoice::IoUring
             && let Some(why) = ring::refusal()
         {
@@ -276,7 +279,7 @@ impl Control {
     }
 
     fn choose(&self, plan: &Plan) -> Vec<Choice> {
-        let mut known: Vec<(OpenFile, &Stream, Choice)> = Vec::new();
+        let mut known: Vec<(&OpenFiles, &Stream, Choice)> = Vec::new();
         let mut choices = Vec::new();
         for (index, target) in plan.targets.iter().enumerate() {
             let stream = &self.workload.streams[index];
@@ -291,7 +294,7 @@ impl Control {
                     reason: "operations on names are blocking calls, a thread each".to_owned(),
                     rates: Vec::new(),
                 },
-                Target::File(open) => {
+                Target::Files(open) => {
                     let same = known.iter().find(|(other, earlier, _)| {
                         other.same_target(open) && same_load(earlier, stream)
                     });
@@ -306,7 +309,7 @@ impl Control {
                                 &plan.options,
                                 &hold,
                             );
-                            known.push((*open, stream, choice.clone()));
+                            known.push((open, stream, choice.clone()));
                             choice
                         }
                     }
@@ -382,9 +385,84 @@ fn ceiling(choices: &[Choice]) -> Option<f64> {
 fn same_load(a: &Stream, b: &Stream) -> bool {
     (a.workers, a.depth, &a.size, a.mix) == (b.workers, b.depth, &b.size, b.mix)
         && a.region == b.region
+        && a.files == b.files
 }
 
-fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<Target, EngineError> {
+/// The files of one stream.
+fn inspect_all(
+    workload: &Workload,
+    stream: &Stream,
+    files: Vec<StreamFile>,
+    options: &Options,
+) -> Result<Target, EngineError> {
+    let wanted = workload
+        .fileset(stream)
+        .map_or(1, |(_, set)| set.files as usize);
+    let given = files.len();
+    if given != wanted {
+        return Err(EngineError::StreamFiles {
+            stream: stream.name.clone(),
+            wanted,
+            given,
+        });
+    }
+    let mut open = Vec::with_capacity(given);
+    for file in files {
+        let file = inspect(stream, file, options)?;
+        if file.is_folder {
+            return Ok(Target::Folder(file.file.fd));
+        }
+        open.push(file);
+    }
+    Ok(Target::Files(OpenFiles::new(open)))
+}
+
+/// A file that grows can only be read where it was written: by this load, or by one before.
+fn check_growing(workload: &Workload, targets: &[Target]) -> Result<(), EngineError> {
+    let files = |target: &Target| match target {
+        Target::Files(open) => Some(open.clone()),
+        _ => None,
+    };
+    let targets: Vec<Option<OpenFiles>> = targets.iter().map(files).collect();
+    let writes = |index: usize| kinds_of(&workload.streams[index])[OpKind::Write as usize];
+    let mut written = HashSet::new();
+    for (index, open) in targets.iter().enumerate() {
+        if let Some(open) = open.as_ref().filter(|open| !open.are_whole())
+            && writes(index)
+        {
+            written.extend(open.iter().map(OpenFile::identity));
+        }
+    }
+    for (stream, open) in workload.streams.iter().zip(&targets) {
+        let Some(open) = open else { continue };
+        let grows = workload.fileset(stream).is_some_and(|(_, set)| !set.fill);
+        if !grows || !kinds_of(stream)[OpKind::Read as usize] {
+            continue;
+        }
+        let short = open
+            .iter()
+            .position(|file| !file.is_whole() && !written.contains(&file.identity()));
+        if let Some(file) = short {
+            let OpenFile {
+                file: declared,
+                length,
+                ..
+            } = open[file];
+            return Err(EngineError::Workload {
+                stream: stream.name.clone(),
+                why: format!(
+                    "it reads file {} of its set, which holds {length} of {} bytes, and nothing writes it; set `fill = true`, \
+                     or write it first",
+                    file + 1,
+                    declared.size_bytes
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenFile, EngineError> {
     let refuse = |why: &str| {
         Err(EngineError::Workload {
             stream: stream.name.clone(),
@@ -401,7 +479,7 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<Targe
         (Some(_), true) if options.iopoll || options.sqpoll => {
             return refuse("operations on names cannot be polled for; leave out the polling");
         }
-        (Some(_), true) => return Ok(Target::Folder(file.fd)),
+        (Some(_), true) => return Ok(open),
         (Some(_), false) => return refuse("it works on names, but the target is not a folder"),
         (None, true) => return refuse("it moves data, but the target is a folder"),
         (None, false) => {}
@@ -427,7 +505,7 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<Targe
     if (options.iopoll || options.sqpoll) && options.engine == EngineChoice::Pread {
         return refuse("polling needs io_uring; use `--engine io_uring`");
     }
-    Ok(Target::File(open))
+    Ok(open)
 }
 
 /// CPUs and priorities are tried on a thread of their own, so that a refusal is told at once.

@@ -54,6 +54,8 @@ pub(crate) struct StreamShared {
     pub(crate) active: AtomicU32,
     /// The end fsync is on.
     pub(crate) syncing: AtomicBool,
+    /// Of a set of files, those that the end fsync is for.
+    pub(crate) changed: Box<[AtomicBool]>,
 }
 
 /// Holds the workers until all are ready.
@@ -66,8 +68,14 @@ enum Gate {
 }
 
 impl Shared {
-    /// For each stream: the number of threads that issue, and the bytes after which it ends.
-    pub(crate) fn new(workload: &Workload, threads: &[u32], bytes: &[Option<u64>]) -> Shared {
+    /// For each stream: the number of threads that issue, the bytes after which it ends, and the number of files that an
+    /// end fsync is to tell apart.
+    pub(crate) fn new(
+        workload: &Workload,
+        threads: &[u32],
+        bytes: &[Option<u64>],
+        files: &[usize],
+    ) -> Shared {
         let all = threads.iter().sum();
         Shared {
             halt: AtomicBool::new(false),
@@ -78,9 +86,9 @@ impl Shared {
             streams: workload
                 .streams
                 .iter()
-                .zip(threads)
+                .zip(threads.iter().zip(files))
                 .zip(bytes)
-                .map(|((stream, &threads), &bytes)| StreamShared {
+                .map(|((stream, (&threads, &files)), &bytes)| StreamShared {
                     halt: AtomicBool::new(false),
                     ended: Mutex::new(None),
                     requests: request_budget(&stream.end, threads),
@@ -90,6 +98,7 @@ impl Shared {
                         .map(|limit| Pace::new(limit, stream.start_delay_ns)),
                     active: AtomicU32::new(threads),
                     syncing: AtomicBool::new(false),
+                    changed: (0..files).map(|_| AtomicBool::new(false)).collect(),
                 })
                 .collect(),
             gate: Mutex::new(Gate::Shut),

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use spindle_measure::{OpKind, StreamRecorder};
+use spindle_measure::{EndedBy, OpKind, StreamRecorder};
 use spindle_workload::{Hold, Op, Request, Rest, Thinker};
 
 use crate::backend::{Call, Errno};
 use crate::free::FreeSlots;
 use crate::log::{Completion, Log};
+use crate::target::Target;
 use crate::thread::Usage;
 
 /// Result that no call gives: the completion of an fsync is not that of a request.
@@ -21,6 +22,8 @@ pub(crate) struct Slot {
     issued: u64,
     offset: u64,
     len: u32,
+    /// Which of the stream's files.
+    file: u32,
     /// Result of a call that moves all the rest.
     expect: i32,
     kind: OpKind,
@@ -36,6 +39,7 @@ impl Slot {
         issued: 0,
         offset: 0,
         len: 0,
+        file: 0,
         expect: 0,
         kind: OpKind::Read,
         plain: false,
@@ -51,6 +55,7 @@ impl Slot {
         };
         Call {
             kind: self.kind,
+            file: self.file,
             offset: self.offset,
             len: self.len,
             done,
@@ -63,8 +68,22 @@ impl Slot {
 pub(crate) struct Failure {
     pub(crate) errno: Errno,
     pub(crate) kind: OpKind,
+    pub(crate) file: u32,
     pub(crate) offset: u64,
     pub(crate) len: u32,
+}
+
+impl Failure {
+    /// What the run ended by.
+    pub(crate) fn ends(&self, target: Option<&Target>) -> EndedBy {
+        EndedBy::Error {
+            errno: self.errno,
+            op: self.kind.name().to_owned(),
+            file: target.and_then(|target| target.name_of(self.file)),
+            offset: self.offset,
+            len: u64::from(self.len),
+        }
+    }
 }
 
 /// Slots and counts of one worker.
@@ -185,6 +204,7 @@ impl Core {
         let slot = &mut self.slots[index as usize];
         slot.offset = request.offset;
         slot.len = request.len;
+        slot.file = request.file;
         slot.expect = expect;
         slot.kind = kind;
         slot.plain = plain;
@@ -192,6 +212,7 @@ impl Core {
         slot.refundable = refundable;
         Call {
             kind,
+            file: request.file,
             offset: request.offset,
             len: request.len,
             done: 0,
@@ -267,7 +288,7 @@ impl Core {
                 service,
                 offset: slot.offset,
                 len: slot.len,
-                file: 0,
+                file: slot.file,
                 kind,
             });
         }
@@ -320,7 +341,8 @@ impl Core {
             (_, result) if result < 0 => self.fail(index, -result, now),
             (OpKind::Fsync, _) => {
                 let latency = now.saturating_sub(slot.issued);
-                self.record_sync(now, latency);
+                let file = slot.file;
+                self.record_sync(file, now, latency);
                 self.release(index, now);
             }
             // Nothing more to read: the target ends before it should, as when a file is cut short.
@@ -334,13 +356,14 @@ impl Core {
     }
 
     /// Takes the end of an fsync.
-    pub(crate) fn record_sync(&mut self, now: u64, latency: u64) {
+    pub(crate) fn record_sync(&mut self, file: u32, now: u64, latency: u64) {
         self.recorder.record(OpKind::Fsync, now, latency, 0);
         if let Some(log) = &mut self.log {
             log.push(Completion {
                 at: now,
                 latency,
                 service: latency,
+                file,
                 kind: OpKind::Fsync,
                 ..Completion::default()
             });
@@ -350,12 +373,17 @@ impl Core {
     /// Counts the failure and frees the slot.
     fn fail(&mut self, index: u32, errno: Errno, now: u64) {
         let Call {
-            kind, offset, len, ..
+            kind,
+            file,
+            offset,
+            len,
+            ..
         } = self.slots[index as usize].call();
         self.recorder.error(kind, errno, offset);
         self.failure.get_or_insert(Failure {
             errno,
             kind,
+            file,
             offset,
             len: if kind == OpKind::Fsync { 0 } else { len },
         });
@@ -374,12 +402,17 @@ impl Core {
         }
         for (slot, _) in self.slots.iter().zip(outstanding).filter(|pair| pair.1) {
             let Call {
-                kind, offset, len, ..
+                kind,
+                file,
+                offset,
+                len,
+                ..
             } = slot.call();
             self.recorder.error(kind, libc::ETIMEDOUT, offset);
             self.failure.get_or_insert(Failure {
                 errno: libc::ETIMEDOUT,
                 kind,
+                file,
                 offset,
                 len,
             });

@@ -3,14 +3,17 @@
 
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use spindle_workload::{Stream, StreamError, Workload};
 
 use crate::StreamFile;
 
 /// A stream's target.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// An open file or device.
-    File(OpenFile),
+    /// An open file or device, or the open files of a set.
+    Files(OpenFiles),
     /// The folder of a tree of files.
     Folder(RawFd),
     /// Nothing: see [`crate::NullTarget`].
@@ -21,6 +24,10 @@ pub(crate) enum Target {
         service_ns: u64,
     },
 }
+
+/// One or more open files, all opened the same way. A device is alone.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenFiles(Arc<[OpenFile]>);
 
 /// An open file or device.
 #[derive(Debug, Clone, Copy)]
@@ -37,39 +44,100 @@ pub(crate) struct OpenFile {
     pub(crate) can_read: bool,
     /// Opened for writing.
     pub(crate) can_write: bool,
+    /// What a file holds, bytes; 0 for a device.
+    pub(crate) length: u64,
     /// Device and inode.
     identity: (u64, u64),
 }
 
 impl Target {
-    pub(crate) fn size_bytes(&self) -> u64 {
+    /// Sizes of the files, or of the one target, that a stream's requests go to, bytes.
+    pub(crate) fn sizes(
+        &self,
+        workload: &Workload,
+        stream: &Stream,
+    ) -> Result<Vec<u64>, StreamError> {
         match self {
-            Target::File(open) => open.file.size_bytes,
-            Target::Folder(_) => 0,
-            Target::Null { size_bytes, .. } => *size_bytes,
+            Target::Files(open) => Ok(open.iter().map(|open| open.file.size_bytes).collect()),
+            Target::Folder(_) => Ok(vec![0]),
+            Target::Null { size_bytes, .. } => match workload.fileset(stream) {
+                Some((index, set)) => set.sizes(index, workload.seed, *size_bytes),
+                None => Ok(vec![*size_bytes]),
+            },
         }
     }
 
     pub(crate) fn block_bytes(&self) -> u32 {
         match self {
-            Target::File(open) => open.file.block_bytes.max(1),
+            Target::Files(open) => largest(open, |file| file.block_bytes),
             Target::Folder(_) | Target::Null { .. } => 1,
         }
     }
 
     pub(crate) fn memory_align(&self) -> usize {
         match self {
-            Target::File(open) => open.file.memory_align as usize,
+            Target::Files(open) => largest(open, |file| file.memory_align) as usize,
             Target::Folder(_) | Target::Null { .. } => 1,
         }
     }
 
-    pub(crate) fn fd(&self) -> Option<RawFd> {
+    /// Descriptors, in the order of the stream's files; none for the null target.
+    pub(crate) fn fds(&self) -> Vec<RawFd> {
         match self {
-            Target::File(open) => Some(open.file.fd),
-            Target::Folder(fd) => Some(*fd),
-            Target::Null { .. } => None,
+            Target::Files(open) => open.iter().map(|open| open.file.fd).collect(),
+            Target::Folder(fd) => vec![*fd],
+            Target::Null { .. } => Vec::new(),
         }
+    }
+
+    /// Name of a stream's file, if it is one of several.
+    pub(crate) fn name_of(&self, file: u32) -> Option<String> {
+        let Target::Files(open) = self else {
+            return None;
+        };
+        let fd = open.get(file as usize).filter(|_| open.len() > 1)?.file.fd;
+        let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?;
+        Some(path.to_string_lossy().into_owned())
+    }
+}
+
+fn largest(open: &OpenFiles, of: impl Fn(&StreamFile) -> u32) -> u32 {
+    open.iter()
+        .map(|open| of(&open.file))
+        .max()
+        .unwrap_or(1)
+        .max(1)
+}
+
+impl OpenFiles {
+    /// Of at least one file.
+    pub(crate) fn new(files: Vec<OpenFile>) -> OpenFiles {
+        debug_assert!(!files.is_empty());
+        OpenFiles(files.into())
+    }
+
+    /// The one, or the first of several: what holds for all.
+    pub(crate) fn first(&self) -> &OpenFile {
+        &self.0[0]
+    }
+
+    /// Whether both are the same files, opened the same way.
+    pub(crate) fn same_target(&self, other: &OpenFiles) -> bool {
+        let mut pairs = self.iter().zip(other.iter());
+        self.len() == other.len() && pairs.all(|(own, other)| own.same_target(other))
+    }
+
+    /// Whether each holds as much as it is said to: a file that grows does not yet.
+    pub(crate) fn are_whole(&self) -> bool {
+        self.iter().all(OpenFile::is_whole)
+    }
+}
+
+impl std::ops::Deref for OpenFiles {
+    type Target = [OpenFile];
+
+    fn deref(&self) -> &[OpenFile] {
+        &self.0
     }
 }
 
@@ -82,6 +150,11 @@ impl OpenFile {
     /// Device and inode.
     pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
+    }
+
+    /// Whether it holds as much as it is said to.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_device || self.length >= self.file.size_bytes
     }
 
     /// Asks the kernel what the descriptor is.
@@ -106,6 +179,7 @@ impl OpenFile {
             is_direct: flags & libc::O_DIRECT != 0,
             can_read: access != libc::O_WRONLY,
             can_write: access != libc::O_RDONLY,
+            length: status.st_size as u64,
             identity: (status.st_dev, status.st_ino),
         })
     }

@@ -62,41 +62,50 @@ pub(crate) fn prompt_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
 }
 
-/// Gives the calling thread a table of open files of its own, with nothing in it but the standard streams and `fd`;
+/// Gives the calling thread a table of open files of its own, with nothing in it but the standard streams and `fds`;
 /// whether it could.
 ///
 /// A call on a descriptor of a table that threads share takes and drops a reference to the file, two atomic operations
 /// that cost about 10 ns; on a private table it does not (fs/file.c, `__fget_light`).
-pub(crate) fn private_files(fd: RawFd) -> bool {
+pub(crate) fn private_files(fds: &[RawFd]) -> bool {
     const FIRST: libc::c_uint = 3;
-    let fd = fd as libc::c_uint;
+    let mut kept: Vec<libc::c_uint> = fds.iter().map(|&fd| fd as libc::c_uint).collect();
+    kept.sort_unstable();
     let close = |first: libc::c_uint, last: libc::c_uint| {
         // SAFETY: closes descriptors of the table that this very call makes private to this thread (the flag), so
         // nobody else loses a file.
-        first > last
-            || unsafe {
-                libc::syscall(
-                    libc::SYS_close_range,
-                    first,
-                    last,
-                    libc::CLOSE_RANGE_UNSHARE,
-                )
-            } == 0
+        unsafe {
+            libc::syscall(
+                libc::SYS_close_range,
+                first,
+                last,
+                libc::CLOSE_RANGE_UNSHARE,
+            ) == 0
+        }
     };
     // SAFETY: no pointer is passed; on failure nothing has changed.
     let unshared = unsafe { libc::unshare(libc::CLONE_FILES) } == 0;
     // A kernel before 5.9 cannot close them: then the others merely stay open until the thread ends.
     if unshared {
-        let _ = close((fd + 1).max(FIRST), libc::c_uint::MAX) && (fd == 0 || close(FIRST, fd - 1));
+        let mut from = FIRST;
+        for fd in kept {
+            if fd > from && !close(from, fd - 1) {
+                return true;
+            }
+            from = from.max(fd + 1);
+        }
+        close(from, libc::c_uint::MAX);
     }
     unshared
 }
 
-/// Closes `fd` in the calling thread's own table.
-pub(crate) fn close_private(fd: RawFd) {
-    // SAFETY: only called after `private_files` succeeded on this thread, so that the caller's descriptor of the same
-    // number stays open.
-    unsafe { libc::close(fd) };
+/// Closes `fds` in the calling thread's own table.
+pub(crate) fn close_private(fds: &[RawFd]) {
+    for &fd in fds {
+        // SAFETY: only called after `private_files` succeeded on this thread, so that the caller's descriptor of the
+        // same number stays open.
+        unsafe { libc::close(fd) };
+    }
 }
 
 /// CPU use of a thread.

@@ -16,6 +16,7 @@ use crate::clock::{Clock, sleep_ns};
 use crate::feed::Source;
 use crate::shared::{Shared, StreamShared, WorkerCell};
 use crate::slots::{Core, Failure};
+use crate::target::Target;
 use crate::thread::Usage;
 
 /// How often a busy worker looks up, ns.
@@ -39,22 +40,13 @@ pub(crate) struct Orders {
     pub(crate) first: u64,
     /// End of the stream's time; `u64::MAX`: it has none.
     pub(crate) end: u64,
-    /// What is forced to the medium after the last request of the stream.
-    pub(crate) end_sync: Option<EndSync>,
+    /// What was written is forced to the medium after the last request of the stream.
+    pub(crate) end_sync: bool,
     /// Each completion reads the clock.
     pub(crate) exact: bool,
     pub(crate) tolerate_errors: bool,
     /// There is a CPU for every thread, so the last microseconds before a due time may be spun.
     pub(crate) may_spin: bool,
-}
-
-/// What is forced to the medium at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndSync {
-    /// The data of the file (fdatasync).
-    Data(RawFd),
-    /// The file system the folder lies on (syncfs): names, and the files they stand for, lie in many places.
-    FileSystem(RawFd),
 }
 
 /// How a worker left its loop.
@@ -76,6 +68,7 @@ pub(crate) struct Worker<'a, B: Backend> {
     shared: &'a Shared,
     stream: &'a StreamShared,
     orders: Orders,
+    target: &'a Target,
     clock: Clock,
     source: Source,
     /// A request that is drawn but not yet due, with its time.
@@ -97,12 +90,14 @@ pub(crate) struct Worker<'a, B: Backend> {
 }
 
 impl<'a, B: Backend> Worker<'a, B> {
+    #[allow(clippy::too_many_arguments)] // Each is one thing of its own.
     pub(crate) fn new(
         mut backend: B,
         core: &'a mut Core,
         cell: &'a WorkerCell,
         shared: &'a Shared,
         orders: Orders,
+        target: &'a Target,
         source: Source,
         clock: Clock,
     ) -> Self {
@@ -124,6 +119,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             shared,
             stream,
             orders,
+            target,
             clock,
             source,
             pending: None,
@@ -197,6 +193,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                     self.shared.end(EndedBy::Error {
                         errno,
                         op: "io_uring_enter".to_owned(),
+                        file: None,
                         offset: 0,
                         len: 0,
                     });
@@ -483,12 +480,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             return;
         };
         if fatal || !self.orders.tolerate_errors || is_gone(failure.errno) {
-            self.shared.end(EndedBy::Error {
-                errno: failure.errno,
-                op: failure.kind.name().to_owned(),
-                offset: failure.offset,
-                len: u64::from(failure.len),
-            });
+            self.shared.end(failure.ends(Some(self.target)));
             self.next_check = 0;
         }
     }
@@ -566,6 +558,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.orders.open {
             self.note_unissued();
         }
+        self.source.note_changed(&self.stream.changed);
         let last_of_stream = self.stream.active.fetch_sub(1, AcqRel) == 1;
         if leave == Leave::Drained && last_of_stream && !self.end_sync() {
             return false;
@@ -586,19 +579,35 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 
     fn end_sync(&mut self) -> bool {
-        let Some(end_sync) = self.orders.end_sync else {
+        if !self.orders.end_sync {
             return true;
-        };
+        }
         let failed = matches!(self.shared.ended(), Some(EndedBy::Error { .. }));
         if failed || self.shared.stopped.load(Acquire) {
             return true;
         }
         self.stream.syncing.store(true, Relaxed);
+        let changed = &self.stream.changed;
+        for (file, fd) in self.target.fds().into_iter().enumerate() {
+            let skip = changed
+                .get(file)
+                .is_some_and(|changed| !changed.load(Relaxed));
+            if !skip && !self.end_sync_of(file as u32, fd) {
+                return false;
+            }
+        }
+        self.stream.syncing.store(false, Relaxed);
+        true
+    }
+
+    /// fdatasync of one file, or syncfs of a tree; false: taken away meanwhile.
+    fn end_sync_of(&mut self, file: u32, fd: RawFd) -> bool {
         let begin = self.clock.now();
         self.cell.enter_call();
-        let result = match end_sync {
-            EndSync::Data(fd) => crate::blocking::data_sync(fd),
-            EndSync::FileSystem(fd) => crate::names::sync_file_system(fd),
+        let result = match self.target {
+            // Names, and the files they stand for, lie in many places.
+            Target::Folder(_) => crate::names::sync_file_system(fd),
+            _ => crate::blocking::sync(fd, true),
         };
         if !self.cell.leave_call() {
             return false;
@@ -606,19 +615,19 @@ impl<'a, B: Backend> Worker<'a, B> {
         let now = self.clock.now();
         if result == 0 {
             self.core.recorder.set_outstanding(begin, 1);
-            self.core.record_sync(now, now - begin);
+            self.core.record_sync(file, now, now - begin);
             self.core.recorder.set_outstanding(now, 0);
         } else {
             self.core.recorder.error(OpKind::Fsync, -result, 0);
             self.core.failure = Some(Failure {
                 errno: -result,
                 kind: OpKind::Fsync,
+                file,
                 offset: 0,
                 len: 0,
             });
             self.take_failure(true);
         }
-        self.stream.syncing.store(false, Relaxed);
         true
     }
 }

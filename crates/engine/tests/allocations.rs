@@ -100,8 +100,8 @@ fn workers_allocate_nothing_while_the_load_is_on() {
         let mut load = workload(vec![stream]);
         load.end.time_ns = Some(20_000 * MS);
         for engine in BOTH {
-            let run =
-                Run::start(&load, vec![scratch.stream_file()], options(engine)).expect("start");
+            let run = Run::start(&load, vec![vec![scratch.stream_file()]], options(engine))
+                .expect("start");
             assert_eq!(count_during(&run), 0, "{name}, {engine:?}");
         }
         let target = NullTarget {

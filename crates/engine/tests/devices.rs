@@ -78,7 +78,7 @@ fn both_back_ends_read_and_write_a_device_directly() {
         mixed.end.requests = Some(2_000);
         let mut load = workload(vec![mixed]);
         load.end = End::default();
-        let run = Run::start(&load, vec![file], options(engine)).expect("start");
+        let run = Run::start(&load, vec![vec![file]], options(engine)).expect("start");
         let figures = run.finish().expect("figures");
         assert_eq!(requests(&figures, 0), 2_000, "{engine:?}");
         assert!(figures.streams[0].fsync.is_some());
@@ -100,8 +100,8 @@ fn a_direct_target_is_calibrated_by_its_own_reads() {
         let before = bytes_read(&device.path);
         let mut reads = stream("reads");
         reads.direct = true;
-        let run =
-            Run::start(&workload(vec![reads]), vec![file], Options::default()).expect("start");
+        let run = Run::start(&workload(vec![reads]), vec![vec![file]], Options::default())
+            .expect("start");
         let figures = run.finish().expect("figures");
         let generator = &figures.generator;
         if generator.calibration.len() != 2 {
@@ -143,7 +143,7 @@ fn trims_and_zeroes_reach_the_device() {
         changes.end.requests = Some(4_000);
         let mut load = workload(vec![changes]);
         load.end = End::default();
-        let run = Run::start(&load, vec![file], options(engine)).expect("start");
+        let run = Run::start(&load, vec![vec![file]], options(engine)).expect("start");
         let figures = run.finish().expect("figures");
         assert!(
             figures.streams[0].errors.is_empty(),
@@ -179,7 +179,7 @@ fn polling_modes_work_where_the_kernel_has_them() {
         reads.depth = 4;
         let mut options = options(EngineChoice::Auto);
         (options.sqpoll, options.iopoll) = (sqpoll, iopoll);
-        let run = Run::start(&workload(vec![reads]), vec![file], options).expect("start");
+        let run = Run::start(&workload(vec![reads]), vec![vec![file]], options).expect("start");
         let figures = run.finish().expect("figures");
         if let EndedBy::Error {
             errno: libc::EOPNOTSUPP,
@@ -216,7 +216,7 @@ fn a_device_whose_data_vanish_ends_the_run() {
         reads.direct = true;
         let mut load = workload(vec![reads]);
         load.end.time_ns = Some(60_000 * MS);
-        let run = Run::start(&load, vec![file], options(engine)).expect("start");
+        let run = Run::start(&load, vec![vec![file]], options(engine)).expect("start");
         wait_for_requests(&run);
         device.backing.file.set_len(0).expect("cut");
         let figures = run.finish().expect("figures");
@@ -249,7 +249,7 @@ fn the_device_is_free_as_soon_as_the_run_is_over() {
         let mut load = workload(vec![reads]);
         load.end.time_ns = Some(30 * MS);
         drop(
-            Run::start(&load, vec![file], options(engine))
+            Run::start(&load, vec![vec![file]], options(engine))
                 .expect("start")
                 .finish(),
         );
@@ -298,7 +298,7 @@ fn a_call_that_hangs_in_the_kernel_is_left_behind() {
         load.end.time_ns = Some(60_000 * MS);
         let mut options = options(engine);
         options.stop_grace_ns = 200 * MS;
-        let run = Run::start(&load, vec![described], options).expect("start");
+        let run = Run::start(&load, vec![vec![described]], options).expect("start");
         wait_for_requests(&run);
         assert!(
             run_command("fsfreeze", &[Path::new("--freeze"), &mount]),

@@ -188,7 +188,8 @@ fn a_stop_keeps_what_was_done() {
         reads.depth = 4;
         let mut load = workload(vec![reads]);
         load.end = End::default();
-        let run = Run::start(&load, vec![scratch.stream_file()], options(engine)).expect("start");
+        let run =
+            Run::start(&load, vec![vec![scratch.stream_file()]], options(engine)).expect("start");
         wait_for_requests(&run);
         let progress = run.progress();
         assert_eq!(progress.phase, Phase::Measure);
@@ -210,7 +211,7 @@ fn a_stop_during_calibration_ends_the_run() {
     let scratch = Scratch::new(4 << 20);
     let run = Run::start(
         &workload(vec![stream("reads")]),
-        vec![scratch.stream_file()],
+        vec![vec![scratch.stream_file()]],
         Options::default(),
     );
     let run = run.expect("start");
@@ -224,7 +225,8 @@ fn a_dropped_run_stops() {
     let scratch = Scratch::new(1 << 20);
     let mut load = workload(vec![stream("reads")]);
     load.end = End::default();
-    let run = Run::start(&load, vec![scratch.stream_file()], Options::default()).expect("start");
+    let run =
+        Run::start(&load, vec![vec![scratch.stream_file()]], Options::default()).expect("start");
     // It has no end of its own: a run that went on would keep this waiting for ever.
     drop(run);
 }

@@ -31,6 +31,7 @@ fn a_file_cut_short_ends_the_run_with_the_place() {
         let place = EndedBy::Error {
             errno: libc::ENODATA,
             op: "read".to_owned(),
+            file: None,
             offset: 512 << 10,
             len: 4096,
         };
@@ -91,7 +92,8 @@ fn a_full_file_system_ends_the_run() {
             block_bytes: 1,
             memory_align: 512,
         };
-        let run = Run::start(&workload(vec![load]), vec![file], options(engine)).expect("start");
+        let run =
+            Run::start(&workload(vec![load]), vec![vec![file]], options(engine)).expect("start");
         let figures = run.finish().expect("figures");
         let EndedBy::Error { errno, op, .. } = figures.ended_by else {
             panic!("{engine:?}: ended by {:?}", figures.ended_by);
@@ -107,7 +109,7 @@ fn an_error_of_one_stream_ends_all() {
     short.file.set_len(0).expect("cut");
     let mut load = workload(vec![stream("good"), stream("bad")]);
     load.end.time_ns = Some(60_000 * MS);
-    let files = vec![scratch.stream_file(), short.stream_file()];
+    let files = vec![vec![scratch.stream_file()], vec![short.stream_file()]];
     let run = Run::start(&load, files, options(EngineChoice::IoUring)).expect("start");
     let figures = run.finish().expect("figures");
     assert!(matches!(
@@ -171,12 +173,13 @@ fn a_timed_run_gives_up_after_its_grace() {
 #[test]
 fn what_cannot_run_is_refused_in_one_line() {
     let scratch = Scratch::new(1 << 20);
-    let refused = |load: &spindle_workload::Workload, files: Vec<StreamFile>, options: Options| {
-        let error = Run::start(load, files, options).expect_err("must be refused");
-        let text = error.to_string();
-        assert!(!text.contains('\n'), "{text}");
-        (error, text)
-    };
+    let refused =
+        |load: &spindle_workload::Workload, files: Vec<Vec<StreamFile>>, options: Options| {
+            let error = Run::start(load, files, options).expect_err("must be refused");
+            let text = error.to_string();
+            assert!(!text.contains('\n'), "{text}");
+            (error, text)
+        };
     let one = workload(vec![stream("reads")]);
 
     let (error, _) = refused(&one, vec![], Options::default());
@@ -190,7 +193,7 @@ fn what_cannot_run_is_refused_in_one_line() {
 
     let mut closed = scratch.stream_file();
     closed.fd = 1_000_000;
-    let (_, text) = refused(&one, vec![closed], Options::default());
+    let (_, text) = refused(&one, vec![vec![closed]], Options::default());
     assert!(
         text.contains("reads") && text.contains("Bad file descriptor"),
         "{text}"
@@ -201,21 +204,21 @@ fn what_cannot_run_is_refused_in_one_line() {
     load.mix = writes(0.5);
     let mut file = scratch.stream_file();
     file.fd = read_only.as_raw_fd();
-    let (_, text) = refused(&workload(vec![load]), vec![file], Options::default());
+    let (_, text) = refused(&workload(vec![load]), vec![vec![file]], Options::default());
     assert!(text.contains("open for reading only"), "{text}");
 
     let mut large = stream("large");
     large.size = spindle_workload::Size::Fixed { bytes: 2 << 20 };
     let (_, text) = refused(
         &workload(vec![large]),
-        vec![scratch.stream_file()],
+        vec![vec![scratch.stream_file()]],
         Options::default(),
     );
     assert!(text.starts_with("stream \"large\":"), "{text}");
 
     let mut options = Options::default();
     options.cpus = vec![4_000];
-    let (error, _) = refused(&one, vec![scratch.stream_file()], options);
+    let (error, _) = refused(&one, vec![vec![scratch.stream_file()]], options);
     assert!(
         matches!(error, EngineError::Cpu { cpu: 4_000, .. }),
         "{error}"
@@ -223,7 +226,7 @@ fn what_cannot_run_is_refused_in_one_line() {
 
     let mut options = Options::default();
     options.iopoll = true;
-    let (_, text) = refused(&one, vec![scratch.stream_file()], options);
+    let (_, text) = refused(&one, vec![vec![scratch.stream_file()]], options);
     assert!(text.contains("direct I/O"), "{text}");
 }
 
@@ -246,7 +249,7 @@ fn priorities_are_set_or_refused() {
     });
     let run = Run::start(
         &workload(vec![reads]),
-        vec![scratch.stream_file()],
+        vec![vec![scratch.stream_file()]],
         Options::default(),
     );
     match run {

@@ -53,7 +53,7 @@ fn pread_takes_over_and_the_reason_is_told() {
 
         let refused = Run::start(
             &load,
-            vec![scratch.stream_file()],
+            vec![vec![scratch.stream_file()]],
             options(EngineChoice::IoUring),
         );
         let error = refused.expect_err("asked for by name");

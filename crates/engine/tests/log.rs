@@ -92,7 +92,7 @@ fn every_completion_is_a_line_and_none_is_lost() {
             log: Some(file.as_raw_fd()),
             ..options(engine)
         };
-        let files = vec![scratch.stream_file(), scratch.stream_file()];
+        let files = vec![vec![scratch.stream_file()], vec![scratch.stream_file()]];
         let run = Run::start(&load, files, options).expect("start");
         let run = run.finish().expect("figures");
         let text = fs::read_to_string(&path).expect("log");

@@ -67,7 +67,11 @@ impl Folder {
     }
 
     fn start(&self, load: &Workload) -> Result<Run, EngineError> {
-        let files = load.streams.iter().map(|_| self.stream_file()).collect();
+        let files = load
+            .streams
+            .iter()
+            .map(|_| vec![self.stream_file()])
+            .collect();
         Run::start(load, files, Options::default())
     }
 }
@@ -433,7 +437,7 @@ fn names_need_a_folder_and_data_a_file() {
     let scratch = common::Scratch::new(4096);
     let refused = Run::start(
         &done(Op::Stat, &TREE),
-        vec![scratch.stream_file()],
+        vec![vec![scratch.stream_file()]],
         Options::default(),
     );
     let text = refused.expect_err("a file").to_string();

@@ -32,7 +32,7 @@ fn run(
         engine,
         ..Options::default()
     };
-    let files = vec![scratch.stream_file(); workload.streams.len()];
+    let files = vec![vec![scratch.stream_file()]; workload.streams.len()];
     let run = Run::start_after(workload, files, options, before).expect("a run");
     run.finish().expect("figures");
     run
@@ -291,7 +291,11 @@ fn what_cannot_be_verified_is_refused() {
     let mut stream = verified(1.0, 1);
     stream.size = Size::Fixed { bytes: 1000 };
     let workload = workload(vec![stream]);
-    let refusal = Run::start(&workload, vec![scratch.stream_file()], Options::default());
+    let refusal = Run::start(
+        &workload,
+        vec![vec![scratch.stream_file()]],
+        Options::default(),
+    );
     let text = refusal.expect_err("1000 bytes are no blocks").to_string();
     assert!(text.contains("multiples of 512 bytes"), "{text}");
     let null = spindle_engine::NullTarget {

@@ -54,7 +54,9 @@ pub enum EndedBy {
         errno: i32,
         /// What was asked (`read`, `write`, `fsync` ...).
         op: String,
-        /// Byte offset on the target; number of the name for operations on names.
+        /// Name of the file, if the stream has several.
+        file: Option<String>,
+        /// Byte offset on the target or in the file; number of the name for operations on names.
         offset: u64,
         /// Length, bytes.
         len: u64,

@@ -22,7 +22,7 @@ impl Run {
     fn new(
         py: Python<'_>,
         workload: &Workload,
-        files: Vec<(i32, u64, u32, u32)>,
+        files: Vec<Vec<(i32, u64, u32, u32)>>,
         engine: &str,
         sqpoll: bool,
         iopoll: bool,
@@ -35,12 +35,7 @@ impl Run {
     ) -> PyResult<Self> {
         let files = files
             .into_iter()
-            .map(|(fd, size_bytes, block_bytes, memory_align)| StreamFile {
-                fd,
-                size_bytes,
-                block_bytes,
-                memory_align,
-            })
+            .map(|files| files.into_iter().map(stream_file).collect())
             .collect();
         let options = Options {
             engine: match engine {
@@ -110,6 +105,15 @@ impl Run {
 
     fn figures(&self, py: Python<'_>) -> PyResult<String> {
         errors::json(&py.detach(|| self.0.finish()).map_err(errors::run)?)
+    }
+}
+
+fn stream_file((fd, size_bytes, block_bytes, memory_align): (i32, u64, u32, u32)) -> StreamFile {
+    StreamFile {
+        fd,
+        size_bytes,
+        block_bytes,
+        memory_align,
     }
 }
 

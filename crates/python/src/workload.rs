@@ -33,6 +33,31 @@ impl Workload {
         phases.map(|phase| Self(phase.load.clone())).collect()
     }
 
+    fn file_sizes(&self, fileset: usize, auto_bytes: u64) -> PyResult<Vec<u64>> {
+        let set = self.0.filesets.get(fileset).ok_or_else(|| {
+            errors::config(format!(
+                "set {fileset}: the workload has {} sets of files",
+                self.0.filesets.len()
+            ))
+        })?;
+        set.sizes(fileset, self.0.seed, auto_bytes)
+            .map_err(|error| errors::config(format!("files {:?}: {error}", set.name)))
+    }
+
+    fn check(&self, sizes: Vec<Vec<u64>>, block_bytes: u32) -> PyResult<()> {
+        let streams = self.0.streams.iter().enumerate().zip(&sizes);
+        for ((index, stream), sizes) in streams {
+            for worker in 0..stream.workers {
+                self.0
+                    .requests(index, worker, sizes, block_bytes)
+                    .map_err(|error| {
+                        errors::config(format!("stream {:?}: {error}", stream.name))
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
     fn requests(
         &self,
         stream: usize,

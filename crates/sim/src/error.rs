@@ -45,6 +45,24 @@ pub enum SimError {
         /// Why.
         error: StreamError,
     },
+    /// Files of a set cannot be sized.
+    #[error("files \"{set}\": {error}")]
+    Files {
+        /// Set's name.
+        set: String,
+        /// Why.
+        error: StreamError,
+    },
+    /// More files than the machine holds.
+    #[error(
+        "the files come to {bytes} bytes, the machine has {capacity}; set `filesize` or `nrfiles`"
+    )]
+    FilesTooLarge {
+        /// All files, bytes.
+        bytes: u64,
+        /// Of the machine, bytes.
+        capacity: u64,
+    },
     /// A drive cannot be built.
     #[error("drive {name}: {error}")]
     Drive {

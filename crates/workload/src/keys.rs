@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::spec::{PriorityClass, Spacing, SteadyMetric, TableShape};
+use crate::spec::{Each, FileService, PriorityClass, Spacing, SteadyMetric, TableShape};
 
 /// One key.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -41,6 +41,8 @@ pub enum Level {
     /// In a `[[stream]]`, or before the first one for all streams; with phases, in a `[[phase.stream]]`, in a `[[phase]]` for
     /// all its streams, or before the first phase for all.
     Stream,
+    /// In a `[[files]]`.
+    Files,
 }
 
 /// What a value is.
@@ -78,6 +80,9 @@ pub enum Kind {
     /// `random`, `zero` or `compressible:50%`.
     Content,
 }
+
+/// Name of the tables of sets of files.
+pub(crate) const FILES_TABLE: &str = "files";
 
 /// Takes an optional key out of force.
 pub(crate) const NONE: &str = "none";
@@ -129,6 +134,15 @@ choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
     "iops" => SteadyMetric::Iops,
     "bandwidth" => SteadyMetric::Bandwidth,
     "latency" => SteadyMetric::Latency,
+});
+choices!(SERVICE_NAMES, SERVICES: FileService = {
+    "roundrobin" => FileService::RoundRobin,
+    "random" => FileService::Random,
+    "sequential" => FileService::Sequential,
+});
+choices!(EACH_NAMES, EACHES: Each = {
+    "stream" => Each::Stream,
+    "worker" => Each::Worker,
 });
 choices!(SPACING_NAMES, SPACINGS: Spacing = {
     "constant" => Spacing::Constant,
@@ -269,6 +283,13 @@ keys! {
         "offsets of writes are multiples of this; they go through the region on their own then";
     WRITE_ZONES "write_zones" Stream Text, "none", "10%:90,90%:10",
         "zones of the writes in the zoned pattern; they go through the region on their own then";
+    FILES "files" Stream Text, "none", "small",
+        "set of files that is used; none: the first one";
+    #[choices = SERVICE_NAMES]
+    FILE_SERVICE_TYPE "file_service_type" Stream Choice, "roundrobin", "sequential",
+        "which file the next request goes to: each in turn, any, or one until it is finished";
+    FILE_REQUESTS "file_requests" Stream Integer, "1", "8",
+        "requests to a file before the next one";
     WRITE_FRACTION "write_fraction" Stream Fraction, "0%", "20%",
         "share of the requests that write";
     TRIM_FRACTION "trim_fraction" Stream Fraction, "0%", "10%",
@@ -290,8 +311,12 @@ keys! {
         "share of the writes that an fsync follows";
     FSYNC_EVERY "fsync_every" Stream Integer, "0", "32",
         "an fsync follows each n-th write of a worker; 0: none";
+    FDATASYNC_EVERY "fdatasync_every" Stream Integer, "0", "1",
+        "an fdatasync follows each n-th write of a worker; 0: none";
     DSYNC "dsync" Stream Flag, "false", "true",
         "each write reaches the medium before it completes (O_DSYNC)";
+    OSYNC "osync" Stream Flag, "false", "true",
+        "the same, and with it all that the file system notes about the file (O_SYNC)";
     END_FSYNC "end_fsync" Stream Flag, "false", "true",
         "fdatasync at the end, inside the measured time";
     WORKERS "workers" Stream Integer, "1", "16",
@@ -332,6 +357,17 @@ keys! {
         "so many times the bytes of its region, moved, after which this stream ends";
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
+
+    NRFILES "nrfiles" Files Integer, "1", "16",
+        "number of files";
+    FILESIZE "filesize" Files Sizes, "auto", "1GiB",
+        "size of the files, as sizes of requests are written; auto: equal parts of as much as the caches ask for";
+    #[choices = EACH_NAMES] #[option = false]
+    EACH "each" Files Choice, "stream", "worker",
+        "who has so many files: a stream, whose workers share them, or each worker";
+    #[option = false]
+    FILL "fill" Files Flag, "true", "false",
+        "the files hold data before the first request; false: they are empty and grow as they are written";
 }
 
 /// The key of a name.

@@ -17,6 +17,8 @@
 mod alias;
 mod arrivals;
 mod content;
+mod file_tables;
+mod fileset;
 mod keys;
 mod log_normal;
 mod names;
@@ -30,6 +32,7 @@ mod request;
 mod rest;
 mod rng;
 mod scatter;
+mod service;
 mod settings;
 mod sizer;
 mod sizes;

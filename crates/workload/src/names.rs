@@ -80,6 +80,7 @@ impl NameStream {
         };
         self.taken += 1;
         Some(Request {
+            file: 0,
             offset: self.part.start + rank,
             len: match &self.sizer {
                 None => 0,

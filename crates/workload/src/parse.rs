@@ -3,6 +3,7 @@
 use spindle_config::units::{self, Rate, UnitError};
 use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean, nearest};
 
+use crate::file_tables::{self, SetOfFile};
 use crate::keys::{self, KEYS, Key, Level};
 use crate::patterns::pattern;
 use crate::phases::{self, PhaseOfFile};
@@ -43,13 +44,20 @@ impl Workload {
         for (key, value) in overrides {
             file.apply(key, value)?;
         }
-        file.resolve(name)
+        let mut workload = file.resolve(name, &file.filesets)?;
+        workload.filesets = file_tables::resolve(&file.filesets, &workload)?;
+        for phase in &mut workload.phases {
+            phase.load.filesets = workload.filesets.clone();
+        }
+        Ok(workload)
     }
 }
 
 /// A file as settings by layer.
 pub(crate) struct File {
     pub(crate) workload: Settings,
+    /// Of the whole file: phases share them.
+    pub(crate) filesets: Vec<SetOfFile>,
     pub(crate) streams: Vec<(String, Settings)>,
     /// Each an ordinary load of its own; with any, `streams` is empty.
     pub(crate) phases: Vec<PhaseOfFile>,
@@ -61,21 +69,25 @@ impl File {
         let place = head.place().clone();
         let tables = head.take("stream");
         let phases = head.take("phase");
+        let filesets = file_tables::read(&mut head)?;
         let mut workload = Settings::new(place.clone());
         workload.take(&mut head, Level::Workload, Layer::Head);
         let mut common = Settings::new(place);
         common.take(&mut head, Level::Stream, Layer::Head);
         refuse_phase_keys(&mut head)?;
+        refuse_file_keys(&mut head)?;
         head.finish()?;
         match (tables, phases) {
             (tables, None) => Ok(File {
                 workload,
+                filesets,
                 streams: streams(tables, common)?,
                 phases: Vec::new(),
             }),
             (None, Some(tables)) => Ok(File {
                 phases: phases::read(tables, &workload, &common)?,
                 workload,
+                filesets,
                 streams: Vec::new(),
             }),
             (Some(streams), Some(_)) => Err(streams.error(
@@ -105,6 +117,9 @@ impl File {
             return Err(value.error("can only be set in a file"));
         }
         match owner {
+            _ if key.level == Level::Files => {
+                file_tables::apply(&mut self.filesets, key, owner, value, &place)
+            }
             _ if !self.phases.is_empty() => self.apply_to_phases(key, owner, value, &place),
             None => {
                 self.set(key, value, Layer::Option);
@@ -132,6 +147,7 @@ impl File {
                 }
             }
             Level::Workload | Level::Phase => self.workload.set(key, layer, value),
+            Level::Files => {} // see `apply`
         }
     }
 
@@ -145,7 +161,12 @@ impl File {
         true
     }
 
-    pub(crate) fn resolve(&self, name: &str) -> Result<Workload, ConfigError> {
+    /// Everything but the sets themselves, whose names streams are held against.
+    pub(crate) fn resolve(
+        &self,
+        name: &str,
+        filesets: &[SetOfFile],
+    ) -> Result<Workload, ConfigError> {
         let workload = &self.workload;
         let about = workload.value(&keys::ABOUT);
         if about.text()?.chars().count() > 200 {
@@ -161,7 +182,8 @@ impl File {
         let mut streams = Vec::with_capacity(self.streams.len());
         let mut outstanding = 0;
         for (name, settings) in &self.streams {
-            let stream = stream(name, settings)?;
+            let mut stream = stream(name, settings)?;
+            stream.files = file_tables::of_stream(settings, filesets)?;
             begins_before(run_length_ns, &stream, settings)?;
             outstanding += u64::from(stream.workers) * u64::from(stream.depth);
             if outstanding > MAX_OUTSTANDING {
@@ -179,8 +201,9 @@ impl File {
             seed: workload.value(&keys::SEED).integer(0..=u64::MAX)?,
             ramp_ns,
             end,
+            filesets: Vec::new(),
             streams,
-            phases: phases::resolve(&self.phases)?,
+            phases: phases::resolve(&self.phases, filesets)?,
         })
     }
 }
@@ -219,6 +242,7 @@ pub(crate) fn streams(
         settings.take(table, Level::Stream, Layer::Stream);
         refuse_workload_keys(table)?;
         refuse_phase_keys(table)?;
+        refuse_file_keys(table)?;
         streams.push((name, settings));
     }
     for table in tables {
@@ -281,6 +305,18 @@ fn refuse_phase_keys(table: &mut Table) -> Result<(), ConfigError> {
         .find(|key| table.keys().any(|left| left == key.name));
     match misplaced.and_then(|key| table.take(key.name)) {
         Some(value) => Err(value.error("belongs to a phase; write it behind its [[phase]]")),
+        None => Ok(()),
+    }
+}
+
+/// A key of a set of files elsewhere.
+pub(crate) fn refuse_file_keys(table: &mut Table) -> Result<(), ConfigError> {
+    let misplaced = KEYS
+        .iter()
+        .filter(|key| key.level == Level::Files)
+        .find(|key| table.keys().any(|left| left == key.name));
+    match misplaced.and_then(|key| table.take(key.name)) {
+        Some(value) => Err(value.error("belongs to a set of files; write it in [[files]]")),
         None => Ok(()),
     }
 }
@@ -422,6 +458,7 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
             .map(|value| priority(&value))
             .transpose()?,
         region: region(settings)?,
+        files: None,
         content: content(&settings.value(&keys::CONTENT))?,
         verify: settings.value(&keys::VERIFY).flag()?,
         verify_fatal: settings.value(&keys::VERIFY_FATAL).flag()?,
@@ -672,14 +709,31 @@ fn sync(settings: &Settings) -> Result<Sync, ConfigError> {
         fsync_every: settings
             .value(&keys::FSYNC_EVERY)
             .integer(0..=u64::from(u32::MAX))? as u32,
+        fdatasync_every: settings
+            .value(&keys::FDATASYNC_EVERY)
+            .integer(0..=u64::from(u32::MAX))? as u32,
         fsync_fraction: settings.value(&keys::FSYNC_FRACTION).fraction()?,
         dsync: settings.value(&keys::DSYNC).flag()?,
+        osync: settings.value(&keys::OSYNC).flag()?,
         end_fsync: settings.value(&keys::END_FSYNC).flag()?,
     };
     if sync.fsync_every > 0 && sync.fsync_fraction > 0.0 {
         return Err(settings
             .last_set(&[&keys::FSYNC_FRACTION, &keys::FSYNC_EVERY])
             .error("`fsync_every` and `fsync_fraction` exclude each other; set one of them to 0"));
+    }
+    for (key, set) in [
+        (&keys::FSYNC_EVERY, sync.fsync_every > 0),
+        (&keys::FSYNC_FRACTION, sync.fsync_fraction > 0.0),
+    ] {
+        if set && sync.fdatasync_every > 0 {
+            return Err(settings
+                .last_set(&[key, &keys::FDATASYNC_EVERY])
+                .error(format!(
+                    "`{}` and `fdatasync_every` exclude each other; set one of them to 0",
+                    key.name
+                )));
+        }
     }
     Ok(sync)
 }

@@ -2,8 +2,9 @@
 
 use spindle_config::{ConfigError, Place, Problem, Table, Value};
 
+use crate::file_tables::SetOfFile;
 use crate::keys::{self, Key, Level};
-use crate::parse::{File, streams, unknown, valid_name};
+use crate::parse::{File, refuse_file_keys, streams, unknown, valid_name};
 use crate::settings::{Layer, Settings};
 use crate::spec::Phase;
 
@@ -68,6 +69,7 @@ fn one(
     own.take(&mut table, Level::Workload, Layer::Phase);
     let mut shared = common.clone();
     shared.take(&mut table, Level::Stream, Layer::Phase);
+    refuse_file_keys(&mut table)?;
     table.finish()?;
     Ok(PhaseOfFile {
         name,
@@ -75,6 +77,7 @@ fn one(
         settings,
         load: File {
             workload: own,
+            filesets: Vec::new(),
             streams: streams(tables, shared)?,
             phases: Vec::new(),
         },
@@ -82,7 +85,10 @@ fn one(
 }
 
 /// The phases in the order in which they run, each as often as it is repeated.
-pub(crate) fn resolve(phases: &[PhaseOfFile]) -> Result<Vec<Phase>, ConfigError> {
+pub(crate) fn resolve(
+    phases: &[PhaseOfFile],
+    filesets: &[SetOfFile],
+) -> Result<Vec<Phase>, ConfigError> {
     let mut found: Vec<Phase> = Vec::new();
     for phase in phases {
         let drop_caches = phase.settings.value(&keys::DROP_CACHES).flag()?;
@@ -103,7 +109,7 @@ pub(crate) fn resolve(phases: &[PhaseOfFile]) -> Result<Vec<Phase>, ConfigError>
             if found.iter().any(|other| other.load.name == name) {
                 return Err(two(&name, phase));
             }
-            let load = phase.load.resolve(&name)?;
+            let load = phase.load.resolve(&name, filesets)?;
             found.push(Phase { drop_caches, load });
         }
     }

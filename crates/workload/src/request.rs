@@ -60,10 +60,12 @@ impl Op {
 /// One request: where, how much, what, and whether an fsync of the file follows its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// First byte, counted from the start of the target; number of the name for operations on names.
+    /// First byte, counted from the start of the target or of its file; number of the name for operations on names.
     pub offset: u64,
     /// Length in bytes; 0 only for operations on names.
     pub len: u32,
+    /// Which of the stream's files, from 0; always 0 if the target is one.
+    pub file: u32,
     /// What is asked.
     pub op: Op,
     /// The worker syncs the file after this request completed and before its slot issues another.

@@ -18,6 +18,11 @@ pub(crate) enum Purpose {
     WriteOffset = 9,
     WriteSize = 10,
     WriteScatter = 11,
+    /// Which file is next.
+    File = 12,
+    WriteFile = 13,
+    /// How large a file is.
+    FileSize = 14,
 }
 
 /// Worker number of what all workers of a stream share.

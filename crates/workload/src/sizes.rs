@@ -1,47 +1,148 @@
-//! Distributions of request sizes as people write them.
+//! Distributions of sizes, of requests and of files, as people write them.
 
 use spindle_config::units::{UnitError, format_size, parse_size};
 use spindle_config::{ConfigError, Value, nearest};
 
-use crate::spec::Size;
+use crate::fileset;
+use crate::spec::{FileSize, Size};
 
 /// Largest request, bytes.
 pub(crate) const MAX_REQUEST: u64 = 1 << 30;
+/// Largest file, bytes.
+const MAX_FILE: u64 = 1 << 50;
+/// Sizes of files are multiples of this unless a step is given, bytes.
+const FILE_STEP: u64 = 512;
 /// Most choices in a weighted list.
 const MAX_CHOICES: usize = 256;
 /// Spread of a log-normal distribution if none is given: a third of the sizes are beyond a factor e of the
 /// median.
 const SIGMA: f64 = 1.0;
 
+/// A distribution as it is written, bytes; a step of 0: none was given.
+enum Sizes {
+    Fixed(u64),
+    Range {
+        min: u64,
+        max: u64,
+        step: u64,
+    },
+    Weighted(Vec<(u64, f64)>),
+    LogNormal {
+        mean: u64,
+        sigma: f64,
+        min: u64,
+        max: u64,
+        step: u64,
+    },
+}
+
 /// Reads `64KiB`, `4KiB-64KiB[:step=4KiB]`, `4KiB:70,64KiB:30` or
-/// `log-normal:mean=26KiB[,sigma=1][,min=512][,max=1MiB][,step=512]`.
+/// `log-normal:mean=26KiB[,sigma=1][,min=512][,max=1MiB][,step=512]` as sizes of requests.
 pub(crate) fn sizes(value: &Value) -> Result<Size, ConfigError> {
-    let text = value.quantity("a size such as \"64KiB\"", |text| {
-        Ok(text.trim().to_owned())
-    })?;
-    let read = Reader { value };
-    if let Some(parameters) = text.strip_prefix("log-normal") {
-        return read.log_normal(parameters);
-    }
-    let (first, rest) = match text.split_once(':') {
-        Some((first, rest)) => (first, Some(rest)),
-        None => (text.as_str(), None),
+    let read = Reader {
+        value,
+        what: "a request size from 1 byte",
+        least: 1,
+        limit: MAX_REQUEST,
     };
-    match (first.split_once('-'), rest) {
-        (Some((min, max)), _) if !min.is_empty() => read.range(min, max, rest),
-        (_, None) => Ok(Size::Fixed {
-            bytes: read.size(&text)?,
-        }),
-        (_, Some(_)) => read.list(&text),
+    // None is above the limit, which fits.
+    Ok(match read.any()? {
+        Sizes::Fixed(bytes) => Size::Fixed {
+            bytes: bytes as u32,
+        },
+        Sizes::Range { min, max, step } => Size::Range {
+            min: min as u32,
+            max: max as u32,
+            step: step as u32,
+        },
+        Sizes::Weighted(choices) => Size::Weighted {
+            choices: choices
+                .into_iter()
+                .map(|(bytes, weight)| (bytes as u32, weight))
+                .collect(),
+        },
+        Sizes::LogNormal {
+            mean,
+            sigma,
+            min,
+            max,
+            step,
+        } => Size::LogNormal {
+            mean: mean as f64,
+            sigma,
+            min: min as u32,
+            max: max as u32,
+            step: step as u32,
+        },
+    })
+}
+
+/// The same as sizes of files, and `auto`.
+pub(crate) fn file_sizes(value: &Value) -> Result<FileSize, ConfigError> {
+    if matches!(value.text(), Ok("auto")) {
+        return Ok(FileSize::Auto);
     }
+    let read = Reader {
+        value,
+        what: "a file size from 0",
+        least: 0,
+        limit: MAX_FILE,
+    };
+    let stepped = |step| if step == 0 { FILE_STEP } else { step };
+    let sizes = match read.any()? {
+        Sizes::Fixed(bytes) => FileSize::Fixed { bytes },
+        Sizes::Range { min, max, step } => FileSize::Range {
+            min,
+            max,
+            step: stepped(step),
+        },
+        Sizes::Weighted(choices) => FileSize::Weighted { choices },
+        Sizes::LogNormal {
+            mean,
+            sigma,
+            min,
+            max,
+            step,
+        } => FileSize::LogNormal {
+            mean: mean as f64,
+            sigma,
+            min,
+            max,
+            step: stepped(step),
+        },
+    };
+    fileset::check(&sizes).map_err(|error| value.error(error.to_string()))?;
+    Ok(sizes)
 }
 
 struct Reader<'a> {
     value: &'a Value,
+    /// What a size is, for messages.
+    what: &'static str,
+    least: u64,
+    limit: u64,
 }
 
 impl Reader<'_> {
-    fn range(&self, min: &str, max: &str, rest: Option<&str>) -> Result<Size, ConfigError> {
+    fn any(&self) -> Result<Sizes, ConfigError> {
+        let text = self.value.quantity("a size such as \"64KiB\"", |text| {
+            Ok(text.trim().to_owned())
+        })?;
+        if let Some(parameters) = text.strip_prefix("log-normal") {
+            return self.log_normal(parameters);
+        }
+        let (first, rest) = match text.split_once(':') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (text.as_str(), None),
+        };
+        match (first.split_once('-'), rest) {
+            (Some((min, max)), _) if !min.is_empty() => self.range(min, max, rest),
+            (_, None) => Ok(Sizes::Fixed(self.size(&text)?)),
+            (_, Some(_)) => self.list(&text),
+        }
+    }
+
+    fn range(&self, min: &str, max: &str, rest: Option<&str>) -> Result<Sizes, ConfigError> {
         let (min, max) = (self.size(min)?, self.size(max)?);
         let mut step = 0;
         if let Some(rest) = rest {
@@ -53,15 +154,15 @@ impl Reader<'_> {
         if step != 0 && (max - min) % step != 0 {
             return Err(self.value.error(format!(
                 "the step {} does not lead from {} to {}",
-                format_size(step.into()),
-                format_size(min.into()),
-                format_size(max.into())
+                format_size(step),
+                format_size(min),
+                format_size(max)
             )));
         }
-        Ok(Size::Range { min, max, step })
+        Ok(Sizes::Range { min, max, step })
     }
 
-    fn list(&self, text: &str) -> Result<Size, ConfigError> {
+    fn list(&self, text: &str) -> Result<Sizes, ConfigError> {
         let mut choices = Vec::new();
         for item in text.split(',') {
             let Some((size, weight)) = item.split_once(':') else {
@@ -81,10 +182,10 @@ impl Reader<'_> {
         for (_, weight) in &mut choices {
             *weight /= sum;
         }
-        Ok(Size::Weighted { choices })
+        Ok(Sizes::Weighted(choices))
     }
 
-    fn log_normal(&self, text: &str) -> Result<Size, ConfigError> {
+    fn log_normal(&self, text: &str) -> Result<Sizes, ConfigError> {
         let usage =
             "write log-normal:mean=26KiB, and if need be sigma=1, min=1KiB, max=512KiB, step=512";
         let Some(text) = text.strip_prefix(':') else {
@@ -102,7 +203,7 @@ impl Reader<'_> {
         }
         let mean = mean.ok_or_else(|| self.value.error(usage))?;
         // Beyond 32 times the mean there is next to nothing for an ordinary spread.
-        let ample = u64::from(mean).saturating_mul(32).min(MAX_REQUEST) as u32;
+        let ample = mean.saturating_mul(32).min(self.limit);
         let max = max.unwrap_or(ample);
         self.check_bounds(min, max, step)?;
         if !(0.01..=5.0).contains(&sigma) {
@@ -111,13 +212,13 @@ impl Reader<'_> {
         if mean <= min || mean >= max {
             return Err(self.value.error(format!(
                 "the mean {} must lie between the smallest size {} and the largest {}",
-                format_size(mean.into()),
-                format_size(min.into()),
-                format_size(max.into())
+                format_size(mean),
+                format_size(min),
+                format_size(max)
             )));
         }
-        Ok(Size::LogNormal {
-            mean: f64::from(mean),
+        Ok(Sizes::LogNormal {
+            mean,
             sigma,
             min,
             max,
@@ -125,12 +226,12 @@ impl Reader<'_> {
         })
     }
 
-    fn check_bounds(&self, min: u32, max: u32, step: u32) -> Result<(), ConfigError> {
+    fn check_bounds(&self, min: u64, max: u64, step: u64) -> Result<(), ConfigError> {
         if min > max {
             return Err(self.value.error(format!(
                 "the smallest size {} is above the largest {}",
-                format_size(min.into()),
-                format_size(max.into())
+                format_size(min),
+                format_size(max)
             )));
         }
         if step > max {
@@ -167,18 +268,19 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn size(&self, text: &str) -> Result<u32, ConfigError> {
+    fn size(&self, text: &str) -> Result<u64, ConfigError> {
         let bytes = self
             .value
             .quantity("", |_| -> Result<u64, UnitError> { parse_size(text) })?;
-        if bytes == 0 || bytes > MAX_REQUEST {
-            let limit = format_size(MAX_REQUEST);
+        if bytes < self.least || bytes > self.limit {
+            let limit = format_size(self.limit);
             let text = spindle_config::clean(text.trim());
-            return Err(self.value.error(format!(
-                "`{text}` is not a request size from 1 byte to {limit}"
-            )));
+            let what = self.what;
+            return Err(self
+                .value
+                .error(format!("`{text}` is not {what} to {limit}")));
         }
-        Ok(bytes as u32)
+        Ok(bytes)
     }
 
     fn positive(&self, what: &str, text: &str) -> Result<f64, ConfigError> {

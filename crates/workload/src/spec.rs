@@ -21,6 +21,8 @@ pub struct Workload {
     pub ramp_ns: u64,
     /// When the whole run ends; a stream may end earlier by its own `end`.
     pub end: End,
+    /// Sets of files in a folder, with distinct names; empty: every stream uses the target itself. Phases share them.
+    pub filesets: Vec<FileSet>,
     /// The streams, at least one, with distinct names; none in a workload of phases.
     pub streams: Vec<Stream>,
     /// What runs one after another; none in an ordinary workload.
@@ -43,6 +45,73 @@ pub struct Phase {
     pub drop_caches: bool,
     /// An ordinary workload, named as the phase.
     pub load: Workload,
+}
+
+/// Files that are made for the workload in a folder of its own.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FileSet {
+    /// Name within the workload.
+    pub name: String,
+    /// Files of the set, or of each worker of a stream that uses it.
+    pub nrfiles: u32,
+    /// Who shares them.
+    pub each: Each,
+    /// Files in all: `nrfiles`, for each worker if each has its own.
+    pub files: u32,
+    /// How large they are.
+    pub filesize: FileSize,
+    /// They hold data before the first request; otherwise they are empty and grow as they are written.
+    pub fill: bool,
+}
+
+/// Whose files those of a set are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Each {
+    /// The workers of a stream share the files.
+    Stream,
+    /// Each worker has files of its own; workers of the same number in several streams have the same.
+    Worker,
+}
+
+/// Distribution of the sizes of files, bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum FileSize {
+    /// Equal parts of as much as the caches ask for.
+    Auto,
+    /// Always the same.
+    Fixed {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// Uniform over the multiples of step from min to max.
+    Range {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+        /// Granularity.
+        step: u64,
+    },
+    /// A list with weights.
+    Weighted {
+        /// (bytes, weight); weights are normalised to sum 1.
+        choices: Vec<(u64, f64)>,
+    },
+    /// Log-normal with a mean, cut to [min, max], rounded to multiples of step.
+    LogNormal {
+        /// Mean of the sizes that are drawn from.
+        mean: f64,
+        /// Standard deviation of ln(size).
+        sigma: f64,
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+        /// Granularity.
+        step: u64,
+    },
 }
 
 /// Shape of the terminal table.
@@ -95,13 +164,15 @@ pub struct Stream {
     pub sync: Sync,
     /// I/O priority, if one is set.
     pub priority: Option<Priority>,
-    /// Part of the target that is used.
+    /// Part of the target, or of each file of a set, that is used.
     pub region: Region,
     /// The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
     /// those of all other requests then.
     pub writes_apart: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
     pub trim_first: bool,
+    /// The set of files it uses, and in which order; `None`: the workload has no sets.
+    pub files: Option<StreamFiles>,
     /// What is written.
     pub content: Content,
     /// What is written says what it is, and what is read and written is checked.
@@ -157,16 +228,6 @@ pub struct Tree {
     pub each: Each,
 }
 
-/// Whose the files of a set are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Each {
-    /// All workers of a stream share them.
-    Stream,
-    /// Each worker has as many of its own.
-    Worker,
-}
-
 /// Places and sizes of the writes alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WriteWalk {
@@ -176,6 +237,29 @@ pub struct WriteWalk {
     pub size: Size,
     /// Its offsets are multiples of this, bytes; 0 as in [`Stream::align_bytes`].
     pub align_bytes: u64,
+}
+
+/// A stream's use of a set of files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StreamFiles {
+    /// Name of the set.
+    pub set: String,
+    /// Which file is next.
+    pub service: FileService,
+    /// Requests to a file before the next one, at least 1; `sequential` does not count them.
+    pub requests: u32,
+}
+
+/// Order in which a worker's requests go to its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileService {
+    /// One after another, in turn.
+    RoundRobin,
+    /// Any of them.
+    Random,
+    /// A file is finished before the next one.
+    Sequential,
 }
 
 /// Share of each operation; the rest are reads. Each in 0..=1, their sum at most 1.
@@ -376,10 +460,14 @@ pub struct Think {
 pub struct Sync {
     /// fsync after every k-th write of a worker; 0: never.
     pub fsync_every: u32,
+    /// The same with fdatasync.
+    pub fdatasync_every: u32,
     /// Share of writes that are followed by an fsync.
     pub fsync_fraction: f64,
     /// Open with O_DSYNC.
     pub dsync: bool,
+    /// Open with O_SYNC.
+    pub osync: bool,
     /// fdatasync at the end, inside the measured time.
     pub end_fsync: bool,
 }

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use crate::request::{Op, Request};
-use crate::rng::{Chance, Purpose, Rng, sub_seed};
+use crate::rng::{Chance, Purpose, Rng, SHARED, mix, sub_seed};
+use crate::service::FileWalks;
 use crate::sizer::Sizer;
-use crate::spec::{Mix, Pattern, Place, Region, Size, Stream};
+use crate::spec::{Each, FileSet, Mix, Pattern, Place, Region, Size, Stream, Workload};
 use crate::walk::{self, Course, Walk};
 
 /// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
@@ -104,6 +105,55 @@ pub enum StreamError {
         /// Counted from 1.
         zone: usize,
     },
+    /// What does not fit into a file of a set.
+    #[error("file {file} of `{set}`, {bytes} bytes: {why}")]
+    File {
+        /// Which one, from 1.
+        file: u64,
+        /// Name of the set.
+        set: String,
+        /// Size of the file, bytes.
+        bytes: u64,
+        /// What does not fit.
+        why: Box<StreamError>,
+    },
+    /// Fewer files than workers need.
+    #[error("the stream needs {needed} files of `{set}`, but there are {given}")]
+    Files {
+        /// Name of the set.
+        set: String,
+        /// Files that the workers use.
+        needed: u64,
+        /// Files there are.
+        given: u64,
+    },
+    /// No size of files is left between the bounds.
+    #[error(
+        "no multiple of {step} bytes lies between the smallest file of {min} bytes and the largest of {max}"
+    )]
+    NoFileSize {
+        /// Smallest, bytes.
+        min: u64,
+        /// Largest, bytes.
+        max: u64,
+        /// Granularity, bytes.
+        step: u64,
+    },
+    /// Weights of sizes of files are negative or all 0.
+    #[error("the weights of the sizes must not be negative, and one must be positive")]
+    FileWeights,
+    /// The mean size of files cannot be had between the bounds.
+    #[error(
+        "no log-normal distribution of this sigma has a mean of {mean} bytes between {min} and {max}"
+    )]
+    FileMean {
+        /// Asked mean, bytes.
+        mean: f64,
+        /// Smallest, bytes.
+        min: u64,
+        /// Largest, bytes.
+        max: u64,
+    },
     /// A number that parsing would have refused.
     #[error("{what} is out of range")]
     OutOfRange {
@@ -141,7 +191,15 @@ enum Writes {
     /// On their own.
     Apart(Box<Lane>),
     /// To the place of the trim before.
-    Behind { trimmed: Option<(u64, u32)> },
+    Behind { trimmed: Option<Spot> },
+}
+
+/// A place with its length.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    file: u32,
+    offset: u64,
+    len: u32,
 }
 
 impl RequestStream {
@@ -156,69 +214,27 @@ impl RequestStream {
         target_bytes: u64,
         block_bytes: u32,
     ) -> Result<RequestStream, StreamError> {
-        if worker >= stream.workers {
-            return Err(StreamError::OutOfRange { what: "worker" });
-        }
-        let block = block_bytes.max(1);
-        let rng = |purpose| Rng::new(sub_seed(seed, stream_index, worker, purpose));
+        let maker = Maker::new(stream, stream_index, worker, seed, block_bytes)?;
         let region = stream.region.resolve(target_bytes)?;
-        let lane = |pattern: &Pattern, size: &Size, align_bytes: u64, of_writes: bool| {
-            let sizer = Sizer::new(size, block)?;
-            let course = Course {
-                pattern,
-                align_bytes,
-                worker,
-                workers: stream.workers,
-                region: region.clone(),
-                block,
-            };
-            let [offsets, sizes] = if of_writes {
-                [Purpose::WriteOffset, Purpose::WriteSize]
-            } else {
-                [Purpose::Offset, Purpose::Size]
-            };
-            let scatter_seed = || {
-                let purpose = if of_writes {
-                    Purpose::WriteScatter
-                } else {
-                    Purpose::Scatter
-                };
-                sub_seed(seed, stream_index, crate::rng::SHARED, purpose)
-            };
-            let walk = Walk::new(&course, &sizer, rng(offsets), scatter_seed)?;
-            Ok(Lane {
-                walk,
-                sizer,
-                size_rng: rng(sizes),
-            })
-        };
-        let mixer = Mixer::new(stream.mix, rng(Purpose::Operation))?;
-        let (main, writes) = match &stream.writes_apart {
-            _ if stream.trim_first => (
-                lane(&stream.pattern, &stream.size, stream.align_bytes, false)?,
-                Some(Writes::Behind { trimmed: None }),
-            ),
-            None => (
-                lane(&stream.pattern, &stream.size, stream.align_bytes, false)?,
-                None,
-            ),
-            Some(own) => {
-                let of_writes = lane(&own.pattern, &own.size, own.align_bytes, true)?;
-                if matches!(mixer, Mixer::Always(Op::Write)) {
-                    (of_writes, None)
-                } else {
-                    let main = lane(&stream.pattern, &stream.size, stream.align_bytes, false)?;
-                    (main, Some(Writes::Apart(Box::new(of_writes))))
-                }
-            }
-        };
-        Ok(RequestStream {
-            lane: main,
-            mixer,
-            syncer: Syncer::new(stream, rng(Purpose::Fsync)),
-            writes,
-            region,
-        })
+        maker.make(&Ground::Whole(region))
+    }
+
+    /// The same on the files of a set, whose sizes are `files`, bytes, in the order of the set.
+    ///
+    /// Workers that share the files of a sequential or strided stream deal them out, or, if there are fewer files than
+    /// workers, share each file.
+    pub fn over(
+        stream: &Stream,
+        set: &FileSet,
+        stream_index: usize,
+        worker: u32,
+        seed: u64,
+        files: &[u64],
+        block_bytes: u32,
+    ) -> Result<RequestStream, StreamError> {
+        let maker = Maker::new(stream, stream_index, worker, seed, block_bytes)?;
+        let ground = maker.files(set, files)?;
+        maker.make(&ground)
     }
 
     /// What every offset and every length is a multiple of, bytes, on a target whose requests must begin and end at
@@ -241,12 +257,13 @@ impl RequestStream {
         if self.writes.is_some() {
             return self.next_of_two();
         }
-        let (offset, len) = self.lane.next();
         let op = self.mixer.draw();
+        let Spot { file, offset, len } = self.lane.next(op);
         let fsync_after = self.syncer.follows(op);
         Request {
             offset,
             len,
+            file,
             op,
             fsync_after,
         }
@@ -255,39 +272,58 @@ impl RequestStream {
     /// Apart, so that the commonest streams are compiled into the engine's loop without it.
     #[inline(never)]
     fn next_of_two(&mut self) -> Request {
-        let (op, (offset, len)) = match &mut self.writes {
+        let (op, spot) = match &mut self.writes {
             Some(Writes::Behind { trimmed }) => match trimmed.take() {
-                Some(place) => (Op::Write, place),
+                Some(spot) => (Op::Write, spot),
                 None => {
-                    let place = self.lane.next();
-                    *trimmed = Some(place);
-                    (Op::Trim, place)
+                    let spot = self.lane.next(Op::Trim);
+                    *trimmed = Some(spot);
+                    (Op::Trim, spot)
                 }
             },
             Some(Writes::Apart(lane)) => match self.mixer.draw() {
-                Op::Write => (Op::Write, lane.next()),
-                op => (op, self.lane.next()),
+                Op::Write => (Op::Write, lane.next(Op::Write)),
+                op => (op, self.lane.next(op)),
             },
-            None => (self.mixer.draw(), self.lane.next()),
+            None => {
+                let op = self.mixer.draw();
+                (op, self.lane.next(op))
+            }
         };
         Request {
-            offset,
-            len,
+            offset: spot.offset,
+            len: spot.len,
+            file: spot.file,
             op,
             fsync_after: self.syncer.follows(op),
         }
     }
 
-    /// Largest length that is ever asked, bytes: what a buffer must hold.
-    #[must_use]
-    pub fn max_len(&self) -> u32 {
-        match &self.writes {
-            Some(Writes::Apart(lane)) => self.lane.sizer.max().max(lane.sizer.max()),
-            _ => self.lane.sizer.max(),
+    /// Largest length that a stream ever asks for, bytes: what a buffer must hold.
+    pub fn max_len(stream: &Stream, block_bytes: u32) -> Result<u32, StreamError> {
+        let longest = |size: &Size| Ok(Sizer::new(size, block_bytes.max(1))?.max());
+        match &stream.writes_apart {
+            Some(own) if stream.mix.write >= 1.0 => longest(&own.size),
+            Some(own) => Ok(longest(&stream.size)?.max(longest(&own.size)?)),
+            None => longest(&stream.size),
         }
     }
 
-    /// The part of the target that requests stay inside, bytes.
+    /// Which of the files something was drawn for that changes them; only of streams over a set of files.
+    pub fn changed_files(&self) -> impl Iterator<Item = u32> {
+        let apart = match &self.writes {
+            Some(Writes::Apart(lane)) => Some(&**lane),
+            _ => None,
+        };
+        let lanes = std::iter::once(&self.lane).chain(apart);
+        let files = lanes.filter_map(|lane| match &lane.walk {
+            Walk::Files(files) => Some(files),
+            _ => None,
+        });
+        files.flat_map(|files| files.changed())
+    }
+
+    /// The part of the target that requests stay inside, bytes; of the largest file, if there are several.
     #[must_use]
     pub fn region(&self) -> Range<u64> {
         self.region.clone()
@@ -295,25 +331,299 @@ impl RequestStream {
 }
 
 impl Lane {
-    /// Offset and length of the next request.
+    /// Place and length of the next request, which is of this kind.
     #[inline(always)]
-    fn next(&mut self) -> (u64, u32) {
+    fn next(&mut self, op: Op) -> Spot {
         let len = self.sizer.draw(&mut self.size_rng);
-        (self.walk.next_offset(len), len)
+        let (file, offset) = self.walk.next_place(len, op);
+        Spot { file, offset, len }
+    }
+}
+
+/// What the requests of a worker go to.
+enum Ground {
+    /// The target itself, or this part of it.
+    Whole(Range<u64>),
+    /// Files of a set.
+    Files {
+        set: String,
+        parts: Vec<Part>,
+        /// The files are this worker's alone.
+        alone: bool,
+    },
+}
+
+/// The part of a file that is used.
+struct Part {
+    file: u32,
+    /// Of the whole file.
+    bytes: u64,
+    region: Range<u64>,
+}
+
+/// Makes the requests of one worker.
+struct Maker<'a> {
+    stream: &'a Stream,
+    stream_index: usize,
+    worker: u32,
+    seed: u64,
+    block: u32,
+}
+
+impl Maker<'_> {
+    fn new(
+        stream: &Stream,
+        stream_index: usize,
+        worker: u32,
+        seed: u64,
+        block_bytes: u32,
+    ) -> Result<Maker<'_>, StreamError> {
+        if worker >= stream.workers {
+            return Err(StreamError::OutOfRange { what: "worker" });
+        }
+        Ok(Maker {
+            stream,
+            stream_index,
+            worker,
+            seed,
+            block: block_bytes.max(1),
+        })
+    }
+
+    fn rng(&self, purpose: Purpose) -> Rng {
+        Rng::new(sub_seed(self.seed, self.stream_index, self.worker, purpose))
+    }
+
+    /// The worker's files among all of its set.
+    fn files(&self, set: &FileSet, files: &[u64]) -> Result<Ground, StreamError> {
+        let count = files.len() as u64;
+        let (worker, workers) = (u64::from(self.worker), u64::from(self.stream.workers));
+        let each = u64::from(set.nrfiles);
+        let needed = match set.each {
+            Each::Worker => each * workers,
+            Each::Stream => 1,
+        };
+        if count < needed || count > u64::from(u32::MAX) {
+            return Err(StreamError::Files {
+                set: set.name.clone(),
+                needed,
+                given: count,
+            });
+        }
+        let ordered = matches!(
+            self.stream.pattern,
+            Pattern::Sequential | Pattern::Strided { .. }
+        );
+        let (first, behind, step, alone) = match set.each {
+            Each::Worker => (each * worker, each * (worker + 1), 1, true),
+            Each::Stream if ordered && count >= workers => (worker, count, workers, true),
+            Each::Stream => (0, count, 1, false),
+        };
+        let parts = (first..behind).step_by(step as usize).map(|file| {
+            let bytes = files[file as usize];
+            let region = self.stream.region.resolve(bytes);
+            Ok(Part {
+                file: file as u32,
+                bytes,
+                region: region.map_err(|why| in_file(&set.name, file, bytes, why))?,
+            })
+        });
+        Ok(Ground::Files {
+            set: set.name.clone(),
+            parts: parts.collect::<Result<_, StreamError>>()?,
+            alone,
+        })
+    }
+
+    fn make(&self, ground: &Ground) -> Result<RequestStream, StreamError> {
+        let stream = self.stream;
+        let main = || {
+            self.lane(
+                ground,
+                &stream.pattern,
+                &stream.size,
+                stream.align_bytes,
+                false,
+            )
+        };
+        let mixer = Mixer::new(stream.mix, self.rng(Purpose::Operation))?;
+        let (lane, writes) = match &stream.writes_apart {
+            _ if stream.trim_first => (main()?, Some(Writes::Behind { trimmed: None })),
+            None => (main()?, None),
+            Some(own) => {
+                let of_writes =
+                    self.lane(ground, &own.pattern, &own.size, own.align_bytes, true)?;
+                if matches!(mixer, Mixer::Always(Op::Write)) {
+                    (of_writes, None)
+                } else {
+                    (main()?, Some(Writes::Apart(Box::new(of_writes))))
+                }
+            }
+        };
+        let region = match ground {
+            Ground::Whole(region) => region.clone(),
+            Ground::Files { parts, .. } => {
+                0..parts.iter().map(|part| part.region.end).max().unwrap_or(0)
+            }
+        };
+        Ok(RequestStream {
+            lane,
+            mixer,
+            syncer: Syncer::new(stream, self.rng(Purpose::Fsync)),
+            writes,
+            region,
+        })
+    }
+
+    fn lane(
+        &self,
+        ground: &Ground,
+        pattern: &Pattern,
+        size: &Size,
+        align_bytes: u64,
+        of_writes: bool,
+    ) -> Result<Lane, StreamError> {
+        let sizer = Sizer::new(size, self.block)?;
+        let purposes = if of_writes {
+            Purposes::OF_WRITES
+        } else {
+            Purposes::OF_ALL
+        };
+        // `file`: 0 for the target itself, files of a set are counted from 1; each has its own places.
+        let walk = |region: &Range<u64>, file: u64, alone: bool| {
+            let course = Course {
+                pattern,
+                align_bytes,
+                worker: if alone { 0 } else { self.worker },
+                workers: if alone { 1 } else { self.stream.workers },
+                region: region.clone(),
+                block: self.block,
+            };
+            let of_file = |seed: u64| match file {
+                0 => seed,
+                file => mix(seed ^ mix(file)),
+            };
+            let seed =
+                |worker, purpose| of_file(sub_seed(self.seed, self.stream_index, worker, purpose));
+            let rng = Rng::new(seed(self.worker, purposes.offset));
+            Walk::new(&course, &sizer, rng, || seed(SHARED, purposes.scatter))
+        };
+        let walk = match ground {
+            Ground::Whole(region) => walk(region, 0, false)?,
+            Ground::Files { set, parts, alone } => {
+                let walks = parts.iter().map(|part| {
+                    let file = u64::from(part.file);
+                    let walk = walk(&part.region, file + 1, *alone);
+                    let held = part.region.end - part.region.start;
+                    let walk = walk.map_err(|why| in_file(set, file, part.bytes, why))?;
+                    Ok((part.file, walk, held))
+                });
+                let walks = walks.collect::<Result<Vec<_>, StreamError>>()?;
+                let rng = self.rng(purposes.file);
+                let files = FileWalks::new(walks, self.stream.files.as_ref(), rng);
+                Walk::Files(Box::new(files))
+            }
+        };
+        Ok(Lane {
+            walk,
+            sizer,
+            size_rng: self.rng(purposes.size),
+        })
+    }
+}
+
+fn in_file(set: &str, file: u64, bytes: u64, why: StreamError) -> StreamError {
+    StreamError::File {
+        file: file + 1,
+        set: set.to_owned(),
+        bytes,
+        why: Box::new(why),
+    }
+}
+
+/// Generators of a lane.
+#[derive(Clone, Copy)]
+struct Purposes {
+    offset: Purpose,
+    size: Purpose,
+    scatter: Purpose,
+    file: Purpose,
+}
+
+impl Purposes {
+    const OF_ALL: Purposes = Purposes {
+        offset: Purpose::Offset,
+        size: Purpose::Size,
+        scatter: Purpose::Scatter,
+        file: Purpose::File,
+    };
+    const OF_WRITES: Purposes = Purposes {
+        offset: Purpose::WriteOffset,
+        size: Purpose::WriteSize,
+        scatter: Purpose::WriteScatter,
+        file: Purpose::WriteFile,
+    };
+}
+
+impl Workload {
+    /// The set of files that a stream uses, with its index; `None`: it uses the target itself.
+    #[must_use]
+    pub fn fileset(&self, stream: &Stream) -> Option<(usize, &FileSet)> {
+        let files = stream.files.as_ref()?;
+        let mut sets = self.filesets.iter().enumerate();
+        sets.find(|(_, set)| set.name == files.set)
+    }
+
+    /// Requests of a worker of the stream with index `stream`. `sizes`: of the target, or of each file of the set that
+    /// the stream uses, bytes.
+    pub fn requests(
+        &self,
+        stream: usize,
+        worker: u32,
+        sizes: &[u64],
+        block_bytes: u32,
+    ) -> Result<RequestStream, StreamError> {
+        let spec = &self.streams[stream];
+        match self.fileset(spec) {
+            Some((_, set)) => {
+                RequestStream::over(spec, set, stream, worker, self.seed, sizes, block_bytes)
+            }
+            None => {
+                let target = sizes.first().copied().unwrap_or(0);
+                RequestStream::new(spec, stream, worker, self.seed, target, block_bytes)
+            }
+        }
+    }
+
+    /// Bytes after which the stream with index `stream` ends by its own count and its passes over the target, or over
+    /// the files of the set that it uses. `sizes` as in [`Workload::requests`].
+    pub fn byte_limit(&self, stream: usize, sizes: &[u64]) -> Result<Option<u64>, StreamError> {
+        let spec = &self.streams[stream];
+        let used = match self.fileset(spec) {
+            Some((_, set)) if set.each == Each::Worker => {
+                (set.nrfiles as usize).saturating_mul(spec.workers as usize)
+            }
+            _ => sizes.len(),
+        };
+        spec.byte_limit(&sizes[..used.min(sizes.len())])
     }
 }
 
 impl Stream {
-    /// Bytes after which it ends by `end.bytes` and `passes`, on a target of `target_bytes`. Of a pass of requests of
-    /// one size, what is left at the region's end does not count.
-    pub fn byte_limit(&self, target_bytes: u64) -> Result<Option<u64>, StreamError> {
+    /// Bytes after which it ends by `end.bytes` and `passes`, on a target of this size or on files of these sizes,
+    /// bytes. Of a pass of requests of one size, what is left at a region's end does not count.
+    pub fn byte_limit(&self, sizes: &[u64]) -> Result<Option<u64>, StreamError> {
         let Some(passes) = self.passes else {
             return Ok(self.end.bytes);
         };
-        let region = self.region.resolve(target_bytes)?;
-        let mut pass = region.end - region.start;
-        if let (Size::Fixed { bytes }, None) = (&self.size, &self.writes_apart) {
-            pass -= pass % u64::from((*bytes).max(1));
+        let mut pass: u64 = 0;
+        for &bytes in sizes {
+            let region = self.region.resolve(bytes)?;
+            let mut held = region.end - region.start;
+            if let (Size::Fixed { bytes }, None) = (&self.size, &self.writes_apart) {
+                held -= held % u64::from((*bytes).max(1));
+            }
+            pass = pass.saturating_add(held);
         }
         // Whole passes are exact; a part of one is rounded up to a byte.
         let whole = (passes.trunc() as u64).saturating_mul(pass);
@@ -412,7 +722,8 @@ pub(crate) struct Syncer {
 
 impl Syncer {
     pub(crate) fn new(stream: &Stream, rng: Rng) -> Syncer {
-        let every = stream.sync.fsync_every;
+        // At most one of the two is set.
+        let every = stream.sync.fsync_every.max(stream.sync.fdatasync_every);
         Syncer {
             every,
             writes_left: every,

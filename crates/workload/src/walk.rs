@@ -5,8 +5,10 @@ use std::ops::Range;
 use crate::alias::AliasTable;
 use crate::order::Order;
 use crate::ranks::{Normal, Pareto, Ranks, Spots};
+use crate::request::Op;
 use crate::rng::{Chance, Rng};
 use crate::scatter::Scatter;
+use crate::service::FileWalks;
 use crate::sizer::Sizer;
 use crate::spec::{Pattern, Peak, Place, Zone};
 use crate::stream::StreamError;
@@ -60,6 +62,8 @@ pub(crate) enum Walk {
         last: u64,
         rng: Rng,
     },
+    /// A walk of its own in each of several files.
+    Files(Box<FileWalks>),
 }
 
 /// When a run ends.
@@ -210,12 +214,53 @@ impl Walk {
         })
     }
 
-    /// Offset of the next request, of `len` bytes.
+    /// File and offset of the next request, of `len` bytes.
     #[inline(always)]
-    pub(crate) fn next_offset(&mut self, len: u32) -> u64 {
+    pub(crate) fn next_place(&mut self, len: u32, op: Op) -> (u32, u64) {
         match self {
-            Walk::Uniform { places, rng } => places.offset(rng.below(places.count)),
-            _ => self.next_ordered(len),
+            Walk::Uniform { places, rng } => (0, places.offset(rng.below(places.count))),
+            Walk::Files(files) => files.next_place(len, op),
+            _ => (0, self.next_ordered(len)),
+        }
+    }
+
+    /// Offset of the next request in this one file.
+    #[inline]
+    pub(crate) fn next_offset(&mut self, len: u32) -> u64 {
+        self.next_place(len, Op::Read).1
+    }
+
+    /// Whether a request of `len` bytes would have to begin again at the start.
+    pub(crate) fn is_through(&self, len: u32) -> bool {
+        match self {
+            Walk::Sequential(front) | Walk::Strided { front, .. } => !front.holds(front.next, len),
+            Walk::Shuffled { places, next, .. } => *next == places.count,
+            _ => false,
+        }
+    }
+
+    /// Whether the pattern comes to an end of its file.
+    pub(crate) fn has_end(&self) -> bool {
+        matches!(
+            self,
+            Walk::Sequential(_) | Walk::Strided { .. } | Walk::Shuffled { .. }
+        )
+    }
+
+    /// Back to the start.
+    pub(crate) fn rewind(&mut self) {
+        match self {
+            Walk::Sequential(front) | Walk::Strided { front, .. } => front.next = front.start,
+            Walk::Shuffled {
+                places,
+                order,
+                next,
+                rng,
+            } => {
+                **order = Order::new(places.count, rng.word());
+                *next = 0;
+            }
+            _ => {}
         }
     }
 
@@ -254,6 +299,7 @@ impl Walk {
                 rng,
             } => places.offset(spots.place(ranks.draw(rng))),
             Walk::Zoned { places, zones, rng } => places.offset(zones.draw(rng)),
+            Walk::Files(files) => files.next_place(len, Op::Read).1,
             Walk::HotSet {
                 places,
                 hot,

@@ -779,7 +779,13 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             "spacing" => "rate = 10\n",
             "think_spread" => "think = '1ms'\n",
             name if name.starts_with("steady_") => "until_steady = true\n",
+            "files" => "[[files]]\nname = 'small'\n[[stream]]\n",
+            _ if key.level == Level::Files => "[[files]]\n",
             _ if key.level == Level::Phase => "[[phase]]\nname = 'a'\n",
+            _ => "",
+        };
+        let behind = match key.name {
+            "file_service_type" | "file_requests" => "\n[[files]]\n",
             _ => "",
         };
         for text in [key.default, key.example] {
@@ -792,9 +798,9 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             } else {
                 format!("'{text}'")
             };
-            parse(&format!("{owner}{} = {quoted}", key.name));
+            parse(&format!("{owner}{} = {quoted}{behind}", key.name));
             if key.option {
-                with(owner, &[(key.name, text)]).unwrap();
+                with(&format!("{owner}{behind}"), &[(key.name, text)]).unwrap();
             }
         }
         assert!(!key.help.is_empty() && !key.help.contains('\n'));

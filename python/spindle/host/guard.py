@@ -47,19 +47,23 @@ class StreamAccess:
     """O_DIRECT."""
     dsync: bool = False
     """O_DSYNC."""
+    osync: bool = False
+    """O_SYNC."""
 
     @classmethod
     def of(cls, stream: Mapping[str, Any]) -> StreamAccess:
         """Of a stream of a resolved workload (`Workload.to_json`)."""
         mix = stream["mix"]
         changes = any(mix[share] > 0 for share in ("write", "trim", "zero"))
-        return cls(write=changes, direct=stream["direct"], dsync=stream["sync"]["dsync"])
+        sync = stream["sync"]
+        return cls(write=changes, direct=stream["direct"], dsync=sync["dsync"], osync=sync["osync"])
 
     @property
     def flags(self) -> int:
         """For open(2)."""
         flags = os.O_RDWR if self.write else os.O_RDONLY
-        return flags | (os.O_DIRECT if self.direct else 0) | (os.O_DSYNC if self.dsync else 0) | os.O_CLOEXEC
+        synced = os.O_SYNC if self.osync else os.O_DSYNC if self.dsync else 0
+        return flags | (os.O_DIRECT if self.direct else 0) | synced | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,9 @@ class OpenTarget:
         """The block device, or the one under the file's file system; None where there is none (tmpfs, NFS ...)."""
         return self.devices[0] if self.devices else None
 
-    def engine_files(self) -> list[tuple[int, int, int, int]]:
-        """What `spindle._core.Run` takes: one entry a stream."""
-        return [file.as_tuple() for file in self.files]
+    def engine_files(self) -> list[list[tuple[int, int, int, int]]]:
+        """What `spindle._core.Run` takes: for each stream its files."""
+        return [[file.as_tuple()] for file in self.files]
 
     def counted_devices(self) -> list[Device]:
         """The device (all of them, for a file system with several) and everything below, for diskstats."""

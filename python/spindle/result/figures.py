@@ -46,8 +46,10 @@ class EndedByError(Ended, frozen=True, kw_only=True, tag="error"):
     errno: int
     op: str
     """What was asked (`read`, `write`, `fsync` ...)."""
+    file: str | None = None
+    """Name of the file, if the stream has several."""
     offset: int
-    """Byte offset on the target; number of the name for operations on names."""
+    """Byte offset on the target or in the file; number of the name for operations on names."""
     len: int
     """Length, bytes."""
 

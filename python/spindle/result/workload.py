@@ -202,6 +202,69 @@ class BytesLimit(Kind, frozen=True, kw_only=True, tag="bytes"):
     bytes_per_s: float
 
 
+class AutoFileSize(Kind, frozen=True, tag="auto"):
+    """Equal parts of as much as the caches ask for."""
+
+
+class FixedFileSize(Kind, frozen=True, kw_only=True, tag="fixed"):
+    """Always the same."""
+
+    bytes: int
+
+
+class RangeFileSize(Kind, frozen=True, kw_only=True, tag="range"):
+    """Uniform over the multiples of step from min to max."""
+
+    min: int
+    max: int
+    step: int
+
+
+class WeightedFileSize(Kind, frozen=True, kw_only=True, tag="weighted"):
+    """A list of (bytes, weight)."""
+
+    choices: list[tuple[int, float]]
+
+
+class LogNormalFileSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
+    """Log-normal with a mean, cut to [min, max]."""
+
+    mean: float
+    sigma: float
+    min: int
+    max: int
+    step: int
+
+
+FileSize = AutoFileSize | FixedFileSize | RangeFileSize | WeightedFileSize | LogNormalFileSize
+
+
+class FileSet(Struct, frozen=True, kw_only=True):
+    """Files that are made for the workload in a folder of its own."""
+
+    name: str
+    nrfiles: int
+    """Files of the set, or of each worker of a stream that uses it."""
+    each: Literal["stream", "worker"]
+    """Who has so many files."""
+    files: int
+    """Files in all."""
+    filesize: FileSize
+    fill: bool
+    """They hold data before the first request; otherwise they are empty and grow as they are written."""
+
+
+class StreamFiles(Struct, frozen=True, kw_only=True):
+    """A stream's use of a set of files."""
+
+    set: str
+    """Name of the set."""
+    service: Literal["roundrobin", "random", "sequential"]
+    """Which file the next request goes to."""
+    requests: int
+    """Requests to a file before the next one."""
+
+
 class Think(Struct, frozen=True, kw_only=True):
     """Pause after a completion."""
 
@@ -218,8 +281,10 @@ class Sync(Struct, frozen=True, kw_only=True):
     """When data is forced to the medium."""
 
     fsync_every: int
+    fdatasync_every: int = 0
     fsync_fraction: float
     dsync: bool
+    osync: bool = False
     end_fsync: bool
 
 
@@ -231,7 +296,7 @@ class Priority(Struct, frozen=True, kw_only=True):
 
 
 class Region(Struct, frozen=True, kw_only=True):
-    """Part of the target that is used."""
+    """Part of the target, or of each file, that is used."""
 
     offset: Place
     end: Place
@@ -308,6 +373,8 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     sync: Sync
     priority: Priority | None
     region: Region
+    files: StreamFiles | None = None
+    """None: it uses the target itself."""
     content: Content
     start_delay_ns: int
     end: End
@@ -359,6 +426,8 @@ class Workload(Struct, frozen=True, kw_only=True):
     seed: int
     ramp_ns: int
     end: End
+    filesets: list[FileSet] = []
+    """Empty: every stream uses the target itself."""
     streams: list[WorkloadStream]
     """None in a workload of phases."""
     phases: list[Phase] = []

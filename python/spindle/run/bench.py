@@ -426,7 +426,7 @@ def _null_size(asked: str) -> int:
 
 
 def _access(stream: WorkloadStream) -> StreamAccess:
-    return StreamAccess(write=stream.writes, direct=stream.direct, dsync=stream.sync.dsync)
+    return StreamAccess(write=stream.writes, direct=stream.direct, dsync=stream.sync.dsync, osync=stream.sync.osync)
 
 
 def _region_bytes(stream: WorkloadStream, size: int) -> int:

@@ -48,7 +48,7 @@ pub(crate) fn run(
         cpus: vec![cpu],
         ..Options::default()
     };
-    let run = Run::start(&workload(depth, seconds), vec![file], options);
+    let run = Run::start(&workload(depth, seconds), vec![vec![file]], options);
     round(&run.map_err(|error| error.to_string())?)
 }
 
@@ -87,6 +87,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             time_ns: Some((seconds * 1e9) as u64),
             ..End::default()
         },
+        filesets: Vec::new(),
         streams: vec![Stream {
             name: "reads".to_owned(),
             mix: Mix {
@@ -105,8 +106,10 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             direct: false,
             sync: Sync {
                 fsync_every: 0,
+                fdatasync_every: 0,
                 fsync_fraction: 0.0,
                 dsync: false,
+                osync: false,
                 end_fsync: false,
             },
             priority: None,
@@ -116,6 +119,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             },
             writes_apart: None,
             trim_first: false,
+            files: None,
             content: Content::Random,
             verify: false,
             verify_fatal: false,

@@ -71,6 +71,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         let idle = Place {
             call: Call {
                 kind: OpKind::Read,
+                file: 0,
                 offset: 0,
                 len: 0,
                 done: 0,
@@ -208,6 +209,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
                         self.shared.end(EndedBy::Error {
                             errno: libc::EILSEQ,
                             op: "verify".to_owned(),
+                            file: path_of(self.files, self.written, file),
                             offset,
                             len: unit,
                         });
@@ -216,6 +218,13 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
             }
         }
     }
+}
+
+/// Name of a file, if the stream has several.
+#[cold]
+fn path_of(files: &[u32], written: &Written, file: u32) -> Option<String> {
+    let known = written.known_files().get(file as usize)?;
+    (files.len() > 1).then(|| known.file.path.clone())
 }
 
 impl<B: Backend + Memory> Backend for Checked<'_, B> {
@@ -235,7 +244,7 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
             // The rest of a request, or the same again.
             return self.hand_over(slot, call);
         }
-        let file = self.files[0];
+        let file = self.files[call.file as usize];
         let blocks = self.written.blocks(file, call.offset, call.len);
         self.places[index].file = file;
         self.places[index].first = blocks.start;

@@ -99,7 +99,7 @@ pub(crate) fn plan(
 
 fn opened(target: &Target) -> Vec<&OpenFile> {
     match target {
-        Target::File(open) => vec![open],
+        Target::Files(open) => open.iter().collect(),
         Target::Folder(_) | Target::Null { .. } => Vec::new(),
     }
 }

@@ -35,8 +35,10 @@ pub(crate) fn stream(name: &str) -> Stream {
         direct: false,
         sync: Sync {
             fsync_every: 0,
+            fdatasync_every: 0,
             fsync_fraction: 0.0,
             dsync: false,
+            osync: false,
             end_fsync: false,
         },
         priority: None,
@@ -46,6 +48,7 @@ pub(crate) fn stream(name: &str) -> Stream {
         },
         writes_apart: None,
         trim_first: false,
+        files: None,
         content: Content::Random,
         verify: false,
         verify_fatal: false,
@@ -68,6 +71,7 @@ pub(crate) fn workload(streams: Vec<Stream>) -> Workload {
             time_ns: Some(300 * MS),
             ..End::default()
         },
+        filesets: Vec::new(),
         streams,
         phases: Vec::new(),
     }
@@ -140,7 +144,7 @@ pub(crate) fn run_with(workload: &Workload, scratch: &Scratch, options: Options)
     let files = workload
         .streams
         .iter()
-        .map(|_| scratch.stream_file())
+        .map(|_| vec![scratch.stream_file()])
         .collect();
     Run::start(workload, files, options)
         .expect("start")

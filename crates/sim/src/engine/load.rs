@@ -11,6 +11,7 @@ use spindle_workload::{
 };
 
 use super::bio::Issuer;
+use super::files::{self, Laid};
 use super::pace::Pace;
 use crate::error::SimError;
 use crate::request::DEFAULT_LEVEL;
@@ -83,7 +84,10 @@ impl Worker {
     /// The next request and the time it is due.
     #[inline]
     pub(crate) fn draw(&mut self, now_ns: u64, stream: &mut StreamState) -> (u64, Request) {
-        let request = self.requests.next_request();
+        let mut request = self.requests.next_request();
+        if let Some(start) = stream.file_starts.get(request.file as usize) {
+            request.offset += start;
+        }
         let due_ns = match &mut self.arrivals {
             Some(arrivals) => stream.first_ns.saturating_add(arrivals.next_ns()),
             None => match &mut stream.pace {
@@ -158,6 +162,8 @@ pub(crate) struct StreamState {
     /// A slot for its last sync.
     pub(crate) sync_slot: u32,
     pub(crate) over: bool,
+    /// Where the files of its set begin on the machine, bytes; empty: it uses the machine itself.
+    pub(crate) file_starts: Vec<u64>,
 }
 
 /// The whole load.
@@ -197,9 +203,11 @@ impl Load {
             steady: None,
             active: workload.streams.len(),
         };
+        let files = files::lay_out(workload, capacity)?;
         for (index, stream) in workload.streams.iter().enumerate() {
             check(stream, workload)?;
-            load.add_stream(workload, index, capacity, block_bytes, interval_ns)?;
+            let laid = workload.fileset(stream).map(|(set, _)| &files[set]);
+            load.add_stream(workload, index, capacity, laid, block_bytes, interval_ns)?;
         }
         if load.sampling.is_some() {
             load.alarm(load.ramp_ns, Alarm::Sample);
@@ -212,6 +220,7 @@ impl Load {
         workload: &Workload,
         index: usize,
         capacity: u64,
+        files: Option<&Laid>,
         block_bytes: u32,
         interval_ns: u64,
     ) -> Result<(), SimError> {
@@ -220,12 +229,13 @@ impl Load {
             stream: stream.name.clone(),
             error,
         };
+        let sizes = files.map_or(std::slice::from_ref(&capacity), |laid| &laid.sizes);
         let first_worker = self.workers.len();
         let open = matches!(stream.arrival, Arrival::Open { .. });
         for worker in 0..stream.workers {
-            let requests =
-                RequestStream::new(stream, index, worker, workload.seed, capacity, block_bytes)
-                    .map_err(named)?;
+            let requests = workload
+                .requests(index, worker, sizes, block_bytes)
+                .map_err(named)?;
             let first_slot = self.slots.len() as u32;
             let slot = Slot {
                 worker: self.workers.len() as u32,
@@ -279,7 +289,7 @@ impl Load {
         });
         let changes = stream.mix.write + stream.mix.zero > 0.0;
         let kinds = kinds_of(stream);
-        let bytes = stream.byte_limit(capacity).map_err(named)?;
+        let bytes = workload.byte_limit(index, sizes).map_err(named)?;
         let budget = Budget::new(stream.end.requests, bytes);
         let plan = Plan {
             kinds: &kinds,
@@ -304,7 +314,8 @@ impl Load {
                 level: DEFAULT_LEVEL,
             }),
             open,
-            dsync: stream.sync.dsync,
+            dsync: stream.sync.dsync || stream.sync.osync,
+            file_starts: files.map_or_else(Vec::new, |laid| laid.starts.clone()),
             end_sync: stream.sync.end_fsync && changes,
             pace: stream
                 .rate_limit
@@ -401,6 +412,7 @@ impl Load {
 const NOTHING: Request = Request {
     offset: 0,
     len: 0,
+    file: 0,
     op: Op::Read,
     fsync_after: false,
 };
@@ -453,8 +465,11 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
 fn kinds_of(stream: &Stream) -> Vec<OpKind> {
     let mix = &stream.mix;
     let changes = mix.write + mix.zero;
-    let syncs =
-        stream.sync.fsync_every > 0 || stream.sync.fsync_fraction > 0.0 || stream.sync.end_fsync;
+    let sync = &stream.sync;
+    let syncs = sync.fsync_every > 0
+        || sync.fdatasync_every > 0
+        || sync.fsync_fraction > 0.0
+        || sync.end_fsync;
     [
         (OpKind::Read, changes < 1.0 - 1e-12),
         (OpKind::Write, mix.write > 0.0),

@@ -6,6 +6,7 @@
 mod bio;
 mod events;
 mod fabric;
+mod files;
 mod load;
 mod pace;
 mod queue;

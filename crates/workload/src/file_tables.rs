@@ -1,0 +1,164 @@
+//! Tables `[[files]]`, and which of them a stream uses.
+
+use spindle_config::{ConfigError, Place, Problem, Table, Value};
+
+use crate::keys::{self, Key, Level};
+use crate::parse::{unknown, valid_name};
+use crate::settings::{Layer, Settings};
+use crate::sizes::file_sizes;
+use crate::spec::{Each, FileSet, Stream, StreamFiles, Workload};
+
+/// Most sets of files of a workload.
+const MAX_FILESETS: usize = 64;
+/// Most files of a workload.
+const MAX_FILES: u64 = 1 << 20;
+/// Name of the set of files that options alone describe.
+const UNNAMED_SET: &str = "files";
+
+/// Name and settings of a set.
+pub(crate) type SetOfFile = (String, Settings);
+
+/// The tables `[[files]]`.
+pub(crate) fn read(head: &mut Table) -> Result<Vec<SetOfFile>, ConfigError> {
+    let Some(value) = head.take(keys::FILES_TABLE) else {
+        return Ok(Vec::new());
+    };
+    let place = value.place().clone();
+    let mut filesets: Vec<SetOfFile> = Vec::new();
+    let tables = value.into_tables()?;
+    if tables.len() > MAX_FILESETS {
+        let what = format!(
+            "{} sets of files are too many; a workload has at most {MAX_FILESETS}",
+            tables.len()
+        );
+        return Err(ConfigError::new(place, Problem::Other { what }));
+    }
+    let only = tables.len() == 1;
+    for mut table in tables {
+        let name = match table.take(keys::NAME.name) {
+            Some(value) => {
+                let name = valid_name(&value)?;
+                if filesets.iter().any(|(other, _)| *other == name) {
+                    return Err(value.error(format!("there are two sets of files `{name}`")));
+                }
+                table.describe(format!("[files \"{name}\"]"));
+                name
+            }
+            None if only => UNNAMED_SET.to_owned(),
+            None => return Err(table.missing(keys::NAME.name)),
+        };
+        let mut settings = Settings::new(table.place().clone());
+        settings.take(&mut table, Level::Files, Layer::Stream);
+        table.finish()?;
+        filesets.push((name, settings));
+    }
+    Ok(filesets)
+}
+
+/// Which set a stream uses, and how.
+pub(crate) fn of_stream(
+    settings: &Settings,
+    filesets: &[SetOfFile],
+) -> Result<Option<StreamFiles>, ConfigError> {
+    let holds = !filesets.is_empty();
+    for key in [&keys::FILES, &keys::FILE_SERVICE_TYPE, &keys::FILE_REQUESTS] {
+        settings.only_with(key, &keys::FILES, holds, "sets of files: [[files]]")?;
+    }
+    let Some((first, _)) = filesets.first() else {
+        return Ok(None);
+    };
+    let set = match settings.optional(&keys::FILES) {
+        None => first.clone(),
+        Some(value) => {
+            let name = value.text()?;
+            let known = filesets.iter().map(|(name, _)| name.as_str());
+            if !known.clone().any(|other| other == name) {
+                return Err(unknown(value.place().clone(), "set of files", name, known));
+            }
+            name.to_owned()
+        }
+    };
+    Ok(Some(StreamFiles {
+        set,
+        service: settings
+            .value(&keys::FILE_SERVICE_TYPE)
+            .choice(keys::SERVICES)?,
+        requests: settings
+            .value(&keys::FILE_REQUESTS)
+            .integer(1..=u64::from(u32::MAX) - 1)? as u32,
+    }))
+}
+
+/// The sets as the streams use them, those of all phases.
+pub(crate) fn resolve(
+    filesets: &[SetOfFile],
+    workload: &Workload,
+) -> Result<Vec<FileSet>, ConfigError> {
+    let mut resolved = Vec::with_capacity(filesets.len());
+    let mut all = 0;
+    for (name, settings) in filesets {
+        let uses = |stream: &&Stream| {
+            stream
+                .files
+                .as_ref()
+                .is_some_and(|files| files.set == *name)
+        };
+        let workers = workload
+            .loads()
+            .flat_map(|load| &load.streams)
+            .filter(uses)
+            .map(|stream| stream.workers);
+        let count = settings.value(&keys::NRFILES);
+        let nrfiles = count.integer(1..=MAX_FILES)?;
+        let each = settings.value(&keys::EACH).choice(keys::EACHES)?;
+        let files = match each {
+            Each::Stream => nrfiles,
+            Each::Worker => nrfiles * u64::from(workers.max().unwrap_or(1)),
+        };
+        all += files;
+        if all > MAX_FILES {
+            return Err(count.error(format!(
+                "the sets come to {all} files; a workload has at most {MAX_FILES}"
+            )));
+        }
+        resolved.push(FileSet {
+            name: name.clone(),
+            nrfiles: nrfiles as u32,
+            each,
+            files: files as u32,
+            filesize: file_sizes(&settings.value(&keys::FILESIZE))?,
+            fill: settings.value(&keys::FILL).flag()?,
+        });
+    }
+    Ok(resolved)
+}
+
+/// Applies an option: to all sets, or to the one that `owner` names; without any, they make one.
+pub(crate) fn apply(
+    filesets: &mut Vec<SetOfFile>,
+    key: &'static Key,
+    owner: Option<&str>,
+    value: Value,
+    place: &Place,
+) -> Result<(), ConfigError> {
+    let Some(owner) = owner else {
+        if filesets.is_empty() {
+            filesets.push((UNNAMED_SET.to_owned(), Settings::new(place.clone())));
+        }
+        for (_, settings) in filesets {
+            settings.set(key, Layer::Option, value.clone());
+        }
+        return Ok(());
+    };
+    let known: Vec<&str> = filesets.iter().map(|(name, _)| name.as_str()).collect();
+    let Some(index) = known.iter().position(|name| *name == owner) else {
+        return Err(unknown(
+            place.clone(),
+            "set of files",
+            owner,
+            known.iter().copied(),
+        ));
+    };
+    filesets[index].1.set(key, Layer::StreamOption, value);
+    Ok(())
+}
