@@ -56,7 +56,7 @@ class StreamAccess:
         mix = stream["mix"]
         changes = any(mix[share] > 0 for share in ("write", "trim", "zero"))
         sync = stream["sync"]
-        return cls(write=changes, direct=stream["direct"], dsync=sync["dsync"], osync=sync["osync"])
+        return cls(write=changes, direct=stream["direct"], dsync=sync["dsync"], osync=sync.get("osync", False))
 
     @property
     def flags(self) -> int:
