@@ -22,8 +22,8 @@ def preset_text(name: str) -> str:
     """TOML of a preset. Raises ConfigError naming the nearest preset."""
 
 def workload_keys() -> str:
-    """JSON list of {name, level ('workload' | 'phase' | 'stream' | 'files'), kind, help, default, example}: every key of a
-    workload file. The command line's options are made from it."""
+    """JSON list of {name, level ('workload' | 'phase' | 'stream' | 'files'), kind, help, default, example}: every key
+    of a workload file. The command line's options are made from it."""
 
 @final
 class Workload:
@@ -41,8 +41,8 @@ class Workload:
         """The loads that run one after another, each an ordinary workload named as its phase; empty if it is one."""
 
     def file_sizes(self, fileset: int, auto_bytes: int) -> list[int]:
-        """Size of each file of a set, by its index; `auto_bytes`: what the files of a set of `auto` size come to. Raises
-        ConfigError."""
+        """Size of each file of a set, by its index; `auto_bytes`: what the files of a set of `auto` size come to.
+        Raises ConfigError."""
 
     def check(self, sizes: Sequence[Sequence[int]], block_bytes: int) -> None:
         """Whether every stream can run on a target of this size, or on files of these sizes, one list a stream. Raises
