@@ -73,7 +73,7 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
         for place, (_, size_bytes) in zip(places, written.files, strict=True):
             target = _open(place)
             opened.append(target)
-            (file,) = target.engine_files()
+            ((file,),) = target.engine_files()
             if file[1] < size_bytes:
                 watch.say(
                     f"spindle: {place} has {units.size(file[1])}, and had {units.size(size_bytes)} when it was written"
