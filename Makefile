@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim bench-stats bench-report bench-store setup clean
+.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim bench-stats bench-report bench-store bench-endurance setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -41,7 +41,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/ruff format python tests benches
 
-bench: bench-engine bench-agreement bench-sim bench-stats bench-store bench-report ## all benches (about half an hour; on a quiet machine)
+bench: bench-engine bench-agreement bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 
 bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
@@ -55,6 +55,9 @@ bench-sim: ## simulated requests a second on one core, against the goals
 
 bench-stats: $(VENV)/built ## how often alike things are told apart, and planted differences found: ARGS are passed on
 	$(BIN)/python benches/stats.py $(ARGS)
+
+bench-endurance: $(VENV)/built ## ten minutes at full speed must not need more memory than one: ARGS are passed on
+	$(BIN)/python benches/endurance.py $(ARGS)
 
 bench-report: $(VENV)/built $(VENV)/test-tools ## a report of 100 runs: seconds and bytes
 	$(BIN)/python benches/report.py $(ARGS)

@@ -386,8 +386,8 @@ impl Tally {
         Box::new(Tally {
             bytes: 0,
             interval_max_ns: 0,
-            latency: Histogram::new(),
-            service: service.then(Histogram::new),
+            latency: Histogram::touched(),
+            service: service.then(Histogram::touched),
             base: Base::default(),
             ramp_requests: 0,
             ramp_bytes: 0,

@@ -3,7 +3,7 @@
 use spindle_config::{ConfigError, Place, Problem, nearest};
 
 /// Name and TOML of each preset, in the order they are listed.
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 10] = [
     (
         "randomio",
         include_str!("../../../catalogue/presets/randomio.toml"),
@@ -20,6 +20,7 @@ const PRESETS: [(&str, &str); 9] = [
         "sdd-write",
         include_str!("../../../catalogue/presets/sdd-write.toml"),
     ),
+    ("trim", include_str!("../../../catalogue/presets/trim.toml")),
     (
         "hdparm",
         include_str!("../../../catalogue/presets/hdparm.toml"),

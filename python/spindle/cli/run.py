@@ -14,6 +14,7 @@ from spindle.cli.jobfile import prepared
 from spindle.cli.keys import key_options, overrides_of, set_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
+from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
 
@@ -30,6 +31,7 @@ from spindle.cli.storing import keep_options, keeping_of
     "the caches ask for, if space and time permit.",
 )
 @click.option("--keep", is_flag=True, help="Leave the test file in place.")
+@precondition_options
 @search_options
 @set_option
 @key_options
@@ -89,7 +91,7 @@ def command(
     from spindle.run.order import Order, carry_out
 
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
-    search = search_of(values)
+    search, preconditioning = search_of(values), preconditioning_of(values)
     place, making = prepared(workload, target, making_of(values))
     order = Order(
         workload=workload,
@@ -98,6 +100,7 @@ def command(
         create=create,
         keep=keep,
         search=search,
+        precondition=preconditioning,
         consent=consent,
         making=replace(making, log=log),
         care=care,

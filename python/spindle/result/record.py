@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from spindle.result.figures import Figures
+from spindle.result.figures import Figures, Steady
 from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
 from spindle.result.search import Curve, RunId, TargetSearch
 from spindle.result.workload import Workload
@@ -159,6 +159,29 @@ class Quieted(Struct, frozen=True, kw_only=True):
     why_not: str = ""
 
 
+class Precondition(Struct, frozen=True, kw_only=True):
+    """How flash was brought into the state it has in use: filled, then written at random until steady."""
+
+    skipped: str = ""
+    """Why it was left out; empty: it was done."""
+    region_bytes: int = 0
+    passes: int = 0
+    """Times that the region was filled sequentially."""
+    fill_bytes: int = 0
+    fill_seconds: float = 0.0
+    load: str = ""
+    """What was run then: `random writes of 4 KiB` or `the workload itself`."""
+    load_bytes: int = 0
+    """Written by it."""
+    load_seconds: float = 0.0
+    steady: bool | None = None
+    """Whether it became steady before its time was over; None: it was not done."""
+    window: Steady | None = None
+    """When it was."""
+    iops: float | None = None
+    """While steady, or of all of it if it was not."""
+
+
 class Prepared(Struct, frozen=True, kw_only=True):
     """What was done to the machine before the run."""
 
@@ -176,6 +199,8 @@ class Prepared(Struct, frozen=True, kw_only=True):
     quieted: list[Quieted] = []
     notes: list[str] = []
     """What could not be made quiet, and why."""
+    precondition: Precondition | None = None
+    """None: none was asked for."""
 
 
 class Target(Struct, frozen=True, kw_only=True):

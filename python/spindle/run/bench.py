@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
     During,
+    Precondition,
     Prepared,
     RunRecord,
     Sample,
@@ -140,6 +141,8 @@ class Bench:
     """What the loads so far have written, where they verify."""
     _run: _core.Run | None = None
     """The last load."""
+    precondition: Precondition | None = None
+    """What was done to the target before its first run."""
     _caches: caches.Caches | None = None
     _looked: Looked | None = None
 
@@ -189,6 +192,7 @@ class Bench:
             waited_s=self._looked.waited_s if self._looked is not None else 0.0,
             quieted=self.calm.quieted,
             notes=self.calm.quiet.notes,
+            precondition=self.precondition,
         )
 
     def target(self, spec: Workload | None = None, trouble: str | None = None) -> Target:
@@ -207,7 +211,7 @@ class Bench:
         detail["queue_depth"] = classes.queue_depth(self.device) if self.device is not None else None
         detail["class"] = classes.class_of(self.device)
         if spec is not None:
-            detail["region_bytes"] = max(_region_bytes(stream, self._size_bytes) for stream in spec.all_streams)
+            detail["region_bytes"] = max(region_bytes(stream, self._size_bytes) for stream in spec.all_streams)
             direct = all(stream.direct for stream in spec.all_streams)
             rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
             detail["size_rule"] = rule.to_dict()
@@ -329,8 +333,10 @@ def bench(
     file: TestFile | None = None,
     calm: Calm | None = None,
     sized: Sized | None = None,
+    also: Sequence[WorkloadStream] = (),
 ) -> Iterator[Bench]:
-    """Open a target for the streams of a workload, of all its phases if it has some; everything is closed at the end.
+    """Open a target for the streams of a workload, of all its phases if it has some, and for others that come after
+    them; everything is closed at the end.
 
     `file` is a test file made for this run: the only file that may be written. Raises `host.errors.TargetError`.
     """
@@ -339,7 +345,7 @@ def bench(
         return
     with open_target(
         file if file is not None else asked,
-        [_access(stream) for stream in spec.all_streams],
+        [_access(stream) for stream in (*spec.all_streams, *also)],
         erase=consent.erase,
         erase_signature=consent.erase_signature,
         erase_stacked=consent.erase_stacked,
@@ -429,7 +435,9 @@ def _access(stream: WorkloadStream) -> StreamAccess:
     return StreamAccess(write=stream.writes, direct=stream.direct, dsync=stream.sync.dsync, osync=stream.sync.osync)
 
 
-def _region_bytes(stream: WorkloadStream, size: int) -> int:
+def region_bytes(stream: WorkloadStream, size: int) -> int:
+    """How much of a target of this size a stream uses."""
+
     def at(place: Place) -> float:
         return place.bytes if hasattr(place, "bytes") else place.fraction * size
 

@@ -76,6 +76,12 @@ def class_of(device: Device | None, machine: Machine = HERE) -> str | None:
             return None
 
 
+def is_rotating(device: Device, machine: Machine = HERE) -> bool:
+    """Whether it is a disk that turns; a virtual one may say so and knows nothing of it."""
+    disk = whole(device)
+    return disk.kind == "disk" and disk.rotational is True and class_of(device, machine) not in ("virtual", "network")
+
+
 def _drive(disk: Device, machine: Machine) -> str | None:
     where = str(disk.sysfs.resolve())
     if re.match(r"(vd|xvd)[a-z]", disk.name) or "/virtio" in where or VIRTUAL_MODELS.search(disk.model or ""):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from spindle import _core
 from spindle.result.record import Record
-from spindle.run import phases
+from spindle.run import phases, precondition
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_RUN, own_file, sized_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
+from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.searching import Search, refuse, with_intervals, with_length
@@ -37,6 +38,8 @@ class Order:
     """Make the target, a test file of this size (or `auto`), and remove it at the end."""
     keep: bool = False
     """Leave the test file in place."""
+    precondition: Preconditioning | None = None
+    """Bring flash into the state it has in use first."""
     search: Search | None = None
     """Many runs instead of one."""
     consent: Consent = field(default_factory=Consent)
@@ -80,8 +83,11 @@ def carry_out(order: Order, watch: Watch) -> Record:
                 file=file,
                 calm=calm,
                 sized=sized,
+                also=[] if order.precondition is None else precondition.streams(order.precondition, resolved),
             )
         )
+        if order.precondition is not None:
+            opened.precondition = precondition.carry_out(opened, order.precondition, resolved)
         record = _measured(order, resolved, opened)
         if order.verify_state is not None and opened.written is not None:
             keep_state(opened.written, opened.place, order.verify_state)
@@ -117,6 +123,11 @@ def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
             "--quiet-machine": order.care.quiet_machine,
         }
     )
+    if order.precondition is not None:
+        raise Usage(
+            "--precondition: a modelled flash drive always finds erased pages, whatever was written before, and a disk "
+            "does not care; leave it out"
+        )
     if order.trace is not None and (order.search is not None or resolved.spec.phases):
         raise Usage(f"--trace: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
     with modelled(order.target, watch, trace=order.trace, interval_ns=order.making.interval_ns) as opened:
@@ -137,6 +148,8 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--verify-state: there is nothing to keep unless the run verifies; it goes with --verify")
     if order.verify_state is not None and order.create is not None and not order.keep:
         raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
+    if order.precondition is not None and null:
+        raise Usage("--precondition: the null target keeps nothing; leave it out")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and order.create is None:

@@ -75,6 +75,31 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
     )
 
 
+def discards(record: RunRecord) -> list[Verdict]:
+    """A discard that the device never sees frees nothing: a layer in between may drop it and report success."""
+    target = record.counters
+    freed = sum(stream.trim.bytes for stream in record.figures.streams if stream.trim is not None)
+    if record.target.kind != "device" or target is None or freed < TOO_LITTLE_BYTES:
+        return []
+    moved = target.delta.get("discard_bytes")
+    if moved is None:
+        return []
+    share = max(0.0, 1 - moved / freed)
+    seen = f"the application freed {units.size(freed)}, {target.name} {units.size(moved)}"
+    numbers = {"share": share, "application_bytes": float(freed), "device_bytes": float(moved)}
+    if share >= WARN_SHARE:
+        return [
+            Verdict(
+                check="discards",
+                level=Level.WARN,
+                evidence=f"{seen}: {units.percent(share)} of the discards did not reach it",
+                advice="look at discard_max_bytes and discard_granularity of the device and of those it is built of",
+                numbers=numbers,
+            )
+        ]
+    return [Verdict(check="discards", level=Level.OK, evidence=seen, numbers=numbers)]
+
+
 def _below_loops(record: RunRecord) -> list[Verdict]:
     """A loop device sees every request, but its backing file may sit in the page cache."""
     verdicts = []
@@ -87,6 +112,8 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
             if asked is None or moved is None or asked < TOO_LITTLE_BYTES:
                 continue
             share = max(0.0, 1 - moved / asked)
+            if direction == "write" and any(stream.mix.zero > 0 for stream in record.workload.streams):
+                continue  # zeroing counts as writing above, and makes holes below
             if share >= WARN_SHARE:
                 verdicts.append(
                     Verdict(

@@ -224,6 +224,33 @@ def quiet_machine(record: RunRecord) -> list[Verdict]:
     return found
 
 
+def preconditioned(record: RunRecord) -> list[Verdict]:
+    """Flash that is not steady yet goes on changing while it is measured."""
+    done = record.prepared.precondition
+    if done is None or done.skipped:
+        return []
+    numbers = {"fill_bytes": float(done.fill_bytes), "load_bytes": float(done.load_bytes), "seconds": done.load_seconds}
+    wrote = f"{units.size(done.fill_bytes)} in {done.passes} passes, then {done.load}"
+    if not done.steady:
+        return [
+            Verdict(
+                check="preconditioned",
+                level=Level.WARN,
+                evidence=f"{wrote} for {units.seconds(round(done.load_seconds))} without becoming steady",
+                advice="give it longer: --precondition-time 2h",
+                numbers=numbers,
+            )
+        ]
+    return [
+        Verdict(
+            check="preconditioned",
+            level=Level.OK,
+            evidence=f"{wrote}, steady after {units.seconds(round(done.load_seconds))}",
+            numbers=numbers,
+        )
+    ]
+
+
 def target_changed(record: RunRecord) -> list[Verdict]:
     """A target that vanished or changed its size was not measured to the end."""
     trouble = record.target.detail.get("trouble")

@@ -1,0 +1,164 @@
+"""Flash is brought into the state it has in use before it is measured: filled twice, then written at random.
+
+A new or trimmed drive has erased blocks to spare and is faster than it will ever be again. As the SNIA Solid State
+Storage Performance Test Specification (v2.0.2) has it: workload-independent preconditioning writes the whole region
+sequentially twice; workload-dependent preconditioning then runs the load itself until it is steady.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spindle.result import units
+from spindle.result.record import Precondition
+from spindle.result.workload import Sequential, Workload, WorkloadStream
+from spindle.run import classes
+from spindle.run.bench import Bench, Part, region_bytes
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.resolve import Resolved, resolve_text
+
+if TYPE_CHECKING:
+    from spindle.result.record import RunRecord
+
+PASSES = 2
+"""Times that the region is filled, as in the PTS."""
+FILL_BYTES = 1 << 20
+"""Size of the fill's requests; the PTS asks for 128 KiB at least."""
+SMALL_BYTES = 4096
+"""Size of the random writes, and of the fill where the region is less than one large request."""
+LIMIT = "25m"
+"""Time limit of the random writes: 25 rounds of a minute, as in the PTS."""
+
+
+@dataclass(frozen=True)
+class Preconditioning:
+    """What is wanted."""
+
+    anyway: bool = False
+    """Also on a rotating disk, whose speed does not depend on what was written before."""
+    limit: str = LIMIT
+    """Longest time of the random writes."""
+
+
+def streams(wanted: Preconditioning, resolved: Resolved) -> list[WorkloadStream]:
+    """What the target must be opened for, besides the streams of the workload. Raises ConfigError or Usage."""
+    return [*_fill(resolved, 1 << 30).spec.streams, *_churn(wanted, resolved).spec.streams]
+
+
+def carry_out(opened: Bench, wanted: Preconditioning, resolved: Resolved) -> Precondition:
+    """The target was opened for `streams` after those of the workload. Raises RunFailed when it is stopped."""
+    device = opened.device
+    if device is not None and classes.is_rotating(device) and not wanted.anyway:
+        why = f"{device.name} is a rotating disk: its speed does not depend on what was written before"
+        opened.watch.say(f"spindle: not preconditioned: {why}; --precondition-anyway does it")
+        return Precondition(skipped=why)
+    bench = replace(opened, making=replace(opened.making, log=None), written=None, _run=None)
+    region = _region(resolved, opened.size_bytes)
+    first = len(resolved.spec.all_streams)
+    filled = _run(
+        bench, _fill(resolved, region), Part(first, name="fill"), f"preconditioning: {PASSES} x {units.size(region)}"
+    )
+    churn = _churn(wanted, resolved)
+    what = "random writes of 4 KiB" if churn.spec.name == NAME else "the workload itself"
+    label = f"preconditioning: {what} until steady, at most {wanted.limit}"
+    written = _run(bench, churn, Part(first + 1, name="churn"), label)
+    steady = written.figures.steady
+    return Precondition(
+        region_bytes=region,
+        passes=PASSES,
+        fill_bytes=filled.figures.total_write_bytes,
+        fill_seconds=filled.figures.elapsed_ns / 1e9,
+        load=what,
+        load_bytes=written.figures.total_write_bytes,
+        load_seconds=written.figures.elapsed_ns / 1e9,
+        steady=steady is not None,
+        window=steady,
+        iops=written.figures.iops if steady is None else steady.mean,
+    )
+
+
+NAME = "precondition"
+
+
+def _run(bench: Bench, step: Resolved, part: Part, label: str) -> RunRecord:
+    measured = bench.measure(step, label, part)
+    if measured.stopped:
+        raise RunFailed(f"stopped while preconditioning ({label}): nothing was measured")
+    if measured.record.figures.is_partial:
+        found = measured.record.figures.ended_by
+        raise RunFailed(f"{label}: a write failed ({found}); nothing was measured")
+    return measured.record
+
+
+def _fill(resolved: Resolved, region: int) -> Resolved:
+    size = FILL_BYTES if region >= FILL_BYTES else SMALL_BYTES
+    text = f"""
+        bytes = "{PASSES * (region // size * size)}B"
+        pattern = "sequential"
+        size = "{size}B"
+        write_fraction = 1.0
+        depth = 32
+        region = "{_region_text(resolved.spec)}"
+    """
+    return resolve_text(text, "preconditioning", "precondition-fill")
+
+
+def _churn(wanted: Preconditioning, resolved: Resolved) -> Resolved:
+    """The workload itself where it writes at random, or else random writes of 4 KiB."""
+    until = [
+        ("until_steady", "true"),
+        ("seconds", wanted.limit),
+        ("ramp", "0s"),
+        ("bytes", "none"),
+        ("requests", "none"),
+    ]
+    if not resolved.spec.phases and _writes_at_random(resolved.spec):
+        verified = any(stream.verify for stream in resolved.spec.streams)
+        return resolved.with_overrides([*until, ("verify", "false")] if verified else until)
+    text = f"""
+        pattern = "uniform"
+        size = "{SMALL_BYTES}B"
+        write_fraction = 1.0
+        depth = 32
+        region = "{_region_text(resolved.spec)}"
+    """
+    return resolve_text(text, "preconditioning", NAME, [*until, *_rule(resolved.spec)])
+
+
+def _rule(spec: Workload) -> list[tuple[str, str]]:
+    """What is steady, where the workload itself says so."""
+    rule = spec.end.steady_rule
+    if rule is None:
+        return []
+    return [
+        ("steady_metric", rule.metric),
+        ("steady_window", f"{rule.window_ns}ns"),
+        ("steady_range", repr(rule.range)),
+        ("steady_slope", repr(rule.slope)),
+        ("steady_drift", "none" if rule.drift_per_minute is None else repr(rule.drift_per_minute)),
+    ]
+
+
+def _writes_at_random(spec: Workload) -> bool:
+    return any(stream.mix.write > 0 and not isinstance(stream.pattern, Sequential) for stream in spec.streams)
+
+
+def _region(resolved: Resolved, size: int) -> int:
+    region = region_bytes(_fill(resolved, 1 << 30).spec.streams[0], size)
+    if region < SMALL_BYTES:
+        raise Usage(f"--precondition: the region is {units.size(region)}: there is nothing to fill")
+    return region
+
+
+def _region_text(spec: Workload) -> str:
+    """The region of the workload where all streams share one, or else everything."""
+    regions = {stream.region for stream in spec.all_streams}
+    if len(regions) != 1:
+        return "0%-100%"
+    region = regions.pop()
+    begin, end = (
+        f"{place.bytes}B" if hasattr(place, "bytes") else f"{place.fraction * 100:.10g}%"
+        for place in (region.offset, region.end)
+    )
+    return f"{begin}-{end}"
