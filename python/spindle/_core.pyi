@@ -246,15 +246,15 @@ class Durability:
     def __new__(
         cls,
         header: str,
-        target: tuple[int, int, int, int],
+        targets: Sequence[tuple[int, int, int, int]],
         journal: int,
         *,
         receiver: bool = False,
         seconds: float | None = None,
     ) -> Durability:
-        """`header`: JSON of `Header` (crates/engine/src/durable/entry.rs). `target`: as for `Run`, open for reading and
-        writing. `journal`: a descriptor that is written at its end, or (`receiver`) a connected socket. Both stay the
-        caller's and must stay open until the test is over. Raises RunError."""
+        """`header`: JSON of `Header` (crates/engine/src/durable/entry.rs). `targets`: the target opened once for each
+        worker, for reading and writing, as for `Run`. `journal`: a descriptor that is written at its end, or
+        (`receiver`) a connected socket. All stay the caller's and must stay open until the test is over. Raises RunError."""
 
     def progress(self) -> str:
         """JSON: {phase: 'look'|'write'|'done', elapsed_ns, acknowledged, syncs}."""

@@ -17,6 +17,8 @@ COMMAND = [sys.executable, "-m", "spindle.cli"]
 POWERFS = Path(__file__).with_name("powerfs.py")
 PATIENCE_S = 60.0
 MIB = 1 << 20
+ENTRY = 29
+"""Length of an acknowledgement in the journal, bytes."""
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 
 
@@ -57,18 +59,18 @@ class PoweredDisk:
             text=True,
         )
         self._undo.callback(self._end)
-        self._answer("mounted")
+        assert self._answer() == "mounted"
         self._undo.callback(tool, "umount", "--lazy", point, check=False)
         self.device = tool("losetup", "--find", "--show", point / "disk").strip()
         self._undo.callback(tool, "losetup", "--detach", self.device)
         self._mounts = ExitStack()
 
-    def order(self, command: str) -> None:
-        """A mode, or `cut`."""
+    def order(self, command: str) -> str:
+        """A mode, `syncs` or `cut`."""
         assert self._server.stdin is not None
         self._server.stdin.write(command + "\n")
         self._server.stdin.flush()
-        self._answer("done")
+        return self._answer()
 
     def mount(self, device: str) -> Path:
         """The file system on it."""
@@ -99,10 +101,9 @@ class PoweredDisk:
         self.unmount()
         self._undo.close()
 
-    def _answer(self, expected: str) -> None:
+    def _answer(self) -> str:
         assert self._server.stdout is not None
-        line = self._server.stdout.readline().strip()
-        assert line == expected, line
+        return self._server.stdout.readline().strip()
 
     def _end(self) -> None:
         self._server.kill()
@@ -114,7 +115,7 @@ class Crash:
     """One test and how it is cut off."""
 
     mode: str = "honest"
-    """Of the disk, from `turn_bytes` of journal on; honest before."""
+    """Of the disk, once the journal has grown by `turn_bytes` beyond its beginning; honest before."""
     sync: str = "fsync"
     pattern: str = "mixed"
     file_system: str | None = None
@@ -123,8 +124,8 @@ class Crash:
     receiver: bool = False
     """The journal goes through TCP."""
     turn_bytes: int = 1500
-    cut_bytes: int = 6000
-    """Of journal, beyond its beginning."""
+    cut_syncs: int = 100
+    """Power is cut after so many syncs in that mode; without syncs, after as many entries of the journal."""
     seed: int = 1
     size: int = 16 * MIB
     written: int = 4 * MIB
@@ -170,7 +171,11 @@ def crash(folder: Path, case: Crash) -> Outcome:
         begin = beginning(journal, case, writer)
         wait_until_grown(journal, begin + case.turn_bytes, writer)
         disk.order(case.mode)
-        wait_until_grown(journal, begin + case.cut_bytes, writer)
+        if case.sync == "none":
+            wait_until_grown(journal, journal.stat().st_size + case.cut_syncs * ENTRY, writer)
+        else:
+            # What the disk has answered, its writer notes, even after the cut.
+            wait_for("so many syncs", lambda: alive(writer) and int(disk.order("syncs")) >= case.cut_syncs)
         disk.order("cut")
         _, complaint = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 1, complaint
@@ -190,13 +195,18 @@ def beginning(journal: Path, case: Crash, writer: subprocess.Popen[str]) -> int:
     return least + 1000
 
 
+def alive(writer: subprocess.Popen[str]) -> bool:
+    """Nothing is to be waited for if it is not. Raises RuntimeError with its last words."""
+    if writer.poll() is not None:
+        raise RuntimeError(f"the writer has ended: {writer.communicate()[1]}")
+    return True
+
+
 def wait_until_grown(journal: Path, size: int, writer: subprocess.Popen[str]) -> None:
     """Until the journal has so many bytes."""
 
     def grown() -> bool:
-        if writer.poll() is not None:
-            raise RuntimeError(f"the writer has ended: {writer.communicate()[1]}")
-        return journal.exists() and journal.stat().st_size >= size
+        return alive(writer) and journal.exists() and journal.stat().st_size >= size
 
     wait_for("the next part of the journal", grown)
 

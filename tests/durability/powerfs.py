@@ -1,9 +1,9 @@
 """A file system with one file, `disk`, whose power can be cut: python powerfs.py IMAGE FOLDER SEED
 
 What is written to the file stays in memory until it is synced; only what is in IMAGE survives. Commands on standard
-input, one a line, each answered by `done`: a mode (`honest`, `lying`, `reordering`, `torn`), or `cut`, after which
-every request fails as on a drive that is gone. The protocol of /dev/fuse is spoken directly (linux/fuse.h, version
-7.31), so that nothing but root and the kernel is needed.
+input, one a line, each answered by a line: a mode (`honest`, `lying`, `reordering`, `torn`), `syncs`, answered by how
+many there were in this mode, or `cut`, after which every request fails as on a drive that is gone. The protocol of
+/dev/fuse is spoken directly (linux/fuse.h, version 7.31), so that nothing but root and the kernel is needed.
 
 | mode | a sync | at the cut |
 |---|---|---|
@@ -44,13 +44,18 @@ class Disk:
         self._unsynced: list[tuple[int, bytes]] = []
         self._chance = random.Random(seed)
         self.mode = "honest"
+        self.syncs = 0
         self.gone = False
+
+    def turn(self, mode: str) -> None:
+        self.mode, self.syncs = mode, 0
 
     def write(self, offset: int, data: bytes) -> None:
         self.content[offset : offset + len(data)] = data
         self._unsynced.append((offset, data))
 
     def sync(self) -> None:
+        self.syncs += 1
         if self.mode in ("lying", "reordering"):
             return
         held = []
@@ -103,11 +108,14 @@ class Server:
                 command = os.read(0, 100).decode().strip()
                 if not command:
                     return
+                answer = "done"
                 if command == "cut":
                     self._disk.cut()
+                elif command == "syncs":
+                    answer = str(self._disk.syncs)
                 elif command in MODES:
-                    self._disk.mode = command
-                print("done", flush=True)
+                    self._disk.turn(command)
+                print(answer, flush=True)
             if self._fuse in ready:
                 try:
                     request = os.read(self._fuse, MAX_WRITE + 4096)

@@ -11,8 +11,8 @@ from crash import Crash, Outcome
 PowerCut = Callable[[Crash], Outcome]
 
 RAW = [
-    Crash(sync="fsync", cut_bytes=3000, seed=1),
-    Crash(sync="fdatasync", pattern="random", cut_bytes=9000, seed=2, receiver=True),
+    Crash(sync="fsync", cut_syncs=50, seed=1),
+    Crash(sync="fdatasync", pattern="random", cut_syncs=200, seed=2, receiver=True),
     Crash(sync="dsync", pattern="append", seed=3),
     Crash(sync="fua", seed=4, buffered=True),
 ]

@@ -215,6 +215,10 @@ def test_what_somebody_else_wrote_is_told_apart_from_loss(tmp_path: Path) -> Non
 
 def test_a_file_that_is_gone_from_its_file_system_is_lost(tmp_path: Path) -> None:
     journal = write(tmp_path)
+    os.truncate(tmp_path / "target", MIB // 2 + 700)
+    outcome = checked(journal, None)
+    assert (outcome.status, outcome.verdict) == (1, "lost")
+    assert [each["found"] for each in outcome.findings["instead"]] == ["missing"]
     os.truncate(tmp_path / "target", 0)
     for _ in range(2):
         outcome = checked(journal, None)

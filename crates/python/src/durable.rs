@@ -14,11 +14,11 @@ struct Durability(durable::Durability);
 #[pymethods]
 impl Durability {
     #[new]
-    #[pyo3(signature = (header, target, journal, *, receiver = false, seconds = None))]
+    #[pyo3(signature = (header, targets, journal, *, receiver = false, seconds = None))]
     fn new(
         py: Python<'_>,
         header: &str,
-        target: (i32, u64, u32, u32),
+        targets: Vec<(i32, u64, u32, u32)>,
         journal: i32,
         receiver: bool,
         seconds: Option<f64>,
@@ -33,7 +33,8 @@ impl Durability {
         } else {
             SinkKind::File
         };
-        py.detach(|| durable::Durability::start(header, file(target), journal, kind, seconds))
+        let targets: Vec<StreamFile> = targets.into_iter().map(file).collect();
+        py.detach(|| durable::Durability::start(header, &targets, journal, kind, seconds))
             .map(Self)
             .map_err(errors::run)
     }

@@ -61,7 +61,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
     show_default=True,
     help="A log written round and round, blocks overwritten at random, or every second worker the one and the other.",
 )
-@click.option("--workers", type=click.IntRange(1, 1024), default=4, show_default=True, help="Writers side by side.")
+@click.option("--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Writers side by side.")
 @click.option("--block", default="4KiB", show_default=True, callback=_size, metavar="SIZE", help="Of each write.")
 @click.option(
     "--batch",

@@ -104,7 +104,12 @@ impl Reading {
         while read < length {
             match self.file.read_at(&mut memory[read..], offset + read as u64) {
                 Ok(0) => break,
-                Ok(more) => read += more,
+                Ok(more) => {
+                    read += more;
+                    if !read.is_multiple_of(SECTOR) {
+                        break; // the end of a file; direct I/O could not go on from there
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

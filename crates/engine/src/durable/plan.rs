@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Unit of tearing, bytes: a drive writes a sector of 512 bytes whole or not at all.
 pub(crate) const SECTOR: u32 = 512;
 const BLOCK_MAX: u32 = 1 << 20;
-const WORKERS_MAX: u32 = 1024;
+/// Each has descriptors of its own, and a process 1024 as a rule.
+const WORKERS_MAX: u32 = 256;
 const BATCH_MAX: u32 = 65_536;
 /// The check keeps a few bytes for each block.
 const BLOCKS_MAX: u64 = 1 << 26;

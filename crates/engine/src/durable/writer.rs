@@ -138,12 +138,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Durability {
-    /// Starts: `target` is open for reading and writing (with O_DSYNC where the plan says so), `journal` for writing;
-    /// both stay the caller's and must stay open until the test is over. `seconds`: of writing; None: until it is
-    /// stopped.
+    /// Starts: `targets` is the target, opened once for each worker, for reading and writing (with O_DSYNC where the plan
+    /// says so), `journal` is open for writing; all stay the caller's and must stay open until the test is over.
+    /// `seconds`: of writing; None: until it is stopped.
+    ///
+    /// Opened once for each: the kernel tells of a page that it could not write once for every open file, so a worker
+    /// that shared one would be told of another's success where its own data is lost (Documentation/filesystems/vfs.rst,
+    /// "Handling errors during writeback").
     pub fn start(
         header: Header,
-        target: StreamFile,
+        targets: &[StreamFile],
         journal: RawFd,
         kind: SinkKind,
         seconds: Option<f64>,
@@ -154,6 +158,12 @@ impl Durability {
         };
         let plan = &header.plan;
         plan.check().map_err(|error| misfit(error.to_string()))?;
+        let (workers, files) = (plan.workers as usize, targets.len());
+        let Some(target) = targets.first().filter(|_| files == workers) else {
+            return Err(misfit(format!(
+                "{workers} workers, but {files} descriptors of the target"
+            )));
+        };
         plan.check_room(target.size_bytes)
             .map_err(|error| misfit(error.to_string()))?;
         if !plan.block_bytes.is_multiple_of(target.block_bytes.max(1)) {
@@ -169,11 +179,12 @@ impl Durability {
             ));
         };
         let system = |what: &str, error: &io::Error| EngineError::system(what, error);
-        let file = duplicate(target.fd)
-            .map(File::from)
+        let files = targets
+            .iter()
+            .map(|target| duplicate(target.fd).map(File::from))
+            .collect::<io::Result<Vec<File>>>()
             .map_err(|error| system("target", &error))?;
         let (sink, keeper) = Sink::new(journal, kind).map_err(|error| system("journal", &error))?;
-        let workers = plan.workers as usize;
         let shared = Arc::new(Shared {
             phase: AtomicU8::new(0),
             began_ns: AtomicU64::new(0),
@@ -190,7 +201,7 @@ impl Durability {
             shared: Arc::clone(&shared),
             header,
             run,
-            file,
+            files,
             align: target.memory_align as usize,
             keeper,
             time: seconds.map(Duration::from_secs_f64),
@@ -322,7 +333,8 @@ struct Supervisor {
     shared: Arc<Shared>,
     header: Header,
     run: u64,
-    file: File,
+    /// One for each worker.
+    files: Vec<File>,
     align: usize,
     keeper: Keeper,
     time: Option<Duration>,
@@ -392,7 +404,7 @@ impl Supervisor {
             let count = (per_piece as u64).min(plan.blocks() - first) as usize;
             let piece = &mut memory.bytes()[..count * block_bytes];
             let offset = first * u64::from(plan.block_bytes);
-            if let Err(error) = self.file.read_exact_at(piece, offset) {
+            if let Err(error) = self.files[0].read_exact_at(piece, offset) {
                 self.shared.fail("read", Some(offset), &error);
                 return false;
             }
@@ -410,10 +422,10 @@ impl Supervisor {
         let began = Instant::now();
         let mut by_time = false;
         let worked = std::thread::scope(|scope| {
-            let (shared, plan, file) = (&self.shared, &self.header.plan, &self.file);
+            let (shared, plan) = (&self.shared, &self.header.plan);
             let (run, align) = (self.run, self.align);
             let mut threads = Vec::new();
-            for number in 0..plan.workers {
+            for (number, file) in (0..).zip(&self.files) {
                 let worker = Worker {
                     shared,
                     plan,

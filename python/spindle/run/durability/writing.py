@@ -73,16 +73,17 @@ def write(order: Writing, watch: Watch) -> Written:
 
 @contextmanager
 def _opened(order: Writing, watch: Watch) -> Iterator[tuple[TestFile | None, OpenTarget]]:
-    access = StreamAccess(write=True, direct=order.direct, dsync=order.sync == "dsync")
+    # Each worker is told of failed writes on a descriptor of its own, and only once.
+    access = [StreamAccess(write=True, direct=order.direct, dsync=order.sync == "dsync")] * order.workers
     consent = order.consent
     if order.create_bytes is not None:
-        with own_file(Path(order.target), order.create_bytes, watch) as file, open_target(file, [access]) as target:
+        with own_file(Path(order.target), order.create_bytes, watch) as file, open_target(file, access) as target:
             sync_folder(file.path.parent)
             yield file, target
         return
     with open_target(
         order.target,
-        [access],
+        access,
         erase=consent.erase,
         erase_signature=consent.erase_signature,
         erase_stacked=consent.erase_stacked,
@@ -140,9 +141,7 @@ def _place(order: Writing, target: OpenTarget) -> Place:
 
 def _carry_out(order: Writing, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
     text = msgspec.json.encode(header).decode()
-    test = _core.Durability(
-        text, target.files[0].as_tuple(), journal.fd, receiver=journal.receiver, seconds=order.seconds
-    )
+    test = _core.Durability(text, target.engine_files(), journal.fd, receiver=journal.receiver, seconds=order.seconds)
     rate = _Rate()
     try:
         while not test.wait(POLL_S):
