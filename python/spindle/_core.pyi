@@ -254,7 +254,8 @@ class Durability:
     ) -> Durability:
         """`header`: JSON of `Header` (crates/engine/src/durable/entry.rs). `targets`: the target opened once for each
         worker, for reading and writing, as for `Run`. `journal`: a descriptor that is written at its end, or
-        (`receiver`) a connected socket. All stay the caller's and must stay open until the test is over. Raises RunError."""
+        (`receiver`) a connected socket. All stay the caller's and must stay open until the test is over. Raises
+        RunError."""
 
     def progress(self) -> str:
         """JSON: {phase: 'look'|'write'|'done', elapsed_ns, acknowledged, syncs}."""
