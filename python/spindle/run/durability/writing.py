@@ -141,7 +141,9 @@ def _place(order: Writing, target: OpenTarget) -> Place:
 
 def _carry_out(order: Writing, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
     text = msgspec.json.encode(header).decode()
-    test = _core.Durability(text, target.engine_files(), journal.fd, receiver=journal.receiver, seconds=order.seconds)
+    test = _core.Durability(
+        text, [file.as_tuple() for file in target.files], journal.fd, receiver=journal.receiver, seconds=order.seconds
+    )
     rate = _Rate()
     try:
         while not test.wait(POLL_S):
