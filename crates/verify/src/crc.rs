@@ -5,7 +5,7 @@
 
 use crate::hardware;
 use crate::portable::Portable;
-use crate::stamp::{CRC_AT, Claim, MAGIC, PAYLOAD, SECTOR, Stamp};
+use crate::stamp::{CRC_AT, Claim, MAGIC, PAYLOAD, SECTOR, Stamp, word};
 
 /// A register with nothing in it yet.
 pub(crate) const START: u32 = !0;
@@ -81,33 +81,38 @@ pub(crate) fn intact(step: impl Step, block: &[u8]) -> bool {
 }
 
 /// Not 0 if the CRC of one of the sectors is not the one it carries.
+// Indices instead of iterators: adapters are not always inlined into a function with more CPU features than their own.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 fn difference<const N: usize>(step: impl Step, sectors: &[[u8; SECTOR]; N]) -> u32 {
     let mut registers = [START; N];
     for at in 0..CRC_AT / 8 {
-        for (register, sector) in registers.iter_mut().zip(sectors) {
-            let (words, _) = sector.as_chunks::<8>();
-            *register = step.word(*register, u64::from_le_bytes(words[at]));
+        for lane in 0..N {
+            registers[lane] = step.word(registers[lane], word(&sectors[lane], at));
         }
     }
     let mut wrong = 0;
-    for (register, sector) in registers.into_iter().zip(sectors) {
-        let claim = Claim::of(sector);
-        wrong |= !step.half(register, claim.magic) ^ claim.crc;
+    for lane in 0..N {
+        let claim = Claim::of(&sectors[lane]);
+        wrong |= !step.half(registers[lane], claim.magic) ^ claim.crc;
     }
     wrong
 }
 
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub(crate) fn stamp_all(step: impl Step, block: &mut [u8], registers: &[u32], stamp: &Stamp) {
     let ([run, offset, numbers], magic) = stamp.words();
     let mut offset = offset;
-    for (sector, register) in block.as_chunks_mut::<SECTOR>().0.iter_mut().zip(registers) {
-        let mut register = step.word(*register, run);
+    let sectors = block.as_chunks_mut::<SECTOR>().0;
+    let count = sectors.len().min(registers.len());
+    let (sectors, registers) = (&mut sectors[..count], &registers[..count]);
+    for index in 0..count {
+        let mut register = step.word(registers[index], run);
         register = step.word(register, offset);
         register = step.word(register, numbers);
         let crc = !step.half(register, magic);
-        let (words, _) = sector.as_chunks_mut::<8>();
+        let words = sectors[index].as_chunks_mut::<8>().0;
         words[60] = run.to_le_bytes();
         words[61] = offset.to_le_bytes();
         words[62] = numbers.to_le_bytes();

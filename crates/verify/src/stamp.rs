@@ -13,8 +13,8 @@ pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"SpV1");
 
 const RUN_AT: usize = PAYLOAD;
 const OFFSET_AT: usize = 488;
+/// File and generation are the halves of a word, and so are magic and CRC.
 const FILE_AT: usize = 496;
-const GENERATION_AT: usize = 500;
 const MAGIC_AT: usize = 504;
 
 /// Which block this is. The stamp of a block is that of its first sector.
@@ -67,29 +67,23 @@ pub(crate) struct Claim {
 impl Claim {
     #[inline(always)]
     pub(crate) fn of(sector: &[u8; SECTOR]) -> Claim {
+        let numbers = word(sector, FILE_AT / 8);
+        let seal = word(sector, MAGIC_AT / 8);
         Claim {
             stamp: Stamp {
-                run: word(sector, RUN_AT),
-                file: half(sector, FILE_AT),
-                generation: half(sector, GENERATION_AT),
-                offset: word(sector, OFFSET_AT),
+                run: word(sector, RUN_AT / 8),
+                file: numbers as u32,
+                generation: (numbers >> 32) as u32,
+                offset: word(sector, OFFSET_AT / 8),
             },
-            magic: half(sector, MAGIC_AT),
-            crc: half(sector, CRC_AT),
+            magic: seal as u32,
+            crc: (seal >> 32) as u32,
         }
     }
 }
 
+/// The 64-bit word with a number.
 #[inline(always)]
-fn word(sector: &[u8; SECTOR], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&sector[at..at + 8]);
-    u64::from_le_bytes(bytes)
-}
-
-#[inline(always)]
-fn half(sector: &[u8; SECTOR], at: usize) -> u32 {
-    let mut bytes = [0; 4];
-    bytes.copy_from_slice(&sector[at..at + 4]);
-    u32::from_le_bytes(bytes)
+pub(crate) fn word(sector: &[u8; SECTOR], index: usize) -> u64 {
+    u64::from_le_bytes(sector.as_chunks::<8>().0[index])
 }
