@@ -307,3 +307,57 @@ fn what_cannot_be_verified_is_refused() {
         .to_string();
     assert!(text.contains("stores no data"), "{text}");
 }
+
+#[test]
+fn each_file_of_a_set_is_verified_on_its_own() {
+    let scratches: Vec<Scratch> = (0..3).map(|_| Scratch::new(1 << 20)).collect();
+    let mut stream = verified(0.6, 4);
+    stream.files = Some(StreamFiles {
+        set: "set".to_owned(),
+        service: FileService::RoundRobin,
+        requests: 1,
+    });
+    let mut load = limited(vec![stream], 20_000);
+    load.filesets = vec![FileSet {
+        name: "set".to_owned(),
+        nrfiles: 3,
+        each: Each::Stream,
+        files: 3,
+        filesize: FileSize::Fixed { bytes: 1 << 20 },
+        fill: true,
+    }];
+    let files = scratches.iter().map(Scratch::stream_file).collect();
+    let run = Run::start(&load, vec![files], Options::default()).expect("a run");
+    let during = found(&run);
+    assert!(
+        during.during.faults.is_empty() && during.during.blocks > 1000,
+        "{during:?}"
+    );
+    assert_eq!(kinds(&read_back(&run).found), BTreeMap::new());
+    // The same block of two files exchanged.
+    let mut blocks = [vec![0; 4096], vec![0; 4096]];
+    scratches[0]
+        .file
+        .read_exact_at(&mut blocks[0], 8192)
+        .expect("read");
+    scratches[2]
+        .file
+        .read_exact_at(&mut blocks[1], 8192)
+        .expect("read");
+    scratches[0]
+        .file
+        .write_all_at(&blocks[1], 8192)
+        .expect("write");
+    scratches[2]
+        .file
+        .write_all_at(&blocks[0], 8192)
+        .expect("write");
+    let after = read_back(&run).found;
+    assert_eq!(kinds(&after), BTreeMap::from([("misplaced".to_owned(), 2)]));
+    let places: Vec<(u32, u64)> = after.faults[0]
+        .first
+        .iter()
+        .map(|place| (place.file, place.offset))
+        .collect();
+    assert_eq!(places, [(0, 8192), (2, 8192)]);
+}

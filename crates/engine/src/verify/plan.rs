@@ -1,13 +1,14 @@
 //! Which streams of a load take part in the verification, and the table they share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use spindle_workload::{RequestStream, Workload};
 
 use super::findings::Findings;
 use super::written::{NewFile, Verify, Written, WrittenFile, gcd, run_number};
+use crate::EngineError;
 use crate::target::{OpenFile, Target};
-use crate::{EngineError, StreamFile};
 
 const SECTOR: u64 = spindle_verify::SECTOR as u64;
 
@@ -18,54 +19,37 @@ pub(crate) fn plan(
     targets: &[Target],
     written: Option<Arc<Written>>,
 ) -> Result<Option<Arc<Verify>>, EngineError> {
-    let mut files: Vec<&OpenFile> = Vec::new();
-    for (stream, target) in workload
-        .streams
-        .iter()
-        .zip(targets)
-        .filter(|pair| pair.0.verify)
-    {
-        let opened = opened(target);
-        if opened.is_empty() {
-            return Err(EngineError::Workload {
-                stream: stream.name.clone(),
-                why: "its target stores no data that could be verified; leave `verify` out"
-                    .to_owned(),
-            });
-        }
-        for open in opened {
-            if !files
-                .iter()
-                .any(|known| known.identity() == open.identity())
-            {
-                files.push(open);
-            }
-        }
+    let asking = || {
+        workload
+            .streams
+            .iter()
+            .zip(targets)
+            .filter(|pair| pair.0.verify)
+    };
+    if let Some((stream, _)) = asking().find(|(_, target)| opened(target).is_empty()) {
+        return Err(EngineError::Workload {
+            stream: stream.name.clone(),
+            why: "its target stores no data that could be verified; leave `verify` out".to_owned(),
+        });
     }
-    if files.is_empty() {
+    let files = Known::of(asking().map(|pair| pair.1), targets);
+    if files.order.is_empty() {
         return Ok(None);
     }
-    let takes_part = |target: &Target| {
-        let opened = opened(target);
-        let mut known = opened
-            .iter()
-            .map(|open| files.iter().any(|file| file.identity() == open.identity()));
-        !opened.is_empty() && known.all(|known| known)
-    };
-    let parts: Vec<bool> = targets.iter().map(takes_part).collect();
+    let parts: Vec<bool> = targets.iter().map(|target| files.has_all(target)).collect();
     let unit = unit(workload, targets, &parts)?;
-    let known = |open: &&&OpenFile| {
-        written
-            .as_ref()
-            .is_some_and(|written| written.number(open.identity()).is_some())
-    };
     let further: Vec<NewFile> = files
+        .order
         .iter()
-        .filter(|open| !known(open))
-        .map(|open| {
-            let (path, best) = (path_of(open.file.fd), best(targets, open));
-            let bytes = open.file.size_bytes;
-            (WrittenFile { path, bytes }, Some((open.identity(), best)))
+        .filter(|identity| {
+            written
+                .as_ref()
+                .is_none_or(|written| written.number(**identity).is_none())
+        })
+        .map(|identity| {
+            let file = files.best[identity].file;
+            let (path, bytes) = (path_of(file.fd), file.size_bytes);
+            (WrittenFile { path, bytes }, Some((*identity, file)))
         })
         .collect();
     let written = match written {
@@ -75,8 +59,8 @@ pub(crate) fn plan(
     let written = written
         .map_err(|error| EngineError::system("cannot get memory for what is verified", &error))?;
     let numbers = |target: &Target| {
-        opened(target)
-            .into_iter()
+        let opened = opened(target).iter();
+        opened
             .filter_map(|open| written.number(open.identity()))
             .collect()
     };
@@ -97,10 +81,49 @@ pub(crate) fn plan(
     })))
 }
 
-fn opened(target: &Target) -> Vec<&OpenFile> {
+fn opened(target: &Target) -> &[OpenFile] {
     match target {
-        Target::Files(open) => open.iter().collect(),
-        Target::Folder(_) | Target::Null { .. } => Vec::new(),
+        Target::Files(open) => open,
+        Target::Folder(_) | Target::Null { .. } => &[],
+    }
+}
+
+/// Files that are verified, each once though several streams may have it open.
+struct Known<'a> {
+    /// Device and inode, in the order of the streams.
+    order: Vec<(u64, u64)>,
+    /// As the stream has it open that passes by the page cache, if there is one: so it is read back.
+    best: HashMap<(u64, u64), &'a OpenFile>,
+}
+
+impl<'a> Known<'a> {
+    fn of(asking: impl Iterator<Item = &'a Target>, all: &'a [Target]) -> Known<'a> {
+        let mut known = Known {
+            order: Vec::new(),
+            best: HashMap::new(),
+        };
+        for open in asking.flat_map(opened) {
+            if known.best.insert(open.identity(), open).is_none() {
+                known.order.push(open.identity());
+            }
+        }
+        for open in all.iter().flat_map(opened) {
+            if let Some(best) = known.best.get_mut(&open.identity())
+                && (open.can_read, open.is_direct) > (best.can_read, best.is_direct)
+            {
+                *best = open;
+            }
+        }
+        known
+    }
+
+    /// Whether the target is made of such files.
+    fn has_all(&self, target: &Target) -> bool {
+        let opened = opened(target);
+        !opened.is_empty()
+            && opened
+                .iter()
+                .all(|open| self.best.contains_key(&open.identity()))
     }
 }
 
@@ -126,15 +149,6 @@ fn unit(workload: &Workload, targets: &[Target], parts: &[bool]) -> Result<u64, 
         unit = gcd(granule, unit);
     }
     Ok(unit)
-}
-
-/// The file as the stream has it open that passes by the page cache, if there is one.
-fn best(targets: &[Target], wanted: &OpenFile) -> StreamFile {
-    let all = targets.iter().flat_map(opened);
-    let direct = all
-        .filter(|open| open.identity() == wanted.identity() && open.can_read)
-        .max_by_key(|open| open.is_direct);
-    direct.unwrap_or(wanted).file
 }
 
 fn path_of(fd: i32) -> String {

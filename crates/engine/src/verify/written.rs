@@ -1,5 +1,6 @@
 //! What must be on the target: for each block of each file, which write of the run was the last one.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,6 +23,8 @@ pub struct Written {
     /// Length of a block, bytes.
     unit: u64,
     files: Vec<KnownFile>,
+    /// Numbers of open files by device and inode.
+    numbers: HashMap<(u64, u64), u32>,
     table: Table,
 }
 
@@ -71,7 +74,11 @@ impl Written {
     pub(crate) fn new(unit: u64, run: u64, files: Vec<NewFile>) -> std::io::Result<Written> {
         let mut first = 0;
         let mut known = Vec::new();
+        let mut numbers = HashMap::new();
         for (file, open) in files {
+            if let Some((identity, _)) = open {
+                numbers.insert(identity, known.len() as u32);
+            }
             let blocks = usize::try_from(file.bytes / unit).unwrap_or(usize::MAX);
             known.push(KnownFile { file, open, first });
             first = blocks.saturating_add(first);
@@ -80,6 +87,7 @@ impl Written {
             run,
             unit,
             files: known,
+            numbers,
             table: Table::new(first)?,
         })
     }
@@ -116,9 +124,7 @@ impl Written {
 
     /// Number of an open file.
     pub(crate) fn number(&self, identity: (u64, u64)) -> Option<u32> {
-        let mut open = self.files.iter().map(|known| known.open);
-        let found = open.position(|open| open.is_some_and(|open| open.0 == identity));
-        found.map(|number| number as u32)
+        self.numbers.get(&identity).copied()
     }
 
     /// Number in the stamps.
