@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim bench-stats bench-report bench-store bench-endurance setup clean
+.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -41,7 +41,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/ruff format python tests benches
 
-bench: bench-engine bench-agreement bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
+bench: bench-engine bench-agreement bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 
 bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
@@ -61,6 +61,9 @@ bench-endurance: $(VENV)/built ## ten minutes at full speed must not need more m
 
 bench-report: $(VENV)/built $(VENV)/test-tools ## a report of 100 runs: seconds and bytes
 	$(BIN)/python benches/report.py $(ARGS)
+
+bench-verify: $(VENV)/built ## what verification costs on a loop device, zram and in the page cache (root): ARGS are passed on
+	$(BIN)/python benches/verify.py $(ARGS)
 
 bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, list and compare: ARGS are passed on
 	$(BIN)/python benches/store.py $(ARGS)

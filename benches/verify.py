@@ -1,8 +1,8 @@
 """What verification costs: the same load with and without `verify`, one after the other in alternating order.
 
 Reads find what a verified run wrote before, so that every block of them is checked. On a loop device (a file of the
-current folder behind it), on zram, and on a file in the page cache, which bounds what it can cost: nothing but the copy of
-a block is left to compare with. Needs root; no device but those it makes is touched.
+current folder behind it), on zram, and on a file in the page cache, which bounds what it can cost: nothing but the
+copy of a block is left to compare with. Needs root; no device but those it makes is touched.
 
     python benches/verify.py [--seconds 1] [--rounds 7] [--bytes 268435456] [--json]
 """
@@ -210,9 +210,8 @@ def check(during: Any, requests: int) -> None:
 
 def show(one: Figures, first: bool) -> None:
     if first:
-        print(
-            f"{'':12} {'4 KiB requests':28} {'plain':>9} {'verified':>9} {'cost':>6} {'of rounds':>13} {'CPU ns a request':>17}"
-        )
+        cpu = "CPU ns a request"
+        print(f"{'':12} {'4 KiB requests':28} {'plain':>9} {'verified':>9} {'cost':>6} {'of rounds':>13} {cpu:>17}")
     spread = f"{one.cost_low:.0%} - {one.cost_high:.0%}"
     print(
         f"{one.place:12} {one.load:28} {one.plain_iops:9.0f} {one.verified_iops:9.0f} {one.cost:6.1%} {spread:>13} "
