@@ -1,5 +1,6 @@
 //! A number of requests or bytes that several workers use up together, exactly.
 
+use spindle_measure::EndedBy;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 /// What is left for everyone.
@@ -9,6 +10,31 @@ pub(crate) struct Budget {
     /// Workers that draw from it: the chunk shrinks with what is left, so that all end together.
     workers: i64,
     largest_chunk: i64,
+}
+
+/// A worker's passes over its part of the region.
+#[derive(Debug)]
+pub(crate) struct PassBudget {
+    pub(crate) budget: Budget,
+    pub(crate) unit: Unit,
+}
+
+/// What passes are counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Where all requests have the same size.
+    Requests,
+    Bytes,
+}
+
+impl PassBudget {
+    /// What their end is called.
+    pub(crate) fn ended_by(&self) -> EndedBy {
+        match self.unit {
+            Unit::Requests => EndedBy::Requests,
+            Unit::Bytes => EndedBy::Bytes,
+        }
+    }
 }
 
 /// One worker's part: taken in chunks, so that workers rarely meet at the shared counter.

@@ -68,7 +68,7 @@ pub(crate) fn choose(
     let stream = &workload.streams[index];
     let first = open.first();
     let direct = first.is_direct;
-    let writes = stream.mix.write > 0.0;
+    let writes = stream.mix.writes();
     let discards = first.is_device && stream.mix.trim > 0.0;
     match options.engine {
         EngineChoice::Pread => return Choice::rule(BackendKind::Blocking, "asked for"),
@@ -242,11 +242,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
             ..End::default()
         },
         streams: vec![Stream {
-            mix: Mix {
-                write: 0.0,
-                trim: 0.0,
-                zero: 0.0,
-            },
+            mix: Mix::READS,
             pattern: Pattern::Uniform,
             writes_apart: None,
             trim_first: false,

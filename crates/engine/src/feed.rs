@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use spindle_workload::{Arrivals, NameStream, Request, RequestStream};
+use spindle_workload::{Arrivals, NameStream, Passes, Request, RequestStream};
 
 use crate::shared::lock;
 
@@ -90,6 +90,15 @@ impl Source {
         match self {
             Source::Names(feed) => lock(feed).next(),
             _ => Some(self.next()),
+        }
+    }
+
+    /// After what its worker has gone over its part as often as asked.
+    pub(crate) fn passes(&self) -> Option<Passes> {
+        match self {
+            Source::Own(feed) => feed.requests.passes(),
+            Source::Shared(feed) => lock(feed).requests.passes(),
+            Source::Names(_) => None,
         }
     }
 

@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use spindle_measure::{EndedBy, OpKind, Plan as Recording, RunFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Content, ContentFiller, NameStream, RequestStream, Stream, StreamError,
-    Thinker, Workload,
+    Arrival, Arrivals, Content, ContentFiller, NameStream, Passes, RequestStream, Stream,
+    StreamError, Thinker, Workload,
 };
 
 use crate::backend::Backend;
 use crate::blocking::Blocking;
+use crate::budget::{Budget, PassBudget, Unit};
 use crate::buffers::{BufferNeed, Buffers};
 use crate::clock::Clock;
 use crate::feed::{Feed, NameFeed, Source};
@@ -29,7 +30,7 @@ use crate::null::Null;
 use crate::options::Timestamps;
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::ring::{Ring, RingNeed};
-use crate::shared::{Shared, Status, WorkerCell, clock_from, lock};
+use crate::shared::{BYTE_CHUNK, REQUEST_CHUNK, Shared, Status, WorkerCell, clock_from, lock};
 use crate::slots::Core;
 use crate::steady::Watch;
 use crate::target::Target;
@@ -100,6 +101,8 @@ pub(crate) struct Seat {
     depth: u32,
     pub(crate) orders: Orders,
     pub(crate) cell: WorkerCell,
+    /// The worker's passes over its part of the region, which its threads use up together.
+    passes: Option<Arc<PassBudget>>,
 }
 
 /// How long the coordinator sleeps when nothing wakes it.
@@ -135,6 +138,8 @@ impl Load {
                 let orders = orders(&plan, index, all_threads <= cpus);
                 let depth = stream.depth.max(1);
                 let threads = if backend.blocks() { depth } else { 1 };
+                let mut own = sources_of(&plan, index, worker, threads)?;
+                let passes = passes(&own, depth);
                 let mut seat = |depth| {
                     seats.push(Seat {
                         stream: index,
@@ -148,19 +153,19 @@ impl Load {
                             depth,
                             log.as_mut().map(|log| log.log(&stream.name, worker)),
                         )),
+                        passes: passes.clone(),
                     });
                 };
                 for _ in 0..threads {
                     seat(depth / threads);
                 }
-                sources.append(&mut sources_of(&plan, index, worker, threads)?);
+                sources.append(&mut own);
             }
         }
         let files: Vec<usize> = (0..plan.targets.len())
             .map(|index| files_to_tell_apart(&plan, index))
             .collect();
-        let bytes = byte_limits(&plan)?;
-        let shared = Shared::new(&plan.workload, &threads, &bytes, &files);
+        let shared = Shared::new(&plan.workload, &threads, &files);
         let load = Load {
             plan,
             shared,
@@ -448,6 +453,7 @@ impl Load {
             &self.plan.targets[seat.stream],
             source,
             clock,
+            seat.passes.as_deref(),
         )
         .run()
     }
@@ -730,6 +736,16 @@ fn names(plan: &Plan, index: usize, worker: u32) -> Result<Option<NameStream>, E
         .map_err(|error| unfit(stream, &error))
 }
 
+/// What a worker's threads use up together, if it ends by passes.
+fn passes(sources: &[Source], depth: u32) -> Option<Arc<PassBudget>> {
+    let (total, chunk, unit) = match sources.first()?.passes()? {
+        Passes::Requests(total) => (total, REQUEST_CHUNK, Unit::Requests),
+        Passes::Bytes(total) => (total, BYTE_CHUNK, Unit::Bytes),
+    };
+    let budget = Budget::new(total, depth, chunk);
+    Some(Arc::new(PassBudget { budget, unit }))
+}
+
 fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, EngineError> {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
@@ -755,20 +771,6 @@ fn unfit(stream: &Stream, error: &StreamError) -> EngineError {
     }
 }
 
-/// For each stream the bytes after which it ends.
-fn byte_limits(plan: &Plan) -> Result<Vec<Option<u64>>, EngineError> {
-    let workload = &plan.workload;
-    let streams = workload.streams.iter().zip(&plan.targets).enumerate();
-    streams
-        .map(|(index, (stream, target))| {
-            let sizes = target.sizes(workload, stream);
-            sizes
-                .and_then(|sizes| workload.byte_limit(index, &sizes))
-                .map_err(|error| unfit(stream, &error))
-        })
-        .collect()
-}
-
 /// Largest request of a stream, bytes.
 pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
     if let Ok(Some(names)) = names(plan, index, 0) {
@@ -787,8 +789,8 @@ pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
     if let Some(names) = &stream.names {
         occurs[names.operation as usize] = true;
     } else {
-        occurs[OpKind::Read as usize] = mix.write + mix.trim + mix.zero < 1.0 - 1e-12;
-        occurs[OpKind::Write as usize] = mix.write > 0.0;
+        occurs[OpKind::Read as usize] = mix.reads();
+        occurs[OpKind::Write as usize] = mix.writes();
         occurs[OpKind::Trim as usize] = mix.trim > 0.0;
         occurs[OpKind::Zero as usize] = mix.zero > 0.0;
     }
@@ -800,7 +802,7 @@ pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
 fn changes(stream: &Stream) -> bool {
     match &stream.names {
         Some(names) => names.operation.changes_data(),
-        None => stream.mix.write + stream.mix.trim + stream.mix.zero > 0.0,
+        None => stream.mix.changes() > 0.0,
     }
 }
 

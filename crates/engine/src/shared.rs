@@ -21,9 +21,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Largest part of a request count that a worker takes at once.
-const REQUEST_CHUNK: u64 = 256;
+pub(crate) const REQUEST_CHUNK: u64 = 256;
 /// The same for bytes.
-const BYTE_CHUNK: u64 = 16 << 20;
+pub(crate) const BYTE_CHUNK: u64 = 16 << 20;
 
 /// One load.
 #[derive(Debug)]
@@ -68,31 +68,24 @@ enum Gate {
 }
 
 impl Shared {
-    /// For each stream: the number of threads that issue, the bytes after which it ends, and the number of files that an
-    /// end fsync is to tell apart.
-    pub(crate) fn new(
-        workload: &Workload,
-        threads: &[u32],
-        bytes: &[Option<u64>],
-        files: &[usize],
-    ) -> Shared {
+    /// For each stream the number of threads that issue, and of files that an end fsync is to tell apart.
+    pub(crate) fn new(workload: &Workload, threads: &[u32], files: &[usize]) -> Shared {
         let all = threads.iter().sum();
         Shared {
             halt: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             ended: Mutex::new(None),
             requests: request_budget(&workload.end, all),
-            bytes: byte_budget(workload.end.bytes, all),
+            bytes: byte_budget(&workload.end, all),
             streams: workload
                 .streams
                 .iter()
                 .zip(threads.iter().zip(files))
-                .zip(bytes)
-                .map(|((stream, (&threads, &files)), &bytes)| StreamShared {
+                .map(|(stream, (&threads, &files))| StreamShared {
                     halt: AtomicBool::new(false),
                     ended: Mutex::new(None),
                     requests: request_budget(&stream.end, threads),
-                    bytes: byte_budget(bytes, threads),
+                    bytes: byte_budget(&stream.end, threads),
                     pace: stream
                         .rate_limit
                         .map(|limit| Pace::new(limit, stream.start_delay_ns)),
@@ -184,8 +177,9 @@ fn request_budget(end: &End, threads: u32) -> Option<Budget> {
         .map(|requests| Budget::new(requests, threads, REQUEST_CHUNK))
 }
 
-fn byte_budget(bytes: Option<u64>, threads: u32) -> Option<Budget> {
-    bytes.map(|bytes| Budget::new(bytes, threads, BYTE_CHUNK))
+fn byte_budget(end: &End, threads: u32) -> Option<Budget> {
+    end.bytes
+        .map(|bytes| Budget::new(bytes, threads, BYTE_CHUNK))
 }
 
 /// Running counts that one worker publishes, on cache lines of their own.

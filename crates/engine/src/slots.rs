@@ -29,9 +29,20 @@ pub(crate) struct Slot {
     kind: OpKind,
     /// Nothing is to be done about it but to record it: see `Core::place`.
     plain: bool,
-    fsync_after: bool,
+    after: After,
     /// Paid for from a budget in the ramp: refunded if it is not counted.
     refundable: bool,
+}
+
+/// What follows a request when it is done, as a call of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum After {
+    Nothing,
+    Fsync,
+    /// The block that was read is written back.
+    Write,
+    WriteAndFsync,
 }
 
 impl Slot {
@@ -43,7 +54,7 @@ impl Slot {
         expect: 0,
         kind: OpKind::Read,
         plain: false,
-        fsync_after: false,
+        after: After::Nothing,
         refundable: false,
     };
 
@@ -101,16 +112,16 @@ pub(crate) struct Core {
     simple: bool,
     /// Every completion goes there, too.
     pub(crate) log: Option<Log>,
-    /// Something is to be done besides filling free slots: `again`, `sync`, `failure` or `refund` hold something.
+    /// Something is to be done besides filling free slots: `again`, `follow`, `failure` or `refund` hold something.
     pub(crate) attention: bool,
     /// Slots without a request.
     pub(crate) free: FreeSlots,
-    /// Slots whose fsync the back end has taken and that are not yet stamped.
+    /// Slots whose following call the back end has taken and that are not yet stamped.
     pub(crate) pushed: Vec<u32>,
     /// Slots that need another call for the same request: the rest of a short one, a repeat.
     pub(crate) again: Vec<u32>,
-    /// Slots that need an fsync now.
-    pub(crate) sync: Vec<u32>,
+    /// Slots that need the call that follows their request now: the write of a rewrite, an fsync.
+    pub(crate) follow: Vec<u32>,
     /// Slots that pause, by the time they wake.
     pub(crate) thinking: BinaryHeap<Reverse<(u64, u32)>>,
     thinker: Option<Thinker>,
@@ -153,7 +164,7 @@ impl Core {
             free: FreeSlots::all(depth),
             pushed: Vec::with_capacity(depth),
             again: Vec::with_capacity(depth),
-            sync: Vec::with_capacity(depth),
+            follow: Vec::with_capacity(depth),
             thinking: BinaryHeap::with_capacity(depth),
             thinker,
             rest,
@@ -186,8 +197,9 @@ impl Core {
     /// Puts a request into a slot.
     #[inline(always)]
     pub(crate) fn place(&mut self, index: u32, request: Request, refundable: bool) -> Call {
+        let rewrite = request.op == Op::Rewrite;
         let (kind, expect) = match request.op {
-            Op::Read => (OpKind::Read, request.len as i32),
+            Op::Read | Op::Rewrite => (OpKind::Read, request.len as i32),
             Op::Write => (OpKind::Write, request.len as i32),
             Op::Trim => (OpKind::Trim, 0),
             Op::Zero => (OpKind::Zero, 0),
@@ -200,7 +212,7 @@ impl Core {
             Op::Rmdir => (OpKind::Rmdir, 0),
             Op::Readdir => (OpKind::Readdir, 0),
         };
-        let plain = self.simple && !request.fsync_after && !refundable;
+        let plain = self.simple && !request.fsync_after && !refundable && !rewrite;
         let slot = &mut self.slots[index as usize];
         slot.offset = request.offset;
         slot.len = request.len;
@@ -208,7 +220,12 @@ impl Core {
         slot.expect = expect;
         slot.kind = kind;
         slot.plain = plain;
-        slot.fsync_after = request.fsync_after;
+        slot.after = match (rewrite, request.fsync_after) {
+            (false, false) => After::Nothing,
+            (false, true) => After::Fsync,
+            (true, false) => After::Write,
+            (true, true) => After::WriteAndFsync,
+        };
         slot.refundable = refundable;
         Call {
             kind,
@@ -296,15 +313,14 @@ impl Core {
             self.settle(index, now);
         }
         let slot = &mut self.slots[index as usize];
-        if slot.fsync_after {
-            slot.fsync_after = false;
-            slot.kind = OpKind::Fsync;
-            slot.expect = NEVER;
-            self.sync.push(index);
-            self.attention = true;
-        } else {
-            self.release(index, now);
-        }
+        (slot.kind, slot.expect, slot.after) = match slot.after {
+            After::Nothing => return self.release(index, now),
+            After::Fsync => (OpKind::Fsync, NEVER, After::Nothing),
+            After::Write => (OpKind::Write, slot.len as i32, After::Nothing),
+            After::WriteAndFsync => (OpKind::Write, slot.len as i32, After::Fsync),
+        };
+        self.follow.push(index);
+        self.attention = true;
     }
 
     /// What was paid for in the ramp counts if it ends after it; otherwise it is given back.

@@ -11,7 +11,7 @@ use spindle_measure::{EndedBy, OpKind};
 use spindle_workload::{Hold, Request};
 
 use crate::backend::{Backend, Errno, Wait};
-use crate::budget::{Budget, Share};
+use crate::budget::{Budget, PassBudget, Share, Unit};
 use crate::clock::{Clock, sleep_ns};
 use crate::feed::Source;
 use crate::shared::{Shared, StreamShared, WorkerCell};
@@ -76,6 +76,8 @@ pub(crate) struct Worker<'a, B: Backend> {
     /// A free slot is always filled at once.
     simple: bool,
     limited: bool,
+    passes: Option<&'a PassBudget>,
+    pass_share: Share,
     shares: [Share; 4],
     issuing: bool,
     /// The stream's time was over.
@@ -100,13 +102,15 @@ impl<'a, B: Backend> Worker<'a, B> {
         target: &'a Target,
         source: Source,
         clock: Clock,
+        passes: Option<&'a PassBudget>,
     ) -> Self {
         backend.begin(clock);
         let stream = &shared.streams[orders.stream];
         let limited = stream.requests.is_some()
             || stream.bytes.is_some()
             || shared.requests.is_some()
-            || shared.bytes.is_some();
+            || shared.bytes.is_some()
+            || passes.is_some();
         Worker {
             simple: !(orders.open
                 || stream.pace.is_some()
@@ -124,6 +128,8 @@ impl<'a, B: Backend> Worker<'a, B> {
             source,
             pending: None,
             limited,
+            passes,
+            pass_share: Share::default(),
             shares: Default::default(),
             issuing: true,
             timed_out: false,
@@ -249,13 +255,20 @@ impl<'a, B: Backend> Worker<'a, B> {
         while let Some(index) = self.core.free.last() {
             let (due, request) = match self.pending.take() {
                 Some(pending) => pending,
-                None => match self.draw(now) {
-                    Some(drawn) => drawn,
-                    None => {
-                        self.end_of_names(now);
-                        return now;
+                None => {
+                    // Before the drawing: of a stream that threads share, each request of a pass must be somebody's.
+                    if !self.pay_pass(Unit::Requests, 1) {
+                        self.end_or_wait(now);
+                        break;
                     }
-                },
+                    match self.draw(now) {
+                        Some(drawn) => drawn,
+                        None => {
+                            self.end_of_names(now);
+                            return now;
+                        }
+                    }
+                }
             };
             if due > now {
                 self.pending = Some((due, request));
@@ -265,12 +278,9 @@ impl<'a, B: Backend> Worker<'a, B> {
             let in_ramp = self.limited && now < self.orders.ramp_end;
             if self.limited && !self.pay(request.len) {
                 if in_ramp {
-                    // What is outstanding now comes back, unless the ramp ends first.
                     self.pending = Some((due, request));
-                    self.next_event = self.next_event.min(now + CHECK_NS);
-                } else {
-                    self.end_of_budget(now);
                 }
+                self.end_or_wait(now);
                 break;
             }
             self.core.free.take();
@@ -295,6 +305,16 @@ impl<'a, B: Backend> Worker<'a, B> {
                 return now;
             }
             std::hint::spin_loop();
+        }
+    }
+
+    /// A budget is used up; in the ramp, what is outstanding now comes back, unless the ramp ends first.
+    #[cold]
+    fn end_or_wait(&mut self, now: u64) {
+        if now < self.orders.ramp_end {
+            self.next_event = self.next_event.min(now + CHECK_NS);
+        } else {
+            self.end_of_budget(now);
         }
     }
 
@@ -361,7 +381,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.backend.push(index, &call);
             self.inflight += 1;
         }
-        while let Some(index) = self.core.sync.pop() {
+        while let Some(index) = self.core.follow.pop() {
             let call = self.core.slots[index as usize].call();
             self.backend.push(index, &call);
             self.core.pushed.push(index);
@@ -497,6 +517,9 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// Takes what the request costs from every budget; false: one is used up, and nothing is taken.
     fn pay(&mut self, len: u32) -> bool {
+        if !self.pay_pass(Unit::Bytes, i64::from(len)) {
+            return false;
+        }
         let budgets = self.budgets();
         for (index, (budget, _, reason)) in budgets.iter().enumerate() {
             let Some(budget) = budget else { continue };
@@ -507,15 +530,32 @@ impl<'a, B: Backend> Worker<'a, B> {
                         share.refund(cost(reason, 1, i64::from(len)));
                     }
                 }
+                if self.passes.is_some_and(|passes| passes.unit == Unit::Bytes) {
+                    self.pass_share.refund(i64::from(len));
+                }
                 return false;
             }
         }
         true
     }
 
+    /// Takes what a request costs its passes, if they are counted so; false: they are used up.
+    #[inline]
+    fn pay_pass(&mut self, unit: Unit, cost: i64) -> bool {
+        match self.passes {
+            Some(passes) if passes.unit == unit => self.pass_share.take(&passes.budget, cost),
+            _ => true,
+        }
+    }
+
     /// Takes back what was paid in the ramp for requests that ended in it.
     fn take_refund(&mut self) {
         let (requests, bytes) = std::mem::take(&mut self.core.refund);
+        match self.passes.map(|passes| passes.unit) {
+            Some(Unit::Requests) => self.pass_share.refund(requests),
+            Some(Unit::Bytes) => self.pass_share.refund(bytes),
+            None => {}
+        }
         let budgets = self.budgets();
         for (share, (budget, _, reason)) in self.shares.iter_mut().zip(&budgets) {
             if budget.is_some() {
@@ -526,6 +566,12 @@ impl<'a, B: Backend> Worker<'a, B> {
 
     /// Which budget is used up, as far as this worker is concerned, and whether it is the whole run's.
     fn spent(&self) -> Option<(bool, EndedBy)> {
+        if let Some(passes) = self.passes
+            && self.pending.is_none()
+            && self.pass_share.is_spent(&passes.budget)
+        {
+            return Some((false, passes.ended_by()));
+        }
         let budgets = self.budgets();
         let mut spent =
             self.shares

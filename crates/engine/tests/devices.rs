@@ -138,6 +138,7 @@ fn trims_and_zeroes_reach_the_device() {
             write: 0.0,
             trim: 0.5,
             zero: 0.5,
+            rewrite: 0.0,
         };
         changes.depth = 4;
         changes.end.requests = Some(4_000);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::*;
 use spindle_engine::{NullTarget, Options, Phase, Run};
 use spindle_measure::{EndedBy, little};
-use spindle_workload::{Arrival, End, Mix, Pattern, Spacing, SteadyRule};
+use spindle_workload::{Arrival, Content, End, Mix, Pattern, Spacing, SteadyRule};
 
 #[test]
 fn a_number_of_requests_is_met_exactly() {
@@ -46,6 +46,28 @@ fn a_number_of_requests_is_met_exactly_after_a_ramp() {
                 Err("the ramp moved nothing".to_owned())
             }
         });
+    }
+}
+
+#[test]
+fn each_worker_ends_when_it_has_gone_over_its_part() {
+    let scratch = Scratch::new((4 << 20) + 4096);
+    for engine in BOTH {
+        for (workers, depth) in [(1, 1), (3, 4)] {
+            let mut reads = stream("reads");
+            reads.pattern = Pattern::Sequential;
+            (reads.workers, reads.depth) = (workers, depth);
+            reads.passes = Some(2.0);
+            let mut load = workload(vec![reads]);
+            load.end = End::default();
+            let figures = run_with(&load, &scratch, options(engine));
+            assert_eq!(
+                requests(&figures, 0),
+                2 * 1025,
+                "{engine:?} {workers} x {depth}"
+            );
+            assert_eq!(figures.ended_by, EndedBy::Requests);
+        }
     }
 }
 
@@ -287,6 +309,7 @@ fn written_blocks_are_all_different() {
             write: 1.0,
             trim: 0.0,
             zero: 0.0,
+            rewrite: 0.0,
         };
         writes.pattern = Pattern::Sequential;
         (writes.workers, writes.depth) = (2, 3);
@@ -307,5 +330,62 @@ fn written_blocks_are_all_different() {
             2048 - untouched.saturating_sub(1),
             "{engine:?}"
         );
+    }
+}
+
+#[test]
+fn a_rewrite_reads_a_block_and_then_writes_it() {
+    for engine in BOTH {
+        for (workers, depth) in [(1, 1), (2, 8)] {
+            let scratch = Scratch::new(4 << 20);
+            let mut rewrites = stream("rewrites");
+            rewrites.mix = Mix {
+                rewrite: 1.0,
+                ..Mix::READS
+            };
+            rewrites.pattern = Pattern::Sequential;
+            rewrites.content = Content::Zero;
+            (rewrites.workers, rewrites.depth) = (workers, depth);
+            rewrites.passes = Some(1.0);
+            rewrites.sync.fsync_every = 100;
+            let mut load = workload(vec![rewrites]);
+            load.end = End::default();
+            let figures = run_with(&load, &scratch, options(engine));
+            let stream = &figures.streams[0];
+            let (read, write) = (
+                stream.read.as_ref().unwrap(),
+                stream.write.as_ref().unwrap(),
+            );
+            assert_eq!((read.requests, write.requests), (1024, 1024), "{engine:?}");
+            assert_eq!(
+                stream.fsync.as_ref().unwrap().requests,
+                u64::from(1024 / workers / 100 * workers)
+            );
+            assert_eq!(stream.total_bytes, 8 << 20);
+            // Every block was written.
+            let now = std::fs::read(&scratch.path).unwrap();
+            assert!(now.iter().all(|byte| *byte == 0), "{engine:?}");
+        }
+    }
+}
+
+#[test]
+fn some_of_the_requests_rewrite() {
+    let scratch = Scratch::new(4 << 20);
+    for engine in BOTH {
+        let mut seeks = stream("seeks");
+        seeks.mix = Mix {
+            rewrite: 0.1,
+            ..Mix::READS
+        };
+        (seeks.workers, seeks.depth) = (3, 2);
+        seeks.end.requests = Some(10_000);
+        let mut load = workload(vec![seeks]);
+        load.end = End::default();
+        let figures = run_with(&load, &scratch, options(engine));
+        let stream = &figures.streams[0];
+        assert_eq!(stream.read.as_ref().unwrap().requests, 10_000);
+        let share = stream.write.as_ref().unwrap().requests as f64 / 10_000.0;
+        assert!((share - 0.1).abs() < 0.02, "{share}");
     }
 }

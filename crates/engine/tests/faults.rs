@@ -16,6 +16,7 @@ fn writes(share: f64) -> Mix {
         write: share,
         trim: 0.0,
         zero: 0.0,
+        rewrite: 0.0,
     }
 }
 

@@ -12,6 +12,7 @@ fn writer() -> Stream {
         write: 1.0,
         trim: 0.0,
         zero: 0.0,
+        rewrite: 0.0,
     };
     writes.end = End {
         requests: Some(200),
@@ -133,6 +134,7 @@ fn holes_and_zeroes_are_made_in_files() {
             write: 0.0,
             trim: 0.5,
             zero: 0.5,
+            rewrite: 0.0,
         };
         changes.end.requests = Some(4_000);
         let figures = run_with(&without_end(vec![changes]), &scratch, options(engine));

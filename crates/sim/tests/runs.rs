@@ -95,6 +95,31 @@ fn runs_end_as_asked() {
 }
 
 #[test]
+fn passes_and_rewrites_are_as_on_real_targets() {
+    let load = "region = '0MiB-8MiB'\npattern = 'sequential'\nsize = '64KiB'\nworkers = 3\ndepth = 2\nstop_passes = 2\n\
+                rewrite_fraction = 1";
+    let figures = run(&machine(DISK), load);
+    let stream = &figures.run.streams[0];
+    let counts = [&stream.read, &stream.write].map(|op| op.as_ref().unwrap().requests);
+    assert_eq!(counts, [256, 256]);
+    let whole = run(
+        &machine(DISK),
+        "region = '0MiB-8MiB'\nsize = '64KiB'\nworkers = 3\nstop_passes = 1",
+    );
+    assert_eq!(whole.run.streams[0].read.as_ref().unwrap().requests, 128);
+    // Writing back where the head is costs about a turn of the disk; it never overtakes its read.
+    let one = "pattern = 'sequential'\nsize = '64KiB'\nseconds = 10\n";
+    let rate = |more: &str| {
+        let figures = run(
+            &machine(&format!("{DISK}\nwrite_cache = false")),
+            &format!("{one}{more}"),
+        );
+        figures.run.streams[0].read.as_ref().unwrap().iops
+    };
+    assert!(rate("rewrite_fraction = 1") < rate("write_fraction = 0.5"));
+}
+
+#[test]
 fn a_run_can_be_stopped() {
     let stop = Arc::new(AtomicBool::new(true));
     let options = SimOptions {

@@ -91,6 +91,7 @@ pub(crate) const NONE: &str = "none";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatternKind {
     Sequential,
+    Backward,
     Uniform,
     Shuffled,
     Zipf,
@@ -121,6 +122,7 @@ choices!(PATTERN_NAMES, PATTERNS: PatternKind = {
     "zoned" => PatternKind::Zoned,
     "strided" => PatternKind::Strided,
     "runs" => PatternKind::Runs,
+    "backward" => PatternKind::Backward,
 });
 choices!(TABLE_NAMES, TABLES: TableShape = {
     "streams" => TableShape::Streams,
@@ -298,6 +300,8 @@ keys! {
         "share of the requests that write zeroes without sending data";
     TRIM_FIRST "trim_first" Stream Flag, "false", "true",
         "before each write its place is discarded; for streams that only write";
+    REWRITE_FRACTION "rewrite_fraction" Stream Fraction, "0%", "10%",
+        "share of the requests that read a block and write it back in place";
     CONTENT "content" Stream Content, "random", "compressible:50%",
         "what is written: random, zero or compressible:R with R the compressed share";
     VERIFY "verify" Stream Flag, "false", "true",
@@ -354,7 +358,7 @@ keys! {
     STOP_BYTES "stop_bytes" Stream Size, "none", "1GiB",
         "bytes moved after which this stream ends";
     STOP_PASSES "stop_passes" Stream Number, "none", "2",
-        "so many times the bytes of its region, moved, after which this stream ends";
+        "end the stream when each worker has gone so many times over its part of the region";
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
 

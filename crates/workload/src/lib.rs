@@ -50,7 +50,7 @@ pub use request::{Op, Request};
 pub use rest::{Hold, Rest};
 pub use spec::*;
 pub use spindle_config::ConfigError;
-pub use stream::{RequestStream, StreamError};
+pub use stream::{Passes, RequestStream, StreamError};
 
 /// Every key of a workload file as JSON: a list of [`Key`].
 pub fn workload_keys() -> Result<String, serde_json::Error> {

@@ -138,6 +138,12 @@ impl File {
         }
     }
 
+    /// Whether every stream ends when it has gone over its part.
+    fn passes(&self) -> bool {
+        let mut streams = self.streams.iter();
+        streams.all(|(_, settings)| settings.optional(&keys::STOP_PASSES).is_some())
+    }
+
     /// Sets a key of the load, or of all its streams.
     pub(crate) fn set(&mut self, key: &'static Key, value: Value, layer: Layer) {
         match key.level {
@@ -174,7 +180,7 @@ impl File {
         }
         let ramp_ns = workload.value(&keys::RAMP).duration()?;
         let end = if self.phases.is_empty() {
-            run_end(workload)?
+            run_end(workload, self.passes())?
         } else {
             End::default() // each phase has its own
         };
@@ -342,7 +348,8 @@ pub(crate) fn unknown<'a>(
     ConfigError::new(place, problem)
 }
 
-fn run_end(workload: &Settings) -> Result<End, ConfigError> {
+/// `passes`: every stream ends by itself when it has gone over its part.
+fn run_end(workload: &Settings, passes: bool) -> Result<End, ConfigError> {
     let time_ns = positive(workload, &keys::SECONDS, Value::seconds)?;
     let bytes = positive(workload, &keys::BYTES, Value::size)?;
     let requests = positive(workload, &keys::REQUESTS, |value| {
@@ -352,15 +359,16 @@ fn run_end(workload: &Settings) -> Result<End, ConfigError> {
     let steady_rule = steady_rule(workload, steady)?;
     let time_ns = match workload.layer(&keys::SECONDS) {
         // The default is for runs that nothing else ends.
-        Layer::Default if bytes.is_some() || requests.is_some() => None,
+        Layer::Default if bytes.is_some() || requests.is_some() || passes => None,
         Layer::Default if steady => {
             let window_ns = steady_rule.map_or(0, |rule| rule.window_ns);
             Some(STEADY_LIMIT_NS.max(window_ns.saturating_mul(STEADY_LIMIT_WINDOWS)))
         }
         _ => time_ns,
     };
-    if time_ns.is_none() && bytes.is_none() && requests.is_none() && !steady {
-        let what = "nothing ends the run; set seconds, bytes, requests or until_steady";
+    if time_ns.is_none() && bytes.is_none() && requests.is_none() && !steady && !passes {
+        let what =
+            "nothing ends the run; set seconds, bytes, requests, until_steady or stop_passes";
         return Err(workload.value(&keys::SECONDS).error(what));
     }
     Ok(End {
@@ -539,18 +547,20 @@ fn mix(settings: &Settings) -> Result<(Mix, bool), ConfigError> {
         &keys::WRITE_FRACTION,
         &keys::TRIM_FRACTION,
         &keys::ZERO_FRACTION,
+        &keys::REWRITE_FRACTION,
     ];
     let mix = Mix {
         write: settings.value(shares[0]).fraction()?,
         trim: settings.value(shares[1]).fraction()?,
         zero: settings.value(shares[2]).fraction()?,
+        rewrite: settings.value(shares[3]).fraction()?,
     };
-    let sum = mix.write + mix.trim + mix.zero;
+    let sum = mix.changes();
     // Shares such as 0.7 + 0.2 + 0.1 may come out a rounding error above 1.
     if sum > 1.0 + 1e-9 {
         let sum = units::format_fraction(sum);
         return Err(settings.last_set(&shares).error(format!(
-            "writes, trims and zeroes come to {sum}, above 100%"
+            "writes, trims, zeroes and rewrites come to {sum}, above 100%"
         )));
     }
     let trim_first = settings.value(&keys::TRIM_FIRST).flag()?;
@@ -562,7 +572,7 @@ fn mix(settings: &Settings) -> Result<(Mix, bool), ConfigError> {
         let half = Mix {
             write: 0.5,
             trim: 0.5,
-            zero: 0.0,
+            ..Mix::READS
         };
         return Ok((half, true));
     }

@@ -56,6 +56,7 @@ pub(crate) fn pattern(
     }
     Ok(match kind {
         PatternKind::Sequential => Pattern::Sequential,
+        PatternKind::Backward => Pattern::Backward,
         PatternKind::Uniform => Pattern::Uniform,
         PatternKind::Shuffled => Pattern::Shuffled,
         PatternKind::Zipf => Pattern::Zipf {

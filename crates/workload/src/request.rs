@@ -32,11 +32,13 @@ pub enum Op {
     Rmdir = 11,
     /// Open a directory, read all its entries, close it.
     Readdir = 12,
+    /// Read `len` bytes and, when they are there, write them back in place.
+    Rewrite = 13,
 }
 
 impl Op {
-    /// The operations on data, in the order of their discriminants.
-    pub const DATA: [Op; 4] = [Op::Read, Op::Write, Op::Trim, Op::Zero];
+    /// The operations on data, in the order of the documentation.
+    pub const DATA: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Zero, Op::Rewrite];
 
     /// Whether the operation changes what is stored.
     #[must_use]

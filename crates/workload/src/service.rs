@@ -1,11 +1,12 @@
 //! Which of its files a worker's next request goes to.
 //!
-//! Each file has a walk of its own. Patterns that have an end (sequential, strided) pass through every file once before
+//! Each file has a walk of its own. Patterns that have an end (sequential, backward, strided) pass through every file once before
 //! any is begun again: a file at its end drops out until all are through, as fio's do.
 
 use crate::request::Op;
 use crate::rng::Rng;
 use crate::spec::{FileService, StreamFiles};
+use crate::stream::Passes;
 use crate::walk::Walk;
 
 /// The files of one worker.
@@ -116,6 +117,13 @@ impl FileWalks {
         walk.left = walk.left.saturating_sub(u64::from(len));
         walk.changed |= op.changes_data();
         (walk.file, walk.walk.next_offset(len))
+    }
+
+    /// Length of one pass over all of them.
+    pub(crate) fn pass(&self, fixed: Option<u32>, workers: u32, worker: u32) -> Passes {
+        let walks = self.walks.iter();
+        let passes = walks.map(|own| own.walk.pass(fixed, own.bytes, workers, worker));
+        passes.fold(Passes::Requests(0), Passes::and)
     }
 
     /// Files to which something was drawn that changes them.

@@ -183,7 +183,7 @@ pub struct Stream {
     pub start_delay_ns: u64,
     /// When this stream ends, besides the run's own end.
     pub end: End,
-    /// It also ends once it has moved as many bytes as its region holds, so many times.
+    /// It also ends once each worker has gone so many times over its part of the region.
     pub passes: Option<f64>,
     /// It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
     /// `direct` and `region` mean nothing.
@@ -271,6 +271,36 @@ pub struct Mix {
     pub trim: f64,
     /// Share of write-zeroes.
     pub zero: f64,
+    /// Share of requests that read a block and write it back in place.
+    pub rewrite: f64,
+}
+
+impl Mix {
+    /// Nothing but reads.
+    pub const READS: Mix = Mix {
+        write: 0.0,
+        trim: 0.0,
+        zero: 0.0,
+        rewrite: 0.0,
+    };
+
+    /// Share that changes data on the target.
+    #[must_use]
+    pub fn changes(&self) -> f64 {
+        self.write + self.trim + self.zero + self.rewrite
+    }
+
+    /// Whether anything is written, with data.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.write > 0.0 || self.rewrite > 0.0
+    }
+
+    /// Whether anything is read.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        self.write + self.trim + self.zero < 1.0 - 1e-12
+    }
 }
 
 /// Where the next request lies within the region.
@@ -279,6 +309,8 @@ pub struct Mix {
 pub enum Pattern {
     /// One after another; workers share the region in equal parts; wraps at the end of its part.
     Sequential,
+    /// The same from the end: each request ends where the one before began.
+    Backward,
     /// Uniform over all aligned places.
     Uniform,
     /// All aligned places in random order, each once before any comes twice; each worker in an order of its own.

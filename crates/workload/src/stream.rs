@@ -175,6 +175,7 @@ pub struct RequestStream {
     /// Writes do not simply take their places from `lane`.
     writes: Option<Writes>,
     region: Range<u64>,
+    passes: Option<Passes>,
 }
 
 /// A sequence of places and sizes.
@@ -183,6 +184,39 @@ struct Lane {
     walk: Walk,
     sizer: Sizer,
     size_rng: Rng,
+}
+
+/// What a worker's passes over its part of the region come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passes {
+    /// Where all requests have the same size.
+    Requests(u64),
+    /// Where they vary; a rewritten block counts once.
+    Bytes(u64),
+}
+
+impl Passes {
+    /// This one and then the other.
+    pub(crate) fn and(self, other: Passes) -> Passes {
+        match (self, other) {
+            (Passes::Requests(one), Passes::Requests(other)) => Passes::Requests(one + other),
+            (Passes::Requests(0), other) => other,
+            (Passes::Requests(one) | Passes::Bytes(one), Passes::Bytes(other))
+            | (Passes::Bytes(one), Passes::Requests(other)) => Passes::Bytes(one + other),
+        }
+    }
+
+    /// So many of this one; a part of a pass is rounded up.
+    fn times(self, passes: f64) -> Passes {
+        let of = |one: u64| {
+            let whole = (passes.trunc() as u64).saturating_mul(one);
+            whole.saturating_add((passes.fract() * one as f64).ceil() as u64)
+        };
+        match self {
+            Passes::Requests(one) => Passes::Requests(of(one)),
+            Passes::Bytes(one) => Passes::Bytes(of(one)),
+        }
+    }
 }
 
 /// Where writes go, if not through the region with all other requests.
@@ -309,6 +343,13 @@ impl RequestStream {
         }
     }
 
+    /// After what this worker has gone as often over its part of the region as asked: each place once a pass where the
+    /// pattern goes from place to place, as many requests as there are places where it jumps.
+    #[must_use]
+    pub fn passes(&self) -> Option<Passes> {
+        self.passes
+    }
+
     /// Which of the files something was drawn for that changes them; only of streams over a set of files.
     pub fn changed_files(&self) -> impl Iterator<Item = u32> {
         let apart = match &self.writes {
@@ -331,6 +372,12 @@ impl RequestStream {
 }
 
 impl Lane {
+    /// Length of one pass of a worker; `region`: its length, bytes.
+    fn pass(&self, region: u64, workers: u32, worker: u32) -> Passes {
+        let fixed = self.sizer.is_fixed().then(|| self.sizer.max());
+        self.walk.pass(fixed, region, workers, worker)
+    }
+
     /// Place and length of the next request, which is of this kind.
     #[inline(always)]
     fn next(&mut self, op: Op) -> Spot {
@@ -412,7 +459,7 @@ impl Maker<'_> {
         }
         let ordered = matches!(
             self.stream.pattern,
-            Pattern::Sequential | Pattern::Strided { .. }
+            Pattern::Sequential | Pattern::Backward | Pattern::Strided { .. }
         );
         let (first, behind, step, alone) = match set.each {
             Each::Worker => (each * worker, each * (worker + 1), 1, true),
@@ -460,13 +507,28 @@ impl Maker<'_> {
                 }
             }
         };
-        let region = match ground {
-            Ground::Whole(region) => region.clone(),
-            Ground::Files { parts, .. } => {
-                0..parts.iter().map(|part| part.region.end).max().unwrap_or(0)
+        let (region, length, alone) = match ground {
+            Ground::Whole(region) => (region.clone(), region.end - region.start, false),
+            Ground::Files { parts, alone, .. } => {
+                let regions = || parts.iter().map(|part| &part.region);
+                let end = regions().map(|region| region.end).max().unwrap_or(0);
+                let length = regions().map(|region| region.end - region.start).sum();
+                (0..end, length, *alone)
             }
         };
+        let (workers, worker) = if alone {
+            (1, 0)
+        } else {
+            (stream.workers, self.worker)
+        };
+        let pass = match &writes {
+            None => lane.pass(length, workers, worker),
+            // Each place is asked for twice.
+            Some(Writes::Behind { .. }) => lane.pass(length, workers, worker).times(2.0),
+            Some(Writes::Apart(_)) => Passes::Bytes(length / u64::from(workers.max(1))),
+        };
         Ok(RequestStream {
+            passes: stream.passes.map(|passes| pass.times(passes)),
             lane,
             mixer,
             syncer: Syncer::new(stream, self.rng(Purpose::Fsync)),
@@ -594,43 +656,6 @@ impl Workload {
             }
         }
     }
-
-    /// Bytes after which the stream with index `stream` ends by its own count and its passes over the target, or over
-    /// the files of the set that it uses. `sizes` as in [`Workload::requests`].
-    pub fn byte_limit(&self, stream: usize, sizes: &[u64]) -> Result<Option<u64>, StreamError> {
-        let spec = &self.streams[stream];
-        let used = match self.fileset(spec) {
-            Some((_, set)) if set.each == Each::Worker => {
-                (set.nrfiles as usize).saturating_mul(spec.workers as usize)
-            }
-            _ => sizes.len(),
-        };
-        spec.byte_limit(&sizes[..used.min(sizes.len())])
-    }
-}
-
-impl Stream {
-    /// Bytes after which it ends by `end.bytes` and `passes`, on a target of this size or on files of these sizes,
-    /// bytes. Of a pass of requests of one size, what is left at a region's end does not count.
-    pub fn byte_limit(&self, sizes: &[u64]) -> Result<Option<u64>, StreamError> {
-        let Some(passes) = self.passes else {
-            return Ok(self.end.bytes);
-        };
-        let mut pass: u64 = 0;
-        for &bytes in sizes {
-            let region = self.region.resolve(bytes)?;
-            let mut held = region.end - region.start;
-            if let (Size::Fixed { bytes }, None) = (&self.size, &self.writes_apart) {
-                held -= held % u64::from((*bytes).max(1));
-            }
-            pass = pass.saturating_add(held);
-        }
-        // Whole passes are exact; a part of one is rounded up to a byte.
-        let whole = (passes.trunc() as u64).saturating_mul(pass);
-        let part = (passes.fract() * pass as f64).ceil() as u64;
-        let limit = whole.saturating_add(part);
-        Ok(Some(self.end.bytes.map_or(limit, |bytes| bytes.min(limit))))
-    }
 }
 
 impl Region {
@@ -665,18 +690,31 @@ impl Place {
 #[derive(Debug, Clone)]
 enum Mixer {
     Always(Op),
-    Mixed { below: [Chance; 3], rng: Rng },
+    Mixed {
+        below: [Chance; 3],
+        rng: Rng,
+    },
+    /// Apart, so that the others need not compare with one more.
+    Rewriting {
+        below: [Chance; 4],
+        rng: Rng,
+    },
 }
 
 impl Mixer {
     fn new(mix: Mix, rng: Rng) -> Result<Mixer, StreamError> {
-        let Mix { write, trim, zero } = mix;
-        let valid = [write, trim, zero]
+        let Mix {
+            write,
+            trim,
+            zero,
+            rewrite,
+        } = mix;
+        let valid = [write, trim, zero, rewrite]
             .iter()
             .all(|share| (0.0..=1.0).contains(share));
-        if !valid || write + trim + zero > 1.0 + 1e-9 {
+        if !valid || mix.changes() > 1.0 + 1e-9 {
             return Err(StreamError::OutOfRange {
-                what: "the share of writes, trims or zeroes",
+                what: "the share of writes, trims, zeroes or rewrites",
             });
         }
         Ok(if write >= 1.0 {
@@ -685,8 +723,19 @@ impl Mixer {
             Mixer::Always(Op::Trim)
         } else if zero >= 1.0 {
             Mixer::Always(Op::Zero)
-        } else if write + trim + zero <= 0.0 {
+        } else if rewrite >= 1.0 {
+            Mixer::Always(Op::Rewrite)
+        } else if mix.changes() <= 0.0 {
             Mixer::Always(Op::Read)
+        } else if rewrite > 0.0 {
+            let below = [
+                write,
+                write + trim,
+                write + trim + zero,
+                write + trim + zero + rewrite,
+            ]
+            .map(Chance::new);
+            Mixer::Rewriting { below, rng }
         } else {
             let below = [write, write + trim, write + trim + zero].map(Chance::new);
             Mixer::Mixed { below, rng }
@@ -701,6 +750,15 @@ impl Mixer {
                 const BY_RANK: [Op; 4] = [Op::Write, Op::Trim, Op::Zero, Op::Read];
                 let bits = rng.bits53();
                 // A sum of comparisons instead of branches that no predictor could guess.
+                let rank: usize = below
+                    .iter()
+                    .map(|chance| usize::from(bits >= chance.bits()))
+                    .sum();
+                BY_RANK[rank]
+            }
+            Mixer::Rewriting { below, rng } => {
+                const BY_RANK: [Op; 5] = [Op::Write, Op::Trim, Op::Zero, Op::Rewrite, Op::Read];
+                let bits = rng.bits53();
                 let rank: usize = below
                     .iter()
                     .map(|chance| usize::from(bits >= chance.bits()))
@@ -734,7 +792,7 @@ impl Syncer {
 
     #[inline]
     fn follows(&mut self, op: Op) -> bool {
-        op == Op::Write && self.is_due()
+        matches!(op, Op::Write | Op::Rewrite) && self.is_due()
     }
 
     /// Whether an fsync follows the next change.

@@ -11,7 +11,7 @@ use crate::scatter::Scatter;
 use crate::service::FileWalks;
 use crate::sizer::Sizer;
 use crate::spec::{Pattern, Peak, Place, Zone};
-use crate::stream::StreamError;
+use crate::stream::{Passes, StreamError};
 use crate::zipf::Zipf;
 
 /// Default alignment of streams whose sizes vary, bytes: at least a sector.
@@ -21,6 +21,8 @@ const SECTOR: u64 = 512;
 #[derive(Debug, Clone)]
 pub(crate) enum Walk {
     Sequential(Front),
+    /// `next` of the front is where the next request ends.
+    Backward(Front),
     Strided {
         front: Front,
         stride: u64,
@@ -105,6 +107,11 @@ impl Walk {
         };
         Ok(match *course.pattern {
             Pattern::Sequential => Walk::Sequential(front(part(course, align, sizer.max())?)),
+            Pattern::Backward => {
+                let mut front = front(part(course, align, sizer.max())?);
+                front.next = front.end;
+                Walk::Backward(front)
+            }
             Pattern::Strided { stride_bytes } => {
                 if stride_bytes == 0 || !stride_bytes.is_multiple_of(align) {
                     return Err(StreamError::Stride {
@@ -234,6 +241,7 @@ impl Walk {
     pub(crate) fn is_through(&self, len: u32) -> bool {
         match self {
             Walk::Sequential(front) | Walk::Strided { front, .. } => !front.holds(front.next, len),
+            Walk::Backward(front) => front.before(front.next, len).is_none(),
             Walk::Shuffled { places, next, .. } => *next == places.count,
             _ => false,
         }
@@ -243,7 +251,7 @@ impl Walk {
     pub(crate) fn has_end(&self) -> bool {
         matches!(
             self,
-            Walk::Sequential(_) | Walk::Strided { .. } | Walk::Shuffled { .. }
+            Walk::Sequential(_) | Walk::Backward(_) | Walk::Strided { .. } | Walk::Shuffled { .. }
         )
     }
 
@@ -251,6 +259,7 @@ impl Walk {
     pub(crate) fn rewind(&mut self) {
         match self {
             Walk::Sequential(front) | Walk::Strided { front, .. } => front.next = front.start,
+            Walk::Backward(front) => front.next = front.end,
             Walk::Shuffled {
                 places,
                 order,
@@ -264,6 +273,35 @@ impl Walk {
         }
     }
 
+    /// Length of one pass; `fixed`: the size, if it is always the same; `region`: its length, bytes.
+    pub(crate) fn pass(
+        &self,
+        fixed: Option<u32>,
+        region: u64,
+        workers: u32,
+        worker: u32,
+    ) -> Passes {
+        match self {
+            Walk::Files(files) => files.pass(fixed, workers, worker),
+            Walk::Sequential(front) | Walk::Backward(front) => match fixed {
+                Some(len) => Passes::Requests(front.steps(len, u64::from(len))),
+                None => Passes::Bytes(front.end - front.start),
+            },
+            Walk::Strided { front, stride } => {
+                Passes::Requests(front.steps(fixed.unwrap_or(1), *stride))
+            }
+            Walk::Uniform { places, .. }
+            | Walk::Shuffled { places, .. }
+            | Walk::Ranked { places, .. }
+            | Walk::Zoned { places, .. }
+            | Walk::HotSet { places, .. }
+            | Walk::Runs { places, .. } => match fixed {
+                Some(len) => Passes::Requests(places.share(len, workers, worker)),
+                None => Passes::Bytes(region / u64::from(workers.max(1))),
+            },
+        }
+    }
+
     /// Apart, so that the commonest pattern is compiled into the engine's loop without the others.
     #[inline(never)]
     fn next_ordered(&mut self, len: u32) -> u64 {
@@ -271,6 +309,14 @@ impl Walk {
             Walk::Sequential(front) => {
                 let offset = front.fit(len);
                 front.next = front.behind(offset, len);
+                offset
+            }
+            Walk::Backward(front) => {
+                let offset = front
+                    .before(front.next, len)
+                    .or_else(|| front.before(front.end, len))
+                    .unwrap_or(front.start);
+                front.next = offset;
                 offset
             }
             Walk::Strided { front, stride } => {
@@ -498,6 +544,14 @@ impl Places {
         })
     }
 
+    /// One worker's share of as many requests as lie within without overlap.
+    fn share(&self, len: u32, workers: u32, worker: u32) -> u64 {
+        let (workers, worker) = (u64::from(workers.max(1)), u64::from(worker));
+        let step = u64::from(len).next_multiple_of(self.align);
+        let all = (self.count - 1) * self.align / step + 1;
+        all / workers + u64::from(worker < all % workers)
+    }
+
     #[inline]
     fn offset(&self, place: u64) -> u64 {
         self.start + place * self.align
@@ -541,6 +595,21 @@ impl Front {
         } else {
             self.start
         }
+    }
+
+    /// Requests of one lap, each starting `step` after the one before, at aligned places.
+    fn steps(&self, len: u32, step: u64) -> u64 {
+        let step = step.next_multiple_of(self.align).max(1);
+        let room = self.end - self.start;
+        room.saturating_sub(u64::from(len)) / step + 1
+    }
+
+    /// Last aligned place from which a request ends at `end` or before it.
+    #[inline]
+    fn before(&self, end: u64, len: u32) -> Option<u64> {
+        let offset = end.checked_sub(u64::from(len))?;
+        let offset = offset - (offset - self.start.min(offset)) % self.align;
+        (offset >= self.start && offset + u64::from(len) <= self.end).then_some(offset)
     }
 
     /// First aligned place behind a request.

@@ -351,7 +351,7 @@ fn another_end_takes_the_place_of_the_default_minute() {
     );
     assert_eq!(
         error("seconds = 'none'"),
-        "f.toml:1: seconds: nothing ends the run; set seconds, bytes, requests or until_steady"
+        "f.toml:1: seconds: nothing ends the run; set seconds, bytes, requests, until_steady or stop_passes"
     );
 }
 
@@ -484,7 +484,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "write_fraction = 0.7\ntrim_fraction = 0.5",
-            "f.toml:2: trim_fraction: writes, trims and zeroes come to 120%, above 100%",
+            "f.toml:2: trim_fraction: writes, trims, zeroes and rewrites come to 120%, above 100%",
         ),
         (
             "region = '10%-10%'",
@@ -512,11 +512,11 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "pattern = 'random'",
-            "f.toml:1: pattern: `random` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs",
+            "f.toml:1: pattern: `random` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs, backward",
         ),
         (
             "pattern = 'sequental'",
-            "f.toml:1: pattern: `sequental` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs; \
+            "f.toml:1: pattern: `sequental` is none of sequential, uniform, shuffled, zipf, pareto, normal, hot-set, zoned, strided, runs, backward; \
              did you mean `sequential`?",
         ),
         (
@@ -884,6 +884,22 @@ fn each_phase_is_an_ordinary_workload_that_inherits_from_the_head_and_from_its_o
     assert_eq!((log.workers, &log.size), (4, &Size::Fixed { bytes: 8192 }));
     assert_eq!(workload.loads().count(), 2);
     assert_eq!(parse("").loads().count(), 1);
+}
+
+#[test]
+fn passes_end_the_run_where_every_stream_has_some() {
+    assert_eq!(parse("stop_passes = 2").streams[0].passes, Some(2.0));
+    assert_eq!(parse("stop_passes = 2").end.time_ns, None);
+    let one_of_two = "[[stream]]\nname = 'a'\nstop_passes = 1\n[[stream]]\nname = 'b'";
+    assert_eq!(parse(one_of_two).end.time_ns, Some(60_000_000_000));
+    assert_eq!(
+        parse("stop_passes = 1\nseconds = 5").end.time_ns,
+        Some(5_000_000_000)
+    );
+    assert_eq!(
+        error("write_fraction = 0.6\nrewrite_fraction = 0.6"),
+        "f.toml:2: rewrite_fraction: writes, trims, zeroes and rewrites come to 120%, above 100%"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use spindle_workload::{
-    Arrival, Arrivals, Content, ContentFiller, Op, Request, RequestStream, Spacing, Stream,
+    Arrival, Arrivals, Content, ContentFiller, Op, Passes, Request, RequestStream, Spacing, Stream,
     StreamError, Thinker, Workload,
 };
 
@@ -26,7 +26,8 @@ fn draw(stream: &Stream, count: usize, bytes: u64) -> Vec<Request> {
     (0..count).map(|_| requests.next_request()).collect()
 }
 
-const PATTERNS: [&str; 16] = [
+const PATTERNS: [&str; 17] = [
+    "pattern = 'backward'",
     "pattern = 'sequential'",
     "pattern = 'uniform'",
     "pattern = 'zipf'",
@@ -234,6 +235,87 @@ fn the_mix_and_the_fsyncs_are_as_asked() {
         .filter(|request| request.fsync_after)
         .count() as f64;
     assert!((fsyncs / count(Op::Write) - 0.1).abs() < 0.003, "{fsyncs}");
+}
+
+#[test]
+fn rewrites_are_as_many_as_asked_and_fsyncs_follow_them_as_writes() {
+    let options = "write_fraction = 0.2\nrewrite_fraction = 0.1\nfsync_fraction = 0.5";
+    let requests = draw(&stream(options), 1_000_000, 1 << 40);
+    let count = |op| requests.iter().filter(|request| request.op == op).count() as f64;
+    for (op, share) in [(Op::Read, 0.7), (Op::Write, 0.2), (Op::Rewrite, 0.1)] {
+        assert!((count(op) / 1e6 - share).abs() < 0.003, "{op:?}");
+    }
+    let synced = |op| {
+        let of = requests.iter().filter(|request| request.op == op);
+        of.filter(|request| request.fsync_after).count() as f64
+    };
+    assert!((synced(Op::Rewrite) / count(Op::Rewrite) - 0.5).abs() < 0.01);
+    assert!((synced(Op::Read)).abs() < 0.5);
+    let all = draw(&stream("rewrite_fraction = 1"), 1000, 1 << 40);
+    assert!(all.iter().all(|request| request.op == Op::Rewrite));
+}
+
+#[test]
+fn backward_requests_end_where_the_one_before_began_and_start_over_at_the_end() {
+    let offsets = |options: &str, bytes: u64| -> Vec<u64> {
+        let requests = draw(&stream(options), 7, bytes);
+        requests
+            .iter()
+            .map(|request| request.offset >> 10)
+            .collect()
+    };
+    let same = "pattern = 'backward'\nsize = '4KiB'";
+    assert_eq!(offsets(same, 20 << 10), [16, 12, 8, 4, 0, 16, 12]);
+    // What does not hold a whole request at the front is left out, as at the end for sequential ones.
+    assert_eq!(offsets(same, 18 << 10), [12, 8, 4, 0, 12, 8, 4]);
+    let two = "pattern = 'backward'\nsize = '4KiB'\nworkers = 2";
+    assert_eq!(offsets(two, 16 << 10), [4, 0, 4, 0, 4, 0, 4]);
+    let apart = "pattern = 'backward'\nsize = '2KiB'\nalign = '8KiB'";
+    assert_eq!(offsets(apart, 32 << 10), [24, 16, 8, 0, 24, 16, 8]);
+}
+
+/// As far as a pass goes, no place comes twice; with one request more, one does.
+#[test]
+fn a_pass_of_an_ordered_pattern_visits_each_of_its_places_once() {
+    for pattern in ["sequential", "backward", "strided"] {
+        for (size, align) in [("4KiB", "none"), ("4KiB", "16KiB"), ("64KiB", "4KiB")] {
+            for workers in [1, 3] {
+                let spec = stream(&format!(
+                    "pattern = '{pattern}'\nsize = '{size}'\nalign = '{align}'\nworkers = {workers}\nstop_passes = 1"
+                ));
+                for worker in 0..workers {
+                    let mut requests = open(&spec, worker, 7, 9_999_872, 512);
+                    let Some(Passes::Requests(visits)) = requests.passes() else {
+                        panic!("sizes are fixed");
+                    };
+                    let mut seen = HashSet::new();
+                    for _ in 0..visits {
+                        assert!(seen.insert(requests.next_request().offset), "{spec:?}");
+                    }
+                    assert!(!seen.insert(requests.next_request().offset), "{spec:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn passes_of_all_workers_together_ask_for_what_the_region_holds() {
+    for (pattern, workers) in [
+        ("sequential", 3),
+        ("backward", 3),
+        ("uniform", 5),
+        ("zipf", 1),
+    ] {
+        let spec = stream(&format!(
+            "pattern = '{pattern}'\nsize = '4KiB'\nregion = '25%-75%'\nstop_passes = 1\nworkers = {workers}"
+        ));
+        let passes = (0..workers).map(|worker| match open(&spec, worker, 7, 1 << 20, 1).passes() {
+            Some(Passes::Requests(requests)) => requests,
+            _ => panic!("sizes are fixed"),
+        });
+        assert_eq!(passes.sum::<u64>(), 128, "{pattern}");
+    }
 }
 
 #[test]
@@ -475,17 +557,25 @@ fn a_trim_comes_before_each_write_of_the_same_place() {
 }
 
 #[test]
-fn passes_are_bytes_of_the_region_in_whole_requests() {
-    let limit = |text: &str| stream(text).byte_limit(&[1_000_000]).unwrap();
-    assert_eq!(limit(""), None);
-    assert_eq!(limit("stop_passes = 1"), Some(999_424));
-    assert_eq!(limit("stop_passes = 2.5"), Some(2_498_560));
-    assert_eq!(limit("stop_passes = 3\nregion = '0-10000'"), Some(24_576));
+fn parts_of_passes_are_rounded_up_and_varying_sizes_go_by_the_bytes_of_the_region() {
+    let passes = |text: &str| open(&stream(text), 0, 7, 1_000_000, 1).passes();
+    assert_eq!(passes(""), None);
+    assert_eq!(passes("stop_passes = 1"), Some(Passes::Requests(244)));
+    assert_eq!(passes("stop_passes = 2.5"), Some(Passes::Requests(610)));
+    assert_eq!(passes("stop_passes = 0.01"), Some(Passes::Requests(3)));
     assert_eq!(
-        limit("stop_passes = 3\nsize = '4KiB-8KiB'\nregion = '0-10000'"),
-        Some(30_000)
+        passes("stop_passes = 3\nregion = '0-10000'"),
+        Some(Passes::Requests(6))
     );
-    assert_eq!(limit("stop_passes = 2\nstop_bytes = '4KiB'"), Some(4_096));
+    assert_eq!(
+        passes("stop_passes = 3\nsize = '4KiB-8KiB'\nregion = '0-10000'"),
+        Some(Passes::Bytes(30_000))
+    );
+    // Each place is trimmed and written.
+    assert_eq!(
+        passes("stop_passes = 1\nwrite_fraction = 1\ntrim_first = true"),
+        Some(Passes::Requests(488))
+    );
 }
 
 #[test]

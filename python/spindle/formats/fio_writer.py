@@ -102,8 +102,8 @@ def _options(run: RunRecord, asked: WorkloadStream | None) -> dict[str, str]:
         return found
     found |= {"rw": _rw(asked), "numjobs": str(asked.workers), "iodepth": str(asked.depth)}
     found |= {"direct": str(int(asked.direct))}
-    if 0 < asked.mix.write < 1:
-        found["rwmixread"] = f"{100 - asked.mix.write * 100:g}"
+    if 0 < asked.mix.of_calls < 1:
+        found["rwmixread"] = f"{100 - asked.mix.of_calls * 100:g}"
     if isinstance(asked.size, FixedSize):
         found["bs"] = _size(asked.size.bytes)
     return found
@@ -114,9 +114,9 @@ def _rw(asked: WorkloadStream) -> str:
     sequential = isinstance(asked.pattern, Sequential)
     if asked.mix.trim == 1:
         return "trim" if sequential else "randtrim"
-    if 0 < asked.mix.write < 1:
+    if 0 < asked.mix.of_calls < 1:
         return "rw" if sequential else "randrw"
-    kind = "write" if asked.mix.write else "read"
+    kind = "write" if asked.mix.of_calls else "read"
     return kind if sequential else f"rand{kind}"
 
 

@@ -272,6 +272,7 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     else:
         found["write_fraction"], found["trim_fraction"] = repr(stream.mix.write), repr(stream.mix.trim)
     found["zero_fraction"] = repr(stream.mix.zero)
+    found["rewrite_fraction"] = repr(stream.mix.rewrite)
     match stream.content:
         case CompressibleContent(ratio=ratio):
             found["content"] = f"compressible:{ratio!r}"

@@ -44,6 +44,18 @@ class Mix(Struct, frozen=True, kw_only=True):
     write: float
     trim: float
     zero: float
+    rewrite: float = 0.0
+    """Read a block and write it back in place."""
+
+    @property
+    def changes(self) -> float:
+        """Share that changes data on the target."""
+        return self.write + self.trim + self.zero + self.rewrite
+
+    @property
+    def of_calls(self) -> float:
+        """Share of writes among all calls: a rewrite is a read and a write."""
+        return (self.write + self.rewrite) / (1 + self.rewrite)
 
 
 class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -52,6 +64,10 @@ class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 class Sequential(Kind, frozen=True, tag="sequential"):
     """One after another."""
+
+
+class Backward(Kind, frozen=True, tag="backward"):
+    """The same from the end."""
 
 
 class Uniform(Kind, frozen=True, tag="uniform"):
@@ -143,7 +159,7 @@ class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
     repeat: bool = False
 
 
-Pattern = Sequential | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
+Pattern = Sequential | Backward | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
 
 
 class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
@@ -407,7 +423,7 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
         """Whether it changes anything on the target."""
         if self.names is not None:
             return self.names.changes
-        return self.mix.write + self.mix.trim + self.mix.zero > 0
+        return self.mix.changes > 0
 
     @property
     def reads(self) -> bool:

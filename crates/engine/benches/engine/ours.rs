@@ -90,11 +90,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
         filesets: Vec::new(),
         streams: vec![Stream {
             name: "reads".to_owned(),
-            mix: Mix {
-                write: 0.0,
-                trim: 0.0,
-                zero: 0.0,
-            },
+            mix: Mix::READS,
             pattern: Pattern::Uniform,
             size: Size::Fixed { bytes: 4096 },
             align_bytes: 0,

@@ -19,11 +19,7 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) fn stream(name: &str) -> Stream {
     Stream {
         name: name.to_owned(),
-        mix: Mix {
-            write: 0.0,
-            trim: 0.0,
-            zero: 0.0,
-        },
+        mix: Mix::READS,
         pattern: Pattern::Uniform,
         size: Size::Fixed { bytes: 4096 },
         align_bytes: 0,

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
 use spindle_measure::{EndedBy, OpKind, Plan, SteadyFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Op, Priority, Request, RequestStream, Rest, SteadyMetric, Stream, Thinker,
-    Workload,
+    Arrival, Arrivals, Op, Passes, Priority, Request, RequestStream, Rest, SteadyMetric, Stream,
+    Thinker, Workload,
 };
 
 use super::bio::Issuer;
@@ -74,6 +74,8 @@ pub(crate) struct Worker {
     pub(crate) free: Vec<u32>,
     /// When its alarm rings.
     pub(crate) wakes_ns: Option<u64>,
+    /// Its passes over its part of the region.
+    pub(crate) passes: Budget,
     /// Until when the host's CPU works for it.
     pub(crate) cpu_ns: u64,
     /// What it alone has done, if its stream's workers have figures of their own.
@@ -250,8 +252,14 @@ impl Load {
             let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
             let rest = thinker.as_ref().and_then(Rest::new).map(Rest::without_spin);
             self.slots.resize(self.slots.len() + depth as usize, slot);
+            let passes = match requests.passes() {
+                None => Budget::default(),
+                Some(Passes::Requests(of)) => Budget::new(Some(of), None),
+                Some(Passes::Bytes(of)) => Budget::new(None, Some(of)),
+            };
             self.workers.push(Worker {
                 stream: index,
+                passes,
                 requests,
                 arrivals: Arrivals::new(stream, index, worker, workload.seed),
                 thinker: thinker.filter(|_| rest.is_none()),
@@ -287,10 +295,9 @@ impl Load {
             stage: Stage::EndSync,
             unpaid: false,
         });
-        let changes = stream.mix.write + stream.mix.zero > 0.0;
+        let changes = stream.mix.changes() > 0.0;
         let kinds = kinds_of(stream);
-        let bytes = workload.byte_limit(index, sizes).map_err(named)?;
-        let budget = Budget::new(stream.end.requests, bytes);
+        let budget = Budget::new(stream.end.requests, stream.end.bytes);
         let plan = Plan {
             kinds: &kinds,
             service: open,
@@ -321,7 +328,7 @@ impl Load {
                 .rate_limit
                 .filter(|_| !open)
                 .map(|limit| Pace::new(limit, stream.start_delay_ns)),
-            limited: budget.is_limited() || self.budget.is_limited(),
+            limited: budget.is_limited() || self.budget.is_limited() || stream.passes.is_some(),
             budget,
             first_ns: stream.start_delay_ns,
             issuing: true,
@@ -361,6 +368,12 @@ impl Load {
             thread,
             priority: self.streams[stream].issuer_priority,
         }
+    }
+
+    /// Whether every worker of a stream has gone over its part as often as asked.
+    pub(crate) fn passes_over(&self, stream: usize) -> bool {
+        let mut workers = self.workers.iter().filter(|of| of.stream == stream);
+        workers.all(|of| of.passes.spent().is_some())
     }
 
     /// Ends a stream: it issues nothing more.
@@ -464,17 +477,16 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
 
 fn kinds_of(stream: &Stream) -> Vec<OpKind> {
     let mix = &stream.mix;
-    let changes = mix.write + mix.zero;
     let sync = &stream.sync;
     let syncs = sync.fsync_every > 0
         || sync.fdatasync_every > 0
         || sync.fsync_fraction > 0.0
         || sync.end_fsync;
     [
-        (OpKind::Read, changes < 1.0 - 1e-12),
-        (OpKind::Write, mix.write > 0.0),
+        (OpKind::Read, mix.reads()),
+        (OpKind::Write, mix.writes()),
         (OpKind::Zero, mix.zero > 0.0),
-        (OpKind::Fsync, changes > 0.0 && syncs),
+        (OpKind::Fsync, mix.changes() > 0.0 && syncs),
     ]
     .into_iter()
     .filter_map(|(kind, occurs)| occurs.then_some(kind))

@@ -406,6 +406,14 @@ impl Engine {
                     self.load.end_stream(index, now_ns, why);
                     break;
                 }
+                if let Some(why) = of.passes.spent() {
+                    of.pending = Some((due_ns, request));
+                    if self.load.passes_over(index) {
+                        self.load.end_stream(index, now_ns, why);
+                    }
+                    break;
+                }
+                of.passes.pay(request.len);
                 stream.budget.pay(request.len);
                 self.load.budget.pay(request.len);
             }
@@ -438,7 +446,7 @@ impl Engine {
     #[inline]
     fn issue(&mut self, slot: u32) -> Result<(), SimError> {
         let request = self.load.slots[slot as usize].request;
-        let write = request.op.changes_data();
+        let write = !matches!(request.op, Op::Read | Op::Rewrite);
         let manner = Manner {
             write,
             sync: !write || self.rules.kernel.direct_writes_are_sync(),
@@ -655,7 +663,7 @@ impl Engine {
         match at.stage {
             Stage::Data | Stage::Durable => {
                 let kind = match at.request.op {
-                    Op::Read => OpKind::Read,
+                    Op::Read | Op::Rewrite => OpKind::Read,
                     Op::Write => OpKind::Write,
                     Op::Trim => OpKind::Trim,
                     Op::Zero => OpKind::Zero,
@@ -679,8 +687,16 @@ impl Engine {
                     stream.recorder.record(kind, now_ns, service_ns, bytes);
                 }
                 if at.unpaid && now_ns >= self.load.ramp_ns {
+                    at.unpaid = false;
                     stream.budget.pay(at.request.len);
                     self.load.budget.pay(at.request.len);
+                    self.load.workers[worker].passes.pay(at.request.len);
+                }
+                if at.request.op == Op::Rewrite {
+                    at.request.op = Op::Write;
+                    at.stage = Stage::Data;
+                    at.issued_ns = now_ns;
+                    return self.issue(slot);
                 }
                 if at.request.fsync_after {
                     at.stage = Stage::Sync;

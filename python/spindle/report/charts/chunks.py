@@ -56,7 +56,7 @@ def charts(trials: Sequence[Trial]) -> list[Chart]:
 
 
 def _direction(trial: Trial) -> str:
-    writes = {stream.mix.write for stream in trial.run.workload.streams}
+    writes = {stream.mix.of_calls for stream in trial.run.workload.streams}
     if writes == {0.0}:
         return "reads"
     if writes == {1.0}:
@@ -96,7 +96,7 @@ def _panel(direction: str, streaming: bool, trials: Sequence[Trial]) -> Panel | 
     ]
     points.sort(key=lambda point: (point.array.name, point.array.drives, point.array.chunk))
     first = next(trial for trial in trials if storage.array_of(trial.run) is not None)
-    writes = [stream.mix.write for stream in first.run.workload.streams]
+    writes = [stream.mix.of_calls for stream in first.run.workload.streams]
     return Panel(direction, sum(writes) / len(writes), streaming, single, points, storage.drives_of(first.run))
 
 

@@ -60,7 +60,7 @@ def groups_of(cases: Sequence[Case]) -> list[Group]:
     found: dict[tuple[object, ...], list[Case]] = {}
     for case in cases:
         run = case.trials[0].run
-        mixes = tuple(stream.mix.write for stream in run.workload.streams)
+        mixes = tuple(stream.mix.of_calls for stream in run.workload.streams)
         observed = run.workload.name if is_observed(run) else None
         found.setdefault((is_streaming(run), mixes, observed), []).append(case)
     several = len(found) > 1
@@ -71,7 +71,7 @@ def _name(cases: Sequence[Case]) -> str:
     run = cases[0].trials[0].run
     if is_observed(run):
         return run.workload.name
-    shares = [stream.mix.write for stream in run.workload.streams]
+    shares = [stream.mix.of_calls for stream in run.workload.streams]
     mean = sum(shares) / len(shares)
     kind = "reads" if mean == 0 else "writes" if mean == 1 else f"{units.percent(mean)} writes"
     return f"sequential {kind}" if is_streaming(run) else kind

@@ -61,6 +61,8 @@ def _of_stream(stream: WorkloadStream) -> dict[str, str]:
     mix = stream.mix
     found = {"size": size_words(stream.size), "pattern": type(stream.pattern).__struct_config__.tag or ""}
     found["writes"] = units.percent(mix.write)
+    if mix.rewrite:
+        found["rewrites"] = units.percent(mix.rewrite)
     found["workers"] = str(stream.workers)
     found["depth"] = str(stream.depth)
     if isinstance(stream.arrival, Open):

@@ -148,9 +148,9 @@ def _rw(stream: WorkloadStream) -> str:
     sequential = isinstance(stream.pattern, Sequential)
     if stream.mix.trim:
         return "trim" if sequential else "randtrim"
-    if 0 < stream.mix.write < 1:
+    if 0 < stream.mix.of_calls < 1:
         return "rw" if sequential else "randrw"
-    name = "write" if stream.mix.write else "read"
+    name = "write" if stream.mix.of_calls else "read"
     return name if sequential else f"rand{name}"
 
 
