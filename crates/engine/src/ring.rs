@@ -432,7 +432,9 @@ fn skip(place: Place, done: u32) -> (*mut u8, u16) {
 }
 
 /// Discard on a device: start in `addr`, length in `addr3`, the first word of the command
-/// (block/ioctl.c, blkdev_uring_cmd).
+/// (block/ioctl.c, blkdev_uring_cmd). On a thread of the kernel's: issued at once it is marked as one that must not wait, and
+/// devices that are not queues of requests (zram, some of dm) refuse such with EOPNOTSUPP (block/blk-core.c,
+/// `submit_bio_noacct`), for which nobody tries again.
 fn discard(offset: u64, len: u64) -> squeue::Entry {
     let mut command = [0; 16];
     command[..8].copy_from_slice(&len.to_ne_bytes());
@@ -440,6 +442,7 @@ fn discard(offset: u64, len: u64) -> squeue::Entry {
         .addr(Some(offset))
         .cmd(command)
         .build()
+        .flags(squeue::Flags::ASYNC)
 }
 
 /// Entries of the submission queue: as few as can be, as they take turns and all of them pass through the cache.

@@ -12,8 +12,9 @@ pub const LATENCY_BUCKETS: usize =
 const FIRST_BITS: u32 = 8;
 /// Buckets of one power of two.
 const QUARTERS: usize = 4;
-/// What an interval with some ten buckets takes, bytes: for this many there is room from the start.
-const TYPICAL: usize = 48;
+/// What an interval with some forty buckets takes, bytes, reads and writes of a busy second: for this many there is room
+/// from the start, as room that is made later is memory that a long run takes while it is measured.
+const TYPICAL: usize = 128;
 
 /// Counts by bucket.
 pub(crate) type Counts = [u64; LATENCY_BUCKETS];

@@ -1,0 +1,123 @@
+"""What a run keeps while it goes on is in memory that is taken at its start: a longer run needs no more of it."""
+
+from __future__ import annotations
+
+import gc
+import re
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spindle.host.conditions.kept import Kept
+from spindle.host.conditions.sample import COLUMNS, Sample
+from spindle.report.progress import clipped
+from spindle.run.bench import Making, bench
+from spindle.run.resolve import resolve
+from spindle.run.watch import Moment, Silent
+
+MIB = 1 << 20
+SETTLED = 1 / 3
+"""Share of the run after which nothing may grow."""
+
+
+def resident_bytes() -> int:
+    found = re.search(r"^Rss:\s+(\d+) kB$", Path("/proc/self/smaps_rollup").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+class Weighing(Silent):
+    """Weighs this process whenever the load tells where it is."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[float, int]] = []
+
+    def moment(self, moment: Moment) -> None:
+        if moment.phase == "measure" and moment.done_fraction is not None:
+            gc.collect()
+            self.seen.append((moment.done_fraction, resident_bytes()))
+
+
+def test_thousands_of_intervals_do_not_grow_the_process(here: Path) -> None:
+    # Four seconds in intervals of a millisecond are as many as an hour and more in seconds.
+    (here / "t.bin").write_bytes(bytes(4 * MIB))
+    load = resolve(
+        "randomio", [("write_fraction", "0"), ("direct", "false"), ("seconds", "4"), ("workers", "2"), ("depth", "4")]
+    )
+    watch = Weighing()
+    with bench(str(here / "t.bin"), load.spec, watch, making=Making(interval_ns=1_000_000)) as opened:
+        record = opened.measure(load).record
+    assert len(record.figures.series) > 1000
+    late = [resident for done, resident in watch.seen if done >= SETTLED]
+    assert late
+    assert max(late) - min(late) < MIB, watch.seen
+
+
+def a_sample(number: int) -> Sample:
+    return Sample(
+        at_s=float(number),
+        seconds=1.0,
+        cpu_others=0.1 + number,
+        cpu_iowait=None,
+        cpu_steal=0.0,
+        other_read_bytes_per_s=1e6 + number,
+        other_write_bytes_per_s=None,
+        swapped_pages=number,
+        throttle_events=None,
+        temperatures={"sda": 40.0 + number % 7},
+        working={"md0": "check"} if number == 3 else {},
+        devices={"sda": dict.fromkeys(COLUMNS, number + 0.5)},
+    )
+
+
+def test_samples_come_back_as_they_were_put_in() -> None:
+    kept = Kept(["sda"], ["sda"], most=10)
+    samples = [a_sample(number) for number in range(10)]
+    assert not any(kept.add(sample) for sample in samples)
+    assert kept.samples() == samples
+
+
+def test_neighbours_are_joined_when_there_is_no_room() -> None:
+    kept = Kept(["sda"], ["sda"], most=10)
+    joined = [kept.add(a_sample(number)) for number in range(11)]
+    assert joined == [False] * 10 + [True]
+    found = kept.samples()
+    assert len(found) == 6
+    assert sum(sample.seconds for sample in found) == 11
+    assert sum(sample.swapped_pages or 0 for sample in found) == sum(range(11))
+    assert [sample.working for sample in found][1] == {"md0": "check"}
+    assert found[0].cpu_others == pytest.approx(0.6)
+    assert found[-1] == replace(a_sample(10), working={})
+
+
+def test_a_sample_takes_no_memory_of_its_own() -> None:
+    kept = Kept(["sda"], ["sda"], most=2000)
+    kept.add(a_sample(0))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(1, 1500):
+            kept.add(a_sample(number))
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 20_000, after - before
+
+
+def test_the_live_line_remembers_nothing() -> None:
+    clipped("warm-up", 80)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(5000):
+            clipped(f"randomio: {number} IOPS, {number / 7} MB/s", 80)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 20_000, after - before
