@@ -520,3 +520,17 @@ def test_every_check_is_on_the_page_about_verdicts() -> None:
     assert len(named) > 15
     for check in named:
         assert f"`{check}`" in page, check
+
+
+def test_discards_that_do_not_reach_the_device_are_told() -> None:
+    trimmed = figures(replace(stream(None), trim=op(100.0, 60.0, size=MIB)))
+
+    def found(moved: float, name: str = "sda") -> Level | None:
+        own = replace(counters(), name=name)
+        own = replace(own, delta={**own.delta, "discard_bytes": moved})
+        seen = judge(record(trimmed, devices=[own], overrides=[("trim_fraction", "1"), ("write_fraction", "0")]))
+        return next((each.level for each in seen if each.check == "discards"), None)
+
+    assert found(6000 * MIB) is Level.OK
+    assert found(3000 * MIB) is Level.WARN
+    assert found(0, "zram0") is None
