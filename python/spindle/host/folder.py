@@ -1,8 +1,8 @@
-"""What Spindle makes in a folder of its own, and its removal: trees of files for operations on names.
+"""What Spindle makes in a folder of its own, and its removal: sets of files, and trees for operations on names.
 
-A tree lies in one folder: directories `d0000000` ..., in them files `f0000000000` ..., called `r0000000000` ... once
-they are renamed (crates/engine/src/names.rs makes them). Nothing is registered for a name: the folder is registered,
-and in it only what is called as the engine calls things, and is of the kind that the engine makes, is removed. Links
+A set lies in one folder, its files called `f0000000000` ... A tree lies in one folder too: directories `d0000000` ...,
+in them files `f0000000000` ..., called `r0000000000` ... once they are renamed (crates/engine/src/names.rs makes
+them). Nothing is registered for a name: the folder is registered, and in it only what is called as the engine calls things, and is of the kind that the engine makes, is removed. Links
 are never followed: every step goes through the descriptor of a directory that was opened without following any.
 """
 
@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 
 PREFIX = "tree-"
 """A tree's folder is called so and by its set's name."""
+SET_PREFIX = "files-"
+"""A set's folder is called so and by its name."""
 MODE = 0o700
 _DIRECTORY = re.compile(r"d[0-9]{7,}")
 _FILE = re.compile(r"[fr][0-9]{10,}")
@@ -23,6 +25,18 @@ _SHOWN = 3
 
 Progress = Callable[[int], None]
 """Told how many names are removed, now and then."""
+
+
+def make_set(folder: int, name: str) -> int:
+    """An empty folder for the files of a set, in a folder of Spindle's own; its descriptor. Raises OSError."""
+    place = SET_PREFIX + name
+    os.mkdir(place, MODE, dir_fd=folder)
+    return _open(place, folder)
+
+
+def file_name(index: int) -> str:
+    """Name of a file of a set, counted from 0."""
+    return f"f{index:010d}"
 
 
 def make_tree(folder: int, name: str) -> int:
@@ -38,6 +52,8 @@ def empty_folder(folder: int, on_progress: Progress | None = None) -> list[str]:
     for name in os.listdir(folder):
         if name.startswith(PREFIX):
             left += remove_tree(folder, name, on_progress)
+        elif name.startswith(SET_PREFIX):
+            left += remove_set(folder, name, on_progress)
         else:
             left.append(name)
     return left
@@ -57,6 +73,16 @@ def remove_tree(folder: int, name: str, on_progress: Progress | None = None) -> 
     with _opened(name, folder, removal.device) as top:
         if top is not None:
             removal.tree(top, name)
+    _rmdir(name, folder, removal, name)
+    return removal.left
+
+
+def remove_set(folder: int, name: str, on_progress: Progress | None = None) -> list[str]:
+    """Remove the files of the set called `name` in `folder`, and its folder. Returns the paths that were left."""
+    removal = _Removal(os.fstat(folder).st_dev, on_progress)
+    with _opened(name, folder, removal.device) as top:
+        if top is not None:
+            removal.files(top, name)
     _rmdir(name, folder, removal, name)
     return removal.left
 
@@ -85,10 +111,11 @@ class _Removal:
                 continue
             with _opened(directory, top, self.device) as opened:
                 if opened is not None:
-                    self._files(opened, inside)
+                    self.files(opened, inside)
             _rmdir(directory, top, self, inside)
 
-    def _files(self, directory: int, path: str) -> None:
+    def files(self, directory: int, path: str) -> None:
+        """Those of one directory."""
         for file, is_ours in _listed(directory, _FILE, directories=False):
             if not is_ours:
                 self.left.append(f"{path}/{file}")

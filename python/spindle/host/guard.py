@@ -24,10 +24,12 @@ from typing import Any, NoReturn
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
 from .errors import Refused, TargetError, reason
+from .folder import SET_PREFIX, file_name
 from .paths import is_under_dev
 from .signatures import Signature, Unknown, signatures_of
 from .stack import below, devices_under
 from .testfile import TestFile
+from .testfiles import MadeSet, TestFiles, allow_open, cannot_open
 from .usage import Usage, openers
 from .words import listed, size
 
@@ -49,6 +51,8 @@ class StreamAccess:
     """O_DSYNC."""
     osync: bool = False
     """O_SYNC."""
+    files: str | None = None
+    """Name of the set of files it uses; None: the target itself."""
 
     @classmethod
     def of(cls, stream: Mapping[str, Any]) -> StreamAccess:
@@ -94,11 +98,14 @@ class OpenTarget:
         devices: list[Device],
         writes: bool,
         machine: Machine,
+        sets: _Sets | None = None,
     ) -> None:
         self.path = path
         self.kind = kind
         self.size_bytes = size_bytes
         self.files = files
+        """For each stream its file, or the first of its set."""
+        self._sets = sets
         self.devices = devices
         self.writes = writes
         self._machine = machine
@@ -115,7 +122,13 @@ class OpenTarget:
 
     def engine_files(self) -> list[list[tuple[int, int, int, int]]]:
         """What `spindle._core.Run` takes: for each stream its files."""
+        if self._sets is not None:
+            return [[file.as_tuple() for file in files] for files in self._sets.of_streams]
         return [[file.as_tuple()] for file in self.files]
+
+    def set_sizes(self, name: str) -> Sequence[int]:
+        """Bytes of each file of a set."""
+        return self._sets.made[name].wanted.sizes if self._sets is not None else ()
 
     def counted_devices(self) -> list[Device]:
         """The device (all of them, for a file system with several) and everything below, for diskstats."""
@@ -127,7 +140,7 @@ class OpenTarget:
 
     def drop_cache(self) -> None:
         """Write out and forget what the page cache holds of this target."""
-        for file in self.files[:1]:
+        for file in self._sets.all_files() if self._sets is not None else self.files[:1]:
             with suppress(OSError):  # a cache that cannot be dropped shows in the cache verdict
                 os.fdatasync(file.fd)
                 os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -140,6 +153,8 @@ class OpenTarget:
                 return f"{device.path} has disappeared"
             if self.kind == "device" and now.size_bytes != device.size_bytes:
                 return f"{device.path} changed its size from {size(device.size_bytes)} to {size(now.size_bytes)}"
+        if self._sets is not None:
+            return self._sets.trouble()
         if self.kind == "file" and self.files:
             length = os.fstat(self.files[0].fd).st_size
             if length != self.size_bytes:
@@ -148,12 +163,14 @@ class OpenTarget:
 
     def to_dict(self) -> dict[str, object]:
         """For the result record."""
+        sets = {} if self._sets is None else {"sets": [made.to_dict() for made in self._sets.made.values()]}
         return {
             "path": self.path,
             "kind": self.kind,
             "size_bytes": self.size_bytes,
             "writes": self.writes,
             "devices": [device.to_dict() for device in self.devices],
+            **sets,
         }
 
     def close(self) -> None:
@@ -170,7 +187,7 @@ class OpenTarget:
 
 
 def open_target(
-    path: str | os.PathLike[str] | TestFile,
+    path: str | os.PathLike[str] | TestFile | TestFiles,
     streams: Sequence[StreamAccess],
     *,
     erase: str | None = None,
@@ -182,15 +199,17 @@ def open_target(
 ) -> OpenTarget:
     """Open a target for the streams of a workload. Raises Refused or TargetError, one line each.
 
-    Writing (and trimming, and zeroing) needs a file that Spindle made (`TestFile`), or a block device that `erase`
-    names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
+    Writing (and trimming, and zeroing) needs files that Spindle made (`TestFile`, `TestFiles`), or a block device that
+    `erase` names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
     `erase_stacked`: it may be built of other devices. `erase_shared`: it may be a partition while another partition of
     the same disk is in use. `confirm` gets one line that names the device, while the device is already claimed;
     when it returns False, the target is refused.
     """
     consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, confirm)
     with ExitStack() as opened:
-        if isinstance(path, TestFile):
+        if isinstance(path, TestFiles):
+            target = _open_test_files(path, streams, opened, machine)
+        elif isinstance(path, TestFile):
             target = _open_test_file(path, streams, opened, machine)
         else:
             target = _open_path(os.fspath(path), streams, consent, opened, machine)
@@ -264,6 +283,74 @@ def _open_test_file(file: TestFile, streams: Sequence[StreamAccess], opened: Exi
     return _open_regular(str(file.path), file.fileno(), streams, opened, machine)
 
 
+@dataclass(frozen=True)
+class _Sets:
+    """Open files of sets."""
+
+    made: dict[str, MadeSet]
+    of_streams: list[tuple[StreamFile, ...]]
+    """For each stream the files of its set."""
+    first_of_set: dict[str, int]
+    """A stream that uses the set."""
+
+    def all_files(self) -> Iterator[StreamFile]:
+        """Each file once."""
+        for stream in self.first_of_set.values():
+            yield from self.of_streams[stream]
+
+    def trouble(self) -> str | None:
+        """One line when a file is no longer what was opened."""
+        for name, stream in self.first_of_set.items():
+            made = self.made[name]
+            for index, file in enumerate(self.of_streams[stream]):
+                status = os.fstat(file.fd)
+                called = f"{name}/{file_name(index)}"
+                if status.st_nlink == 0:
+                    return f"{called} has been removed by someone else"
+                if status.st_size > file.size_bytes or (made.wanted.fill and status.st_size < file.size_bytes):
+                    return f"{called} changed its size from {size(file.size_bytes)} to {size(status.st_size)}"
+        return None
+
+
+def _open_test_files(
+    files: TestFiles, streams: Sequence[StreamAccess], opened: ExitStack, machine: Machine
+) -> OpenTarget:
+    """Streams that want the same access to a set share its descriptors."""
+    known: dict[tuple[str, int], tuple[StreamFile, ...]] = {}
+    wanted = {(stream.files, stream.flags) for stream in streams if stream.files is not None}
+    allow_open(sum(len(files.sets[name].wanted.sizes) for name, _ in wanted), files.path)
+    of_streams = []
+    first_of_set: dict[str, int] = {}
+    for index, stream in enumerate(streams):
+        if stream.files is None:
+            raise TargetError(f"{files.path}: is a folder; a stream without a set of files cannot use it")
+        key = stream.files, stream.flags
+        if key not in known:
+            known[key] = tuple(_open_set(files.path, files.sets[stream.files], stream, opened))
+        of_streams.append(known[key])
+        first_of_set.setdefault(stream.files, index)
+    writes = any(stream.write for stream in streams)
+    devices = devices_under(files.fileno(), machine)
+    firsts = tuple(each[0] for each in of_streams)
+    sets = _Sets(files.sets, of_streams, first_of_set)
+    return OpenTarget(files.path, "directory", files.size_bytes, firsts, devices, writes, machine, sets)
+
+
+def _open_set(path: str, made: MadeSet, stream: StreamAccess, opened: ExitStack) -> Iterator[StreamFile]:
+    alignment = None
+    for index, length in enumerate(made.wanted.sizes):
+        try:
+            fd = made.open(index, stream.flags)
+        except OSError as error:
+            if error.errno == errno.EINVAL and stream.direct:
+                raise TargetError(f"{path}: its file system has no direct I/O; use --buffered") from None
+            raise cannot_open(f"{path}/{SET_PREFIX}{made.wanted.name}", error) from None
+        opened.callback(os.close, fd)
+        # All lie on one file system.
+        alignment = alignment or _alignment(path, fd, stream.direct, 1)
+        yield StreamFile(fd, length, *alignment)
+
+
 def _open_regular(
     path: str, found: int, streams: Sequence[StreamAccess], opened: ExitStack, machine: Machine
 ) -> OpenTarget:
@@ -285,14 +372,19 @@ def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block
             raise TargetError(f"{path}: its file system has no direct I/O; use --buffered") from None
         raise TargetError(f"{path}: {_open_error(error, stream.write)}") from None
     opened.callback(os.close, fd)
-    if not stream.direct:
-        return StreamFile(fd, length, block, _BUFFERED_MEMORY_ALIGN)
+    return StreamFile(fd, length, *_alignment(path, fd, stream.direct, block))
+
+
+def _alignment(path: str, fd: int, direct: bool, block: int) -> tuple[int, int]:
+    """Of offsets and lengths, and of memory."""
+    if not direct:
+        return block, _BUFFERED_MEMORY_ALIGN
     alignment = kernel.direct_alignment(fd)
     if alignment is None:
         alignment = kernel.Alignment(offset=_block_below(fd), memory=_FALLBACK_MEMORY_ALIGN)
     if alignment.offset == 0:
         raise TargetError(f"{path}: direct I/O is not possible on this file; use --buffered")
-    return StreamFile(fd, length, max(alignment.offset, block), max(alignment.memory, 1))
+    return max(alignment.offset, block), max(alignment.memory, 1)
 
 
 def _block_below(fd: int) -> int:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import itertools
 import os
 import secrets
 import stat
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import ClassVar
 
 from . import register
 from .errors import Refused, TargetError, reason
+from .filling import Filler, Progress, fill_error
 from .folder import empty_folder, left_line, remove_folder
 from .mounts import mount_of
 from .paths import is_under_dev
@@ -33,14 +32,7 @@ from .words import size
 
 KEEP_FREE = 0.05
 """Share of a file system that is never taken; what is reserved for root does not count as free."""
-_BLOCK = 8 << 20
-_POOL_TURNS = 64
-_PAGE = 4096
-_WRITE_BEHIND = 64 << 20
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)
-
-Progress = Callable[[int, int], None]
-"""Told (bytes written, bytes in all)."""
 
 
 class TestFile:
@@ -73,7 +65,7 @@ class TestFile:
             if file is not None:
                 file.remove()
             if isinstance(error, OSError):
-                raise TargetError(f"{place}: {_fill_error(error, size_bytes)}; the part written is removed") from None
+                raise TargetError(f"{place}: {fill_error(error, size_bytes)}; the part written is removed") from None
             raise
         return file
 
@@ -256,40 +248,11 @@ def make_error(place: Path, error: OSError) -> TargetError:
 
 
 def _fill(file: TestFile, on_progress: Progress | None) -> None:
-    """Write data that neither compresses nor repeats in any aligned block of 4 KiB, and see that it is on the medium.
-
-    Blocks are pieces of a random pool, each at another distance from a multiple of 4 KiB; the pool is made anew before
-    the distances repeat. About the speed of a copy: the random numbers for all of it would cost ten times as much.
-    """
-    fd, total = file.fileno(), file.size_bytes
-    block = min(_BLOCK, total)
-    done = behind = 0
-    pool = memoryview(b"")
-    for turn in itertools.count():
-        if turn % _POOL_TURNS == 0:
-            pool = memoryview(os.urandom(2 * block))
-        start = secrets.randbelow(max(1, block // _PAGE)) * _PAGE + 2 * (turn % _POOL_TURNS) + 1
-        done += os.pwrite(fd, pool[start : start + min(block, total - done)], done)
-        if done - behind >= 2 * _WRITE_BEHIND:
-            # Starts the writing of what is dirty and forgets what is written: memory stays free, the end is no flood.
-            os.posix_fadvise(fd, behind, _WRITE_BEHIND, os.POSIX_FADV_DONTNEED)
-            behind += _WRITE_BEHIND
-        if on_progress:
-            on_progress(done, total)
-        if done >= total:
-            break
+    """Fill it and see that it is on the medium."""
+    fd = file.fileno()
+    Filler(file.size_bytes, on_progress).fill(fd, file.size_bytes)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _fill_error(error: OSError, size_bytes: int) -> str:
-    if error.errno == errno.ENOSPC:
-        return f"the file system is full before {size(size_bytes)} are written"
-    if error.errno == errno.EDQUOT:
-        return f"the disk quota ends before {size(size_bytes)} are written"
-    if error.errno == errno.EFBIG:
-        return f"{size(size_bytes)} is more than a file may have here"
-    return f"the test file cannot be written: {reason(error)}"
 
 
 # --- what a killed process left --------------------------------------------------------------------------------------

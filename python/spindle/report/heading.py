@@ -23,12 +23,22 @@ def target_words(target: Target) -> str:
         words = [f"{count} x {model}" if count > 1 else model for model, count in drives.items()]
         level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
         return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
-    if target.kind == "file" and devices:
+    if target.kind == "directory":
+        parts[0] = f"{_files_of(target)} of {units.size(target.size_bytes)}"
+    if target.on_files and devices:
         parts[0] += " on " + ", ".join(str(device.get("name")) for device in devices)
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
     if fs := target.detail.get("file_system"):
         parts.append(str(fs))
     return f"{short_name(target)} ({', '.join(parts)})"
+
+
+def _files_of(target: Target) -> str:
+    """`16 files`."""
+    sets = target.detail.get("sets")
+    known = [each.get("files") for each in sets if isinstance(each, dict)] if isinstance(sets, list) else []
+    count = sum(files for files in known if isinstance(files, int))
+    return "a file" if count == 1 else f"{count} files"
 
 
 def short_name(target: Target) -> str:

@@ -27,19 +27,25 @@ from spindle.result.workload import (
     BytesPlace,
     CompressibleContent,
     End,
+    FileSet,
+    FileSize,
+    FixedFileSize,
     FixedSize,
     HotSet,
     IopsLimit,
+    LogNormalFileSize,
     LogNormalSize,
     Normal,
     Open,
     Pareto,
     Place,
+    RangeFileSize,
     RangeSize,
     Runs,
     Size,
     SteadyRule,
     Strided,
+    WeightedFileSize,
     WeightedSize,
     Workload,
     WorkloadStream,
@@ -183,6 +189,7 @@ def _alike(usual: Workload, wanted: Workload) -> bool:
 
 
 def _differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
+    yield from _fileset_differences(usual, wanted)
     if not wanted.phases:
         yield from _load_differences(usual, wanted)
         return
@@ -195,6 +202,15 @@ def _differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]
             yield key, value
         else:
             yield from ((f"{name}.{key}", value) for name in names)
+
+
+def _fileset_differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
+    """Those that options can make: a set of its own, or numbers and sizes."""
+    before = {fileset.name: _fileset_keys(fileset) for fileset in usual.filesets}
+    for fileset in wanted.filesets:
+        for key, value in _fileset_keys(fileset).items():
+            if before.get(fileset.name, {}).get(key) != value:
+                yield (f"{fileset.name}.{key}" if len(wanted.filesets) > 1 else key), value
 
 
 def _load_differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
@@ -218,6 +234,10 @@ def toml(workload: Workload) -> str:
         lines += ["", "[[phase]]", f"name = {_quoted(phase.load.name)}"]
         lines += [f"about = {_quoted(phase.load.about)}"] if phase.load.about else []
         lines += [f"drop_caches = {_flag(phase.drop_caches)}", *_load_lines(phase.load, "phase.stream")]
+    for fileset in workload.filesets:
+        lines += ["", "[[files]]", f"name = {_quoted(fileset.name)}"]
+        lines += [f"{key} = {_value(value)}" for key, value in _fileset_keys(fileset).items()]
+        lines += [f"each = {_quoted(fileset.each)}", f"fill = {_flag(fileset.fill)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -255,12 +275,34 @@ def _workload_keys(workload: Workload) -> dict[str, str]:
     }
 
 
+def _fileset_keys(fileset: FileSet) -> dict[str, str]:
+    return {"nrfiles": str(fileset.nrfiles), "filesize": _file_size(fileset.filesize)}
+
+
+def _file_size(size: FileSize) -> str:
+    match size:
+        case FixedFileSize(bytes=value):
+            return _bytes(value)
+        case RangeFileSize(min=low, max=high, step=step):
+            return f"{_bytes(low)}-{_bytes(high)}:step={_bytes(step)}"
+        case WeightedFileSize(choices=choices):
+            return ",".join(f"{_bytes(value)}:{weight:.10g}" for value, weight in choices)
+        case LogNormalFileSize(mean=mean, sigma=sigma, min=low, max=high, step=step):
+            bounds = f"min={_bytes(low)},max={_bytes(high)},step={_bytes(step)}"
+            return f"log-normal:mean={_bytes(int(mean))},sigma={sigma!r},{bounds}"
+        case _:
+            return "auto"
+
+
 def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     """Every key of a stream that is in force."""
     found = _pattern(stream)
     found["size"] = _size(stream.size)
     found["align"] = _bytes(stream.align_bytes) if stream.align_bytes else "none"
     found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
+    if stream.files is not None:
+        found["files"], found["file_service_type"] = stream.files.set, stream.files.service
+        found["file_requests"] = str(stream.files.requests)
     if stream.writes_apart is not None:
         own = stream.writes_apart
         found["own_writes"], found["write_size"] = "true", _size(own.size)
@@ -283,6 +325,7 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     found["direct"] = _flag(stream.direct)
     found["fsync_fraction"] = repr(stream.sync.fsync_fraction)
     found["fsync_every"] = str(stream.sync.fsync_every)
+    found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
     found["dsync"], found["end_fsync"] = _flag(stream.sync.dsync), _flag(stream.sync.end_fsync)
     found["workers"], found["depth"] = str(stream.workers), str(stream.depth)
     if isinstance(stream.arrival, Open):

@@ -209,7 +209,7 @@ class Target(Struct, frozen=True, kw_only=True):
     asked: str
     """As given on the command line."""
     kind: str
-    """`device`, `file`, `model` (a modelled machine), or `null` (no I/O at all)."""
+    """`device`, `file`, `directory` (files made in it), `model` (a modelled machine), or `null` (no I/O at all)."""
     size_bytes: int
     created: bool = False
     """Whether the file was made for this run."""
@@ -217,6 +217,11 @@ class Target(Struct, frozen=True, kw_only=True):
     """Whether a block device with counters is known under it."""
     detail: dict[str, Any] = {}
     """What the machine says about it: device, identity, layers below."""
+
+    @property
+    def on_files(self) -> bool:
+        """Whether a file system lies between the load and the device."""
+        return self.kind in ("file", "directory")
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):

@@ -24,6 +24,7 @@ from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.memory import swapped_pages
 from spindle.host.sizing import rule_of
 from spindle.host.testfile import TestFile
+from spindle.host.testfiles import TestFiles
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
@@ -211,7 +212,7 @@ class Bench:
         detail["queue_depth"] = classes.queue_depth(self.device) if self.device is not None else None
         detail["class"] = classes.class_of(self.device)
         if spec is not None:
-            detail["region_bytes"] = max(region_bytes(stream, self._size_bytes) for stream in spec.all_streams)
+            detail["region_bytes"] = self._region_bytes(spec)
             direct = all(stream.direct for stream in spec.all_streams)
             rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
             detail["size_rule"] = rule.to_dict()
@@ -227,6 +228,15 @@ class Bench:
             has_device=self.device is not None,
             detail=detail,
         )
+
+    def _region_bytes(self, spec: Workload) -> int:
+        """What the widest stream uses; of several files all together."""
+        target = self._target
+
+        def sizes(stream: WorkloadStream) -> Sequence[int]:
+            return target.set_sizes(stream.files.set) if target and stream.files else (self._size_bytes,)
+
+        return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
 
     def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
         """Run one load, `part` of those the target was opened for. Its streams must want the access of then."""
@@ -330,7 +340,7 @@ def bench(
     *,
     consent: Consent = NO_CONSENT,
     making: Making = AS_USUAL,
-    file: TestFile | None = None,
+    file: TestFile | TestFiles | None = None,
     calm: Calm | None = None,
     sized: Sized | None = None,
     also: Sequence[WorkloadStream] = (),
@@ -338,7 +348,8 @@ def bench(
     """Open a target for the streams of a workload, of all its phases if it has some, and for others that come after
     them; everything is closed at the end.
 
-    `file` is a test file made for this run: the only file that may be written. Raises `host.errors.TargetError`.
+    `file` is a test file, or the files of the workload's sets, made for this run: the only files that may be written.
+    Raises `host.errors.TargetError`.
     """
     if asked.startswith(NULL):
         yield Bench(asked, making, watch, None, _null_size(asked), False)
@@ -432,7 +443,13 @@ def _null_size(asked: str) -> int:
 
 
 def _access(stream: WorkloadStream) -> StreamAccess:
-    return StreamAccess(write=stream.writes, direct=stream.direct, dsync=stream.sync.dsync, osync=stream.sync.osync)
+    return StreamAccess(
+        write=stream.writes,
+        direct=stream.direct,
+        dsync=stream.sync.dsync,
+        osync=stream.sync.osync,
+        files=stream.files.set if stream.files is not None else None,
+    )
 
 
 def region_bytes(stream: WorkloadStream, size: int) -> int:

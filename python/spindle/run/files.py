@@ -1,25 +1,30 @@
-"""A test file for the length of a run: of a size that was asked for, or of the size that the caches ask for."""
+"""Test files for the length of a run: of a size that was asked for, or of the size that the caches ask for."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spindle.host.caches import known_caches
 from spindle.host.errors import reason
+from spindle.host.filling import Progress
 from spindle.host.mounts import mount_of
 from spindle.host.sizing import SizeRule, rule_of
 from spindle.host.testfile import KEEP_FREE, TestFile
+from spindle.host.testfiles import FilesWanted, TestFiles, words_of
 from spindle.result import units
-from spindle.result.workload import Workload
+from spindle.result.workload import AutoFileSize, Workload
 from spindle.run.errors import RunFailed
 from spindle.run.preparation import devices_under_place
+from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
+
+_T = TypeVar("_T", TestFile, TestFiles)
 
 MIB = 1 << 20
 LEAST_FILE_BYTES = 64 * MIB
@@ -86,7 +91,50 @@ def sized_file(place: Path, spec: Workload, limits: Limits, watch: Watch) -> Ite
 
 
 @contextmanager
-def _removed(file: TestFile, watch: Watch) -> Iterator[TestFile]:
+def own_files(
+    place: Path, resolved: Resolved, limits: Limits, watch: Watch
+) -> Iterator[tuple[TestFiles, Sized | None]]:
+    """The files of the workload's sets, in a folder of Spindle's own in the folder `place`; removed whatever happens.
+    Sets of `auto` size get what the caches ask for and space and time permit."""
+    spec = resolved.spec
+    is_auto = [isinstance(each.filesize, AutoFileSize) for each in spec.filesets]
+    fixed = sum(sum(resolved.core.file_sizes(index, 0)) for index, auto in enumerate(is_auto) if not auto)
+    sized = None
+    if any(is_auto):
+        sized = _by_space(place, rule_at(place, spec), limits.free_share, fixed)
+    try:
+        files = _files_written(place, resolved, sized, fixed, limits.seconds if sized else None, watch)
+    except _TooSlow as slow:
+        assert sized is not None  # only then it is timed
+        size = max(LEAST_FILE_BYTES + fixed, int(slow.bytes_per_s * limits.seconds)) // MIB * MIB
+        sized = Sized(sized.rule, sized.wanted_bytes, min(size, sized.size_bytes), "time")
+        files = _files_written(place, resolved, sized, fixed, None, watch)
+    with _removed(files, watch):
+        yield files, sized
+
+
+def _files_written(
+    place: Path, resolved: Resolved, sized: Sized | None, fixed: int, budget_s: float | None, watch: Watch
+) -> TestFiles:
+    autos = sum(isinstance(each.filesize, AutoFileSize) for each in resolved.spec.filesets)
+    share = max(0, sized.size_bytes - fixed) // max(1, autos) if sized is not None else 0
+    sets = [
+        FilesWanted(each.name, resolved.core.file_sizes(index, share), each.fill)
+        for index, each in enumerate(resolved.spec.filesets)
+    ]
+    _check_fit(resolved, {each.name: each.sizes for each in sets})
+    return TestFiles.create(place, sets, on_progress=_told(f"writing {words_of(sets)}", budget_s, watch))
+
+
+def _check_fit(resolved: Resolved, sizes: dict[str, Sequence[int]]) -> None:
+    """Whether the files suit the streams, before any is made. Raises `_core.ConfigError`."""
+    for load in resolved.phases or [resolved]:
+        block = 512 if any(stream.direct for stream in load.spec.streams) else 1
+        load.core.check([list(sizes[each.files.set]) if each.files else [] for each in load.spec.streams], block)
+
+
+@contextmanager
+def _removed(file: _T, watch: Watch) -> Iterator[_T]:
     """At the end, whatever happens."""
     try:
         yield file
@@ -116,7 +164,8 @@ class _TooSlow(Exception):
         self.bytes_per_s = bytes_per_s
 
 
-def _by_space(place: Path, rule: SizeRule, free_share: float) -> Sized:
+def _by_space(place: Path, rule: SizeRule, free_share: float, fixed: int = 0) -> Sized:
+    """`fixed`: what is taken in any case, bytes."""
     folder = place if place.is_dir() else place.absolute().parent
     try:
         space = os.statvfs(folder)
@@ -124,8 +173,8 @@ def _by_space(place: Path, rule: SizeRule, free_share: float) -> Sized:
         raise RunFailed(f"{folder}: {reason(error)}; name a directory that exists") from None
     free = space.f_bavail * space.f_frsize
     room = int(min(free * free_share, free - space.f_blocks * space.f_frsize * KEEP_FREE)) // MIB * MIB
-    wanted = max(FULL_FILE_BYTES, -(-rule.least_bytes // MIB) * MIB)
-    if room < LEAST_FILE_BYTES:
+    wanted = max(FULL_FILE_BYTES, fixed + LEAST_FILE_BYTES, -(-rule.least_bytes // MIB) * MIB)
+    if room < fixed + LEAST_FILE_BYTES:
         raise RunFailed(
             f"{folder.resolve()}: only {units.size(free)} free, a test file would take more than "
             f"{units.percent(free_share)} of it; name another directory, a file or a device"
@@ -135,6 +184,11 @@ def _by_space(place: Path, rule: SizeRule, free_share: float) -> Sized:
 
 def _written(place: Path, size_bytes: int, budget_s: float | None, watch: Watch) -> TestFile:
     what = f"writing a test file of {units.size(size_bytes)}"
+    return TestFile.create(place, size_bytes, on_progress=_told(what, budget_s, watch))
+
+
+def _told(what: str, budget_s: float | None, watch: Watch) -> Progress:
+    """Shows how far it is; raises `_TooSlow` when the rest would take too long."""
     begun = time.monotonic()
 
     def progress(done: int, total: int) -> None:
@@ -143,4 +197,4 @@ def _written(place: Path, size_bytes: int, budget_s: float | None, watch: Watch)
         if budget_s is not None and passed > PROBE_S and passed * total / done > budget_s and total > LEAST_FILE_BYTES:
             raise _TooSlow(done / passed)
 
-    return TestFile.create(place, size_bytes, on_progress=progress)
+    return progress

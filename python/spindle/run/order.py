@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spindle import _core
+from spindle.host.testfile import TestFile
+from spindle.host.testfiles import TestFiles
 from spindle.result.record import Record
 from spindle.run import phases, precondition
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
-from spindle.run.files import OF_A_RUN, own_file, sized_file
+from spindle.run.files import OF_A_RUN, own_file, own_files, sized_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
 from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
@@ -21,6 +24,7 @@ from spindle.run.simulate import is_machine
 from spindle.run.verification import keep_state
 from spindle.run.watch import Watch
 
+FILES = "files"
 AUTO = "auto"
 """For `create`: the size that the caches ask for."""
 
@@ -65,14 +69,18 @@ def carry_out(order: Order, watch: Watch) -> Record:
     place = None if order.target.startswith(NULL) else Path(order.target)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(place, order.care, watch))
-        file, sized = None, None
-        if order.create is not None:
+        file: TestFile | TestFiles | None = None
+        sized = None
+        makes = _makes(order, resolved)
+        if makes is not None:
             path = Path(order.target)
             look_at_place(path, order.care, watch)
-            if order.create == AUTO:
+            if makes == FILES:
+                file, sized = stack.enter_context(own_files(path, resolved, OF_A_RUN, watch))
+            elif makes == AUTO:
                 file, sized = stack.enter_context(sized_file(path, resolved.spec, OF_A_RUN, watch))
             else:
-                file = stack.enter_context(own_file(path, _size(order.create), watch))
+                file = stack.enter_context(own_file(path, _size(makes), watch))
         opened = stack.enter_context(
             bench(
                 order.target,
@@ -95,6 +103,15 @@ def carry_out(order: Order, watch: Watch) -> Record:
             file.keep()
         watch.end()
     return calm.outcome_in(record)
+
+
+def _makes(order: Order, resolved: Resolved) -> str | None:
+    """What is made for the run: the files of the workload's sets (`FILES`), or one test file of this size."""
+    if order.target.startswith(NULL):
+        return None
+    if resolved.spec.filesets:
+        return FILES
+    return AUTO if order.create is None and os.path.isdir(order.target) else order.create
 
 
 def _measured(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> Record:
@@ -146,13 +163,20 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--verify: the null target stores nothing; leave it out")
     if order.verify_state is not None and not _verifies(resolved):
         raise Usage("--verify-state: there is nothing to keep unless the run verifies; it goes with --verify")
-    if order.verify_state is not None and order.create is not None and not order.keep:
+    if order.verify_state is not None and _makes(order, resolved) is not None and not order.keep:
         raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
     if order.precondition is not None and null:
         raise Usage("--precondition: the null target keeps nothing; leave it out")
+    if order.precondition is not None and resolved.spec.filesets:
+        raise Usage("--precondition: files are made for this run; precondition a device, or one test file")
+    if resolved.spec.filesets and not null:
+        if order.create is not None:
+            raise Usage("--create: makes one test file; this workload's files are made in TARGET anyway; leave it out")
+        if not os.path.isdir(order.target):
+            raise Usage(f"{order.target}: {resolved.spec.name} makes files of its own; name a folder to make them in")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
-    if order.keep and order.create is None:
+    if order.keep and _makes(order, resolved) is None:
         raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
     if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
         raise Usage("--iopoll: polling needs direct I/O; leave --buffered out")
