@@ -2,8 +2,9 @@
 
 A set lies in one folder, its files called `f0000000000` ... A tree lies in one folder too: directories `d0000000` ...,
 in them files `f0000000000` ..., called `r0000000000` ... once they are renamed (crates/engine/src/names.rs makes
-them). Nothing is registered for a name: the folder is registered, and in it only what is called as the engine calls things, and is of the kind that the engine makes, is removed. Links
-are never followed: every step goes through the descriptor of a directory that was opened without following any.
+them). Nothing is registered for a name: the folder is registered, and in it only what is called as Spindle calls
+things, and is of the kind that it makes, is removed. Links are never followed: every step goes through the descriptor
+of a directory that was opened without following any.
 """
 
 from __future__ import annotations

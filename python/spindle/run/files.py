@@ -16,7 +16,7 @@ from spindle.host.filling import Progress
 from spindle.host.mounts import mount_of
 from spindle.host.sizing import SizeRule, rule_of
 from spindle.host.testfile import KEEP_FREE, TestFile
-from spindle.host.testfiles import FilesWanted, TestFiles, words_of
+from spindle.host.testfiles import FilesWanted, TestFiles, allow_open, words_of
 from spindle.result import units
 from spindle.result.workload import AutoFileSize, Workload
 from spindle.run.errors import RunFailed
@@ -123,7 +123,19 @@ def _files_written(
         for index, each in enumerate(resolved.spec.filesets)
     ]
     _check_fit(resolved, {each.name: each.sizes for each in sets})
+    allow_open(_opened(resolved.spec), str(place))
     return TestFiles.create(place, sets, on_progress=_told(f"writing {words_of(sets)}", budget_s, watch))
+
+
+def _opened(spec: Workload) -> int:
+    """Descriptors that the streams need: those that want the same access to a set share them."""
+    count = {each.name: each.files for each in spec.filesets}
+    accesses = {
+        (stream.files.set, stream.writes, stream.direct, stream.sync.dsync, stream.sync.osync)
+        for stream in spec.all_streams
+        if stream.files is not None
+    }
+    return sum(count[access[0]] for access in accesses)
 
 
 def _check_fit(resolved: Resolved, sizes: dict[str, Sequence[int]]) -> None:
