@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from test_target import READ_ONLY, Queue
 
-from spindle.result.document import decode, encode
+from spindle.result.document import decode, encode, schema
 from spindle.result.record import CurveRecord, Level
 from spindle.run import curve, openloop
 from spindle.run.curve import parse_rates
@@ -88,6 +90,7 @@ def test_on_a_modelled_disk_the_curve_bends_where_it_saturates(invoke, here: Pat
     assert found.curve.points[-1].p50_latency_ns > 20 * found.curve.points[0].p50_latency_ns
     assert "saturated" in ended.out
     assert decode(encode(found), "c.json") == found
+    jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(found)))
     for name in ("show c.json", "report c.json -o r.html", "report c.json -o r.md", "report c.json"):
         shown = invoke(*name.split())
         assert shown.status == 0, shown.err

@@ -8,12 +8,13 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 from msgspec.structs import replace
 from records import figures, latency, op, record, stream
 
 from spindle import _core
-from spindle.result.document import decode, encode
+from spindle.result.document import decode, encode, schema
 from spindle.result.figures import Stopped
 from spindle.result.record import Level, TargetRecord
 from spindle.result.search import Bound, TargetSearch
@@ -252,6 +253,7 @@ def test_on_a_modelled_disk_the_search_is_the_same_each_time(invoke, here: Path)
         assert shown.status == 0, shown.err
     assert "Throughput within a bound on latency" in (here / "r.html").read_text()
     assert decode(encode(one), "a.json") == one
+    jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(one)))
 
 
 def test_searches_do_not_go_together(invoke) -> None:
@@ -269,7 +271,7 @@ def test_searches_do_not_go_together(invoke) -> None:
 
 def test_on_the_null_target_the_generator_is_the_limit(invoke, here: Path) -> None:
     ended = invoke(
-        *("run", "randomio", "null:1GiB", "--latency-target", "p50:1s", "--seconds", "0.2", "--json", "-q"),
+        *("run", "randomio", "null:1GiB", "--latency-target", "p50:1s", "--seconds", "0.4", "--json", "-q"),
         *("--write-fraction", "0"),
     )
     found = json.loads(ended.out)
