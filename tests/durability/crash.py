@@ -15,11 +15,13 @@ from typing import Any
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 POWERFS = Path(__file__).with_name("powerfs.py")
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 MIB = 1 << 20
 ENTRY = 29
 """Length of an acknowledgement in the journal, bytes."""
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+WRITE_BACK = "write back"
+"""How the kernel takes a loop device's cache by itself."""
 
 
 def wait_for(what: str, happens: Callable[[], bool]) -> None:
@@ -44,7 +46,7 @@ def tool(*command: str | Path, check: bool = True) -> str:
 class PoweredDisk:
     """A loop device over the one file of `powerfs.py`."""
 
-    def __init__(self, folder: Path, seed: int, size: int) -> None:
+    def __init__(self, folder: Path, seed: int, size: int, write_cache: str = WRITE_BACK) -> None:
         self.folder = folder
         self.image = folder / "image"
         self.image.touch()
@@ -63,6 +65,10 @@ class PoweredDisk:
         self._undo.callback(tool, "umount", "--lazy", point, check=False)
         self.device = tool("losetup", "--find", "--show", point / "disk").strip()
         self._undo.callback(tool, "losetup", "--detach", self.device)
+        # What an earlier user of the same loop device has said stays: taken for write-through, it gets no flushes.
+        attribute = Path("/sys/block", Path(self.device).name, "queue/write_cache")
+        attribute.write_text(write_cache)
+        self._undo.callback(attribute.write_text, WRITE_BACK)
         self._mounts = ExitStack()
 
     def order(self, command: str) -> str:
@@ -129,6 +135,8 @@ class Crash:
     seed: int = 1
     size: int = 16 * MIB
     written: int = 4 * MIB
+    write_cache: str = WRITE_BACK
+    """What the kernel takes the disk's cache for."""
     options: tuple[str, ...] = ()
 
 
@@ -142,6 +150,7 @@ class Outcome:
     journal: Path
     writer: str
     findings: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> str:
@@ -151,7 +160,7 @@ class Outcome:
 def crash(folder: Path, case: Crash) -> Outcome:
     """Write, cut, check. The folder is the case's own; the journal must not lie on the disk that is cut."""
     folder.mkdir(exist_ok=True)
-    disk = PoweredDisk(folder, case.seed, case.size)
+    disk = PoweredDisk(folder, case.seed, case.size, case.write_cache)
     with ExitStack() as stack:
         stack.callback(disk.close)
         journal = folder / "journal"
@@ -171,7 +180,7 @@ def crash(folder: Path, case: Crash) -> Outcome:
         begin = beginning(journal, case, writer)
         wait_until_grown(journal, begin + case.turn_bytes, writer)
         disk.order(case.mode)
-        if case.sync == "none":
+        if case.sync == "none" or case.write_cache != WRITE_BACK:
             wait_until_grown(journal, journal.stat().st_size + case.cut_syncs * ENTRY, writer)
         else:
             # What the disk has answered, its writer notes, even after the cut.
@@ -218,7 +227,8 @@ def checked(journal: Path, target: str | None, writer: str = "") -> Outcome:
     outcome = Outcome(done.returncode, done.stdout, done.stderr, journal, writer)
     assert "Traceback" not in done.stderr, done.stderr
     if done.stdout:
-        outcome.findings = json.loads(done.stdout)["findings"]
+        said = json.loads(done.stdout)
+        outcome.findings, outcome.notes = said["findings"], said["notes"]
     return outcome
 
 

@@ -1,13 +1,13 @@
 """A file system with one file, `disk`, whose power can be cut: python powerfs.py IMAGE FOLDER SEED
 
-What is written to the file stays in memory until it is synced; only what is in IMAGE survives. Commands on standard
-input, one a line, each answered by a line: a mode (`honest`, `lying`, `reordering`, `torn`), `syncs`, answered by how
-many there were in this mode, or `cut`, after which every request fails as on a drive that is gone. The protocol of
-/dev/fuse is spoken directly (linux/fuse.h, version 7.31), so that nothing but root and the kernel is needed.
+What is written to the file is forgotten unless it was synced; IMAGE gets what is on the medium when power is cut.
+Commands on standard input, one a line, each answered by a line: a mode (`honest`, `lying`, `reordering`, `torn`),
+`syncs`, answered by how many there were in this mode, or `cut`, after which every request fails as on a drive that is
+gone. The protocol of /dev/fuse is spoken directly (linux/fuse.h, version 7.31): root and the kernel is all it needs.
 
 | mode | a sync | at the cut |
 |---|---|---|
-| honest | brings all to IMAGE | of what is not synced, any part may arrive, the last piece torn: that is allowed |
+| honest | brings all to the medium | of what is not synced, any part may arrive, the last piece torn: that is allowed |
 | lying | says so and does nothing | all of it is forgotten |
 | reordering | says so and does nothing | a random part arrives, the last write among it |
 | torn | brings all but the end of the last write | that end is forgotten |
@@ -39,8 +39,10 @@ class Disk:
     """What is in memory, and what is on the medium."""
 
     def __init__(self, image: str, seed: int) -> None:
-        self._image = os.open(image, os.O_RDWR)
-        self.content = bytearray(os.pread(self._image, os.fstat(self._image).st_size, 0))
+        self._image = image
+        with open(image, "rb") as file:
+            self._medium = bytearray(file.read())
+        self.content = bytearray(self._medium)
         self._unsynced: list[tuple[int, bytes]] = []
         self._chance = random.Random(seed)
         self.mode = "honest"
@@ -78,14 +80,15 @@ class Disk:
                 self._keep(offset, data[: self._torn(len(data))])
             elif last or self._chance.random() < 0.5:
                 self._keep(offset, data)
-        os.fsync(self._image)
+        with open(self._image, "wb") as file:
+            file.write(self._medium)
 
     def _torn(self, length: int, least: int = 0) -> int:
         """How many bytes arrive: whole sectors, not all of them."""
         return self._chance.randrange(least, max(length, SECTOR), SECTOR)
 
     def _keep(self, offset: int, data: bytes) -> None:
-        os.pwrite(self._image, data, offset)
+        self._medium[offset : offset + len(data)] = data
 
 
 class Server:

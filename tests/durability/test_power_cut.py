@@ -71,3 +71,9 @@ def test_writes_that_were_never_synced_are_lost_on_an_honest_disk(power_cut: Pow
     outcome = power_cut(Crash(sync="none", seed=9))
     assert (outcome.status, outcome.verdict) == (1, "lost")
     assert outcome.findings["order_kept"] is None
+
+
+def test_a_cache_that_the_kernel_takes_for_write_through_gets_no_flushes_and_is_named(power_cut: PowerCut) -> None:
+    outcome = power_cut(Crash(write_cache="write through", seed=10))
+    assert (outcome.status, outcome.verdict) == (1, "lost")
+    assert any("write_cache" in note for note in outcome.notes)

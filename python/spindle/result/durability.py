@@ -42,6 +42,8 @@ class Place(Struct, frozen=True, kw_only=True):
     direct: bool
     device: dict[str, Any] | None = None
     """The device, or the one under the file."""
+    write_cache: str | None = None
+    """What the kernel takes its cache for (queue/write_cache): it flushes none that is `write through`."""
     file_system: str | None = None
     file_system_id: int | None = None
     """statvfs f_fsid of a file's folder."""

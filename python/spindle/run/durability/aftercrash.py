@@ -50,7 +50,7 @@ def verify(journal: Path, target: str | None) -> Checked:
             differences = _differences(place, read.opened)
     if findings.verdict is Verdict.ABSENT:
         findings = _absent(asked, header, findings, differences)
-    return Checked(target=asked, findings=findings, notes=[*differences, *_notes(header)])
+    return Checked(target=asked, findings=findings, notes=[*differences, *_notes(header, findings)])
 
 
 @contextmanager
@@ -151,9 +151,15 @@ def _absent(asked: str, header: Header, findings: Findings, differences: list[st
     return msgspec.structs.replace(findings, verdict=Verdict.LOST)
 
 
-def _notes(header: Header) -> list[str]:
+def _notes(header: Header, findings: Findings) -> list[str]:
+    notes = []
+    if findings.verdict in (Verdict.LOST, Verdict.REORDERED) and header.about.target.write_cache == "write through":
+        notes.append(
+            "the kernel took the device's cache for write-through (queue/write_cache) and sent it no flushes: if it has "
+            "a volatile cache, that is the cause"
+        )
     if header.about.host == os.uname().nodename and header.about.boot == boot_id():
-        return [
+        notes.append(
             "this machine has been up since: unless the target alone lost its power, what is read may come from memory"
-        ]
-    return []
+        )
+    return notes

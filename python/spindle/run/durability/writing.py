@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from spindle import _core
+from spindle.host.devices import text_of, whole
 from spindle.host.errors import reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.mounts import mount_of
@@ -127,13 +128,15 @@ def _header(order: Writing, target: OpenTarget) -> Header:
 
 
 def _place(order: Writing, target: OpenTarget) -> Place:
+    device = target.device
     mount = mount_of(target.files[0].fd) if target.kind == "file" else None
     return Place(
         path=os.path.abspath(target.path),
         kind=target.kind,
         size_bytes=target.size_bytes,
         direct=order.direct,
-        device=None if target.device is None else target.device.to_dict(),
+        device=None if device is None else device.to_dict(),
+        write_cache=None if device is None else text_of(whole(device).sysfs / "queue/write_cache"),
         file_system=None if mount is None else mount.fs_type,
         file_system_id=None if mount is None else os.fstatvfs(target.files[0].fd).f_fsid,
     )
