@@ -155,8 +155,8 @@ def _notes(header: Header, findings: Findings) -> list[str]:
     notes = []
     if findings.verdict in (Verdict.LOST, Verdict.REORDERED) and header.about.target.write_cache == "write through":
         notes.append(
-            "the kernel took the device's cache for write-through (queue/write_cache) and sent it no flushes: if it has "
-            "a volatile cache, that is the cause"
+            "the kernel took the device's cache for write-through (queue/write_cache) and sent it no flushes: if it "
+            "has a volatile cache, that is the cause"
         )
     if header.about.host == os.uname().nodename and header.about.boot == boot_id():
         notes.append(
