@@ -107,7 +107,7 @@ class Written:
     def from_state(state: bytes) -> Written:
         """From what `to_state` gave. Raises ConfigError."""
 
-    def to_state(self, paths: Sequence[str] = ()) -> bytes:
+    def to_state(self, paths: Sequence[str] = ...) -> bytes:
         """As bytes, to be kept. `paths`: where the files are, if not where the kernel knows them."""
 
     def is_empty(self) -> bool:
