@@ -106,6 +106,37 @@ def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(spindl
     assert f"wrong blocks: {fault['blocks']}" in shown.out
 
 
+def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(spindle: Spindle, here: Path) -> None:
+    (here / "set.toml").write_text(
+        """
+        verify = true
+        write_fraction = "60%"
+        requests = 3000
+        [[files]]
+        nrfiles = 3
+        filesize = "1MiB"
+        """
+    )
+    done = spindle("run", "set.toml", ".", "--keep", "--verify-state", "state", "--json")
+    assert done.status == 0, done
+    expected = seen_of(run_of(done.out)).read_back.expected  # type: ignore[union-attr]
+    assert 300 < expected <= 768
+    (kept,) = here.glob("spindle-test-*")
+    moved = kept.rename(here / "moved")
+    assert spindle("verify", "--state", "state").status == 2
+    sound = spindle("verify", "--state", "state", "moved", "--json")
+    assert (sound.status, sound.json["read_back"]["expected"]) == (0, expected)
+    first, *_, last = sorted(path for path in moved.rglob("*") if path.is_file())
+    one, other = first.read_bytes(), last.read_bytes()
+    first.write_bytes(other)
+    last.write_bytes(one)
+    swapped = spindle("verify", "--state", "state", "moved", "--json")
+    assert swapped.status == 1
+    kinds = {fault["kind"] for fault in swapped.json["read_back"]["found"]["faults"]}
+    assert "misplaced" in kinds
+    assert kinds <= {"misplaced", "never-written"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [

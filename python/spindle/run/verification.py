@@ -39,12 +39,15 @@ def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None
 
 
 def keep_state(written: _core.Written, place: str, path: Path) -> None:
-    """What must be in the file or device `place`: all of it or nothing, as a new file takes the name when complete."""
+    """What must be in the file or device `place`, or in the files in that folder: all of it or nothing, as a new file
+    takes the name when complete."""
+    # Files of sets are made under their names; a test file's descriptor does not know its name.
+    paths = [] if os.path.isdir(place) else [os.path.abspath(place)]
     try:
         part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
         with part.open("xb") as file:
             try:
-                file.write(written.to_state([os.path.abspath(place)]))
+                file.write(written.to_state(paths))
                 file.flush()
                 os.fsync(file.fileno())
                 os.replace(part, path)
@@ -96,11 +99,15 @@ def _places(written: _core.Written, asked: str | None) -> list[str]:
     then = [path for path, _ in written.files]
     if asked is None:
         return then
-    if len(then) == 1:
-        return [asked]
     if not Path(asked).is_dir():
+        if len(then) == 1:
+            return [asked]
         raise Usage(f"{asked}: the state tells of {len(then)} files; name the folder they are in")
-    return [str(Path(asked) / Path(path).name) for path in then]
+    root = os.path.commonpath([os.path.dirname(path) for path in then])
+    folder = Path(asked)
+    if (folder / Path(root).name).is_dir():  # the folder of all sets, where only one of them was verified
+        folder /= Path(root).name
+    return [str(folder / os.path.relpath(path, root)) for path in then]
 
 
 def _open(place: str) -> OpenTarget:
