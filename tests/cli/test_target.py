@@ -26,6 +26,8 @@ from spindle.run.resolve import Resolved, resolve
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0"), ("seconds", "5")]
 MS = 1_000_000
+DISTURBED = 7
+"""Runs before the first in open loop: the sweep for what a closed loop reaches takes as many."""
 
 
 def exponential(mean_ns: float, count: int) -> str:
@@ -171,8 +173,25 @@ def test_a_rate_that_is_not_served_fails_whatever_the_bound() -> None:
     failed = found.at(found.failed)
     assert failed is not None
     assert not failed.kept_up
+    assert len(failed.runs) >= 2
     assert found.held is not None
     assert found.held <= 830
+
+
+def test_one_run_that_was_disturbed_does_not_decide() -> None:
+    class Disturbed(Queue):
+        def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+            servers = self.servers
+            self.servers = 1 if len(self.asked) == DISTURBED else servers
+            try:
+                return super().measure(resolved, label)
+            finally:
+                self.servers = servers
+
+    found = search(Disturbed(), "mean:40ms", variable="rate")
+    assert any(len(point.runs) > 1 for point in found.points)
+    assert found.held is not None
+    assert found.held >= 560
 
 
 @pytest.mark.parametrize(
