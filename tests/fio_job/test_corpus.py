@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from spindle import _core
 from spindle.formats.fio_job import Conversion, convert, toml_of
+from spindle.formats.fio_job.options import option_of
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = sorted(CORPUS.glob("*.fio"))
@@ -39,8 +41,20 @@ def holds(found: Any, expected: Any, place: str) -> None:
         assert found == expected, place
 
 
-def test_the_corpus_has_at_least_forty_files() -> None:
+PEOPLE_USE = """
+rw bs bsrange bssplit size offset offset_increment io_size iodepth numjobs direct sync fsync fdatasync
+end_fsync rwmixread random_distribution rate rate_iops rate_process thinktime thinktime_spin thinktime_blocks
+thinktime_iotime runtime time_based ramp_time startdelay filename directory nrfiles filesize file_service_type
+group_reporting new_group stonewall wait_for ioengine prio prioclass verify norandommap randseed
+buffer_compress_percentage latency_target latency_window latency_percentile steadystate percentile_list
+write_bw_log write_lat_log write_iops_log log_avg_msec loops number_ios
+"""
+
+
+def test_the_corpus_has_every_option_that_people_use() -> None:
     assert len(FILES) >= 40
+    given = {option_of(found) for file in FILES for found in re.findall(r"^\s*([a-z_]+)", file.read_text(), flags=re.M)}
+    assert [name for name in PEOPLE_USE.split() if option_of(name) not in given] == []
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -51,15 +65,12 @@ def test_a_job_file_means_what_the_howto_says(file: Path) -> None:
     assert conversion.refused == any(level == "error" for level, _ in said)
     if conversion.refused:
         return
-    specs = [
-        json.loads(_core.Workload.parse(toml_of(conversion, phase), file.name, "job").to_json())
-        for phase in conversion.phases
-    ]
+    workload = _core.Workload.parse(toml_of(conversion), file.name, "job")
+    specs = [json.loads(phase.to_json()) for phase in workload.phases() or [workload]]
     holds(specs, expected["phases"], "phases")
-    if "target" in expected:
-        assert conversion.phases[0].target == expected["target"]
-    if "engine" in expected:
-        assert conversion.phases[0].engine == expected["engine"]
+    for name in ("target", "engine", "cpus", "files"):
+        if name in expected:
+            holds(getattr(conversion, name), expected[name], name)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

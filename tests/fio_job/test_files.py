@@ -105,13 +105,12 @@ def test_a_thousand_mutated_files_are_converted_or_refused_never_anything_else()
             lines = [str(finding) for finding in conversion.findings]
             refused += conversion.refused
             if not conversion.refused:
-                for phase in conversion.phases:
-                    _core.Workload.parse(toml_of(conversion, phase), "job.fio", "job")
+                _core.Workload.parse(toml_of(conversion), "job.fio", "job")
         assert all("job.fio" in line or ".inc" in line for line in lines), text
     assert 100 < refused < 950
 
 
 def test_a_value_that_cannot_be_taken_is_told_once_and_hides_no_other() -> None:
-    text = "[a]\nfilename=/dev/x\ndirect=1\nrw=trimwrite\nsize=8*4k\nioengine=net\nnumjobs=100000\n"
+    text = "[a]\nfilename=/dev/x\ndirect=1\nrw=sideways\nsize=8*4k\nioengine=net\nnumjobs=100000\n"
     found = [(each.place.line, each.option) for each in convert_text(text, "job.fio").findings]
     assert found == [(4, "rw"), (5, "size"), (6, "ioengine"), (7, "numjobs")]

@@ -15,6 +15,7 @@ from spindle.formats.fio_job.options import OPTIONS, Fate, option_of
 PAGE = (Path(__file__).resolve().parents[2] / "docs/fio-jobs.md").read_text()
 HEADINGS = {
     Fate.TAKEN: "Carried over",
+    Fate.DIFFERS: "Carried out without it: differs",
     Fate.NOTE: "Not needed: a note",
     Fate.ERROR: "Refused",
 }
@@ -62,3 +63,18 @@ def test_every_option_that_fio_itself_lists_is_known() -> None:
     names = [line.split(":")[0].strip() for line in listed.splitlines() if ":" in line]
     assert len(names) > 150
     assert [name for name in names if option_of(name) is None] == []
+
+
+def test_every_option_of_fio_s_own_engines_is_known() -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    listed = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=True).stdout.split()[3:]
+    assert {"io_uring", "libaio", "sync"} <= set(listed)
+    unknown = set()
+    for engine in listed:
+        run = subprocess.run(["fio", f"--enghelp={engine}"], capture_output=True, text=True, check=False)
+        names = [
+            line.split(":")[0].strip() for line in run.stdout.splitlines() if re.match(r"\s*[a-z0-9_-]+\s*: ", line)
+        ]
+        unknown |= {name for name in names if option_of(name) is None}
+    assert unknown == set()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from spindle.result.completions import completions
 
 JOB = """
 [global]
@@ -93,31 +96,96 @@ def test_amounts_are_those_of_fio(tmp_path: Path) -> None:
     }
 
 
-def test_phases_are_written_one_by_one_and_run_says_so(tmp_path: Path) -> None:
-    (tmp_path / "job.fio").write_text(
-        "[a]\nrw=write\nsize=1m\nfilename=x\n[b]\nstonewall\nrw=write\nsize=1m\nfilename=x\n"
+ORDERED = """
+[global]
+filename=data
+bs=8k
+size=256k
+[onwards]
+rw=write
+[gaps]
+stonewall
+rw=read:8k
+[behind]
+stonewall
+rw=read
+offset=64k
+size=96k
+[odd]
+stonewall
+rw=read
+bs=12k
+io_size=600k
+[both]
+stonewall
+rw=rw
+rwmixread=100
+bs=4k,16k
+"""
+
+
+def test_offsets_that_follow_from_the_job_are_those_of_fio(tmp_path: Path) -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("fio is not installed")
+    (tmp_path / "job.fio").write_text(ORDERED)
+    spindle(tmp_path, "run", "job.fio", "--log", "ours.csv", "-q")
+    (tmp_path / "theirs.fio").write_text(
+        re.sub(r"^\[(?!global)(\w+)\]", r"[\1]\nwrite_iolog=\1.io", ORDERED, flags=re.M)
     )
-    run = spindle(tmp_path, "run", "job.fio")
-    assert run.returncode == 2
-    assert run.stderr.count("\n") == 1
-    assert "job.fio:6: error: stonewall: 2 phases" in run.stderr
-    assert "spindle convert job.fio" in run.stderr
+    subprocess.run(["fio", "theirs.fio"], cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    for job in ("onwards", "gaps", "behind", "odd", "both"):
+        lines = [line.split() for line in (tmp_path / f"{job}.io").read_text().splitlines()]
+        theirs = [(line[2], int(line[3]), int(line[4])) for line in lines if line[2:3] in (["read"], ["write"])]
+        ours = [(each.operation, each.offset, each.bytes) for each in completions(tmp_path / f"ours-{job}.csv")]
+        assert ours == theirs, job
+        assert len(theirs) > 8
+
+
+def test_stonewalled_jobs_run_one_after_another_on_a_file_made_for_them(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[global]\nsize=1m\nfilename=x\nverify=crc32c\nverify_fatal=1\n"
+        "[a]\nrw=randwrite\n[b]\nwait_for=a\nrw=read\n[c]\nstonewall\nrw=randrw\nbs=4k,16k\n"
+    )
+    record = json.loads(spindle(tmp_path, "run", "job.fio", "--json", "-q").stdout)
+    assert [phase["name"] for phase in record["phases"]] == ["a", "b", "c"]
+    streams = [run["figures"]["streams"][0] for run in record["runs"]]
+    assert [sum(stream[op]["bytes"] for op in ("read", "write") if stream[op]) >> 12 for stream in streams[:2]] == [
+        256
+    ] * 2
+    assert streams[2]["read"]["bytes"] // streams[2]["read"]["requests"] == 4096
+    assert streams[2]["write"]["bytes"] // streams[2]["write"]["requests"] == 16384
+    assert not (tmp_path / "x").exists()
+
+
+def test_files_and_phases_of_a_job_file_pass_through_the_toml(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[global]\nsize=512k\nnrfiles=2\nfallocate=none\n[a]\nrw=write\nnumjobs=2\n"
+        "[b]\nstonewall\nrw=randread\nbs=8k\nsync=1\n"
+    )
     assert spindle(tmp_path, "convert", "job.fio", "-o", "job.toml").returncode == 0
-    assert {path.name for path in tmp_path.glob("*.toml")} == {"job-1.toml", "job-2.toml"}
+    runs = [spindle(tmp_path, "run", *what, "--json", "-q") for what in (["job.fio"], ["job.toml", "."])]
+    records = [json.loads(run.stdout) for run in runs]
+    assert [run["workload"] for run in records[0]["runs"]] == [run["workload"] for run in records[1]["runs"]]
+    moved = [
+        [stream[op]["bytes"] for stream in run["figures"]["streams"] for op in ("read", "write") if stream[op]]
+        for run in records[0]["runs"]
+    ]
+    assert moved == [[512 << 10] * 2, [512 << 10]]
+    assert {path.name for path in tmp_path.iterdir()} == {"job.fio", "job.toml"}
 
 
 def test_each_reason_has_a_line_and_the_status_is_usage(tmp_path: Path) -> None:
-    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\nverify=md5\nruntim=3\n")
+    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\ndedupe_percentage=5\nruntim=3\n")
     for verb in ("run", "convert"):
         ended = spindle(tmp_path, verb, "job.fio")
         assert ended.returncode == 2
         assert [line.split(": ")[:4] for line in ended.stderr.splitlines()] == [
-            ["spindle", "job.fio:6", "error", "verify"],
+            ["spindle", "job.fio:6", "error", "dedupe_percentage"],
             ["spindle", "job.fio:7", "error", "runtim"],
         ]
     document = json.loads(spindle(tmp_path, "convert", "job.fio", "--json").stdout)
     assert document["runs"] is False
-    assert [finding["option"] for finding in document["findings"]] == ["verify", "runtim"]
+    assert [finding["option"] for finding in document["findings"]] == ["dedupe_percentage", "runtim"]
 
 
 def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
@@ -129,9 +197,5 @@ def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
     assert (tmp_path / "there").read_bytes() == bytes(8192)
 
 
-def test_without_a_target_anywhere_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\n")
-    ended = spindle(tmp_path, "run", "job.fio")
-    assert ended.returncode == 2
-    assert "give TARGET" in ended.stderr
+def test_a_preset_asks_for_its_target(tmp_path: Path) -> None:
     assert "missing argument 'TARGET'" in spindle(tmp_path, "run", "seeker").stderr

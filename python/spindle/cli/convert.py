@@ -19,7 +19,7 @@ from spindle.cli.output import check_place, json_option, save
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE.toml",
-    help="Write the workload here; of several phases, FILE-1.toml, FILE-2.toml and so on.",
+    help="Write the workload here.",
 )
 @json_option
 def command(job: str, target: str | None, output: Path | None, json: bool) -> Exit:
@@ -37,18 +37,9 @@ def command(job: str, target: str | None, output: Path | None, json: bool) -> Ex
     tell([] if json else [finding for finding in conversion.findings if finding.level is not Level.ERROR])
     if errors:
         raise JobFileRefused(errors)
-    texts = [toml_of(conversion, phase) for phase in conversion.phases]
+    text = toml_of(conversion)
     if output is not None:
-        for path, text in zip(_places(output, len(texts)), texts, strict=True):
-            save(text.encode(), path)
+        save(text.encode(), check_place(output))
     elif not json:
-        if len(texts) > 1:
-            raise click.UsageError(f"{job}: {len(texts)} phases, each a workload of its own; give -o FILE.toml")
-        sys.stdout.write(texts[0])
+        sys.stdout.write(text)
     return Exit.FINE
-
-
-def _places(output: Path, count: int) -> list[Path]:
-    if count == 1:
-        return [check_place(output)]
-    return [check_place(output.with_name(f"{output.stem}-{number}{output.suffix}")) for number in range(1, count + 1)]

@@ -3,14 +3,71 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from spindle.formats.fio_job import Finding
+    from spindle.formats.fio_job import Conversion, Finding
+    from spindle.formats.fio_json import Shape
     from spindle.run.bench import Making
+    from spindle.run.searching import Search
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a workload asks for where the command line leaves it open."""
+
+    target: str
+    making: Making
+    conversion: Conversion | None = None
+    """Of a job file."""
+
+    @property
+    def create(self) -> str | None:
+        """Size of the file that is made for the run, as fio would: where its jobs name one that is not there."""
+        if self.conversion is None or not self.conversion.needs_bytes or _is_modelled(self.target):
+            return None
+        if self.target.startswith("/dev/") or Path(self.target).exists():
+            return None
+        return str(self.conversion.needs_bytes)
+
+    @property
+    def search(self) -> Search | None:
+        """What a job file looks for."""
+        if self.conversion is None or self.conversion.search is None:
+            return None
+        from spindle.run.searching import FindTarget
+        from spindle.run.target import fio_latency_target
+
+        asked = self.conversion.search
+        wanted = fio_latency_target(asked.target_us * 1000, asked.window_us * 1000, asked.percent, asked.depth)
+        return FindTarget(wanted)
+
+    @property
+    def shape(self) -> Shape | None:
+        """Of fio's JSON; None: the usual one."""
+        if self.conversion is None:
+            return None
+        from spindle.formats.fio_job import shape_of
+
+        return shape_of(self.conversion)
+
+    @contextmanager
+    def logging(self) -> Iterator[Making]:
+        """How the load is made so that the logs which a job file asks for can be written: at the end they are."""
+        if self.conversion is None or not any(each.job.logs for each in self.conversion.jobs):
+            yield self.making
+            return
+        with tempfile.TemporaryDirectory(prefix="spindle-log-") as folder:
+            log = self.making.log or Path(folder) / "completions.csv"
+            yield replace(self.making, log=log)
+            _write_logs(self.conversion, log)
 
 
 def tell(findings: Iterable[Finding]) -> None:
@@ -21,7 +78,7 @@ def tell(findings: Iterable[Finding]) -> None:
         print(f"spindle: {one_line(str(finding))}", file=sys.stderr)
 
 
-def prepared(workload: str, target: str | None, making: Making) -> tuple[str, Making]:
+def prepared(workload: str, target: str | None, making: Making) -> Prepared:
     """The target and the engine that a workload asks for, where the command line leaves them open."""
     from spindle.run.resolve import is_job_file
 
@@ -30,16 +87,41 @@ def prepared(workload: str, target: str | None, making: Making) -> tuple[str, Ma
             raise click.UsageError(
                 "missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE"
             )
-        return target, making
-    from dataclasses import replace
-
+        return Prepared(target, making)
     from spindle.formats.fio_job import convert
 
-    conversion = convert(workload, target)
-    phase = conversion.one_phase()
-    if phase.target is None:
+    conversion = convert(workload, target).runnable()
+    if conversion.target is None:
         raise click.UsageError(f"{workload}: its jobs name no file; give TARGET behind it")
     tell(conversion.findings)
-    if making.engine == "auto" and not phase.target.endswith(".toml"):
-        making = replace(making, engine=phase.engine)
-    return phase.target, making
+    if not _is_modelled(conversion.target):
+        making = replace(
+            making,
+            engine=conversion.engine if making.engine == "auto" else making.engine,
+            cpus=making.cpus or conversion.cpus or None,
+            iopoll=making.iopoll or conversion.iopoll,
+            sqpoll=making.sqpoll or conversion.sqpoll,
+        )
+    return Prepared(conversion.target, making, conversion)
+
+
+def _is_modelled(target: str) -> bool:
+    return target.endswith(".toml") or target.startswith("null:")
+
+
+def _write_logs(conversion: Conversion, log: Path) -> None:
+    from spindle.formats import fio_log
+    from spindle.formats.fio_job import logged_jobs
+    from spindle.result.completions import completions
+    from spindle.run.bench import Part
+    from spindle.run.errors import RunFailed
+
+    several = len(conversion.phases) > 1
+    begun: set[str] = set()
+    try:
+        for phase, jobs in zip(conversion.phases, logged_jobs(conversion), strict=True):
+            path = Part(name=str(phase.head["name"]) if several else None).file_of(log)
+            if path is not None and path.exists():
+                fio_log.write(completions(path), jobs, Path(), begun)
+    except OSError as error:
+        raise RunFailed(f"{error.filename or '.'}: the logs cannot be written ({error.strerror})") from None

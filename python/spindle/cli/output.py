@@ -14,6 +14,7 @@ from spindle.cli.exits import Exit
 
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
     from spindle.cli.storing import Keeping
+    from spindle.formats.fio_json import Shape
     from spindle.result.record import Record
 
 
@@ -24,8 +25,9 @@ def emit(
     strict: bool = False,
     keeping: Keeping | None = None,
     output_format: str | None = None,
+    shape: Shape | None = None,
 ) -> Exit:
-    """Print (save, store) the record; the exit status follows from its verdicts."""
+    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON."""
     from spindle.report.page import page
     from spindle.report.style import style_of
     from spindle.result.document import encode
@@ -38,7 +40,7 @@ def emit(
     try:
         if json or output_format is not None:
             sys.stdout.flush()
-            sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record))
+            sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record, shape))
             sys.stdout.buffer.flush()
         else:
             for line in page(record, style_of(sys.stdout)):
@@ -54,10 +56,10 @@ def emit(
     return status_of(record, strict)
 
 
-def _as_fio_json(record: Record) -> bytes:
+def _as_fio_json(record: Record, shape: Shape | None) -> bytes:
     from spindle.formats import fio_json
 
-    return fio_json.write(record)
+    return fio_json.write(record) if shape is None else fio_json.write(record, shape)
 
 
 def _keep(record: Record, keeping: Keeping | None) -> Exception | None:

@@ -92,21 +92,21 @@ def command(
 
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
-    place, making = prepared(workload, target, making_of(values))
+    asked = prepared(workload, target, replace(making_of(values), log=log))
     order = Order(
         workload=workload,
-        target=place,
+        target=asked.target,
         overrides=(*overrides_of(values), *assignments),
-        create=create,
+        create=create or asked.create,
         keep=keep,
-        search=search,
+        search=search or asked.search,
         precondition=preconditioning,
         consent=consent,
-        making=replace(making, log=log),
+        making=asked.making,
         care=care,
         verify_state=verify_state,
         trace=trace,
     )
-    with session(quiet) as watch:
-        record = carry_out(order, watch)
-    return emit(record, json, output, care.strict, keeping, output_format)
+    with session(quiet) as watch, asked.logging() as making:
+        record = carry_out(replace(order, making=making), watch)
+    return emit(record, json, output, care.strict, keeping, output_format, asked.shape)

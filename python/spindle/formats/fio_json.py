@@ -14,12 +14,12 @@ from spindle import _core
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
-from .fio_writer import write
+from .fio_writer import Shape, write
 from .found import Found, known, utc
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text, documents
 
-__all__ = ["looks", "read", "write"]
+__all__ = ["Shape", "looks", "read", "write"]
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 UNITS = {"_ns": 1, "_us": 1000, "_ms": 1_000_000, "": 1000}

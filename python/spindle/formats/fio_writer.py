@@ -7,7 +7,8 @@ A job is a stream, a group is a run. Spindle does not tell submission from compl
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import fmean, pstdev
 from typing import Any
@@ -16,7 +17,7 @@ import msgspec
 
 from spindle import _core
 from spindle.result.document import Unreadable
-from spindle.result.figures import EndedByError, Op, Stream
+from spindle.result.figures import EndedByError, Op
 from spindle.result.record import DeviceCounters, ImportedRecord, Record, RunRecord
 from spindle.result.workload import FixedSize, Sequential, WorkloadStream
 
@@ -40,7 +41,51 @@ BOUNDS = {"latency_ns": (1, _STEPS), "latency_us": (10**3, _STEPS), "latency_ms"
 """Name -> (ns in its unit, upper bounds): each share is of what lies below its bound and not below the one before."""
 
 
-def write(records: Record | Sequence[Record]) -> bytes:
+@dataclass(frozen=True)
+class Origin:
+    """The job of fio's that a stream stands for."""
+
+    name: str
+    group: int
+    entry: int
+    """Streams of a run with the same number are one entry: clones of a group, both directions of a job."""
+    options: Mapping[str, str]
+    """As its section has them."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a job file says about its report."""
+
+    percentiles: tuple[float, ...] = ()
+    """Empty: the usual ones."""
+    common: Mapping[str, str] = field(default_factory=dict)
+    """Options of [global]."""
+    origins: Sequence[Sequence[Origin]] = ()
+    """Of each run, of each stream; empty: a job is a stream."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One of the document's jobs."""
+
+    run: RunRecord
+    name: str
+    group: int
+    streams: list[int]
+    options: Mapping[str, str] | None
+    percentiles: tuple[float, ...]
+
+    def ops(self, kind: str) -> list[Op]:
+        found = (getattr(self.run.figures.streams[at], kind) for at in self.streams)
+        return [op for op in found if op is not None]
+
+    @property
+    def asked(self) -> list[WorkloadStream]:
+        return [self.run.workload.streams[at] for at in self.streams if at < len(self.run.workload.streams)]
+
+
+def write(records: Record | Sequence[Record], shape: Shape = Shape()) -> bytes:
     """One document with the jobs of all runs. Raises `Unreadable` for what was imported: it does not know enough."""
     listed = list(records) if isinstance(records, Sequence) else [records]
     for record in listed:
@@ -57,7 +102,8 @@ def write(records: Record | Sequence[Record]) -> bytes:
         "timestamp": ended,
         "timestamp_ms": ended * 1000,
         "time": f"{datetime.fromtimestamp(ended, UTC):%a %b %e %H:%M:%S %Y}",
-        "jobs": [job for group, run in enumerate(runs) for job in _jobs(run, group)],
+        **({"global options": shape.common} if shape.common else {}),
+        "jobs": [_job(entry) for at, run in enumerate(runs) for entry in _entries(run, at, shape)],
         "disk_util": [_disk(device) for run in runs for device in run.devices],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
@@ -67,31 +113,57 @@ def _start(run: RunRecord) -> int:
     return int(datetime.fromisoformat(run.started).timestamp())
 
 
-def _jobs(run: RunRecord, group: int) -> Iterator[dict[str, Any]]:
+def _entries(run: RunRecord, at: int, shape: Shape) -> list[_Entry]:
+    streams = run.figures.streams
+    origins = shape.origins[at] if at < len(shape.origins) else ()
+    if len(origins) != len(streams):
+        alone = len(streams) == 1
+        return [
+            _Entry(run, run.workload.name if alone else stream.name, at, [index], None, shape.percentiles)
+            for index, stream in enumerate(streams)
+        ]
+    found: dict[int, _Entry] = {}
+    for index, origin in enumerate(origins):
+        known = found.setdefault(
+            origin.entry, _Entry(run, origin.name, origin.group, [], origin.options, shape.percentiles)
+        )
+        known.streams.append(index)
+    return list(found.values())
+
+
+def _job(entry: _Entry) -> dict[str, Any]:
+    run = entry.run
     ended = run.figures.ended_by
-    for at, stream in enumerate(run.figures.streams):
-        asked = run.workload.streams[at] if at < len(run.workload.streams) else None
-        name = run.workload.name if len(run.figures.streams) == 1 else stream.name
-        yield {
-            "jobname": name,
-            "groupid": group,
-            "job_start": _start(run) * 1000,
-            "error": ended.errno if isinstance(ended, EndedByError) else 0,
-            "eta": 0,
-            "elapsed": -(-run.figures.elapsed_ns // 10**9),
-            "job options": {"name": name, **_options(run, asked)},
-            "read": _direction(run, at, stream.read, "read"),
-            "write": _direction(run, at, stream.write, "write"),
-            "trim": _direction(run, at, stream.trim, ""),
-            "sync": {"total_ios": stream.fsync.requests if stream.fsync else 0, "lat_ns": _latency(stream.fsync, True)},
-            "job_runtime": stream.measured_ns // 10**6,
-            **_cpu(run, asked),
-            **_shares(stream),
-            "latency_depth": asked.depth if asked else 1,
-            "latency_target": 0,
-            "latency_percentile": 100.0,
-            "latency_window": 0,
-        }
+    fsyncs = entry.ops("fsync")
+    asked = entry.asked
+    if entry.options is None:
+        options = {"name": entry.name, **_options(run, asked[0] if asked else None)}
+    else:
+        options = dict(entry.options)
+    return {
+        "jobname": entry.name,
+        "groupid": entry.group,
+        "job_start": _start(run) * 1000,
+        "error": ended.errno if isinstance(ended, EndedByError) else 0,
+        "eta": 0,
+        "elapsed": -(-run.figures.elapsed_ns // 10**9),
+        "job options": options,
+        "read": _direction(entry, "read"),
+        "write": _direction(entry, "write"),
+        "trim": _direction(entry, "trim"),
+        "sync": {"total_ios": sum(op.requests for op in fsyncs), "lat_ns": _latency(fsyncs, entry.percentiles)},
+        "job_runtime": _runtime_ms(entry),
+        **_cpu(entry),
+        **_shares(entry),
+        "latency_depth": asked[0].depth if asked else 1,
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+    }
+
+
+def _runtime_ms(entry: _Entry) -> int:
+    return max(entry.run.figures.streams[at].measured_ns for at in entry.streams) // 10**6
 
 
 def _options(run: RunRecord, asked: WorkloadStream | None) -> dict[str, str]:
@@ -128,12 +200,12 @@ def _size(size: int) -> str:
     return f"{size}t"
 
 
-def _cpu(run: RunRecord, asked: WorkloadStream | None) -> dict[str, float]:
-    """As fio has it: shares of the threads' time. Not known of one stream among several: 0 shares would be false."""
-    figures = run.figures
-    if len(figures.streams) != 1 or not figures.measured_ns:
+def _cpu(entry: _Entry) -> dict[str, float]:
+    """As fio has it: shares of the threads' time. Not known of some streams among several: 0 shares would be false."""
+    figures = entry.run.figures
+    if len(figures.streams) != len(entry.streams) or not figures.measured_ns:
         return {}
-    threads_ns = figures.measured_ns * (asked.workers if asked else 1)
+    threads_ns = figures.measured_ns * (sum(asked.workers for asked in entry.asked) or 1)
     return {
         "usr_cpu": 100 * figures.cpu.user_ns / threads_ns,
         "sys_cpu": 100 * figures.cpu.system_ns / threads_ns,
@@ -141,11 +213,11 @@ def _cpu(run: RunRecord, asked: WorkloadStream | None) -> dict[str, float]:
     }
 
 
-def _shares(stream: Stream) -> dict[str, dict[str, float]]:
+def _shares(entry: _Entry) -> dict[str, dict[str, float]]:
     """What part of the requests took how long, %."""
     edges = sorted(unit * bound for unit, bounds in BOUNDS.values() for bound in bounds)
     counts = [0] * (len(edges) + 1)
-    for _, op in stream.ops():
+    for op in (op for at in entry.streams for _, op in entry.run.figures.streams[at].ops()):
         try:
             for ns, count in _core.histogram_counts(op.latency.histogram):
                 counts[bisect_right(edges, ns)] += count
@@ -160,26 +232,28 @@ def _shares(stream: Stream) -> dict[str, dict[str, float]]:
     return found
 
 
-def _direction(run: RunRecord, stream: int, op: Op | None, name: str) -> dict[str, Any]:
-    rates = list(_rates(run, stream, name)) if op else []
+def _direction(entry: _Entry, kind: str) -> dict[str, Any]:
+    ops = entry.ops(kind)
+    rates = list(_rates(entry, kind)) if ops else []
     bandwidth, iops = [rate / 1024 for rate, _ in rates], [rate for _, rate in rates]
-    rate = round(op.bytes_per_s) if op else 0
+    rate = round(sum(op.bytes_per_s for op in ops))
+    moved = sum(op.bytes for op in ops)
     return {
-        "io_bytes": op.bytes if op else 0,
-        "io_kbytes": op.bytes // 1024 if op else 0,
+        "io_bytes": moved,
+        "io_kbytes": moved // 1024,
         "bw_bytes": rate,
         "bw": rate // 1024,
-        "iops": op.iops if op else 0.0,
-        "runtime": run.figures.streams[stream].measured_ns // 10**6 if op else 0,
-        "total_ios": op.requests if op else 0,
+        "iops": sum((op.iops for op in ops), 0.0),
+        "runtime": _runtime_ms(entry) if ops else 0,
+        "total_ios": sum(op.requests for op in ops),
         "short_ios": 0,
         "drop_ios": 0,
         "slat_ns": NO_SAMPLES,
-        "clat_ns": _latency(op, percentiles=True),
-        "lat_ns": _latency(op, percentiles=False),
+        "clat_ns": _latency(ops, entry.percentiles),
+        "lat_ns": _latency(ops, None),
         "bw_min": round(min(bandwidth, default=0)),
         "bw_max": round(max(bandwidth, default=0)),
-        "bw_agg": 100.0 if op else 0.0,
+        "bw_agg": 100.0 if ops else 0.0,
         "bw_mean": fmean(bandwidth) if rates else 0.0,
         "bw_dev": pstdev(bandwidth) if rates else 0.0,
         "bw_samples": len(rates),
@@ -191,32 +265,50 @@ def _direction(run: RunRecord, stream: int, op: Op | None, name: str) -> dict[st
     }
 
 
-def _rates(run: RunRecord, stream: int, name: str) -> Iterator[tuple[float, float]]:
-    """(bytes, requests) a second in each interval."""
-    if not name:
+def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
+    """(bytes, requests) a second in each interval; of trims none are known."""
+    if kind == "trim":
         return
-    for interval in run.figures.series:
-        if stream < len(interval.streams) and interval.length_ns:
-            found = interval.streams[stream]
+    for interval in entry.run.figures.series:
+        if max(entry.streams) < len(interval.streams) and interval.length_ns:
+            found = [interval.streams[at] for at in entry.streams]
             seconds = interval.length_ns / 1e9
-            moved, requests = (found.read_bytes, found.reads) if name == "read" else (found.write_bytes, found.writes)
+            if kind == "read":
+                moved, requests = sum(each.read_bytes for each in found), sum(each.reads for each in found)
+            else:
+                moved, requests = sum(each.write_bytes for each in found), sum(each.writes for each in found)
             yield moved / seconds, requests / seconds
 
 
-def _latency(op: Op | None, percentiles: bool) -> dict[str, Any]:
-    if op is None or not op.requests:
+def _latency(ops: Sequence[Op], percentiles: tuple[float, ...] | None) -> dict[str, Any]:
+    """Of all together. `percentiles`: which; empty: the usual ones; None: without."""
+    ops = [op for op in ops if op.requests]
+    if not ops:
         return NO_SAMPLES
-    latency = op.latency
+    count = sum(op.requests for op in ops)
+    mean = sum(op.latency.mean_ns * op.requests for op in ops) / count
+    squares = sum(op.requests * (op.latency.sdev_ns**2 + (op.latency.mean_ns - mean) ** 2) for op in ops)
     found: dict[str, Any] = {
-        "min": latency.min_ns,
-        "max": latency.max_ns,
-        "mean": latency.mean_ns,
-        "stddev": latency.sdev_ns,
-        "N": op.requests,
+        "min": min(op.latency.min_ns for op in ops),
+        "max": max(op.latency.max_ns for op in ops),
+        "mean": mean,
+        "stddev": (squares / count) ** 0.5,
+        "N": count,
     }
-    if percentiles:
-        found["percentile"] = {f"{percent:.6f}": ns for percent, ns in latency.percentiles}
+    if percentiles is not None:
+        found["percentile"] = {f"{percent:.6f}": ns for percent, ns in _percentiles(ops, percentiles)}
     return found
+
+
+def _percentiles(ops: Sequence[Op], asked: tuple[float, ...]) -> Iterable[tuple[float, int]]:
+    if len(ops) == 1 and not asked:
+        return ops[0].latency.percentiles
+    listed = asked or tuple(percent for percent, _ in ops[0].latency.percentiles)
+    try:
+        values = _core.histogram_percentiles([op.latency.histogram for op in ops], listed)
+    except ValueError:  # a record made by hand, or damaged
+        return []
+    return zip(listed, values, strict=False)
 
 
 def _disk(device: DeviceCounters) -> dict[str, Any]:

@@ -61,8 +61,7 @@ def is_job_file(workload: str) -> bool:
 def _resolve_job_file(path: str, overrides: Overrides, target: str | None) -> Resolved:
     from spindle.formats.fio_job import convert, toml_of
 
-    conversion = convert(path, target)
-    return resolve_text(toml_of(conversion, conversion.one_phase()), path, Path(path).stem, overrides)
+    return resolve_text(toml_of(convert(path, target).runnable()), path, Path(path).stem, overrides)
 
 
 def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -> Resolved:

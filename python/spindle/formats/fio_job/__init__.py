@@ -1,8 +1,8 @@
 """fio's job files as native workloads.
 
-    convert(path, target=None) -> Conversion     # jobs, phases, findings
-    conversion.one_phase() -> Phase              # or JobFileRefused, a line for each reason
-    toml_of(conversion, phase) -> str
+    convert(path, target=None) -> Conversion     # jobs, phases, files, findings
+    conversion.runnable() -> Conversion          # or JobFileRefused, a line for each reason
+    toml_of(conversion) -> str
 
 Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` says what becomes of each option.
 """
@@ -10,6 +10,7 @@ Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` sa
 from .convert import Conversion, Phase, convert, convert_text
 from .document import as_json, command_line, toml_of
 from .finding import Finding, JobFileRefused, Level, Place
+from .report import logged_jobs, shape_of
 
 __all__ = [
     "Conversion",
@@ -22,5 +23,7 @@ __all__ = [
     "command_line",
     "convert",
     "convert_text",
+    "logged_jobs",
+    "shape_of",
     "toml_of",
 ]

@@ -1,4 +1,4 @@
-"""A job file as native workloads, one for each phase, and all there is to say about it."""
+"""A job file as one native workload, and all there is to say about it."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from dataclasses import dataclass, replace
 
 from spindle import _core
 
+from .concurrency import ENGINES
 from .document import body_of
+from .filesets import FileSets, Place, place_of
 from .finding import Finding, JobFileRefused, Level
 from .job import TypedJob, typed
+from .phases import phases_of
+from .quantity import Keys, duration, written
+from .search import LatencyTarget, search_of
 from .source import Section, read_sections, sections_of
-from .stream import ENGINES, Converted, Keys, own_bytes, own_files, streams_of, written
+from .steady import steady_of
+from .streams import MOST_STREAMS, Converted, Ground, own_bytes, own_files, streams_of
+from .verification import check_readers
 
-MOST_STREAMS = 64
 MOST_JOBS = 1000
 NEVER = "3650d"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Jobs that run at the same time: one native workload."""
+    """Jobs that run at the same time."""
 
     jobs: list[TypedJob]
-    target: str | None
-    """What the job file names, or the command line; None: neither."""
-    engine: str
-    """For --engine: io_uring, pread, or auto if the jobs differ."""
     head: Keys
-    """Keys of the workload."""
+    """Keys of the load."""
     streams: list[Keys]
-    needs_bytes: int
-    """The target must be as large as this; 0: not known."""
-
-    @property
-    def changes(self) -> bool:
-        """Whether it writes or discards."""
-        return any(not each.job.kind.endswith("read") for each in self.jobs)
+    sources: list[int]
+    """Of each stream, the index of its job in `jobs`."""
+    clones: list[int]
+    """Of each stream, the number of its clone, from 0."""
 
 
 @dataclass(frozen=True)
@@ -47,26 +46,45 @@ class Conversion:
 
     file: str
     jobs: list[TypedJob]
+    place: Place
+    engine: str
+    """For --engine: io_uring, pread, or auto if the jobs differ."""
     phases: list[Phase]
+    files: list[Keys]
+    """Sets of files that are made for it."""
+    needs_bytes: int
+    """The target must be as large as this; 0: not known, or files are made."""
     findings: list[Finding]
+    cpus: tuple[int, ...] = ()
+    iopoll: bool = False
+    sqpoll: bool = False
+    search: LatencyTarget | None = None
+    """A search instead of a run."""
+
+    @property
+    def target(self) -> str | None:
+        return self.place.target
 
     @property
     def refused(self) -> bool:
         return any(finding.level is Level.ERROR for finding in self.findings)
 
-    def one_phase(self) -> Phase:
-        """The phase, for who can run only one. Raises JobFileRefused."""
+    @property
+    def changes(self) -> bool:
+        """Whether it writes or discards."""
+        return any(not each.job.kind.endswith("read") for each in self.jobs)
+
+    @property
+    def percentiles(self) -> tuple[float, ...]:
+        """That fio's JSON is to have; empty: the usual ones."""
+        return next((each.job.percentiles for each in self.jobs if each.job.percentiles), ())
+
+    def runnable(self) -> Conversion:
+        """Itself. Raises JobFileRefused."""
         errors = [finding for finding in self.findings if finding.level is Level.ERROR]
         if errors:
             raise JobFileRefused(errors)
-        if len(self.phases) > 1:
-            place = self.phases[1].jobs[0].places.get("stonewall", self.phases[1].jobs[0].job.place)
-            text = (
-                f"{len(self.phases)} phases one after another; `spindle convert {self.file} -o NAME.toml` writes a "
-                "workload for each, to be run in turn"
-            )
-            raise JobFileRefused([Finding(Level.ERROR, place, "stonewall", text)])
-        return self.phases[0]
+        return self
 
 
 def convert(path: str, target: str | None = None, environment: Mapping[str, str] | None = None) -> Conversion:
@@ -86,69 +104,85 @@ def _convert(sections: list[Section], path: str, target: str | None) -> Conversi
         text = f"more than {MOST_JOBS} jobs"
         raise JobFileRefused([Finding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
     jobs = [typed(section) for section in sections]
-    groups: list[list[TypedJob]] = []
-    for job in jobs:
-        if job.job.stonewall or not groups:
-            groups.append([])
-        groups[-1].append(job)
-    phases = [_phase(group, target, path) for group in groups]
-    if not any(finding.level is Level.ERROR for job in jobs for finding in job.findings):
-        for phase in phases:
-            _check(phase)
-    return Conversion(path, jobs, phases, _once(jobs))
+    groups = phases_of(jobs)
+    check_readers(groups)
+    place = place_of(jobs, target)
+    sets = FileSets()
+    needs = 0
+    phases: list[Phase] = []
+    for group in groups:
+        phase, bytes_needed = _phase(group, place, sets, path)
+        phases.append(phase)
+        needs = max(needs, bytes_needed)
+    _name_phases(phases)
+    engines = {ENGINES.get(each.job.engine, "auto") for each in jobs}
+    if len(engines) > 1:
+        other = next(each for each in jobs if each.job.engine != jobs[0].job.engine)
+        other.say(Level.DIFFERS, "ioengine", "the jobs of a file have one engine: --engine auto chooses it")
+    engine = engines.pop() if len(engines) == 1 else "auto"
+    _same(jobs)
+    search = search_of(jobs)
+    first = jobs[0].job
+    conversion = Conversion(
+        path,
+        jobs,
+        place,
+        engine,
+        phases,
+        sets.written(),
+        needs,
+        _once(jobs),
+        first.cpus,
+        first.iopoll,
+        first.sqpoll,
+        search,
+    )
+    if not conversion.refused:
+        try:
+            _core.Workload.parse(body_of(conversion), "workload", "workload")
+        except _core.ConfigError as error:
+            jobs[0].say(Level.ERROR, "", f"beyond what a workload can hold: {error}")
+            conversion = replace(conversion, findings=_once(jobs))
+    return conversion
 
 
-def _check(phase: Phase) -> None:
-    """Limits of workloads that no single option breaks."""
-    try:
-        _core.Workload.parse(body_of(phase), "workload", "workload")
-    except _core.ConfigError as error:
-        phase.jobs[0].say(Level.ERROR, "", f"beyond what a workload can hold: {error}")
+def _same(jobs: list[TypedJob]) -> None:
+    """What holds for the whole run."""
+    for option, value in (("cpus_allowed", "cpus"), ("hipri", "iopoll"), ("sqthread_poll", "sqpoll")):
+        for each in jobs[1:]:
+            if getattr(each.job, value) != getattr(jobs[0].job, value):
+                named = "cpumask" if "cpumask" in each.places else option
+                each.say(Level.ERROR, named, "differs between the jobs of the file; give all the same")
+                break
 
 
-def _phase(jobs: list[TypedJob], target: str | None, path: str) -> Phase:
-    named = _common_target(jobs)
-    place = target if target is not None else named
-    on_device = place is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(place)) is not None
+def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tuple[Phase, int]:
     base = 0
     done: list[Converted] = []
+    fits = sum(each.job.numjobs for each in jobs) <= MOST_STREAMS
     for each in jobs:
-        shared = not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         if each.job.exitall and len(jobs) > 1:
             each.say(Level.ERROR, "exitall", "a job that ends does not end the others")
-        done.append(streams_of(each, on_device, None if shared else base))
+        shared = place.folder or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
+        apart = fits and not each.job.grouped
+        done.append(streams_of(each, Ground(place, sets, None if shared else base, apart)))
         if not shared:
             base += own_bytes(each.job)
+    sets.end_phase([(made, each) for each, one in zip(jobs, done, strict=True) for made in one.used])
     if base:
-        jobs[0].say(
-            Level.DIFFERS,
-            "filename",
-            "in fio each job and clone has a file of its own; here they lie side by side",
-        )
+        text = "in fio each job and clone has a file of its own; here they lie side by side"
+        jobs[0].say(Level.DIFFERS, "filename", text)
     streams = _named([stream for one in done for stream in one.streams])
     if len(streams) > MOST_STREAMS and all(each.job.numjobs <= MOST_STREAMS for each in jobs):
         jobs[0].say(Level.ERROR, "numjobs", f"{len(streams)} streams at the same time; {MOST_STREAMS} are the most")
+    sources = [at for at, one in enumerate(done) for _ in one.streams]
+    clones = [clone for one in done for clone in one.clones]
     head = _head(jobs, done, path)
-    engines = {ENGINES.get(each.job.engine, "auto") for each in jobs}
-    engine = engines.pop() if len(engines) == 1 else "auto"
-    return Phase(jobs, place, engine, head, streams, max(one.needs_bytes for one in done))
-
-
-def _common_target(jobs: list[TypedJob]) -> str | None:
-    names = {each.job.filename for each in jobs}
-    if len(names) == 1:
-        return names.pop()
-    other = next(each for each in jobs if each.job.filename != jobs[0].job.filename)
-    other.say(
-        Level.ERROR,
-        "filename",
-        "jobs that run at the same time have one target; use a job file for each target",
-    )
-    return None
+    return Phase(jobs, head, streams, sources, clones), max(one.needs_bytes for one in done)
 
 
 def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
-    """Keys of the workload; streams that end before it get an end of their own."""
+    """Keys of the load; streams that end before it get an end of their own."""
     about = next((each.job.about for each in jobs if each.job.about), "")
     head: Keys = {"about": _printable(about) or f"from {_printable(os.path.basename(path))}"}
     ends = {one.end_us for one in done}
@@ -156,54 +190,62 @@ def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
     for one in done:
         if one.end_us and (0 in ends or one.end_us < max(ends)):
             for stream in one.streams:
-                stream["stop_after"] = _duration(one.end_us)
+                stream["stop_after"] = duration(one.end_us)
     ramps = {each.job.ramp_us for each in jobs}
     if len(ramps) > 1:
         jobs[0].say(Level.ERROR, "ramp_time", "differs between jobs that run at the same time; give all the same")
     if max(ramps):
-        head["ramp"] = _duration(max(ramps))
+        head["ramp"] = duration(max(ramps))
         for each in jobs:
-            if each.job.delay_us:
+            if each.job.delayed:
                 each.say(Level.ERROR, "startdelay", "beside ramp_time; the ramp is that of the whole run")
     seeds = [each for each in jobs if each.job.seed is not None]
     if seeds:
         head["seed"] = seeds[0].job.seed or 0
         for each in seeds[1:]:
             if each.job.seed != seeds[0].job.seed:
-                each.say(Level.DIFFERS, "randseed", f"the whole workload has one seed: {seeds[0].job.seed}")
+                text = f"all jobs that run at the same time have one seed: {seeds[0].job.seed}"
+                each.say(Level.DIFFERS, "randseed", text)
+    head |= steady_of(jobs)
+    if not any(each.job.invalidate for each in jobs):
+        head["drop_caches"] = False
     return head
 
 
 def _end(done: list[Converted], ends: set[int]) -> Keys:
-    """A workload has an end of its own; where all its streams have theirs, one that is never reached before."""
+    """A load has an end of its own; where all its streams have theirs, one that is never reached before."""
     if 0 not in ends:
-        return {"seconds": _duration(max(ends))}
+        return {"seconds": duration(max(ends))}
     if len(done) == len(done[0].streams) == 1 and done[0].moves_bytes and "workers" not in done[0].streams[0]:
         return {"bytes": written(done[0].moves_bytes)}
     return {"seconds": NEVER}
-
-
-def _duration(us: int) -> str:
-    return f"{us // 10**6}s" if us % 10**6 == 0 else f"{us}us"
 
 
 def _printable(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:120]
 
 
-def _named(streams: list[Keys]) -> list[Keys]:
-    """Names of letters, digits, - and _, each once."""
+def _name_phases(phases: list[Phase]) -> None:
+    names = _named([{"name": phase.jobs[0].job.name} for phase in phases])
+    for phase, named in zip(phases, names, strict=True):
+        phase.head["name"] = named["name"]
+
+
+def _named(things: list[Keys]) -> list[Keys]:
+    """Names of up to 32 letters, digits, - and _, each once."""
     taken: set[str] = set()
-    for stream in streams:
-        name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(stream["name"])).strip("-")[:40] or "job"
+    for thing in things:
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(thing["name"])).strip("-")
+        # A clone's number stands at the end.
+        name = (name if len(name) <= 28 else f"{name[:20]}-{name[-7:]}") or "job"
         free = name
-        for number in range(2, len(streams) + 2):
+        for number in range(2, len(things) + 2):
             if free not in taken:
                 break
-            free = f"{name}-{number}"
+            free = f"{name[:27]}-{number}"
         taken.add(free)
-        stream["name"] = free
-    return streams
+        thing["name"] = free
+    return things
 
 
 def _once(jobs: list[TypedJob]) -> list[Finding]:
@@ -216,5 +258,5 @@ def _once(jobs: list[TypedJob]) -> list[Finding]:
             key = (finding.option, finding.text, None if nowhere else finding.place)
             if key not in seen:
                 seen.add(key)
-                found.append(finding if not nowhere else replace(finding))
+                found.append(finding)
     return sorted(found, key=lambda finding: (finding.place.file, finding.place.line))

@@ -1,4 +1,4 @@
-"""A phase as the TOML of a native workload."""
+"""A conversion as the TOML of a native workload."""
 
 from __future__ import annotations
 
@@ -7,35 +7,55 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from .stream import Keys, written
+from .quantity import Keys, written
 
 if TYPE_CHECKING:  # who makes a conversion checks its text first
-    from .convert import Conversion, Phase
+    from .convert import Conversion
 
 
-def toml_of(conversion: Conversion, phase: Phase) -> str:
+def toml_of(conversion: Conversion) -> str:
     """Runnable by `spindle run`; what was said about the conversion is in front."""
-    lines = [f"# {_plain(line)}" for line in (f"from {conversion.file}", command_line(phase))]
+    lines = [f"# {_plain(line)}" for line in (f"from {conversion.file}", command_line(conversion))]
+    if any(each.job.logs for each in conversion.jobs):
+        lines.append("# its logs are written only by `spindle run` of the job file itself")
     lines += [f"# {_plain(str(finding))}" for finding in conversion.findings]
-    return "\n".join(lines) + "\n" + body_of(phase)
+    return "\n".join(lines) + "\n" + body_of(conversion)
 
 
-def body_of(phase: Phase) -> str:
+def body_of(conversion: Conversion) -> str:
     """The workload alone."""
-    lines = ["", *_table(phase.head)]
-    for stream in phase.streams:
-        lines += ["", "[[stream]]", *_table(stream)]
+    lines: list[str] = []
+    several = len(conversion.phases) > 1
+    for phase in conversion.phases:
+        head = {key: value for key, value in phase.head.items() if several or key not in _OF_PHASES}
+        lines += ["", *(["[[phase]]"] if several else []), *_table(head)]
+        for stream in phase.streams:
+            lines += ["", "[[phase.stream]]" if several else "[[stream]]", *_table(stream)]
+    for files in conversion.files:
+        lines += ["", "[[files]]", *_table(files)]
     return "\n".join(lines) + "\n"
 
 
-def command_line(phase: Phase, file: str = "FILE.toml") -> str:
+_OF_PHASES = ("name", "drop_caches")
+
+
+def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
     """How the workload is run as the job file asks."""
-    target = phase.target or "TARGET"
-    parts = ["spindle run", "--engine", phase.engine, file, shlex.quote(target)]
-    if phase.changes and target.startswith("/dev/"):
+    target = conversion.target or "TARGET"
+    parts = ["spindle run", "--engine", conversion.engine, file, shlex.quote(target)]
+    if conversion.engine == "null":
+        parts = ["spindle run", file, shlex.quote(target)]
+    elif conversion.changes and target.startswith("/dev/"):
         parts += ["--erase", shlex.quote(target)]
-    elif phase.needs_bytes and not target.startswith("/dev/"):
-        parts += ["--create", written(phase.needs_bytes)]
+    elif conversion.needs_bytes and not target.startswith("/dev/"):
+        parts += ["--create", written(conversion.needs_bytes)]
+    parts += [*(["--cpus", ",".join(map(str, conversion.cpus))] if conversion.cpus else [])]
+    parts += [*(["--iopoll"] if conversion.iopoll else []), *(["--sqpoll"] if conversion.sqpoll else [])]
+    if conversion.search is not None:
+        bound = conversion.search
+        figure = "max" if bound.percent == 100 else f"p{bound.percent:g}"
+        parts += ["--latency-target", f"{figure}:{bound.target_us}us"]
+        parts += ["--seconds", f"{bound.window_us / 1e6:g}"] if bound.window_us else []
     return " ".join(parts)
 
 
@@ -44,18 +64,18 @@ def as_json(conversion: Conversion) -> str:
     document = {
         "file": conversion.file,
         "runs": not conversion.refused,
+        "target": conversion.target,
+        "directory": conversion.place.folder,
+        "engine": conversion.engine,
+        "needs_bytes": conversion.needs_bytes,
+        "command": command_line(conversion),
         "jobs": [{**asdict(each.job), "place": str(each.job.place)} for each in conversion.jobs],
-        "phases": [
-            {
-                "target": phase.target,
-                "engine": phase.engine,
-                "needs_bytes": phase.needs_bytes,
-                "command": command_line(phase),
-                "workload": phase.head,
-                "streams": phase.streams,
-            }
-            for phase in conversion.phases
-        ],
+        "phases": [{"workload": phase.head, "streams": phase.streams} for phase in conversion.phases],
+        "files": conversion.files,
+        "cpus": conversion.cpus,
+        "iopoll": conversion.iopoll,
+        "sqpoll": conversion.sqpoll,
+        "search": asdict(conversion.search) if conversion.search is not None else None,
         "findings": [
             {
                 "level": finding.level.value,

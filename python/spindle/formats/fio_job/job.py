@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from spindle.formats.fio_log import FILES, LogOrder
+
+from . import values
+from .criterion import Criterion, criterion
+from .distribution import UNIFORM, Distribution, distribution
 from .finding import Finding, Level, Place
 from .numbers import NOTHING, Amount, Scale, Wrong, amount, microseconds, natural, span, whole
 from .options import Fate, nearest, option_of
@@ -16,7 +22,13 @@ T = TypeVar("T")
 
 DIRECTIONS = ("read", "write", "trim")
 MIXED = {"rw": "readwrite", "randrw": "readwrite", "readwrite": "readwrite"}
-KINDS = ("read", "write", "trim", "randread", "randwrite", "randtrim", *MIXED)
+TRIM_FIRST = ("trimwrite", "randtrimwrite")
+CHECKSUMS = (
+    *("md5", "crc64", "crc32", "crc32c", "crc32c-intel", "crc16", "crc7", "sha1", "sha256", "sha512"),
+    *("sha3-224", "sha3-256", "sha3-384", "sha3-512", "xxhash", "meta"),
+)
+VERIFIES = ("0", *CHECKSUMS, "pattern", "null")
+KINDS = ("read", "write", "trim", "randread", "randwrite", "randtrim", *MIXED, *TRIM_FIRST)
 
 Weighted = tuple[tuple[int, int], ...]
 """(bytes, weight)."""
@@ -42,27 +54,43 @@ class Job:
     name: str
     place: Place
     about: str = ""
-    filename: str | None = None
+    filenames: tuple[str, ...] = ()
+    """Empty: the job has files of its own."""
+    directory: str = ""
+    nrfiles: int = 1
+    service: tuple[str, int] = ("roundrobin", 1)
+    """Which file is next, and after how many requests."""
+    fallocates: bool = True
     kind: str = "read"
     """One of `KINDS`."""
     skip_bytes: int = 0
     """Gap behind each sequential request."""
+    run_length: int = 1
+    """Random requests: only each so-many-th goes to a new place."""
+    identical: bool = False
+    """The others go to the same place, not one behind the other."""
+    percent_random: tuple[int, int, int] = (100, 100, 100)
+    """Of reads, writes, trims: the others go on behind the one before."""
     sizes: tuple[Sizes, Sizes, Sizes] = (Sizes(), Sizes(), Sizes())
     """Of reads, writes, trims."""
-    align: int = 0
+    aligns: tuple[int, int, int] = (0, 0, 0)
+    """Of reads, writes, trims; 0: the smallest size."""
     size: Amount = NOTHING
     """Zero bytes: not given."""
     io_size: Amount = NOTHING
-    filesize: int = 0
+    filesizes: tuple[int, int] = (0, 0)
+    """Least and most bytes of a file; 0: by the size."""
     offset: Amount = NOTHING
     offset_increment: Amount = NOTHING
     number_ios: int = 0
+    fill_device: bool = False
     loops: int = 1
     numjobs: int = 1
     runtime_us: int = 0
     time_based: bool = False
     ramp_us: int = 0
-    delay_us: int = 0
+    delays_us: tuple[int, int] = (0, 0)
+    """Least and most delay of the start."""
     depth: int = 1
     engine: str = "psync"
     direct: bool = False
@@ -73,23 +101,50 @@ class Job:
     fsync: int = 0
     fdatasync: int = 0
     end_fsync: bool = False
+    close_fsync: bool = False
     write_percent: int = 50
     """Share of writes in mixed kinds."""
-    theta: float | None = None
-    """Of the zipf distribution; None: uniform."""
+    distribution: Distribution = UNIFORM
     random_map: bool = True
     rates: tuple[int, int, int] = (0, 0, 0)
     """Bytes per second of reads, writes, trims; 0: no bound."""
     rates_iops: tuple[int, int, int] = (0, 0, 0)
     poisson: bool = False
     think_us: int = 0
+    think_spin_us: int = 0
+    think_blocks: int = 1
+    """Requests between two pauses."""
+    think_issued: bool = False
+    """They count when they are issued, not when they are done."""
+    think_work_us: int = 0
+    """Time between two pauses, instead of requests."""
     prio: int = 0
     prioclass: int = 0
     seed: int | None = None
     zeroes: bool = False
     compress_percent: int = 0
     stonewall: bool = False
+    wait_for: str | None = None
     exitall: bool = False
+    grouped: bool = False
+    """group_reporting: all jobs of a group are reported as one."""
+    new_group: bool = False
+    percentiles: tuple[float, ...] = ()
+    """To be told in fio's JSON; empty: the usual ones."""
+    cpus: tuple[int, ...] = ()
+    iopoll: bool = False
+    sqpoll: bool = False
+    logs: tuple[LogOrder, ...] = ()
+    verify: str = "0"
+    """Kind of check; 0: none."""
+    verify_fatal: bool = False
+    reads_back: bool = True
+    latency_target_us: int = 0
+    latency_window_us: int = 0
+    latency_percent: float = 100.0
+    steady: Criterion | None = None
+    steady_us: int = 0
+    steady_ramp_us: int = 0
 
     @property
     def random(self) -> bool:
@@ -100,6 +155,10 @@ class Job:
         return self.kind in MIXED
 
     @property
+    def trims_first(self) -> bool:
+        return self.kind in TRIM_FIRST
+
+    @property
     def direction(self) -> int:
         """Index into `DIRECTIONS`; of a mixed job, that of the reads."""
         return _direction(self.kind)
@@ -108,12 +167,21 @@ class Job:
     def writes(self) -> bool:
         return self.mixed or self.kind.endswith("write")
 
+    @property
+    def align(self) -> int:
+        return self.aligns[self.direction]
+
+    @property
+    def delayed(self) -> bool:
+        return self.delays_us != (0, 0)
+
 
 @dataclass
 class TypedJob:
     """A job, where its options stand, and what there is to say about them."""
 
     job: Job
+    section: Section
     places: dict[str, Place]
     """Of each option that was given."""
     findings: list[Finding] = field(default_factory=list)
@@ -138,7 +206,7 @@ class _Typing:
         for setting in section.settings:
             self._take(setting)
         self.scale = Scale()
-        self.scale = Scale(int(self.get("kb_base", "1024", _one_of("1000", "1024"))))
+        self.scale = Scale(int(self.get("kb_base", "1024", values.one_of("1000", "1024"))))
 
     def _take(self, setting: Setting) -> None:
         option = option_of(setting.name)
@@ -171,87 +239,126 @@ class _Typing:
             return default
 
     def result(self) -> TypedJob:
-        kind, skip = self.get("rw", ("read", 0), self._kind)
+        kind, skip, run_length = self.get("rw", ("read", 0, 1), self._kind)
         name = self.get("name", self.section.name, str)
         job = Job(
             name=name or self.section.name,
             place=self.section.place,
             about=self.get("description", "", str),
-            filename=self._filename(),
+            filenames=self.get("filename", (), values.names),
+            directory=self.get("directory", "", values.one_name),
+            nrfiles=self.get("nrfiles", 1, values.within(1, 1 << 20)),
+            service=self.get("file_service_type", ("roundrobin", 1), values.service),
+            fallocates=self.get("fallocate", "native", values.fallocate) != "none",
             kind=kind,
             skip_bytes=skip,
+            run_length=run_length,
+            identical=self.get("rw_sequencer", "sequential", values.one_of("sequential", "identical")) == "identical",
+            percent_random=self.get("percentage_random", (100, 100, 100), self._percents),
             sizes=self._sizes(),
-            align=self.get("ba", 0, lambda text: self._three(text)[_direction(kind)]),
+            aligns=self.get("ba", (0, 0, 0), self._three),
             size=self.get("size", NOTHING, self._amount),
             io_size=self.get("io_size", NOTHING, self._amount),
-            filesize=self.get("filesize", 0, self._size),
+            filesizes=self.get("filesize", (0, 0), self._sizes_of_files),
             offset=self.get("offset", NOTHING, self._amount),
             offset_increment=self.get("offset_increment", NOTHING, self._amount),
             number_ios=self.get("number_ios", 0, self._size),
-            loops=self.get("loops", 1, _within(1, 1 << 31)),
-            numjobs=self.get("numjobs", 1, _within(1, 65536)),
-            runtime_us=self.get("runtime", 0, _time),
-            time_based=self.get("time_based", False, _truth),
-            ramp_us=self.get("ramp_time", 0, _time),
-            delay_us=self.get("startdelay", 0, _time),
-            depth=self.get("iodepth", 1, _within(1, 65536)),
+            fill_device=self.get("fill_device", False, values.truth),
+            loops=self.get("loops", 1, values.within(1, 1 << 31)),
+            numjobs=self.get("numjobs", 1, values.within(1, 65536)),
+            runtime_us=self.get("runtime", 0, values.time),
+            time_based=self.get("time_based", False, values.truth),
+            ramp_us=self.get("ramp_time", 0, values.time),
+            delays_us=self.get("startdelay", (0, 0), values.times),
+            depth=self.get("iodepth", 1, values.within(1, 65536)),
             engine=self.get("ioengine", "psync", str),
             direct=self._direct(),
-            overwrite=self.get("overwrite", False, _truth),
-            invalidate=self.get("invalidate", True, _truth),
-            sync=self.get("sync", "none", _sync),
-            fsync=self.get("fsync", 0, _within(0, 1 << 31)),
-            fdatasync=self.get("fdatasync", 0, _within(0, 1 << 31)),
-            end_fsync=self.get("end_fsync", False, _truth),
+            overwrite=self.get("overwrite", False, values.truth),
+            invalidate=self.get("invalidate", True, values.truth),
+            sync=self.get("sync", "none", values.sync),
+            fsync=self.get("fsync", 0, values.within(0, 1 << 31)),
+            fdatasync=self.get("fdatasync", 0, values.within(0, 1 << 31)),
+            end_fsync=self.get("end_fsync", False, values.truth),
+            close_fsync=self.get("fsync_on_close", False, values.truth),
             write_percent=self._write_percent(),
-            theta=self.get("random_distribution", None, _theta),
-            random_map=not self.get("norandommap", False, _truth),
+            distribution=self.get("random_distribution", UNIFORM, lambda text: distribution(text, self.scale)),
+            random_map=not self.get("norandommap", False, values.truth),
             rates=self.get("rate", (0, 0, 0), self._three),
             rates_iops=self.get("rate_iops", (0, 0, 0), self._three),
-            poisson=self.get("rate_process", "linear", _one_of("linear", "poisson")) == "poisson",
-            think_us=self.get("thinktime", 0, lambda text: _positive(microseconds(text, 1))),
-            prio=self.get("prio", 0, _within(0, 7)),
-            prioclass=self.get("prioclass", 0, _within(0, 3)),
-            seed=self.get("randseed", None, _seed),
-            zeroes=self.get("zero_buffers", False, _truth),
-            compress_percent=self.get("buffer_compress_percentage", 0, _within(0, 100)),
-            stonewall=self.get("stonewall", False, _truth),
-            exitall=self.get("exitall", False, _truth),
+            poisson=self.get("rate_process", "linear", values.one_of("linear", "poisson")) == "poisson",
+            think_us=self.get("thinktime", 0, values.pause),
+            think_spin_us=self.get("thinktime_spin", 0, values.pause),
+            think_blocks=self.get("thinktime_blocks", 1, values.within(1, 1 << 31)),
+            think_issued=self.get("thinktime_blocks_type", "complete", values.one_of("complete", "issue")) == "issue",
+            think_work_us=self.get("thinktime_iotime", 0, values.time),
+            prio=self.get("prio", 0, values.within(0, 7)),
+            prioclass=self.get("prioclass", 0, values.within(0, 3)),
+            seed=self.get("randseed", None, values.seed),
+            zeroes=self.get("zero_buffers", False, values.truth),
+            compress_percent=self.get("buffer_compress_percentage", 0, values.within(0, 100)),
+            stonewall=self.get("stonewall", False, values.truth),
+            wait_for=self.get("wait_for", None, str),
+            exitall=self.get("exitall", False, values.truth),
+            grouped=self.get("group_reporting", False, values.truth),
+            new_group=self.get("new_group", False, values.truth),
+            percentiles=self.get("percentile_list", (), values.percentiles),
+            cpus=self.get("cpus_allowed", (), values.cpus) or self.get("cpumask", (), values.mask),
+            iopoll=self.get("hipri", False, values.truth),
+            sqpoll=self.get("sqthread_poll", False, values.truth),
+            logs=self._logs(name or self.section.name),
+            verify=self.get("verify", "0", lambda text: "0" if text == "none" else values.one_of(*VERIFIES)(text)),
+            verify_fatal=self.get("verify_fatal", False, values.truth),
+            reads_back=self.get("do_verify", True, values.truth),
+            latency_target_us=self.get("latency_target", 0, values.pause),
+            latency_window_us=self.get("latency_window", 0, values.pause),
+            latency_percent=self.get("latency_percentile", 100.0, values.percent),
+            steady=self.get("steadystate", None, criterion),
+            steady_us=self.get("steadystate_duration", 0, values.time),
+            steady_ramp_us=self.get("steadystate_ramp_time", 0, values.time),
         )
-        self.get("thinktime_blocks", 1, _only_one("a pause follows each request"))
-        if "filename" not in self.given:
-            self.get("nrfiles", 1, _only_one("one file or device is the target; name it with filename"))
-        self._check_mixed(job)
         places = {option: setting.place for option, setting in self.given.items()}
-        return TypedJob(job, places, self.findings)
+        return TypedJob(job, self.section, places, self.findings)
 
-    def _check_mixed(self, job: Job) -> None:
-        if job.mixed and job.sizes[0] != job.sizes[1]:
-            where = next(name for name in ("bssplit", "bsrange", "bs") if name in self.given)
-            text = "reads and writes of one job have the same sizes; use two jobs"
-            self._say(Level.ERROR, self.given[where], where, text)
+    def _logs(self, job: str) -> tuple[LogOrder, ...]:
+        average = self.get("log_avg_msec", 0, lambda text: microseconds(text, 1000) // 1000)
+        largest = self.get("log_max_value", False, values.truth)
+        offsets = self.get("log_offset", False, values.truth)
+        each = self.get("per_job_logs", True, values.truth)
+        now = time.time_ns() // 10**6 if self.get("log_unix_epoch", False, values.truth) else 0
+        orders = []
+        for kind in FILES:
+            setting = self.given.get(f"write_{kind}_log")
+            if setting is not None:
+                name = self.get(setting.name, "", lambda text: text) if setting.value else job
+                orders.append(LogOrder(kind, name.replace("/", "_"), average, largest, offsets, each, now))
+        return tuple(orders)
 
     def _direct(self) -> bool:
-        return self.get("direct", False, _truth) or not self.get("buffered", True, _truth)
+        return self.get("direct", False, values.truth) or not self.get("buffered", True, values.truth)
 
-    def _filename(self) -> str | None:
-        name = self.get("filename", None, _one_file)
-        directory = self.get("directory", "", lambda text: _one_file(text) or "")
-        if name is None or not directory:
-            return name
-        return f"{directory.rstrip('/')}/{name}"
+    def _sizes_of_files(self, text: str) -> tuple[int, int]:
+        if re.search("[0-9a-zA-Z][-:]", text):
+            return span(text, self.scale)
+        size = natural(text, self.scale)
+        return size, size
 
-    def _kind(self, text: str) -> tuple[str, int]:
+    def _kind(self, text: str) -> tuple[str, int, int]:
+        """Kind, gap behind each request, length of runs."""
         kind, colon, behind = text.strip().partition(":")
-        if kind in ("trimwrite", "randtrimwrite"):
-            raise Wrong("a trim of the same blocks before each write is not made")
         if kind not in KINDS:
             raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
         if not colon:
-            return kind, 0
+            return kind, 0, 1
         if kind.startswith("rand"):
-            raise Wrong("runs of a fixed length are not made; the native pattern `runs` has a mean length")
-        return kind, _positive(whole(behind, self.scale))
+            return kind, 0, max(values.within(0, 10**9)(behind), 1)
+        skip = whole(behind, self.scale)
+        if skip < 0:
+            raise Wrong("goes through the file backwards, which is not done")
+        return kind, skip, 1
+
+    def _percents(self, text: str) -> tuple[int, int, int]:
+        read, write, trim = (100 if each is None else each for each in self._each(text, values.within(0, 100)))
+        return read, write, trim
 
     def _size(self, text: str) -> int:
         return natural(text, self.scale)
@@ -286,19 +393,19 @@ class _Typing:
         return sizes[0], sizes[1], sizes[2]
 
     def _block(self, text: str) -> Sizes:
-        size = _request(self._size(text))
+        size = values.request(self._size(text))
         return Sizes(size, size)
 
     def _range(self, text: str) -> Sizes:
         low, high = span(text, self.scale)
-        return Sizes(_request(low), _request(high))
+        return Sizes(values.request(low), values.request(high))
 
     def _split(self, text: str) -> Sizes:
         entries: list[tuple[int, int | None]] = []
         for part in text.split(":"):
             size, _, percent = part.partition("/")
             weight = natural(percent) if percent.strip() else None
-            entries.append((_request(self._size(size)), weight))
+            entries.append((values.request(self._size(size)), weight))
         if len(entries) > 64:
             raise Wrong("more than 64 sizes")
         told = sum(weight for _, weight in entries if weight is not None)
@@ -312,95 +419,15 @@ class _Typing:
         return Sizes(split[0][0], split[0][0]) if len(split) == 1 else Sizes(split=split)
 
     def _write_percent(self) -> int:
-        reads = self.get("rwmixread", 50, _within(0, 100))
-        writes = self.get("rwmixwrite", 50, _within(0, 100))
+        reads = self.get("rwmixread", 50, values.within(0, 100))
+        writes = self.get("rwmixwrite", 50, values.within(0, 100))
         return writes if "rwmixwrite" in self.given else 100 - reads
 
 
 def _direction(kind: str) -> int:
-    return 0 if kind in MIXED else DIRECTIONS.index(kind.removeprefix("rand"))
+    if kind in MIXED:
+        return 0
+    return 1 if kind in TRIM_FIRST else DIRECTIONS.index(kind.removeprefix("rand"))
 
 
 _SAME = {"direct": ("buffered",), "buffered": ("direct",)}
-
-
-def _truth(text: str) -> bool:
-    if text not in ("0", "1"):
-        raise Wrong(f"`{text[:40]}` is neither 0 nor 1")
-    return text == "1"
-
-
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise Wrong(f"`{text[:40]}` is none of {', '.join(allowed)}")
-        return text
-
-    return read
-
-
-def _within(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = whole(text)
-        if not low <= value <= high:
-            raise Wrong(f"`{text[:40]}` is outside {low} to {high}")
-        return value
-
-    return read
-
-
-def _only_one(why: str) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if whole(text) not in (0, 1):
-            raise Wrong(f"`{text[:40]}`: {why}")
-        return 1
-
-    return read
-
-
-def _positive(value: int) -> int:
-    if value < 0:
-        raise Wrong("is negative")
-    return value
-
-
-def _time(text: str) -> int:
-    if re.fullmatch(r"[0-9a-zA-Z]+[-:][0-9a-zA-Z]+", text):
-        raise Wrong(f"`{text[:40]}`: a time drawn from a range is not the same for each run; give one")
-    return _positive(microseconds(text))
-
-
-def _request(size: int) -> int:
-    if not 0 < size <= 1 << 30:
-        raise Wrong(f"requests of {size} bytes; 1 byte to 1 GiB")
-    return size
-
-
-def _seed(text: str) -> int:
-    return natural(text)
-
-
-def _one_file(text: str) -> str | None:
-    parts = re.split(r"(?<!\\):", text)
-    if len(parts) > 1:
-        raise Wrong("several files; one file or device is the target")
-    return parts[0].replace("\\:", ":") or None
-
-
-def _sync(text: str) -> str:
-    return {"0": "none", "1": "sync"}.get(text) or _one_of("none", "sync", "dsync")(text)
-
-
-def _theta(text: str) -> float | None:
-    kind, _, behind = text.partition(":")
-    if kind == "random":
-        return None
-    if kind != "zipf":
-        raise Wrong(f"`{kind[:40]}` is not drawn here; there are random and zipf:THETA")
-    if ":" in behind:
-        raise Wrong("popular places are scattered; there is no centre")
-    if not behind:
-        return 1.1  # fio's default
-    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", behind) or not 0.01 <= float(behind) <= 10:
-        raise Wrong(f"zipf:`{behind[:40]}` is outside 0.01 to 10")
-    return float(behind)

@@ -12,6 +12,7 @@ class Fate(StrEnum):
 
     TAKEN = "taken"
     """Its meaning is carried over; limits and differences are in its text, and told where they matter."""
+    DIFFERS = "differs"
     NOTE = "note"
     ERROR = "error"
 
@@ -49,21 +50,39 @@ def _rest(fate: Fate, *rows: tuple[str, str, str]) -> list[Option]:
 _TAKEN = [
     _taken("name", "name of the stream"),
     _taken("description", "a comment in the file that is written"),
-    _taken("filename", "the target, unless one is given on the command line; one file for all jobs of a phase"),
-    _taken("directory", "in front of `filename`; without one, the jobs' own files lie side by side on the target"),
+    _taken(
+        "filename",
+        "the target, unless one is given on the command line. Several files, or several lists of files: one set "
+        "of files each, made in the directory that is the target. A list that shares only some files with another "
+        "is refused, and so is more than one device",
+    ),
+    _taken(
+        "directory",
+        "the target, in which files are made; in front of `filename` if that is the same one file for all jobs",
+    ),
     _taken(
         "rw/readwrite",
-        "read, write, trim, randread, randwrite, randtrim, rw, randrw; `read:4k` is a strided pattern. "
-        "Sequential rw has one position for reads and writes together (fio: one each). "
-        "Refused: trimwrite, randtrimwrite, randread:N",
+        "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite, randtrimwrite. `read:4k` leaves "
+        "gaps, `randread:8` goes to a new place with every eighth request. Sequential reads and writes have a "
+        "position each, as in fio. Refused: backwards",
     ),
-    _taken("bs/blocksize", "request size; refused if reads and writes of one job differ"),
+    _taken("rw_sequencer", "sequential or identical: where the other requests of `randread:8` go"),
+    _taken(
+        "percentage_random",
+        "share of the requests that go to a new place; the others go on behind the one before. Refused if reads "
+        "and writes differ",
+    ),
+    _taken("bs/blocksize", "request size, of reads, writes and trims"),
     _taken("bsrange/blocksize_range", "sizes with the chances fio gives them: multiples of the smallest"),
-    _taken("bssplit", "a list of sizes with weights; refused if reads and writes of one job differ"),
+    _taken("bssplit", "a list of sizes with weights, of reads, writes and trims"),
     _taken("ba/blockalign", "alignment of random offsets"),
-    _taken("size", "region, and amount per clone; without it the whole target, which needs runtime and time_based"),
+    _taken(
+        "size",
+        "region, and amount per clone; without it (or as a share) one pass through the target; shared by all files",
+    ),
     _taken("io_size/io_limit", "amount per clone, rounded up to whole requests (that of size: down), as in fio"),
-    _taken("filesize", "end of the region; a range is refused"),
+    _taken("filesize", "size of each file that is made, or drawn from a range; of one target, the end of the region"),
+    _taken("fill_device/fill_fs", "one pass through a device; refused on files"),
     _taken("offset/fileoffset", "start of the region"),
     _taken("offset_increment", "each clone is a stream of its own"),
     _taken("number_ios", "the stream ends after so many requests of each clone"),
@@ -77,79 +96,160 @@ _TAKEN = [
     _taken("time_based", "the amount does not end the job", bare=True),
     _taken(
         "ramp_time",
-        "time that is run but not counted; one for all jobs of a phase; what is moved in it does not "
-        "count towards the amount",
+        "time that is run but not counted; one for all jobs of a phase; what is moved in it does not count "
+        "towards the amount",
     ),
-    _taken("startdelay", "delay of the stream; a range is refused"),
+    _taken("startdelay", "delay of the stream; from a range it is drawn by the seed, once for each clone"),
     _taken("iodepth", "outstanding requests of each worker; 1 where fio's engine can do no more"),
     _taken(
         "ioengine",
-        "io_uring, libaio: `--engine io_uring`. sync, psync, pvsync, pvsync2: `--engine pread`, one request at a time. "
-        "posixaio: io_uring. libaio without direct=1 does one request at a time, as in fio. Others are refused",
+        "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine pread`, "
+        "one request at a time. null: the target null:SIZE. libaio without direct=1 does one request at a time, "
+        "as in fio. Jobs with several engines: --engine auto. Others are refused",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
     _taken("invalidate", "pages are dropped before with --drop-caches; for buffered reads, 1 is told"),
     _taken("overwrite", "the blocks of the target are always there; a file that fio would have to make first is told"),
-    _taken("sync", "dsync is O_DSYNC. sync (O_SYNC) is the same on a block device, refused on files"),
+    _taken("sync", "sync is O_SYNC, dsync O_DSYNC"),
     _taken("fsync", "an fsync after each N-th write of a worker"),
-    _taken("fdatasync", "an fsync, which is the same on a block device; refused on files"),
+    _taken("fdatasync", "an fdatasync after each N-th write of a worker; beside fsync it is refused"),
     _taken("end_fsync", "fdatasync at the end, inside the measured time; on a file the time stamp is left out"),
     _taken("rwmixread", "share of reads"),
     _taken("rwmixwrite", "share of writes; it wins over rwmixread if both are given and do not add up"),
     _taken(
         "random_distribution",
-        "random, zipf:theta (drawn exactly, fio approximates). Refused: pareto, normal, zoned, zoned_abs, a centre",
+        "random, zipf, pareto, zoned, zoned_abs as fio defines them, drawn exactly, with the place of the most "
+        "popular block; normal with the standard deviation that fio's sums have",
     ),
     _taken(
         "norandommap",
-        "places are drawn independently; without it fio visits each place once per pass, which is told",
+        "places are drawn independently. Without it each is visited once before any twice; not so, which is told, "
+        "where requests may overlap (bsrange, bssplit, blockalign) or run on",
         bare=True,
     ),
-    _taken("rate", "bound in bytes per second for each clone; refused for jobs that mix reads and writes"),
-    _taken("rate_iops", "bound in requests per second for each clone; refused for jobs that mix reads and writes"),
+    _taken("rate", "bound in bytes per second for each clone; of a job that mixes, reads and writes are a stream each"),
+    _taken(
+        "rate_iops",
+        "bound in requests per second for each clone; of a job that mixes, reads and writes are a stream each",
+    ),
     _taken(
         "rate_process", "linear: closed loop with an upper bound. poisson: open loop, latency from the intended start"
     ),
-    _taken("thinktime", "pause before each next request; refused with iodepth above 1"),
-    _taken("thinktime_blocks", "1; anything else is refused"),
+    _taken("thinktime", "the job lets its requests finish and pauses"),
+    _taken("thinktime_spin", "so much of the pause keeps a CPU busy"),
+    _taken("thinktime_blocks", "requests between two pauses"),
+    _taken("thinktime_blocks_type", "they count when issued; `complete` with iodepth above 1 is told"),
+    _taken("thinktime_iotime", "time between two pauses"),
     _taken("prio", "level of the I/O priority; without prioclass the class is best-effort"),
     _taken("prioclass", "1 realtime, 2 best-effort, 3 idle"),
     _taken("randseed", "seed of the workload; of several jobs the first one's"),
     _taken("zero_buffers", "content is zeroes", bare=True),
     _taken("buffer_compress_percentage", "compressible content"),
-    _taken("stonewall/wait_for_previous", "begins a new phase: a workload file of its own", bare=True),
+    _taken("stonewall/wait_for_previous", "begins a new phase", bare=True),
+    _taken("wait_for", "a new phase, where no job would run beside the one that waits; refused otherwise"),
     _taken("exitall", "has no effect if the phase has one job; refused otherwise", bare=True),
     _taken("kb_base", "1000 or 1024: what k and Ki mean"),
-    _taken("nrfiles/nr_files", "1; more files are refused, unless filename is given, as fio ignores it then"),
+    _taken(
+        "nrfiles/nr_files",
+        "files of each clone, made in the directory that is the target; refused on one file or device",
+    ),
+    _taken("file_service_type", "roundrobin, random, sequential, with `:N`; others are refused"),
+    _taken("fallocate", "space is not reserved for files that are written first, which is told; none asks for no more"),
+    _taken("fsync_on_close", "as end_fsync, which is told"),
+    _taken(
+        "group_reporting",
+        "clones are workers of one stream where they can be; fio's JSON has one job for each group",
+        bare=True,
+    ),
+    _taken("new_group", "begins a group of fio's JSON", bare=True),
+    _taken("percentile_list", "percentiles of fio's JSON; the record keeps whole histograms"),
+    _taken("write_bw_log", "written by `spindle run` of the job file, in fio's format", bare=True),
+    _taken("write_lat_log", "the same; slat is empty and clat the whole latency", bare=True),
+    _taken("write_iops_log", "the same", bare=True),
+    _taken("log_avg_msec", "length of a log's windows"),
+    _taken("log_max_value", "the largest latency of a window instead of the mean", bare=True),
+    _taken("log_offset", "a column of a log", bare=True),
+    _taken("log_unix_epoch", "times in logs count from 1970", bare=True),
+    _taken("per_job_logs", "a log for each clone, with its number in the name"),
+    _taken(
+        "verify",
+        "blocks that are written are checked where they are read and read back at the end (no part of the figures), "
+        "whatever the check is called; null checks nothing. Refused where a job reads what this file has not written",
+    ),
+    _taken("verify_fatal", "ends the run at the first wrong block"),
+    _taken("do_verify", "0: read back all the same, which is told"),
+    _taken("latency_target", "a search for the highest depth up to iodepth, each a run of its own; for one job alone"),
+    _taken("latency_window", "length of each of its runs; 5 s without it"),
+    _taken("latency_percentile", "share of the requests that have to keep it"),
+    _taken("steadystate/ss", "iops:P%, bw:P%, iops_slope:P%, bw_slope:P%: until_steady; refused: absolute bounds"),
+    _taken("steadystate_duration/ss_dur", "how long it must hold"),
+    _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is told"),
+    _taken("cpus_allowed", "--cpus; refused if jobs differ"),
+    _taken("cpumask", "--cpus; refused if jobs differ"),
+    _taken("hipri", "--iopoll; refused if jobs differ", bare=True),
+    _taken("sqthread_poll", "--sqpoll; refused if jobs differ", bare=True),
 ]
 
-_NOTES = _rest(
-    Fate.NOTE,
-    (
-        "percentile_list lat_percentiles slat_percentiles",
-        "0",
-        "the record keeps whole histograms; every percentile can be had from them",
-    ),
-    ("significant_figures", "4", "figures are shown with three digits, and whole in --json"),
-    ("disk_util", "1", "the device's own counters are always in the record"),
-    ("per_job_logs", "1", "no log is written; the record has a series with a row each second"),
-    ("allrandrepeat", "0", "the same seed gives the same requests; give another with --seed"),
-    ("offset_align", "0", "a share of the target begins at a multiple of the request size"),
-    ("buffer_compress_chunk", "512", "compressible content is laid out anew in each 4 KiB"),
+_DIFFER = _rest(
+    Fate.DIFFERS,
     (
         """
             iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete
-            iodepth_batch_complete_max iodepth_low
+            iodepth_batch_complete_max
         """,
         "1",
         "requests are handed over as soon as a slot is free",
     ),
+    ("iodepth_low", "", "requests are handed over as soon as a slot is free"),
     (
-        "*group_reporting *new_group unified_rw_reporting",
-        "0 none",
-        "the record has every stream, and all together",
+        "rate_min/ratemin rate_iops_min max_latency",
+        "0",
+        "what falls short of it does not end the job; judge the record afterwards",
     ),
+    ("buffer_pattern", "", "content is random, zeroes or compressible instead of this pattern"),
+    ("verify_pattern", "", "blocks hold what Spindle checks them by instead of this pattern"),
+    (
+        "verify_backlog verify_backlog_batch",
+        "0",
+        "without verify of no effect; with it all is read back at the end, nothing in between",
+    ),
+    ("experimental_verify", "0", "without verify of no effect; with it a table of what was written is kept in memory"),
+    ("write_hint", "none", "no life time is told to the kernel"),
+    ("serialize_overlap", "0", "requests that overlap are not held back"),
+    ("openfiles", "", "all files stay open"),
+    ("nice uid gid", "0", "not done; use nice or su around spindle"),
+    ("lockmem", "0", "not done; use systemd-run around spindle"),
+    (
+        "*exitall_on_error continue_on_error ignore_error",
+        "none 0",
+        "an I/O error ends the run; --tolerate-errors counts them instead",
+    ),
+    (
+        "write_hist_log log_hist_msec log_hist_coarseness",
+        "0",
+        "no log of histograms is written; the record has one for each second",
+    ),
+    ("log_prio", "0", "the last column of a log is 0"),
+    ("log_alternate_epoch", "0", "times in logs count from the start of the run; log_unix_epoch=1 counts from 1970"),
+    ("hipri_percentage", "", "--iopoll polls for all requests"),
+    ("sqthread_poll_cpu", "", "the kernel's thread runs where it likes"),
+)
+
+_NOTES = _rest(
+    Fate.NOTE,
+    (
+        "lat_percentiles slat_percentiles",
+        "0",
+        "the record keeps whole histograms; every percentile can be had from them",
+    ),
+    ("unified_rw_reporting", "0 none", "the record has every stream, and all together"),
+    ("rate_cycle/ratecycle", "", "a rate is kept evenly"),
+    ("significant_figures", "4", "figures are shown with three digits, and whole in --json"),
+    ("disk_util", "1", "the device's own counters are always in the record"),
+    ("allrandrepeat", "0", "the same seed gives the same requests; give another with --seed"),
+    ("offset_align", "0", "a share of the target begins at a multiple of the request size"),
+    ("buffer_compress_chunk", "512", "compressible content is laid out anew in each 4 KiB"),
     (
         "*thread",
         "",
@@ -162,13 +262,11 @@ _NOTES = _rest(
     ),
     (
         """
-            write_bw_log write_lat_log write_iops_log write_hist_log log_avg_msec log_hist_msec
-            log_hist_coarseness log_entries log_max_value log_offset log_prio log_compression
-            log_compression_cpus log_store_compressed log_unix_epoch log_alternate_epoch
+            log_entries log_compression log_compression_cpus log_store_compressed
             log_alternate_epoch_clock_id bwavgtime iopsavgtime
         """,
         "0",
-        "no log is written; the record has a series with a row each second",
+        "logs are written plain, from the completions, when the run is over",
     ),
     (
         """
@@ -200,7 +298,7 @@ _NOTES = _rest(
     ),
     (
         """
-            fallocate create_on_open unlink unlink_each_loop openfiles filename_format
+            create_on_open unlink unlink_each_loop filename_format
         """,
         "0 none native",
         "the target exists before the run, or --create makes it, written in full, and removes it",
@@ -216,14 +314,9 @@ _NOTES = _rest(
         "writing needs --erase for a device and --create for a file",
     ),
     (
-        "mem/iomem mem_align/iomem_align hugepage-size",
+        "mem/iomem mem_align/iomem_align hugepage-size thp",
         "malloc",
         "buffers are the engine's own: aligned, resident, huge pages from 512 KiB",
-    ),
-    (
-        "lockmem nice uid gid",
-        "0",
-        "not done; use systemd-run, nice or su around spindle",
     ),
     (
         "fadvise_hint",
@@ -241,28 +334,24 @@ _NOTES = _rest(
         "the engine registers files and buffers where the kernel can",
     ),
     (
-        "*exitall_on_error continue_on_error ignore_error",
-        "none 0",
-        "an I/O error ends the run; --tolerate-errors counts them instead",
+        "verify_interval verify_offset",
+        "0",
+        "without verify of no effect; with it every sector carries its stamp at its end",
+    ),
+    (
+        "verify_async verify_dump",
+        "0",
+        "without verify of no effect; with it wrong blocks are counted and named in the record",
+    ),
+    ("verify_state_save", "1", "--verify-state keeps what was written, to be read back later"),
+    (
+        "trim_verify_zero trim_backlog trim_backlog_batch",
+        "0",
+        "of no effect without trim_percentage, which is told by itself",
     ),
     (
         """
-            do_verify verify_interval verify_offset verify_fatal verify_dump verify_async
-            verify_backlog verify_backlog_batch verify_state_load verify_state_save experimental_verify
-            trim_verify_zero trim_backlog trim_backlog_batch
-        """,
-        "",
-        "of no effect without verify, which is told by itself",
-    ),
-    (
-        "thinktime_blocks_type rate_cycle/ratecycle ",
-        "complete",
-        "of no effect here: a pause follows each request and a rate is kept evenly",
-    ),
-    (
-        """
-            latency_window latency_percentile latency_run steadystate_duration/ss_dur
-            steadystate_ramp_time/ss_ramp dedupe_mode dedupe_working_set_percentage dedupe_global
+            latency_run dedupe_mode dedupe_working_set_percentage dedupe_global
             zonerange zonecapacity zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits
             zone_reset_threshold zone_reset_frequency flow_id flow_sleep replay_no_stall replay_redirect
             replay_scale replay_align replay_time_scale replay_skip read_iolog_chunked merge_blktrace_file
@@ -275,21 +364,12 @@ _NOTES = _rest(
 
 _ERRORS = _rest(
     Fate.ERROR,
-    ("verify_pattern", "", "data is not read back and compared; remove it to measure without the check"),
     ("zonesize", "0", "zones are not modelled"),
-    ("serialize_overlap", "0", "requests that overlap are not held back"),
-    ("numa_mem_policy", "", "remove it and start spindle with numactl"),
+    ("numa_mem_policy numa_cpu_nodes", "", "remove it and start spindle with numactl"),
+    ("cpus_allowed_policy", "shared", "the CPUs of --cpus are shared; remove it"),
     ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
-    (
-        "verify",
-        "0 none",
-        "data is not read back and compared; remove it to measure without the check",
-    ),
-    (
-        "*verify_only",
-        "0",
-        "data is not read back and compared",
-    ),
+    ("*verify_only", "0", "what fio wrote has another form; `spindle verify --state` checks what a run has written"),
+    ("verify_state_load", "0", "the state that fio has saved is not read; use `spindle verify --state`"),
     (
         "trim_percentage",
         "0",
@@ -311,39 +391,9 @@ _ERRORS = _rest(
         "the target keeps its size; use offset",
     ),
     (
-        "fill_device/fill_fs",
-        "0",
-        "nothing writes until the device is full; give size",
-    ),
-    (
-        "percentage_random",
-        "100",
-        "a mix of sequential and random requests: use two jobs, or the native pattern `runs`",
-    ),
-    (
         "*bs_unaligned/blocksize_unaligned bs_is_seq_rand",
         "0",
         "sizes are multiples of the smallest one, the same for all requests",
-    ),
-    (
-        "rw_sequencer",
-        "sequential",
-        "offsets are not repeated",
-    ),
-    (
-        "file_service_type",
-        "roundrobin random sequential",
-        "one file or device is the target",
-    ),
-    (
-        "wait_for",
-        "",
-        "jobs run at the same time or, with stonewall, one after another",
-    ),
-    (
-        "fsync_on_close",
-        "0",
-        "use end_fsync",
     ),
     (
         "atomic",
@@ -366,19 +416,9 @@ _ERRORS = _rest(
         "`spindle run --create SIZE --keep` makes a file",
     ),
     (
-        "write_hint",
-        "none",
-        "no life time is told to the kernel",
-    ),
-    (
         "dedupe_percentage",
         "0",
         "no two blocks that are written are equal",
-    ),
-    (
-        "buffer_pattern",
-        "",
-        "content is random, zeroes or compressible",
     ),
     (
         "write_iolog read_iolog",
@@ -401,31 +441,6 @@ _ERRORS = _rest(
         "zones are not modelled",
     ),
     (
-        "thinktime_spin thinktime_iotime",
-        "0",
-        "a pause does not burn CPU and follows each request",
-    ),
-    (
-        "rate_min/ratemin rate_iops_min max_latency",
-        "0",
-        "no lower bound ends the run; judge the record afterwards",
-    ),
-    (
-        "latency_target",
-        "0",
-        "depth is not steered by latency; `spindle run --find-knee` searches the concurrency",
-    ),
-    (
-        "steadystate/ss",
-        "",
-        "another criterion is used: remove it and give --until-steady",
-    ),
-    (
-        "cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes",
-        "",
-        "remove it and give --cpus LIST",
-    ),
-    (
         "cgroup",
         "",
         "start spindle in the group: systemd-run --scope",
@@ -439,16 +454,6 @@ _ERRORS = _rest(
         "flow",
         "0",
         "jobs are not balanced against each other",
-    ),
-    (
-        "hipri hipri_percentage",
-        "0",
-        "remove it and give --iopoll",
-    ),
-    (
-        "sqthread_poll sqthread_poll_cpu",
-        "0",
-        "remove it and give --sqpoll",
     ),
     (
         "cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit",
@@ -470,7 +475,8 @@ _ERRORS = _rest(
             hostname port protocol listen nodelay interface ttl pingpong window_size mss bindname clustername
             rbdname pool clientname busy_poll touch_objects namenode chunk_size hdfsdirectory hdfs_use_direct
             volume brick skip_bad readfua writefua sg_write_mode stat_type donorname inplace program arguments
-            grace_time std_redirect http_host http_user http_pass https http_mode http_s3_region http_s3_key
+            grace_time std_redirect conf single-instance stream_id
+            http_host http_user http_pass https http_mode http_s3_region http_s3_key
             http_s3_keyid http_swift_auth_token http_verbose uri verb
         """,
         "",
@@ -478,7 +484,7 @@ _ERRORS = _rest(
     ),
 )
 
-OPTIONS: dict[str, Option] = {option.name: option for option in (*_TAKEN, *_NOTES, *_ERRORS)}
+OPTIONS: dict[str, Option] = {option.name: option for option in (*_TAKEN, *_DIFFER, *_NOTES, *_ERRORS)}
 _BY_NAME = {name: option for option in OPTIONS.values() for name in (option.name, *option.aliases)}
 
 

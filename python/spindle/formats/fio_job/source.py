@@ -36,6 +36,8 @@ class Section:
     name: str
     place: Place
     settings: list[Setting] = field(default_factory=list)
+    inherited: int = 0
+    """How many of them are of [global]."""
 
 
 def read_sections(path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
@@ -93,7 +95,7 @@ class _Reader:
         if name.startswith(GLOBAL):  # fio compares no more than these letters
             self.into = self.common
             return
-        job = Section(name, place, list(self.common))
+        job = Section(name, place, list(self.common), len(self.common))
         self.jobs.append(job)
         self.into = job.settings
 

@@ -1,0 +1,89 @@
+"""Engine, depth, and what a request's data pass through."""
+
+from __future__ import annotations
+
+from .finding import Level
+from .job import TypedJob
+from .quantity import Keys
+
+RING = "io_uring"
+BLOCKING = "pread"
+NULL = "null"
+ENGINES = {
+    "io_uring": RING,
+    "libaio": RING,
+    "posixaio": RING,
+    "sync": BLOCKING,
+    "psync": BLOCKING,
+    "vsync": BLOCKING,
+    "pvsync": BLOCKING,
+    "pvsync2": BLOCKING,
+    "null": NULL,
+}
+"""fio's engine -> ours."""
+_INSTEAD = {
+    "posixaio": "io_uring instead of glibc's threads",
+    "vsync": "each request by itself; fio hands over neighbours together",
+}
+
+
+def depth_of(typed: TypedJob) -> int:
+    """Outstanding requests of each worker, as far as fio's engine has them. What is unknown is said."""
+    job = typed.job
+    kind = ENGINES.get(job.engine)
+    if kind is None:
+        typed.say(Level.ERROR, "ioengine", f"`{job.engine[:40]}` is not there; use one of {', '.join(ENGINES)}")
+        return job.depth
+    if job.engine in _INSTEAD:
+        typed.say(Level.DIFFERS, "ioengine", _INSTEAD[job.engine])
+    if job.depth > 1 and kind in (BLOCKING, NULL):
+        typed.say(Level.NOTE, "iodepth", f"{job.engine} does one request at a time whatever the depth, as in fio")
+        return 1
+    if job.depth > 1 and job.engine == "libaio" and not job.direct:
+        typed.say(Level.DIFFERS, "iodepth", "libaio without direct=1 does one request at a time: depth 1")
+        return 1
+    return job.depth
+
+
+def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
+    """Page cache, durability, content, priority. `made_here`: in files that are made for the run."""
+    job = typed.job
+    keys: Keys = {"direct": job.direct}
+    if job.invalidate and not job.direct and not made_here and (job.mixed or job.kind.endswith("read")):
+        typed.say(
+            Level.DIFFERS,
+            "invalidate",
+            "fio drops the file's pages before and advises the kernel (fadvise); --drop-caches does the first",
+        )
+    if job.writes:
+        keys |= _durability(typed, on_device) | _content(typed)
+    if job.prioclass == 3:
+        keys["priority"] = "idle"
+    elif job.prioclass or job.prio:
+        keys["priority"] = f"{'realtime' if job.prioclass == 1 else 'best-effort'}:{job.prio}"
+    return keys
+
+
+def _durability(typed: TypedJob, on_device: bool) -> Keys:
+    job = typed.job
+    keys: Keys = {}
+    if job.sync != "none":
+        keys["dsync" if job.sync == "dsync" or on_device else "osync"] = True
+    if job.fsync and job.fdatasync:
+        typed.say(Level.ERROR, "fdatasync", "beside fsync; give one of them")
+    elif job.fsync:
+        keys["fsync_every"] = job.fsync
+    elif job.fdatasync:
+        keys["fsync_every" if on_device else "fdatasync_every"] = job.fdatasync
+    if job.end_fsync or job.close_fsync:
+        keys["end_fsync"] = True
+    if job.close_fsync:
+        typed.say(Level.DIFFERS, "fsync_on_close", "as end_fsync: once, at the end, inside the measured time")
+    return keys
+
+
+def _content(typed: TypedJob) -> Keys:
+    job = typed.job
+    if job.zeroes or job.compress_percent == 100:
+        return {"content": "zero"}
+    return {"content": f"compressible:{100 - job.compress_percent}%"} if job.compress_percent else {}

@@ -1,0 +1,149 @@
+"""Which files jobs use: one that all of them share, or sets of files in a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .concurrency import ENGINES, NULL
+from .finding import Level
+from .job import TypedJob
+from .quantity import Keys, written
+
+MOST_SETS = 64
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the whole job file runs."""
+
+    target: str | None
+    """What the job file names, or the command line; None: neither."""
+    folder: bool
+    """A directory, in which files are made for it."""
+
+    @property
+    def on_device(self) -> bool:
+        return self.target is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
+
+
+@dataclass
+class FileSets:
+    """Sets of files in the order of their first use."""
+
+    sets: list[Keys] = field(default_factory=list)
+    _named: dict[tuple[str, ...], Keys] = field(default_factory=dict)
+    _written: set[str] = field(default_factory=set)
+
+    def of_names(self, typed: TypedJob, bytes_each: int) -> Keys:
+        """Files that jobs may share by their names."""
+        names = typed.job.filenames
+        for other in self._named:
+            if other != names and set(other) & set(names):
+                shared = next(iter(set(other) & set(names)))
+                typed.say(Level.ERROR, "filename", f"`{shared[:40]}` is in several lists; jobs share all files or none")
+        found = self._named.get(names)
+        if found is None:
+            found = self._add(_plain(names[0]), len(names), bytes_each, "stream")
+            self._named[names] = found
+        elif isinstance(found["filesize"], int) and bytes_each > found["filesize"]:
+            found["filesize"] = bytes_each
+        return found
+
+    def of_its_own(self, typed: TypedJob, name: str, filesize: int | str, each: str) -> Keys:
+        """Files of one job or clone."""
+        found = self._add(_plain(name), typed.job.nrfiles, filesize, each)
+        if len(self.sets) > MOST_SETS:
+            typed.say(Level.ERROR, "numjobs", f"more than {MOST_SETS} sets of files; add group_reporting")
+        return found
+
+    def _add(self, name: str, count: int, filesize: int | str, each: str) -> Keys:
+        taken = {made["name"] for made in self.sets}
+        free = name
+        for number in range(2, len(self.sets) + 3):
+            if free not in taken:
+                break
+            free = f"{name[:26]}-{number}"
+        made: Keys = {"name": free, "nrfiles": count, "filesize": filesize, "each": each, "fill": False}
+        self.sets.append(made)
+        return made
+
+    def use(self, made: Keys, job: TypedJob) -> None:
+        """Notes what is there before the first request: data, where somebody reads what nobody wrote before."""
+        name = str(made["name"])
+        reads = job.job.mixed or job.job.kind.endswith("read") or job.job.overwrite
+        if reads and name not in self._written:
+            made["fill"] = True
+
+    def end_phase(self, used: Sequence[tuple[Keys, TypedJob]]) -> None:
+        """What was written in a phase is there for the next."""
+        self._written |= {str(made["name"]) for made, job in used if job.job.writes}
+
+    def written(self) -> list[Keys]:
+        """As in the TOML."""
+        found: list[Keys] = []
+        for made in self.sets:
+            size = made["filesize"]
+            found.append({**made, "filesize": size if isinstance(size, str) else written(int(size))})
+        return found
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(name)).strip("-")[:28] or "files"
+
+
+def place_of(jobs: list[TypedJob], target: str | None) -> Place:
+    """One target for the whole job file; what stands against it is said."""
+    if target is not None:
+        folder = os.path.isdir(target)
+        if not folder:
+            _one_file(jobs, f"give a directory as TARGET, not {target}")
+        return Place(target, folder)
+    if all(ENGINES.get(each.job.engine) == NULL for each in jobs):
+        most = max((each.job.offset.bytes + (each.job.filesizes[1] or each.job.size.bytes) for each in jobs), default=0)
+        return Place(f"null:{written(most or 1 << 30)}", False)
+    lists = {each.job.filenames for each in jobs}
+    if len(lists) == 1 and len(names := next(iter(lists))) == 1:
+        return Place(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else Place(None, False)
+    devices = [each for each in jobs for name in each.job.filenames if name.startswith("/dev/")]
+    if devices:
+        _one_file(jobs, "use a job file for each target")
+        return Place(None, False)
+    return Place(_folder(jobs), True)
+
+
+def _one_file(jobs: list[TypedJob], instead: str) -> None:
+    first = next((each.job.filenames for each in jobs if each.job.filenames), ())
+    for each in jobs:
+        names = each.job.filenames
+        if len(names) > 1 or (names and names != first):
+            each.say(Level.ERROR, "filename", f"one file or device is the target of all jobs; {instead}")
+        elif not names and each.job.nrfiles > 1:
+            each.say(Level.ERROR, "nrfiles", f"one file or device is the target; {instead}")
+
+
+def _one_folder(jobs: list[TypedJob]) -> bool:
+    folders = {each.job.directory for each in jobs}
+    if len(folders) > 1:
+        other = next(each for each in jobs if each.job.directory != jobs[0].job.directory)
+        other.say(Level.ERROR, "directory", "the jobs of a file run in one directory; use a job file for each")
+    return len(folders) == 1
+
+
+def _joined(typed: TypedJob, name: str) -> str:
+    folder = typed.job.directory
+    return f"{folder.rstrip('/')}/{name}" if folder else name
+
+
+def _folder(jobs: list[TypedJob]) -> str | None:
+    if not _one_folder(jobs):
+        return None
+    if jobs[0].job.directory:
+        return jobs[0].job.directory
+    folders = {os.path.dirname(name) for each in jobs for name in each.job.filenames} or {""}
+    if len(folders) > 1:
+        text = "files in several directories; use a job file for each"
+        next(each for each in jobs if each.job.filenames).say(Level.ERROR, "filename", text)
+    return folders.pop() or "."

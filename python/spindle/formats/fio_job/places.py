@@ -1,0 +1,126 @@
+"""Which operation comes next, and where it lies."""
+
+from __future__ import annotations
+
+import math
+
+from .distribution import ZONED, Zones
+from .finding import Level
+from .job import TypedJob
+from .quantity import Keys, written
+from .sizes import differ, one_size
+
+
+def places_of(typed: TypedJob) -> Keys:
+    """The mix, the pattern and its parameters."""
+    job = typed.job
+    keys: Keys = {}
+    if job.mixed:
+        keys["write_fraction"] = f"{job.write_percent}%"
+    elif job.kind.endswith("trim"):
+        keys["trim_fraction"] = "100%"
+    elif job.writes:
+        keys["write_fraction"] = "100%"
+    if job.trims_first:
+        keys["trim_first"] = True
+    keys |= _random(typed) if job.random else _in_order(typed)
+    return keys
+
+
+def popular(typed: TypedJob) -> bool:
+    """Whether some places are more popular than others."""
+    return typed.job.random and typed.job.distribution.kind != "random"
+
+
+def _in_order(typed: TypedJob) -> Keys:
+    job = typed.job
+    if not job.skip_bytes:
+        return {"pattern": "sequential"} | ({"own_writes": True} if job.mixed else {})
+    sizes = job.sizes[job.direction]
+    if not one_size(sizes) or (job.mixed and differ(typed)):
+        typed.say(Level.ERROR, "rw", "gaps between requests of different sizes are not made")
+    keys: Keys = {"pattern": "strided", "stride": written(sizes.low + job.skip_bytes)}
+    return keys | ({"own_writes": True} if job.mixed else {})
+
+
+def _random(typed: TypedJob) -> Keys:
+    job = typed.job
+    percents = {job.percent_random[0], job.percent_random[1]} if job.mixed else {job.percent_random[job.direction]}
+    if len(percents) > 1:
+        typed.say(Level.ERROR, "percentage_random", "differs between reads and writes; use two jobs")
+    percent = min(percents)
+    if popular(typed):
+        if percent < 100:
+            typed.say(Level.ERROR, "percentage_random", "beside a random_distribution; give one of them")
+        if job.run_length > 1:
+            typed.say(Level.ERROR, "rw", "runs of requests beside a random_distribution; give one of them")
+        return _distributed(typed)
+    if percent < 100 and job.run_length > 1:
+        typed.say(Level.ERROR, "percentage_random", "beside a number behind rw; give one of them")
+    if percent == 0:
+        return {"pattern": "sequential"} | ({"own_writes": True} if job.mixed else {})
+    apart: Keys = {"own_writes": True} if job.mixed and differ(typed) else {}
+    if percent < 100 or job.run_length > 1:
+        if job.random_map:
+            typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
+        runs: Keys = {"pattern": "runs", "run_length": _number(100 / percent if percent < 100 else job.run_length)}
+        if job.run_length > 1:
+            runs |= {"run_fixed": True} | ({"run_repeat": True} if job.identical else {})
+        return runs | apart
+    if not job.random_map:
+        return {"pattern": "uniform"} | apart
+    if not _one_grid(typed):
+        typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
+        return {"pattern": "uniform"} | apart
+    return {"pattern": "shuffled"} | apart
+
+
+_INDEPENDENT = "places are drawn independently; fio visits each once before any twice"
+
+
+def _one_grid(typed: TypedJob) -> bool:
+    """Whether places do not overlap: then each can be visited once."""
+    job = typed.job
+    sizes = job.sizes[job.direction]
+    apart = job.mixed and differ(typed)
+    return one_size(sizes) and not apart and job.align in (0, sizes.low)
+
+
+def _number(value: float) -> float:
+    return int(value) if value == int(value) else round(value, 6)
+
+
+def _distributed(typed: TypedJob) -> Keys:
+    job = typed.job
+    asked = job.distribution
+    apart: Keys = {"own_writes": True} if job.mixed and differ(typed) else {}
+    if asked.kind in ZONED:
+        zones = asked.zones[0 if job.mixed else min(job.direction, 1)]
+        keys: Keys = {"pattern": "zoned", "zones": _zones(zones, asked.kind), **apart}
+        if job.mixed and asked.zones[0] != asked.zones[1]:
+            keys["write_zones"] = _zones(asked.zones[1], asked.kind)
+        return keys
+    keys = {"pattern": asked.kind}
+    if asked.kind == "zipf":
+        keys["zipf_theta"] = asked.value
+    elif asked.kind == "pareto":
+        keys["pareto_share"] = asked.value
+    else:
+        # What fio 3.33 draws: the mean of 12 uniform numbers, and one more of this width, up to half the file.
+        width = min(asked.value / 100, 0.5)
+        deviation = math.sqrt((1 + 12 * width * width) / 144)
+        keys["deviation"] = round(deviation, 12)
+        typed.say(
+            Level.DIFFERS,
+            "random_distribution",
+            f"drawn exactly, with the standard deviation that fio's sums have, {100 * deviation:.3g} % of the file",
+        )
+    if asked.center is not None:
+        keys["center"] = asked.center
+    return keys | apart
+
+
+def _zones(zones: Zones, kind: str) -> str:
+    if kind == "zoned":
+        return ",".join(f"{length}%:{share}" for share, length in zones)
+    return ",".join(f"{written(length)}:{share}" for share, length in zones)

@@ -1,0 +1,70 @@
+"""Request sizes and alignment."""
+
+from __future__ import annotations
+
+import math
+
+from .finding import Level
+from .job import Sizes, TypedJob
+from .quantity import Keys, written
+
+MOST_SIZES = 256
+
+
+def sizes_of(typed: TypedJob) -> Keys:
+    """`size` and `align`, and of writes that have others `write_size` and `write_align`."""
+    job = typed.job
+    size, align = _written(typed, job.sizes[job.direction], job.aligns[job.direction])
+    keys: Keys = {"size": size}
+    if align:
+        keys["align"] = written(align)
+    if job.mixed and differ(typed):
+        size, align = _written(typed, job.sizes[1], job.aligns[1])
+        keys["write_size"] = size
+        if align:
+            keys["write_align"] = written(align)
+    return keys
+
+
+def differ(typed: TypedJob) -> bool:
+    """Whether writes have other sizes or places than reads."""
+    job = typed.job
+    return job.sizes[0] != job.sizes[1] or job.aligns[0] != job.aligns[1]
+
+
+def one_size(sizes: Sizes) -> bool:
+    """Whether all requests are as large."""
+    return not sizes.split and sizes.low == sizes.high
+
+
+def _written(typed: TypedJob, sizes: Sizes, asked: int) -> tuple[str, int]:
+    """The key's value, and the alignment if it has to be given."""
+    random = typed.job.random
+    align = (asked if random else 0) or sizes.smallest
+    if sizes.split:
+        text = ",".join(f"{written(size)}:{weight}" for size, weight in sizes.split)
+        if not random:
+            align = math.gcd(*(size for size, _ in sizes.split))
+    elif sizes.low == sizes.high:
+        text = written(sizes.low)
+    elif sizes.high % sizes.low == 0:
+        text = f"{written(sizes.low)}-{written(sizes.high)}:step={written(sizes.low)}"
+    else:
+        text = ",".join(f"{written(size)}:{weight}" for size, weight in _range_weights(typed, sizes))
+        if not random:
+            align = math.gcd(sizes.low, sizes.high)
+    return text, 0 if align == sizes.low and one_size(sizes) else align
+
+
+def _range_weights(typed: TypedJob, sizes: Sizes) -> list[tuple[int, int]]:
+    """fio draws uniformly from [low, low + high), rounds down to a multiple of low and cuts at high."""
+    low, high = sizes.low, sizes.high
+    if high // low > MOST_SIZES:
+        typed.say(Level.ERROR, "bsrange", "the largest size is no multiple of the smallest; round it")
+        return [(low, 1)]
+    weights: dict[int, int] = {}
+    for start in range(low, low + high, low):
+        size = min(start, high)
+        weights[size] = weights.get(size, 0) + min(start + low, low + high) - start
+    unit = math.gcd(*weights.values())
+    return [(size, weight // unit) for size, weight in weights.items()]

@@ -1,0 +1,330 @@
+"""One job as streams of a native workload."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from .arrival import arrival_of, rated_directions
+from .concurrency import data_of, depth_of
+from .filesets import FileSets, Place
+from .finding import Level
+from .job import Job, TypedJob
+from .numbers import NOTHING
+from .places import places_of, popular
+from .quantity import Keys, duration, written
+from .sizes import one_size, sizes_of
+from .verification import verify_of
+
+MOST_STREAMS = 64
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What one job became."""
+
+    streams: list[Keys]
+    end_us: int
+    """Measured time after which its streams end; 0: by their amounts."""
+    needs_bytes: int
+    """The target must be as large as this; 0: not known, or files are made."""
+    moves_bytes: int
+    """What its streams move, if only that ends them; 0: not known exactly."""
+    used: list[Keys]
+    """The sets of files."""
+    clones: list[int]
+    """Of each stream, the number of its clone, from 0."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where a job's streams lie."""
+
+    place: Place
+    sets: FileSets
+    base: int | None
+    """Where on the target the job's own files begin; None: the target is the job's file itself."""
+    apart: bool
+    """Each clone is to be a stream of its own."""
+
+
+def streams_of(typed: TypedJob, ground: Ground) -> Converted:
+    """What stands against it is said in `typed.findings`."""
+    job = typed.job
+    keys = places_of(typed) | sizes_of(typed)
+    depth = depth_of(typed)
+    if depth > 1:
+        keys["depth"] = depth
+    keys |= data_of(typed, ground.place.on_device, ground.place.folder) | verify_of(typed)
+    if job.fill_device and not ground.place.on_device:
+        typed.say(Level.ERROR, "fill_device", "a file system is not filled; give size, or a device")
+    if job.writes and not (ground.place.on_device or job.overwrite or job.mixed):
+        if not ground.place.folder:
+            text = "a file that fio has to make first grows as it is written; here its blocks are there"
+            typed.say(Level.DIFFERS, "overwrite", text)
+        elif job.fallocates:
+            typed.say(Level.DIFFERS, "fallocate", "no space is reserved beforehand: files grow as they are written")
+    apart = _apart(typed, ground)
+    sharing = 1 if apart else job.numjobs
+    rates = [(keys | arrival_of(typed, job.direction, sharing, depth), "", 1.0)]
+    if rated := rated_directions(typed):
+        rates = _by_direction(typed, keys, sharing, depth, rated)
+    return _clones(typed, ground, rates, apart)
+
+
+def own_files(job: Job) -> bool:
+    """Whether fio would lay out files for it."""
+    return not job.filenames and bool(job.size.bytes or job.filesizes[1])
+
+
+def own_bytes(job: Job) -> int:
+    """Bytes of the files that fio would lay out for the job and its clones."""
+    return _own_bytes(job) * job.numjobs
+
+
+def _own_bytes(job: Job) -> int:
+    return (job.filesizes[1] or job.offset.bytes + job.size.bytes) if job.offset.percent is None else job.size.bytes
+
+
+def _by_direction(
+    typed: TypedJob, keys: Keys, sharing: int, depth: int, rated: list[int]
+) -> list[tuple[Keys, str, float]]:
+    """Reads and writes that are bounded each: a stream of either, with its share of the amount."""
+    job = typed.job
+    text = "reads and writes are a stream each, at their own rates; the shares of rwmixread do not hold"
+    typed.say(Level.DIFFERS, "rate" if any(job.rates) else "rate_iops", text)
+    weights = [(job.rates[at] or job.rates_iops[at] * job.sizes[at].smallest) if at in rated else 0 for at in (0, 1)]
+    if len(rated) < 2:
+        shares = [(100 - job.write_percent) / 100, job.write_percent / 100]
+    else:
+        shares = [weight / sum(weights) for weight in weights]
+    found = []
+    for at, name in ((0, "-read"), (1, "-write")):
+        one: Keys = dict(keys)
+        if at == 1:
+            one |= {key: keys[f"write_{key}"] for key in ("size", "align", "zones") if f"write_{key}" in keys}
+        one = {key: value for key, value in one.items() if key not in _OF_WRITES}
+        one["write_fraction"] = "100%" if at else "0%"
+        if at == 0:
+            one = {key: value for key, value in one.items() if key not in _SYNCS}
+        found.append((one | arrival_of(typed, at, sharing, depth), name, shares[at]))
+    return found
+
+
+_OF_WRITES = ("own_writes", "write_size", "write_align", "write_zones")
+_SYNCS = ("dsync", "osync", "fsync_every", "fdatasync_every", "end_fsync", "content")
+
+
+def _apart(typed: TypedJob, ground: Ground) -> bool:
+    """Whether each clone is a stream of its own: workers of one stream share its region and its popular places."""
+    job = typed.job
+    if job.numjobs == 1:
+        return False
+    own = own_files(job)
+    return bool(
+        ground.apart
+        or job.offset_increment != NOTHING
+        or popular(typed)
+        or job.delays_us[0] != job.delays_us[1]
+        or (not ground.place.folder and own and _uneven(job))
+        or (not own and not job.random)
+        or (not job.random and job.sizes[job.direction].split)
+    )
+
+
+def _uneven(job: Job) -> bool:
+    return job.offset != NOTHING or (not job.random and bool(job.size.bytes % job.sizes[job.direction].smallest))
+
+
+def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]], apart: bool) -> Converted:
+    job = typed.job
+    count = job.numjobs
+    sharing = 1 if apart else count
+    ends, exact = _ends(typed, sharing)
+    streams: list[Keys] = []
+    used: list[Keys] = []
+    clones: list[int] = []
+    needs = 0
+    for number in range(count if apart else 1):
+        if number * len(kinds) >= MOST_STREAMS:
+            text = f"{count} clones that are a stream each; {MOST_STREAMS} streams are the most"
+            typed.say(Level.ERROR, "numjobs", text)
+            break
+        name = f"{job.name}-{number}" if apart else job.name
+        where, end, files = _where(typed, ground, name, number, sharing)
+        needs = max(needs, end)
+        used += files
+        start = _delay(typed, name)
+        for keys, suffix, share in kinds:
+            shared = {"workers": count} if sharing > 1 else {}
+            clones.append(number)
+            streams.append({"name": name + suffix, **keys, **shared, **_limits(ends, share), **where, **start})
+    if sharing > 1 and ends:
+        typed.say(Level.NOTE, "numjobs", f"the {count} workers of the stream share its amount")
+    runtime = job.runtime_us + job.delays_us[1] if job.runtime_us else 0
+    return Converted(streams, runtime, needs, exact * count if not runtime else 0, used, clones)
+
+
+Limits = dict[str, float]
+"""What ends a stream: `stop_bytes`, `stop_requests`, `stop_passes`."""
+
+
+def _limits(ends: Limits, share: float) -> Keys:
+    """Of a stream that does this share of what its job does."""
+    found: Keys = {}
+    for key, value in ends.items():
+        part = value * share if key == "stop_passes" else value if share == 1 else max(round(value * share), 1)
+        found[key] = written(int(part)) if key == "stop_bytes" else part
+    return found
+
+
+def _delay(typed: TypedJob, name: str) -> Keys:
+    low, high = typed.job.delays_us
+    if low == high:
+        return {"start_delay": duration(low)} if low else {}
+    typed.say(Level.DIFFERS, "startdelay", "drawn from the range by the seed: the same in each run")
+    drawn = random.Random(f"{typed.job.seed or 0} {name}").randint(low, high)
+    return {"start_delay": duration(drawn)}
+
+
+def _ends(typed: TypedJob, sharing: int) -> tuple[Limits, int]:
+    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly."""
+    job = typed.job
+    timed = bool(job.runtime_us and job.time_based)
+    if job.time_based and not job.runtime_us:
+        typed.say(Level.NOTE, "time_based", "of no effect without runtime, as in fio")
+    if timed or job.latency_target_us:
+        return {}, 0
+    ends: Limits = {"stop_requests": job.number_ios * sharing} if job.number_ios else {}
+    if job.io_size.percent is not None and (job.size != NOTHING or job.filesizes[1]):
+        typed.say(Level.ERROR, "io_size", "a share of the target beside a size; give bytes")
+        return ends, 0
+    amount = _amount(typed)
+    if (amount or job.number_ios) and job.ramp_us:
+        typed.say(Level.DIFFERS, "ramp_time", "what is moved in it does not count towards the amount; in fio it does")
+    if not amount:
+        share = 1 if job.io_size.percent is None else job.io_size.percent / 100
+        ends["stop_passes"] = _plain(share * job.loops * sharing)
+        return ends, 0
+    ends["stop_bytes"] = amount * sharing
+    if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed and "stop_requests" not in ends:
+        # Workers that share an amount in bytes may go beyond it by a request.
+        ends["stop_requests"] = amount * sharing // job.sizes[job.direction].low
+    exact = not job.number_ios and one_size(job.sizes[job.direction]) and not job.mixed
+    return ends, amount if exact or (job.mixed and job.sizes[0] == job.sizes[1]) else 0
+
+
+def _plain(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def _amount(typed: TypedJob) -> int:
+    """Bytes that each clone moves; 0: not known here."""
+    job = typed.job
+    if job.fill_device or job.filesizes[0] != job.filesizes[1] or job.io_size.percent is not None:
+        return 0
+    files = max(len(job.filenames), job.nrfiles if not job.filenames else 1)
+    per_file = max(job.filesizes[1] - job.offset.bytes, 0) * files
+    amount = job.io_size.bytes or job.size.bytes or per_file
+    sizes = job.sizes[job.direction]
+    if amount and one_size(sizes):
+        if (job.size.bytes or amount) // files < sizes.low:
+            typed.say(Level.ERROR, "size", "smaller than one request")
+        # As fio does: what is left of a region at its end is not touched, what is left of an amount is a whole request.
+        if job.io_size.bytes:
+            amount = -(-amount * job.loops // sizes.low) * sizes.low
+            return amount * (2 if job.trims_first else 1)
+        amount = files * (amount // files - amount // files % sizes.low)
+    return amount * job.loops * (2 if job.trims_first else 1)
+
+
+def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+    """Region of a clone or its files, the end of the region in bytes if it is known, and the set of files."""
+    if ground.place.folder:
+        return _in_folder(typed, ground.sets, name, number, sharing)
+    base = ground.base if ground.base is None else ground.base + number * _own_bytes(typed.job)
+    region, end = _region(typed, number, base, sharing)
+    return region, end, []
+
+
+def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+    job = typed.job
+    files = len(job.filenames) or job.nrfiles
+    if job.offset.percent is not None or job.size.percent is not None or job.offset_increment.percent is not None:
+        option = "size" if job.size.percent is not None else "offset"
+        typed.say(Level.ERROR, option, "a share of files that are made for the run; give bytes")
+    begin = job.offset.bytes + number * job.offset_increment.bytes
+    low, high = job.filesizes
+    each = high or begin + job.size.bytes // files
+    if not each:
+        typed.say(Level.ERROR, "size", "the files have to be made; give size or filesize")
+    if job.filenames:
+        made = sets.of_names(typed, each)
+    else:
+        smallest = job.sizes[job.direction].smallest
+        size: int | str = each
+        if low != high:
+            step = smallest if low % smallest == 0 else 1
+            size = f"{written(low)}-{written(high - high % step)}:step={written(step)}"
+        made = sets.of_its_own(typed, name, size, "worker" if sharing > 1 else "stream")
+    sets.use(made, typed)
+    keys: Keys = {"files": made["name"]}
+    if files > 1:
+        keys |= _service(typed)
+    end = min(begin + job.size.bytes // files, each) if job.size.bytes else each
+    if begin or (job.filenames and low == high):
+        keys["region"] = f"{written(begin)}-{written(end)}" if low == high else f"{written(begin)}-100%"
+    if end <= begin:
+        typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
+    return keys, 0, [made]
+
+
+def _service(typed: TypedJob) -> Keys:
+    kind, requests = typed.job.service
+    keys: Keys = {} if kind == "roundrobin" else {"file_service_type": kind}
+    return keys | ({"file_requests": requests} if requests > 1 and kind != "sequential" else {})
+
+
+def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
+    """Region of a clone, and its end in bytes if that is known."""
+    job = typed.job
+    filesize = job.filesizes[1]
+    if job.filesizes[0] != filesize:
+        typed.say(Level.ERROR, "filesize", "a range is for files that are made; give a directory as TARGET")
+    if base is not None:
+        if job.offset.percent is not None or job.offset_increment.percent is not None:
+            typed.say(Level.ERROR, "offset", "a share of a file that is part of the target; give bytes")
+        begin = base + job.offset.bytes + number * job.offset_increment.bytes
+        end = base + filesize if filesize else begin + job.size.bytes
+        if sharing > 1:
+            end = base + sharing * _own_bytes(job)
+        return _bytes_region(typed, begin, end)
+    if job.offset.percent is not None or job.size.percent is not None:
+        return _share_region(typed), 0
+    if job.offset_increment.percent is not None:
+        typed.say(Level.ERROR, "offset_increment", "a share of the target; give bytes")
+    begin = job.offset.bytes + number * job.offset_increment.bytes
+    if filesize or job.size.bytes:
+        return _bytes_region(typed, begin, filesize or begin + job.size.bytes)
+    return ({"region": f"{written(begin)}-100%"} if begin else {}), 0
+
+
+def _bytes_region(typed: TypedJob, begin: int, end: int) -> tuple[Keys, int]:
+    if end <= begin:
+        typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
+        return {}, 0
+    return {"region": f"{written(begin)}-{written(end)}"}, end
+
+
+def _share_region(typed: TypedJob) -> Keys:
+    job = typed.job
+    if job.offset.bytes or job.size.bytes or job.offset_increment != NOTHING or job.filesizes[1]:
+        option = "size" if job.size.percent is not None else "offset"
+        typed.say(Level.ERROR, option, "a share of the target beside one in bytes; give both as % or both in bytes")
+        return {}
+    begin = job.offset.percent or 0
+    end = min(begin + (100 if job.size.percent is None else job.size.percent), 100)
+    if end <= begin:
+        typed.say(Level.ERROR, "size", "nothing of the target is in this region")
+        return {}
+    return {"region": f"{begin}%-{end}%"}

@@ -1,0 +1,132 @@
+"""Values of options, each read from its text. Each raises `Wrong` with what may stand there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .numbers import Wrong, microseconds, natural, whole
+
+
+def truth(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise Wrong(f"`{text[:40]}` is neither 0 nor 1")
+    return text == "1"
+
+
+def one_of(*allowed: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise Wrong(f"`{text[:40]}` is none of {', '.join(allowed)}")
+        return text
+
+    return read
+
+
+def within(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        value = whole(text)
+        if not low <= value <= high:
+            raise Wrong(f"`{text[:40]}` is outside {low} to {high}")
+        return value
+
+    return read
+
+
+def positive(value: int) -> int:
+    if value < 0:
+        raise Wrong("is negative")
+    return value
+
+
+def time(text: str) -> int:
+    return positive(microseconds(text))
+
+
+def times(text: str) -> tuple[int, int]:
+    """`5s`, or the ends of a range such as `1-5` or `1:5`."""
+    parts = re.split("[-:]", text)
+    if len(parts) > 2:
+        raise Wrong(f"`{text[:40]}` is neither a time nor a range; write for example 1-5")
+    low, *rest = sorted(time(part) for part in parts)
+    return (low, rest[0]) if rest else (low, low)
+
+
+def pause(text: str) -> int:
+    """Without a unit, in microseconds."""
+    return positive(microseconds(text, 1))
+
+
+def percentiles(text: str) -> tuple[float, ...]:
+    parts = text.split(":")
+    if len(parts) > 20:
+        raise Wrong("more than 20 percentiles")
+    return tuple(sorted({percent(part) for part in parts}))
+
+
+def request(size: int) -> int:
+    if not 0 < size <= 1 << 30:
+        raise Wrong(f"requests of {size} bytes; 1 byte to 1 GiB")
+    return size
+
+
+def seed(text: str) -> int:
+    return natural(text)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """`a:b`; a colon of a name is written `\\:`."""
+    parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text)]
+    found = tuple(dict.fromkeys(part for part in parts if part))
+    if len(found) > 1024:
+        raise Wrong("more than 1024 files; use nrfiles")
+    if "-" in found:
+        raise Wrong("`-`, the standard streams, are no file")
+    return found
+
+
+def one_name(text: str) -> str:
+    found = names(text)
+    if len(found) > 1:
+        raise Wrong("several directories; one is the target")
+    return found[0] if found else ""
+
+
+def service(text: str) -> tuple[str, int]:
+    kind, colon, requests = text.strip().partition(":")
+    if kind not in ("roundrobin", "random", "sequential"):
+        raise Wrong(f"`{kind[:40]}` is not there; use roundrobin, random or sequential")
+    return kind, max(within(0, 1 << 31)(requests), 1) if colon else 1
+
+
+def fallocate(text: str) -> str:
+    known = {"0": "none", "1": "posix"}
+    return known.get(text) or one_of("none", "native", "posix", "keep", "truncate")(text)
+
+
+def sync(text: str) -> str:
+    return {"0": "none", "1": "sync"}.get(text) or one_of("none", "sync", "dsync")(text)
+
+
+def cpus(text: str) -> tuple[int, ...]:
+    """`0-3,5`."""
+    found: set[int] = set()
+    for part in text.split(","):
+        ends = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
+        if ends is None:
+            raise Wrong(f"`{text[:40]}` is no list of CPUs; write for example 0-3,5")
+        found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    return tuple(sorted(found))
+
+
+def mask(text: str) -> tuple[int, ...]:
+    """A number whose bits are CPUs."""
+    bits = natural(text)
+    return tuple(at for at in range(64) if bits >> at & 1)
+
+
+def percent(text: str) -> float:
+    """`99.9`."""
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", text.strip()) or not 0 < float(text) <= 100:
+        raise Wrong(f"`{text[:40]}` is no percentile above 0 up to 100")
+    return float(text)

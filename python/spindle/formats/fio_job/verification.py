@@ -1,0 +1,42 @@
+"""`verify`: data that are checked."""
+
+from __future__ import annotations
+
+from .finding import Level
+from .job import TypedJob
+from .quantity import Keys
+
+NONE = "0"
+OWN = ("crc32c", "crc32c-intel")
+PRETENCE = "null"
+
+
+def verify_of(typed: TypedJob) -> Keys:
+    """Keys of a job's streams. What is done otherwise is said."""
+    job = typed.job
+    if job.verify == NONE:
+        return {}
+    if job.verify == PRETENCE:
+        typed.say(Level.NOTE, "verify", "nothing is checked, as in fio")
+        return {}
+    if job.verify not in OWN:
+        text = "checked all the same: blocks carry a CRC-32C, their place and their generation"
+        typed.say(Level.DIFFERS if job.verify == "pattern" else Level.NOTE, "verify", text)
+    if job.writes and not job.reads_back:
+        typed.say(Level.DIFFERS, "do_verify", "all that was written is read back at the end, after the last phase")
+    return {"verify": True, "verify_fatal": True} if job.verify_fatal else {"verify": True}
+
+
+def check_readers(phases: list[list[TypedJob]]) -> None:
+    """A job that only reads can check what the job file itself has written; what an earlier run of fio wrote has
+    another form."""
+    written: set[tuple[str, ...]] = set()
+    for jobs in phases:
+        checked = [each for each in jobs if each.job.verify not in (NONE, PRETENCE)]
+        written |= {each.job.filenames for each in checked if each.job.writes}
+        for each in checked:
+            if not each.job.writes and (not each.job.filenames or each.job.filenames not in written):
+                text = (
+                    "no job of this file has written with verify what it reads; `spindle verify --state` checks later"
+                )
+                each.say(Level.ERROR, "verify", text)

@@ -1,0 +1,163 @@
+"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`) of completions, for programs that read those.
+
+A line is `time [ms], value, direction, block size, priority`, with the offset before the priority if asked for; see
+fio's HOWTO, "Log File Formats". Values are KiB/s, ns, and requests a second (1 for a single request). Spindle does not
+tell submission from completion: `clat` is the whole latency and `slat` is empty, as with fio's synchronous engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from spindle.result.completions import Completion
+
+DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
+FILES = {"bw": ("bw",), "iops": ("iops",), "lat": ("lat", "clat", "slat")}
+"""Kind of log -> the files that fio writes for it."""
+REST = 0.1
+"""Part of a window that is too short to tell a rate from."""
+
+
+@dataclass(frozen=True)
+class LogOrder:
+    """One log that a job asks for."""
+
+    kind: str
+    """One of `FILES`."""
+    name: str
+    """First part of the file's name."""
+    average_ms: int = 0
+    """Length of a window of which one line tells; 0: a line for each request."""
+    largest: bool = False
+    """Of a window the largest value instead of the mean."""
+    offsets: bool = False
+    per_job: bool = True
+    """A file for each clone, with its number in the name."""
+    epoch_ms: int = 0
+    """Added to each time."""
+
+    def files(self, number: int) -> list[str]:
+        """Names of the files of the clone with this number."""
+        ends = f".{number}.log" if self.per_job else ".log"
+        return [f"{self.name}_{part}{ends}" for part in FILES[self.kind]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A clone of a job, as the completions know it."""
+
+    number: int
+    """fio's thread number, from 1."""
+    directions: tuple[int, ...]
+    """What it does at all."""
+    orders: Sequence[LogOrder]
+
+
+@dataclass
+class _Window:
+    """Completions of one direction within a window."""
+
+    requests: int = 0
+    bytes: int = 0
+    latency_ns: int = 0
+    worst_ns: int = 0
+    last_offset: int = 0
+
+    def add(self, each: Completion) -> None:
+        self.requests += 1
+        self.bytes += each.bytes
+        self.latency_ns += each.latency_ns
+        self.worst_ns = max(self.worst_ns, each.latency_ns)
+        self.last_offset = each.offset
+
+    def value(self, order: LogOrder, length_ms: float) -> int:
+        if order.kind == "lat":
+            return self.worst_ns if order.largest else round(self.latency_ns / max(self.requests, 1))
+        amount = self.requests if order.kind == "iops" else self.bytes / 1024
+        return round(amount * 1000 / length_ms)
+
+
+@dataclass
+class _Writer:
+    """One log of one clone."""
+
+    job: Job
+    order: LogOrder
+    files: list[IO[str]]
+    """All that hold values: of `lat` without `slat`."""
+    windows: dict[int, dict[int, _Window]] = field(default_factory=dict)
+    """By number of the window and direction."""
+    last_ns: int = 0
+    """Of the latest completion."""
+
+    def take(self, each: Completion, direction: int) -> None:
+        order = self.order
+        self.last_ns = max(self.last_ns, each.time_ns)
+        if order.average_ms:
+            at = each.time_ns // (order.average_ms * 10**6)
+            self.windows.setdefault(at, {}).setdefault(direction, _Window()).add(each)
+            return
+        value = {
+            "lat": each.latency_ns,
+            "iops": 1,
+            "bw": round(each.bytes * 10**9 / 1024 / max(each.latency_ns, 1)),
+        }[order.kind]
+        self._line(each.time_ns // 10**6, value, direction, each.bytes, each.offset)
+
+    def finish(self) -> None:
+        """Windows in the order of time; where nothing was done, rates are 0 and latencies have no line. The last one is
+        as long as there were completions; a mere rest of what was under way at the end is left out."""
+        last = max(self.windows, default=-1)
+        rest_ms = self.last_ns / 10**6 - last * self.order.average_ms
+        if last > 0 and rest_ms < REST * self.order.average_ms:
+            last -= 1
+            rest_ms = self.order.average_ms
+        for at in range(last + 1):
+            length_ms = max(rest_ms, 1.0) if at == last else self.order.average_ms
+            for direction in self.job.directions:
+                window = self.windows.get(at, {}).get(direction)
+                if window is None and self.order.kind == "lat":
+                    continue
+                window = window or _Window()
+                time_ms = (at + 1) * self.order.average_ms
+                self._line(time_ms, window.value(self.order, length_ms), direction, 0, window.last_offset)
+
+    def _line(self, time_ms: int, value: int, direction: int, size: int, offset: int) -> None:
+        where = f" {offset}," if self.order.offsets else ""
+        line = f"{time_ms + self.order.epoch_ms}, {value}, {direction}, {size},{where} 0\n"
+        for file in self.files:
+            file.write(line)
+
+
+def write(
+    completions: Iterable[Completion], jobs: Mapping[tuple[str, int], Job], folder: Path, begun: set[str]
+) -> None:
+    """The logs of all jobs, by stream and worker; those asked for without a number are of all jobs together. `begun`:
+    names of logs that an earlier phase has begun; this one's are added. Memory is taken for the windows alone. Raises
+    OSError."""
+    with ExitStack() as stack:
+        opened: dict[str, IO[str]] = {}
+        writers: dict[int, list[_Writer]] = {}
+        for job in {job.number: job for job in jobs.values()}.values():
+            for order in job.orders:
+                files = []
+                for name in order.files(job.number):
+                    if name not in opened:
+                        mode = "a" if name in begun else "w"
+                        opened[name] = stack.enter_context((folder / name).open(mode, encoding="ascii"))
+                    files.append(opened[name])
+                writers.setdefault(job.number, []).append(_Writer(job, order, files[:2]))
+        for each in completions:
+            direction = DIRECTIONS.get(each.operation)
+            found = jobs.get((each.stream, each.worker))
+            if direction is not None and found is not None:
+                for writer in writers.get(found.number, ()):
+                    writer.take(each, direction)
+        for listed in writers.values():
+            for writer in listed:
+                writer.finish()
+        begun |= set(opened)
