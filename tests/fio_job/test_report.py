@@ -140,6 +140,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
             run = spindle(folder, "run", "job.fio", "--output-format", "fio-json", "-q")
             (folder / f"results/randread-{depth}-{jobs}.json").write_text(run.stdout)
+            assert (folder / f"{name}_lat.{jobs}.log").exists(), run.stderr
     for log in folder.glob("*.log"):
         log.rename(folder / "results" / log.name)
     return folder
@@ -161,6 +162,6 @@ def test_fio_plot_draws_it_without_complaint(measured: Path, graph: list[str]) -
     picture = measured / f"picture{graph[0]}.png"
     command = ["fio-plot", "-i", "results", "-T", "title", "-r", "randread", *graph, "-o", picture.name]
     run = subprocess.run(command, cwd=measured, capture_output=True, text=True, timeout=120, check=False)
-    assert (run.returncode, run.stderr) == (0, "")
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert run.stdout.strip() == f"Saving to file {picture.name}"
     assert picture.read_bytes().startswith(b"\x89PNG")
