@@ -157,6 +157,23 @@ def test_stonewalled_jobs_run_one_after_another_on_a_file_made_for_them(tmp_path
     assert not (tmp_path / "x").exists()
 
 
+def test_files_and_phases_of_a_job_file_pass_through_the_toml(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[global]\nsize=512k\nnrfiles=2\nfallocate=none\n[a]\nrw=write\nnumjobs=2\n"
+        "[b]\nstonewall\nrw=randread\nbs=8k\nsync=1\n"
+    )
+    assert spindle(tmp_path, "convert", "job.fio", "-o", "job.toml").returncode == 0
+    runs = [spindle(tmp_path, "run", *what, "--json", "-q") for what in (["job.fio"], ["job.toml", "."])]
+    records = [json.loads(run.stdout) for run in runs]
+    assert [run["workload"] for run in records[0]["runs"]] == [run["workload"] for run in records[1]["runs"]]
+    moved = [
+        [stream[op]["bytes"] for stream in run["figures"]["streams"] for op in ("read", "write") if stream[op]]
+        for run in records[0]["runs"]
+    ]
+    assert moved == [[512 << 10] * 2, [512 << 10]]
+    assert {path.name for path in tmp_path.iterdir()} == {"job.fio", "job.toml"}
+
+
 def test_each_reason_has_a_line_and_the_status_is_usage(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\ndedupe_percentage=5\nruntim=3\n")
     for verb in ("run", "convert"):
