@@ -140,7 +140,7 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
     job = typed.job
     count = job.numjobs
     sharing = 1 if apart else count
-    ends, exact = _ends(typed, sharing)
+    ends, exact = _ends(typed, sharing, ground.place.folder and not job.filenames)
     streams: list[Keys] = []
     used: list[Keys] = []
     clones: list[int] = []
@@ -187,8 +187,10 @@ def _delay(typed: TypedJob, name: str) -> Keys:
     return {"start_delay": duration(drawn)}
 
 
-def _ends(typed: TypedJob, sharing: int) -> tuple[Limits, int]:
-    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly."""
+def _ends(typed: TypedJob, sharing: int, own: bool) -> tuple[Limits, int]:
+    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly. `own`: each
+    clone has files of its own.
+    """
     job = typed.job
     timed = bool(job.runtime_us and job.time_based)
     if job.time_based and not job.runtime_us:
@@ -204,7 +206,10 @@ def _ends(typed: TypedJob, sharing: int) -> tuple[Limits, int]:
         typed.say(Level.DIFFERS, "ramp_time", "what is moved in it does not count towards the amount; in fio it does")
     if not amount:
         share = 1 if job.io_size.percent is None else job.io_size.percent / 100
-        ends["stop_passes"] = _plain(share * job.loops * sharing)
+        if job.trims_first:
+            typed.say(Level.ERROR, "size", "of trims before writes is needed in bytes")
+        # Workers of one stream go through its region together, but each through files of its own.
+        ends["stop_passes"] = _plain(share * job.loops * (1 if own else sharing))
         return ends, 0
     ends["stop_bytes"] = amount * sharing
     if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed and "stop_requests" not in ends:
