@@ -40,6 +40,10 @@ class Workload:
     def phases(self) -> list[Workload]:
         """The loads that run one after another, each an ordinary workload named as its phase; empty if it is one."""
 
+    def only_names(self, stream: int, operation: str) -> Workload:
+        """The load that does one operation (`mkdir`, `create`), once and in order, to every name that a stream works
+        on. Raises ConfigError if it works on none."""
+
     def file_sizes(self, fileset: int, auto_bytes: int) -> list[int]:
         """Size of each file of a set, by its index; `auto_bytes`: what the files of a set of `auto` size come to.
         Raises ConfigError."""

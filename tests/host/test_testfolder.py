@@ -219,3 +219,16 @@ def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Any, tmp_p
     finally:
         bench.run("umount", str(mounted))
     assert folder.remove() is None
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_every_file_system_lists_what_came_after_the_folder_was_opened(kind: str, bench: Any) -> None:
+    device = bench.loop(size={"ext4": 64, "xfs": 320, "btrfs": 128}[kind] << 20)
+    bench.run(f"mkfs.{kind}", "-q", device)
+    place = bench.mount(device)
+    with TestFolder.create(place) as folder:
+        for number in range(3):
+            tree = make_tree(folder.fileno(), f"set{number}")
+            os.mkdir("d0000000", dir_fd=tree)
+            os.close(tree)
+    assert not list(place.glob("spindle-test-*"))

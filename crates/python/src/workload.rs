@@ -1,7 +1,7 @@
 //! Workloads: presets, keys, parsing, and the request stream for a look at it.
 
 use pyo3::prelude::*;
-use spindle_workload::{NameStream, Request, RequestStream};
+use spindle_workload::{NameStream, Op, Request, RequestStream};
 
 use crate::errors;
 
@@ -22,6 +22,13 @@ impl Workload {
         spindle_workload::Workload::parse(text, source, name, &overrides)
             .map(Self)
             .map_err(errors::config)
+    }
+
+    fn only_names(&self, stream: usize, operation: &str) -> PyResult<Self> {
+        Op::on_names(operation)
+            .and_then(|operation| self.0.only_names(stream, operation))
+            .map(Self)
+            .ok_or_else(|| errors::config(format!("stream {stream} does not {operation} names")))
     }
 
     fn to_json(&self) -> PyResult<String> {

@@ -7,6 +7,7 @@ use crate::parse::{unknown, valid_name};
 use crate::settings::{Layer, Settings};
 use crate::sizes::file_sizes;
 use crate::spec::{Each, FileSet, Stream, StreamFiles, Workload};
+use crate::trees;
 
 /// Most sets of files of a workload.
 const MAX_FILESETS: usize = 64;
@@ -97,6 +98,12 @@ pub(crate) fn resolve(
     let mut resolved = Vec::with_capacity(filesets.len());
     let mut all = 0;
     for (name, settings) in filesets {
+        if trees::is_tree(name, workload) {
+            trees::check_only_tree(name, settings, workload)?;
+            continue;
+        }
+        let tree_only = "streams with `operation`";
+        settings.only_with(&keys::DIRECTORIES, &keys::DIRECTORIES, false, tree_only)?;
         let uses = |stream: &&Stream| {
             stream
                 .files

@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 
-use crate::spec::{Each, FileService, PriorityClass, Spacing, SteadyMetric, TableShape};
+use crate::request::Op;
+use crate::spec::{Each, FileService, Order, PriorityClass, Spacing, SteadyMetric, TableShape};
 
 /// One key.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -130,6 +131,7 @@ choices!(TABLE_NAMES, TABLES: TableShape = {
     "seeker" => TableShape::Seeker,
     "throughput" => TableShape::Throughput,
     "per-second" => TableShape::PerSecond,
+    "metadata" => TableShape::Metadata,
     "paraseq" => TableShape::Paraseq,
 });
 choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
@@ -145,6 +147,21 @@ choices!(SERVICE_NAMES, SERVICES: FileService = {
 choices!(EACH_NAMES, EACHES: Each = {
     "stream" => Each::Stream,
     "worker" => Each::Worker,
+});
+choices!(OPERATION_NAMES, OPERATIONS: Option<Op> = {
+    "none" => None,
+    "create" => Some(Op::Create),
+    "open" => Some(Op::Open),
+    "stat" => Some(Op::Stat),
+    "rename" => Some(Op::Rename),
+    "unlink" => Some(Op::Unlink),
+    "mkdir" => Some(Op::Mkdir),
+    "rmdir" => Some(Op::Rmdir),
+    "readdir" => Some(Op::Readdir),
+});
+choices!(ORDER_NAMES, ORDERS: Order = {
+    "sequential" => Order::Sequential,
+    "random" => Order::Random,
 });
 choices!(SPACING_NAMES, SPACINGS: Spacing = {
     "constant" => Spacing::Constant,
@@ -244,6 +261,12 @@ keys! {
     #[option = false]
     NAME "name" Stream Text, "main", "log",
         "name of the stream or phase; needed if there are several";
+    #[choices = OPERATION_NAMES]
+    OPERATION "operation" Stream Choice, "none", "create",
+        "work on the names of a tree of files instead of data";
+    #[choices = ORDER_NAMES]
+    ORDER "order" Stream Choice, "sequential", "random",
+        "in which order the names are taken, each once a pass: by number, or shuffled";
     #[choices = PATTERN_NAMES]
     PATTERN "pattern" Stream Choice, "uniform", "sequential",
         "where the next request lies";
@@ -362,6 +385,8 @@ keys! {
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
 
+    DIRECTORIES "directories" Files Integer, "1", "1000",
+        "directories that the files of a tree lie in; for streams with `operation`";
     NRFILES "nrfiles" Files Integer, "1", "16",
         "number of files";
     FILESIZE "filesize" Files Sizes, "auto", "1GiB",

@@ -38,6 +38,7 @@ mod sizer;
 mod sizes;
 mod spec;
 mod stream;
+mod trees;
 mod walk;
 mod zipf;
 

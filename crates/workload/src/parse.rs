@@ -14,6 +14,7 @@ use crate::spec::{
     Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Size, SteadyRule,
     Stream, Sync, Think, Workload, WriteWalk,
 };
+use crate::trees;
 
 /// Most streams of a workload.
 const MAX_STREAMS: usize = 64;
@@ -46,6 +47,9 @@ impl Workload {
         }
         let mut workload = file.resolve(name, &file.filesets)?;
         workload.filesets = file_tables::resolve(&file.filesets, &workload)?;
+        let loads = std::iter::once(&file).chain(file.phases.iter().map(|phase| &phase.load));
+        let settings = loads.flat_map(|load| load.streams.iter().map(|(_, settings)| settings));
+        trees::check_options(&workload, settings)?;
         for phase in &mut workload.phases {
             phase.load.filesets = workload.filesets.clone();
         }
@@ -138,12 +142,6 @@ impl File {
         }
     }
 
-    /// Whether every stream ends when it has gone over its part.
-    fn passes(&self) -> bool {
-        let mut streams = self.streams.iter();
-        streams.all(|(_, settings)| settings.optional(&keys::STOP_PASSES).is_some())
-    }
-
     /// Sets a key of the load, or of all its streams.
     pub(crate) fn set(&mut self, key: &'static Key, value: Value, layer: Layer) {
         match key.level {
@@ -179,18 +177,14 @@ impl File {
             return Err(about.error("is longer than 200 characters"));
         }
         let ramp_ns = workload.value(&keys::RAMP).duration()?;
-        let end = if self.phases.is_empty() {
-            run_end(workload, self.passes())?
-        } else {
-            End::default() // each phase has its own
-        };
-        let run_length_ns = end.time_ns.map(|time_ns| ramp_ns.saturating_add(time_ns));
         let mut streams = Vec::with_capacity(self.streams.len());
         let mut outstanding = 0;
         for (name, settings) in &self.streams {
             let mut stream = stream(name, settings)?;
-            stream.files = file_tables::of_stream(settings, filesets)?;
-            begins_before(run_length_ns, &stream, settings)?;
+            match trees::of_stream(settings, filesets)? {
+                Some(names) => trees::apply(&mut stream, names),
+                None => stream.files = file_tables::of_stream(settings, filesets)?,
+            }
             outstanding += u64::from(stream.workers) * u64::from(stream.depth);
             if outstanding > MAX_OUTSTANDING {
                 return Err(settings.last_set(&[&keys::WORKERS, &keys::DEPTH]).error(format!(
@@ -199,6 +193,20 @@ impl File {
                 )));
             }
             streams.push(stream);
+        }
+        trees::check_shared(&streams, &self.streams)?;
+        if ramp_ns > 0 && streams.iter().any(|stream| stream.names.is_some()) {
+            let what = "would use up names that then do not count; leave it out";
+            return Err(workload.value(&keys::RAMP).error(what));
+        }
+        let end = if self.phases.is_empty() {
+            run_end(workload, trees::end_by_themselves(&streams))?
+        } else {
+            End::default() // each phase has its own
+        };
+        let run_length_ns = end.time_ns.map(|time_ns| ramp_ns.saturating_add(time_ns));
+        for (stream, (_, settings)) in streams.iter().zip(&self.streams) {
+            begins_before(run_length_ns, stream, settings)?;
         }
         Ok(Workload {
             name: name.to_owned(),
@@ -348,7 +356,7 @@ pub(crate) fn unknown<'a>(
     ConfigError::new(place, problem)
 }
 
-/// `passes`: every stream ends by itself when it has gone over its part.
+/// `passes`: every stream ends by itself when it has gone over its part, or its names.
 fn run_end(workload: &Settings, passes: bool) -> Result<End, ConfigError> {
     let time_ns = positive(workload, &keys::SECONDS, Value::seconds)?;
     let bytes = positive(workload, &keys::BYTES, Value::size)?;

@@ -16,7 +16,7 @@ pub(crate) struct PhaseOfFile {
     name: String,
     place: Place,
     settings: Settings,
-    load: File,
+    pub(crate) load: File,
 }
 
 /// The tables headed `[[phase]]`.

@@ -3,7 +3,7 @@
 use spindle_config::{ConfigError, Place, Problem, nearest};
 
 /// Name and TOML of each preset, in the order they are listed.
-const PRESETS: [(&str, &str); 10] = [
+const PRESETS: [(&str, &str); 11] = [
     (
         "randomio",
         include_str!("../../../catalogue/presets/randomio.toml"),
@@ -33,6 +33,10 @@ const PRESETS: [(&str, &str); 10] = [
     (
         "mixed",
         include_str!("../../../catalogue/presets/mixed.toml"),
+    ),
+    (
+        "metadata",
+        include_str!("../../../catalogue/presets/metadata.toml"),
     ),
     (
         "saturate",

@@ -130,6 +130,8 @@ pub enum TableShape {
     Paraseq,
     /// One row each second (hddtest).
     PerSecond,
+    /// One row an operation on names: operations a second, latencies (mdtest).
+    Metadata,
 }
 
 /// One kind of load.

@@ -701,7 +701,7 @@ fn the_user_s_own_text_cannot_break_a_message() {
 
 #[test]
 fn every_preset_is_valid_and_runs_on_a_device_with_either_block_size() {
-    assert_eq!(preset_names().count(), 9);
+    assert_eq!(preset_names().count(), 11);
     for name in preset_names() {
         let workload = Workload::parse(preset_text(name).unwrap(), name, name, &[]).unwrap();
         assert!(!workload.about.is_empty());
@@ -779,13 +779,15 @@ fn every_default_and_example_of_the_key_table_is_valid() {
             "spacing" => "rate = 10\n",
             "think_spread" => "think = '1ms'\n",
             name if name.starts_with("steady_") => "until_steady = true\n",
+            "order" => "operation = 'stat'\n",
+            "directories" => "operation = 'stat'\n[[files]]\nnrfiles = 5000\n",
             "files" => "[[files]]\nname = 'small'\n[[stream]]\n",
             _ if key.level == Level::Files => "[[files]]\n",
             _ if key.level == Level::Phase => "[[phase]]\nname = 'a'\n",
             _ => "",
         };
         let behind = match key.name {
-            "file_service_type" | "file_requests" => "\n[[files]]\n",
+            "file_service_type" | "file_requests" | "operation" | "order" => "\n[[files]]\n",
             _ => "",
         };
         for text in [key.default, key.example] {

@@ -50,7 +50,13 @@ def make_tree(folder: int, name: str) -> int:
 def empty_folder(folder: int, on_progress: Progress | None = None) -> list[str]:
     """Remove what Spindle made in a folder of its own. Returns the paths in it that were left. Raises OSError."""
     left: list[str] = []
-    for name in os.listdir(folder):
+    # btrfs lists what was there when the folder was opened (fs/btrfs/inode.c, btrfs_opendir): it is opened again.
+    fresh = _open(".", folder)
+    try:
+        names = os.listdir(fresh)
+    finally:
+        os.close(fresh)
+    for name in names:
         if name.startswith(PREFIX):
             left += remove_tree(folder, name, on_progress)
         elif name.startswith(SET_PREFIX):

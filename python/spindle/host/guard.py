@@ -53,6 +53,8 @@ class StreamAccess:
     """O_SYNC."""
     files: str | None = None
     """Name of the set of files it uses; None: the target itself."""
+    names: bool = False
+    """It works on names in the target's folder."""
 
     @classmethod
     def of(cls, stream: Mapping[str, Any]) -> StreamAccess:
@@ -319,9 +321,12 @@ def _open_test_files(
     known: dict[tuple[str, int], tuple[StreamFile, ...]] = {}
     wanted = {(stream.files, stream.flags) for stream in streams if stream.files is not None}
     allow_open(sum(len(files.sets[name].wanted.sizes) for name, _ in wanted), files.path)
-    of_streams = []
+    of_streams: list[tuple[StreamFile, ...]] = []
     first_of_set: dict[str, int] = {}
     for index, stream in enumerate(streams):
+        if stream.names:
+            of_streams.append((StreamFile(_again(files.fileno(), opened), 0, 1, 1),))
+            continue
         if stream.files is None:
             raise TargetError(f"{files.path}: is a folder; a stream without a set of files cannot use it")
         key = stream.files, stream.flags
@@ -334,6 +339,12 @@ def _open_test_files(
     firsts = tuple(each[0] for each in of_streams)
     sets = _Sets(files.sets, of_streams, first_of_set)
     return OpenTarget(files.path, "directory", files.size_bytes, firsts, devices, writes, machine, sets)
+
+
+def _again(fd: int, opened: ExitStack) -> int:
+    copy = os.dup(fd)
+    opened.callback(os.close, copy)
+    return copy
 
 
 def _open_set(path: str, made: MadeSet, stream: StreamAccess, opened: ExitStack) -> Iterator[StreamFile]:

@@ -88,12 +88,18 @@ class TestFiles:
 
     @classmethod
     def create(
-        cls, place: str | os.PathLike[str], sets: Sequence[FilesWanted], *, on_progress: Progress | None = None
+        cls,
+        place: str | os.PathLike[str],
+        sets: Sequence[FilesWanted],
+        *,
+        room: tuple[int, int] = (0, 0),
+        on_progress: Progress | None = None,
     ) -> TestFiles:
-        """Make and fill them in a new folder in the folder `place`. Raises Refused or TargetError."""
+        """Make and fill them in a new folder in the folder `place`. `room`: names, and bytes, that others make in it
+        besides. Raises Refused or TargetError."""
         count = sum(len(wanted.sizes) for wanted in sets)
         total = sum(sum(wanted.sizes) for wanted in sets)
-        files = cls(TestFolder.create(place, count, total), ExitStack())
+        files = cls(TestFolder.create(place, count + room[0], total + room[1]), ExitStack())
         try:
             files._make(sets, on_progress)
         except BaseException as error:

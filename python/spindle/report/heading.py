@@ -24,7 +24,7 @@ def target_words(target: Target) -> str:
         level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
         return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
     if target.kind == "directory":
-        parts[0] = f"{_files_of(target)} of {units.size(target.size_bytes)}"
+        parts[0] = f"{_files_of(target)} of {units.size(target.size_bytes)}" if target.size_bytes else target.kind
     if target.on_files and devices:
         parts[0] += " on " + ", ".join(str(device.get("name")) for device in devices)
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
@@ -80,6 +80,8 @@ def _steady_words(record: RunRecord, style: Style) -> list[str]:
 
 def _stream_words(stream: WorkloadStream, named: bool) -> str:
     name = f"{stream.name}: " if named else ""
+    if stream.names is not None:
+        return f"{name}{stream.names.operation} by {units.count(stream.outstanding)} threads"
     io = "direct" if stream.direct else "buffered"
     rate = getattr(stream.arrival, "rate_iops", None)
     if rate is not None:

@@ -8,6 +8,7 @@ from spindle.report import (
     curve,
     heading,
     imported,
+    metadata,
     paraseq,
     per_second,
     phases,
@@ -42,6 +43,7 @@ SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "throughput": throughput.page,
     "per-second": per_second.page,
     "paraseq": paraseq.page,
+    "metadata": metadata.page,
 }
 """The table of each workload's field."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq"]
+TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata"]
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):
@@ -355,6 +355,17 @@ class Tree(Struct, frozen=True, kw_only=True):
     each: Literal["stream", "worker"]
     """Whose they are: those of all workers of a stream, or as many for each worker."""
 
+    @property
+    def largest_file(self) -> int:
+        """Bytes."""
+        match self.size:
+            case None:
+                return 0
+            case FixedSize(bytes=size) | RangeSize(max=size) | LogNormalSize(max=size):
+                return size
+            case WeightedSize(choices=choices):
+                return max(size for size, _ in choices)
+
 
 class Names(Struct, frozen=True, kw_only=True):
     """What a stream does with the names of a tree."""
@@ -364,6 +375,11 @@ class Names(Struct, frozen=True, kw_only=True):
     passes: int | None
     """How often each name is taken; None: until the run ends."""
     tree: Tree
+
+    @property
+    def on_directories(self) -> bool:
+        """Whether the names are those of directories."""
+        return self.operation in ("mkdir", "rmdir", "readdir")
 
     @property
     def changes(self) -> bool:
@@ -458,6 +474,11 @@ class Workload(Struct, frozen=True, kw_only=True):
     def all_streams(self) -> list[WorkloadStream]:
         """Of all loads, in their order."""
         return [stream for load in self.loads for stream in load.streams]
+
+    @property
+    def works_on_names(self) -> bool:
+        """Whether any stream, of any phase, works on names."""
+        return any(stream.names is not None for stream in self.all_streams)
 
     @property
     def writes(self) -> bool:

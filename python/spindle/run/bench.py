@@ -49,6 +49,7 @@ from spindle.run.load import Counted, RunningLoad, carry_out
 from spindle.run.log import logged
 from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
+from spindle.run.trees import Trees
 from spindle.run.verification import read_back
 from spindle.run.watch import Watch
 
@@ -138,6 +139,8 @@ class Bench:
     calm: Calm = field(default_factory=Calm)
     sized: Sized | None = None
     """How the size of the test file was chosen, where nobody asked for one."""
+    trees: Trees | None = None
+    """What operations on names work on."""
     written: _core.Written | None = None
     """What the loads so far have written, where they verify."""
     _run: _core.Run | None = None
@@ -242,6 +245,8 @@ class Bench:
         """Run one load, `part` of those the target was opened for. Its streams must want the access of then."""
         spec = resolved.spec
         idle = self.idle()
+        if self.trees is not None:
+            self.trees.get_ready(resolved.core, spec, self.watch)
         started, run_id = utc_now(), new_id()
         prepared = self._prepare(part)
         before = machine_settings.settings_of(self._devices) if self._target is not None else {}
@@ -252,6 +257,8 @@ class Bench:
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
         figures = self._verified(figures_from_json(finished.figures_json), part, finished.stopped)
+        if self.trees is not None:
+            self.trees.is_done(spec, figures)
         record = RunRecord(
             id=run_id,
             started=started,
@@ -293,6 +300,10 @@ class Bench:
         if target is None:
             return lambda: logged(log_file, lambda log: _core.Run.null(resolved.core, self._size_bytes, log=log))
         files = target.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
+        if self.trees is not None:
+            for index, stream in enumerate(resolved.spec.streams):
+                if stream.names is not None:
+                    files[index] = [self.trees.engine_file(stream.names)]
 
         def start(log: int | None) -> RunningLoad:
             self._run = run = _core.Run(
@@ -363,7 +374,7 @@ def bench(
         erase_shared=consent.erase_shared,
         confirm=consent.confirm,
     ) as target:
-        yield Bench(
+        opened = Bench(
             asked,
             making,
             watch,
@@ -374,6 +385,11 @@ def bench(
             calm=calm or Calm(),
             sized=sized,
         )
+        if not isinstance(file, TestFiles):
+            yield opened
+            return
+        with Trees(file.fileno()) as opened.trees:
+            yield opened
 
 
 @dataclass(frozen=True)
@@ -449,6 +465,7 @@ def _access(stream: WorkloadStream) -> StreamAccess:
         dsync=stream.sync.dsync,
         osync=stream.sync.osync,
         files=stream.files.set if stream.files is not None else None,
+        names=stream.names is not None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ LEAST_FILE_BYTES = 64 * MIB
 """A test file that is smaller tells too little."""
 FULL_FILE_BYTES = 1 << 30
 """And one of this size is made even where no cache asks for it: small files make short seeks."""
+_BLOCK = 4096
+"""What a file of one byte takes."""
 PROBE_S = 2.0
 """So long a file is written before it is told how long the rest will take: what comes first goes into a cache."""
 
@@ -124,7 +126,8 @@ def _files_written(
     ]
     _check_fit(resolved, {each.name: each.sizes for each in sets})
     allow_open(_opened(resolved.spec), str(place))
-    return TestFiles.create(place, sets, on_progress=_told(f"writing {words_of(sets)}", budget_s, watch))
+    told = _told(f"writing {words_of(sets)}", budget_s, watch)
+    return TestFiles.create(place, sets, room=room_for_trees(resolved.spec), on_progress=told)
 
 
 def _opened(spec: Workload) -> int:
@@ -151,9 +154,13 @@ def _removed(file: _T, watch: Watch) -> Iterator[_T]:
     try:
         yield file
     finally:
-        left = file.remove()
+        left = file.remove() if isinstance(file, TestFile) else file.remove(_removing(watch))
         if left is not None:
             watch.say(f"spindle: {left}")
+
+
+def _removing(watch: Watch) -> Callable[[int], None]:
+    return lambda removed: watch.step(f"removing names: {units.count(removed)}")
 
 
 def rule_at(place: Path, spec: Workload) -> SizeRule:
@@ -210,3 +217,17 @@ def _told(what: str, budget_s: float | None, watch: Watch) -> Progress:
             raise _TooSlow(done / passed)
 
     return progress
+
+
+def room_for_trees(spec: Workload) -> tuple[int, int]:
+    """Names, and bytes of their files, that the trees of a workload come to."""
+    trees: dict[str, tuple[int, int]] = {}
+    for stream in spec.all_streams:
+        if stream.names is None:
+            continue
+        tree = stream.names.tree
+        owners = stream.workers if tree.each == "worker" else 1
+        blocks = -(-tree.largest_file // _BLOCK) * _BLOCK
+        found = (owners * (tree.files + tree.directories), owners * (tree.files * blocks + tree.directories * _BLOCK))
+        trees[tree.name] = max(found, trees.get(tree.name, (0, 0)))
+    return sum(names for names, _ in trees.values()), sum(data for _, data in trees.values())

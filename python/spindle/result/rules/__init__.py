@@ -18,6 +18,7 @@ from spindle.result.rules import (
     consistency,
     load,
     log,
+    names,
     starved,
     steadiness,
     traffic,
@@ -71,12 +72,33 @@ MODELLED: tuple[Rule, ...] = (
 """Those that make sense on a modelled machine: nothing else runs there, and nothing is cached unseen."""
 
 
+NAMES: tuple[Rule, ...] = (
+    completeness.interrupted,
+    completeness.errors,
+    conditions.target_changed,
+    names.enough,
+    completeness.late,
+    names.in_memory,
+    consistency.littles_law,
+    load.generator_bound,
+    load.on_time,
+    log.whole_log,
+    conditions.settings_changed,
+    conditions.before_the_run,
+    conditions.during_the_run,
+    conditions.quiet_machine,
+)
+"""Those that make sense where names are worked on: bytes moved and requests outstanding at the device tell nothing."""
+
+
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
     if record.target.kind == "null":
         return [*completeness.null_target(record), *log.whole_log(record)]
     if record.target.kind == "model":
         return [verdict for rule in MODELLED for verdict in rule(record)]
+    if any(stream.names is not None for stream in record.workload.streams):
+        return [verdict for rule in NAMES for verdict in rule(record)]
     return [verdict for rule in RULES for verdict in rule(record)]
 
 

@@ -1,0 +1,35 @@
+"""Shared by the tests of operations on names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spindle.result.document import decode
+from spindle.result.record import PhasesRecord, RunRecord
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder of the user's, with a file in it that nobody may touch."""
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "mine.txt").write_text("keep")
+    return place
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., PhasesRecord | RunRecord]:
+    """Run a workload in this process and read its record."""
+    from spindle.cli.main import invoke
+
+    def call(workload: str, target: Path, *options: str) -> PhasesRecord | RunRecord:
+        capfd.readouterr()
+        invoke(["run", workload, str(target), "--json", "--quiet", *options])
+        found = decode(capfd.readouterr().out.encode(), "stdout")
+        assert isinstance(found, PhasesRecord | RunRecord)
+        return found
+
+    return call
