@@ -591,7 +591,7 @@ fn errors_name_place_key_and_what_is_allowed() {
             "seed = -1",
             "f.toml:1: seed: expected a whole number, not negative, found -1",
         ),
-        ("verify = true", "f.toml:1: unknown key `verify`"),
+        ("checksum = true", "f.toml:1: unknown key `checksum`"),
         (
             "size = 4\nsize = 5",
             "f.toml:2: not valid TOML: duplicate key",
@@ -602,7 +602,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
     ] {
         let got = error(text);
-        if text.starts_with("verify") {
+        if text.starts_with("checksum") {
             assert!(got.starts_with(message), "{got}");
         } else {
             assert_eq!(got, message);
