@@ -142,8 +142,8 @@ def test_a_test_file_is_written_through_the_guard(tmp_path: Path) -> None:
 
 def _what_lies_there(place: Path) -> tuple[int, ...]:
     """All but the time of access: looking where a link leads may change that of the link (relatime)."""
-    there = place.lstat()
-    return there.st_dev, there.st_ino, there.st_mode, there.st_nlink, there.st_size, there.st_mtime_ns, there.st_ctime_ns
+    now = place.lstat()
+    return now.st_dev, now.st_ino, now.st_mode, now.st_nlink, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
 
 @pytest.mark.parametrize("kind", ["file", "folder link", "dangling link", "pipe"])
