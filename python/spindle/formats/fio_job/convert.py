@@ -163,7 +163,7 @@ def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tup
     for each in jobs:
         if each.job.exitall and len(jobs) > 1:
             each.say(Level.ERROR, "exitall", "a job that ends does not end the others")
-        shared = place.folder or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
+        shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         # Workers share an amount, and one may find nothing left of it: a log of each clone is to have its whole.
         apart = fits and (not each.job.grouped or bool(each.job.logs))
         done.append(streams_of(each, Ground(place, sets, None if shared else base, apart)))

@@ -25,8 +25,17 @@ class Place:
     """A directory, in which files are made for it."""
 
     @property
+    def null(self) -> bool:
+        """Nothing is stored: every job has all of it."""
+        return self.target is not None and self.target.startswith("null:")
+
+    @property
     def on_device(self) -> bool:
-        return self.target is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
+        return (
+            self.null
+            or self.target is not None
+            and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
+        )
 
 
 @dataclass

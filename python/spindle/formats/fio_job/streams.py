@@ -55,7 +55,7 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
     depth = depth_of(typed)
     if depth > 1:
         keys["depth"] = depth
-    keys |= data_of(typed, ground.place.on_device, ground.place.folder) | verify_of(typed)
+    keys |= data_of(typed, ground.place.on_device, ground.place.folder or ground.place.null) | verify_of(typed)
     if job.fill_device and not ground.place.on_device:
         typed.say(Level.ERROR, "fill_device", "a file system is not filled; give size, or a device")
     if job.writes and not (ground.place.on_device or job.overwrite or job.mixed):
