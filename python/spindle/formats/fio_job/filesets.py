@@ -31,10 +31,8 @@ class Place:
 
     @property
     def on_device(self) -> bool:
-        return (
-            self.null
-            or self.target is not None
-            and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
+        return self.null or (
+            self.target is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
         )
 
 
