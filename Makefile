@@ -43,6 +43,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 
 bench: bench-engine bench-agreement bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
+	cargo bench -p spindle-engine --bench names
 
 bench-engine: setup ## the generator against bare loops and fio: ARGS are passed on
 	cargo bench -p spindle-engine --bench engine -- $(ARGS)

@@ -35,6 +35,7 @@ from spindle.result.workload import (
     IopsLimit,
     LogNormalFileSize,
     LogNormalSize,
+    Names,
     Normal,
     Open,
     Pareto,
@@ -45,6 +46,7 @@ from spindle.result.workload import (
     Size,
     SteadyRule,
     Strided,
+    Tree,
     WeightedFileSize,
     WeightedSize,
     Workload,
@@ -206,11 +208,17 @@ def _differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]
 
 def _fileset_differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
     """Those that options can make: a set of its own, or numbers and sizes."""
-    before = {fileset.name: _fileset_keys(fileset) for fileset in usual.filesets}
-    for fileset in wanted.filesets:
-        for key, value in _fileset_keys(fileset).items():
-            if before.get(fileset.name, {}).get(key) != value:
-                yield (f"{fileset.name}.{key}" if len(wanted.filesets) > 1 else key), value
+    before, after = _set_keys(usual), _set_keys(wanted)
+    for name, keys in after.items():
+        for key, value in keys.items():
+            if before.get(name, {}).get(key) != value:
+                yield (f"{name}.{key}" if len(after) > 1 else key), value
+
+
+def _set_keys(workload: Workload) -> dict[str, dict[str, str]]:
+    """Keys of each set of files, trees included."""
+    sets = {fileset.name: _fileset_keys(fileset) for fileset in workload.filesets}
+    return sets | {name: _tree_keys(tree) for name, tree in _trees(workload).items()}
 
 
 def _load_differences(usual: Workload, wanted: Workload) -> Iterator[tuple[str, str]]:
@@ -238,6 +246,10 @@ def toml(workload: Workload) -> str:
         lines += ["", "[[files]]", f"name = {_quoted(fileset.name)}"]
         lines += [f"{key} = {_value(value)}" for key, value in _fileset_keys(fileset).items()]
         lines += [f"each = {_quoted(fileset.each)}", f"fill = {_flag(fileset.fill)}"]
+    for tree in _trees(workload).values():
+        lines += ["", "[[files]]", f"name = {_quoted(tree.name)}"]
+        lines += [f"{key} = {_value(value)}" for key, value in _tree_keys(tree).items()]
+        lines.append(f"each = {_quoted(tree.each)}")
     return "\n".join(lines) + "\n"
 
 
@@ -296,25 +308,7 @@ def _file_size(size: FileSize) -> str:
 
 def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     """Every key of a stream that is in force."""
-    found = _pattern(stream)
-    found["size"] = _size(stream.size)
-    found["align"] = _bytes(stream.align_bytes) if stream.align_bytes else "none"
-    found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
-    if stream.files is not None:
-        found["files"], found["file_service_type"] = stream.files.set, stream.files.service
-        found["file_requests"] = str(stream.files.requests)
-    if stream.writes_apart is not None:
-        own = stream.writes_apart
-        found["own_writes"], found["write_size"] = "true", _size(own.size)
-        found["write_align"] = _bytes(own.align_bytes) if own.align_bytes else "none"
-        if isinstance(own.pattern, Zoned):
-            found["write_zones"] = _zones(own.pattern)
-    if stream.trim_first:
-        found["trim_first"], found["write_fraction"] = "true", "1.0"
-    else:
-        found["write_fraction"], found["trim_fraction"] = repr(stream.mix.write), repr(stream.mix.trim)
-    found["zero_fraction"] = repr(stream.mix.zero)
-    found["rewrite_fraction"] = repr(stream.mix.rewrite)
+    found = _data(stream) if stream.names is None else _names(stream.names)
     match stream.content:
         case CompressibleContent(ratio=ratio):
             found["content"] = f"compressible:{ratio!r}"
@@ -322,11 +316,9 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
             found["content"] = "zero"
         case _:
             found["content"] = "random"
-    found["direct"] = _flag(stream.direct)
     found["fsync_fraction"] = repr(stream.sync.fsync_fraction)
     found["fsync_every"] = str(stream.sync.fsync_every)
-    found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
-    found["dsync"], found["end_fsync"] = _flag(stream.sync.dsync), _flag(stream.sync.end_fsync)
+    found["end_fsync"] = _flag(stream.sync.end_fsync)
     found["workers"], found["depth"] = str(stream.workers), str(stream.depth)
     if isinstance(stream.arrival, Open):
         found["rate"], found["spacing"] = f"{stream.arrival.rate_iops!r} IOPS", stream.arrival.spacing
@@ -352,6 +344,55 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     if stream.passes is not None:
         found["stop_passes"] = repr(stream.passes)
     return found
+
+
+def _data(stream: WorkloadStream) -> dict[str, str]:
+    """What only streams of data have."""
+    found = _pattern(stream)
+    found["size"] = _size(stream.size)
+    found["align"] = _bytes(stream.align_bytes) if stream.align_bytes else "none"
+    found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
+    if stream.files is not None:
+        found["files"], found["file_service_type"] = stream.files.set, stream.files.service
+        found["file_requests"] = str(stream.files.requests)
+    if stream.writes_apart is not None:
+        own = stream.writes_apart
+        found["own_writes"], found["write_size"] = "true", _size(own.size)
+        found["write_align"] = _bytes(own.align_bytes) if own.align_bytes else "none"
+        if isinstance(own.pattern, Zoned):
+            found["write_zones"] = _zones(own.pattern)
+    if stream.trim_first:
+        found["trim_first"], found["write_fraction"] = "true", "1.0"
+    else:
+        found["write_fraction"], found["trim_fraction"] = repr(stream.mix.write), repr(stream.mix.trim)
+    found["zero_fraction"] = repr(stream.mix.zero)
+    found["rewrite_fraction"] = repr(stream.mix.rewrite)
+    found["direct"] = _flag(stream.direct)
+    found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
+    found["dsync"] = _flag(stream.sync.dsync)
+    return found
+
+
+def _names(names: Names) -> dict[str, str]:
+    """What only streams on names have."""
+    passes = "none" if names.passes is None else str(names.passes)
+    return {
+        "operation": names.operation,
+        "order": names.order,
+        "files": names.tree.name,
+        "stop_passes": passes,
+    }
+
+
+def _trees(workload: Workload) -> dict[str, Tree]:
+    """Trees by the names of their sets."""
+    streams = (stream for load in workload.loads for stream in load.streams)
+    return {stream.names.tree.name: stream.names.tree for stream in streams if stream.names is not None}
+
+
+def _tree_keys(tree: Tree) -> dict[str, str]:
+    size = "0" if tree.size is None else _size(tree.size)
+    return {"nrfiles": str(tree.files), "directories": str(tree.directories), "filesize": size}
 
 
 def _pattern(stream: WorkloadStream) -> dict[str, str]:
