@@ -1,0 +1,182 @@
+"""Do Spindle and fio tell the same latency of a commit: small sequential writes, each made durable?
+
+On ext4, XFS and btrfs on loop devices both tools write 4 KiB after 4 KiB to a file that is laid out beforehand, once with
+an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order. Needs root, fio and
+the tools of the file systems.
+
+    python benches/fsync_latency.py [--seconds 5] [--rounds 7] [--only ext4] [--backing /var/tmp] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DEVICE_BYTES = 1 << 30
+FILE_BYTES = 64 << 20
+BOUND = 0.05
+MAKERS = {"ext4": ["mkfs.ext4", "-q"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
+WAYS = ("fdatasync", "O_DSYNC")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Latency of what makes a write durable: the fdatasync, or the write itself."""
+
+    mean_ns: float
+    median_ns: float
+
+
+def figures_of_spindle(folder: Path, way: str, seconds: int) -> Figures:
+    every = "fdatasync_every = 1" if way == "fdatasync" else "dsync = true"
+    workload = f"""
+pattern = "sequential"
+size = "4KiB"
+write_fraction = 1.0
+direct = false
+{every}
+"""
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(workload)
+        file.flush()
+        # Exit status 1 says that a verdict is 'invalid'; the figures are there.
+        record = answer_of(
+            [sys.executable, "-m", "spindle.cli", "run", file.name, str(folder / "spindle"),
+             "--create", str(FILE_BYTES), "--seconds", str(seconds), "--json", "--quiet"],
+            allowed=(0, 1),
+        )  # fmt: skip
+    latency = record["figures"]["streams"][0]["fsync" if way == "fdatasync" else "write"]["latency"]
+    return Figures(latency["mean_ns"], dict(latency["percentiles"])[50.0])
+
+
+def figures_of_fio(folder: Path, way: str, seconds: int) -> Figures:
+    job = answer_of(
+        ["fio", "--name=load", f"--filename={folder / 'fio'}", f"--size={FILE_BYTES}", "--overwrite=1", "--rw=write",
+         "--bs=4k", "--ioengine=psync", "--fdatasync=1" if way == "fdatasync" else "--sync=dsync", "--time_based",
+         f"--runtime={seconds}", "--lat_percentiles=1", "--output-format=json"],
+        allowed=(0,),
+    )["jobs"][0]  # fmt: skip
+    latency = (job["sync"] if way == "fdatasync" else job["write"])["lat_ns"]
+    return Figures(latency["mean"], latency["percentile"]["50.000000"])
+
+
+def answer_of(command: list[str], allowed: tuple[int, ...]) -> Any:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in allowed:
+        sys.exit(f"fsync_latency: `{' '.join(command)}` failed ({done.returncode}): {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def mounted(kind: str, backing_folder: Path) -> Iterator[Path]:
+    """A fresh file system of this kind on a loop device."""
+    with contextlib.ExitStack() as undo:
+        backing = undo.enter_context(tempfile.NamedTemporaryFile(dir=backing_folder, suffix=".img"))
+        os.posix_fallocate(backing.fileno(), 0, DEVICE_BYTES)
+        point = Path(undo.enter_context(tempfile.TemporaryDirectory()))
+        device = tool("losetup", "--find", "--show", backing.name).strip()
+        undo.callback(tool, "losetup", "--detach", device)
+        tool(*MAKERS[kind], device)
+        tool("mount", "-t", kind, device, str(point))
+        undo.callback(tool, "umount", str(point))
+        yield point
+
+
+def tool(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dict[str, Any]:
+    spindle: list[Figures] = []
+    fio: list[Figures] = []
+    tools: list[tuple[Callable[[Path, str, int], Figures], list[Figures]]] = [
+        (figures_of_spindle, spindle),
+        (figures_of_fio, fio),
+    ]
+    for number in range(rounds):
+        for figures_of, found in tools if number % 2 == 0 else reversed(tools):
+            found.append(figures_of(folder, way, seconds))
+    medians = [statistics.median(each.median_ns for each in found) for found in (spindle, fio)]
+    means = [statistics.median(each.mean_ns for each in found) for found in (spindle, fio)]
+    return {
+        "file_system": kind,
+        "way": way,
+        "spindle_median_us": medians[0] / 1e3,
+        "fio_median_us": medians[1] / 1e3,
+        "median_ratio": medians[0] / medians[1],
+        "spindle_mean_us": means[0] / 1e3,
+        "fio_mean_us": means[1] / 1e3,
+        "mean_ratio": means[0] / means[1],
+        "spread_of_fio": spread([each.median_ns for each in fio]),
+    }
+
+
+def spread(values: list[float]) -> float:
+    """Largest less smallest, as a share of the median."""
+    return (max(values) - min(values)) / statistics.median(values)
+
+
+def agrees(result: dict[str, Any]) -> bool:
+    return abs(result["median_ratio"] - 1) <= BOUND
+
+
+def row(result: dict[str, Any]) -> str:
+    return (
+        f"{result['file_system']:<6} {result['way']:<10} {result['spindle_median_us']:>9.1f} "
+        f"{result['fio_median_us']:>9.1f} {result['median_ratio']:>8.1%} {result['spindle_mean_us']:>9.1f} "
+        f"{result['fio_mean_us']:>9.1f} {result['mean_ratio']:>8.1%} {result['spread_of_fio']:>8.1%}  "
+        f"{'agree' if agrees(result) else 'DIFFER'}"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=5, help="length of each run")
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each tool and case; medians are compared")
+    parser.add_argument("--only", default="", help="only this file system")
+    parser.add_argument(
+        "--backing", type=Path, default=Path("/dev/shm"),
+        help="folder of the file behind the loop device; in memory, no disk's own scatter hides a difference",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("fsync_latency: needs root (loop devices)")
+    for name in ["fio", *(maker[0] for maker in MAKERS.values())]:
+        if shutil.which(name) is None:
+            sys.exit(f"fsync_latency: needs {name} (apt install fio e2fsprogs xfsprogs btrfs-progs)")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("fsync_latency: stopped"))
+    if not options.json:
+        print(f"4 KiB sequential writes, each made durable; medians of {options.rounds} alternating runs of "
+              f"{options.seconds} s, us; ratios are Spindle / fio")  # fmt: skip
+        print(f"{'':<6} {'':<10} {'spindle':>9} {'fio':>9} {'ratio of':>8} {'spindle':>9} {'fio':>9} {'ratio of':>8} "
+              f"{'spread':>8}\n{'':<6} {'':<10} {'median':>9} {'median':>9} {'medians':>8} {'mean':>9} {'mean':>9} "
+              f"{'means':>8} {'of fio':>8}")  # fmt: skip
+    results = []
+    for kind in MAKERS:
+        if options.only not in ("", kind):
+            continue
+        with mounted(kind, options.backing) as folder:
+            for way in WAYS:
+                results.append(measure(kind, way, folder, options.seconds, options.rounds))
+                if not options.json:
+                    print(row(results[-1]), flush=True)
+    if options.json:
+        print(json.dumps(results, indent=1))
+    return 0 if all(agrees(result) for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
