@@ -133,6 +133,7 @@ choices!(TABLE_NAMES, TABLES: TableShape = {
     "per-second" => TableShape::PerSecond,
     "metadata" => TableShape::Metadata,
     "paraseq" => TableShape::Paraseq,
+    "wal" => TableShape::Wal,
 });
 choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
     "iops" => SteadyMetric::Iops,

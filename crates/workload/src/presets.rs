@@ -3,7 +3,7 @@
 use spindle_config::{ConfigError, Place, Problem, nearest};
 
 /// Name and TOML of each preset, in the order they are listed.
-const PRESETS: [(&str, &str); 11] = [
+const PRESETS: [(&str, &str); 14] = [
     (
         "randomio",
         include_str!("../../../catalogue/presets/randomio.toml"),
@@ -37,6 +37,13 @@ const PRESETS: [(&str, &str); 11] = [
     (
         "metadata",
         include_str!("../../../catalogue/presets/metadata.toml"),
+        "paraseq",
+        include_str!("../../../catalogue/presets/paraseq.toml"),
+    ),
+    ("wal", include_str!("../../../catalogue/presets/wal.toml")),
+    (
+        "backup",
+        include_str!("../../../catalogue/presets/backup.toml"),
     ),
     (
         "saturate",

@@ -126,6 +126,8 @@ pub enum TableShape {
     Seeker,
     /// MB/s, elapsed, user and system time (dd, sdd, hdparm).
     Throughput,
+    /// Commits of a log: how many, and how long each waits until it is durable.
+    Wal,
     /// Slow clients: what they got of what they asked for, and which of them starved.
     Paraseq,
     /// One row each second (hddtest).

@@ -20,6 +20,7 @@ from spindle.report import (
     throughput,
     verdicts,
     verification,
+    wal,
 )
 from spindle.report.style import Style
 from spindle.result.record import (
@@ -44,6 +45,7 @@ SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "per-second": per_second.page,
     "paraseq": paraseq.page,
     "metadata": metadata.page,
+    "wal": wal.page,
 }
 """The table of each workload's field."""
 

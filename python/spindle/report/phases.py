@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from spindle.report import metadata
+from spindle.report import metadata, wal
 from spindle.report.heading import target_words
 from spindle.report.number import plain
 from spindle.report.style import Style
@@ -14,7 +14,10 @@ from spindle.report.table import Column, table
 from spindle.result import units
 from spindle.result.record import PhaseFigures, PhasesRecord, RunRecord, Verdict
 
-SHAPES: dict[str, Callable[[PhasesRecord, Style], list[str]]] = {"metadata": metadata.phases}
+SHAPES: dict[str, Callable[[PhasesRecord, Style], list[str]]] = {
+    "metadata": metadata.phases,
+    "wal": wal.of_phases,
+}
 """The tables of workloads that have one of their own."""
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata"]
+TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata", "wal"]
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):
