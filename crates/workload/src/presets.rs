@@ -37,6 +37,8 @@ const PRESETS: [(&str, &str); 14] = [
     (
         "metadata",
         include_str!("../../../catalogue/presets/metadata.toml"),
+    ),
+    (
         "paraseq",
         include_str!("../../../catalogue/presets/paraseq.toml"),
     ),
