@@ -118,10 +118,10 @@ def own_files(
 def _files_written(
     place: Path, resolved: Resolved, sized: Sized | None, fixed: int, budget_s: float | None, watch: Watch
 ) -> TestFiles:
-    autos = sum(isinstance(each.filesize, AutoFileSize) for each in resolved.spec.filesets)
+    autos = sum(each.files for each in resolved.spec.filesets if isinstance(each.filesize, AutoFileSize))
     share = max(0, sized.size_bytes - fixed) // max(1, autos) if sized is not None else 0
     sets = [
-        FilesWanted(each.name, resolved.core.file_sizes(index, share), each.fill)
+        FilesWanted(each.name, resolved.core.file_sizes(index, share * each.files), each.fill)
         for index, each in enumerate(resolved.spec.filesets)
     ]
     _check_fit(resolved, {each.name: each.sizes for each in sets})
