@@ -49,7 +49,7 @@ def is_empty(folder: Path) -> bool:
 def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke) -> None:
     record = run(
         invoke, "paraseq", str(folder), "--filesize", "4MiB", "--set", "readers.workers=6", "--set",
-        "writers.workers=2", "--worker-rate", "0.5 MB/s", "--size", "64KiB", "--seconds", "2",
+        "writers.workers=2", "--worker-rate", "0.5 MB/s", "--size", "64KiB", "--seconds", "1",
     )  # fmt: skip
     assert isinstance(record, RunRecord)
     assert [(stream.name, len(stream.workers)) for stream in record.figures.streams] == [("readers", 6), ("writers", 2)]
@@ -66,7 +66,7 @@ def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke) -> No
 
 def test_wal_tells_commits_and_how_long_they_wait_in_four_ways(folder: Path, invoke) -> None:
     record = run(
-        invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=64MiB", "--seconds", "0.5"
+        invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=16MiB", "--seconds", "0.3"
     )
     assert isinstance(record, PhasesRecord)
     assert [phase.name for phase in record.phases] == ["dsync", "fdatasync", "append", "group"]
@@ -99,7 +99,7 @@ def test_backup_writes_large_files_while_others_are_read(folder: Path, invoke) -
 
 
 def test_mixed_shows_both_streams_with_their_priorities_on_a_directory(folder: Path, invoke) -> None:
-    record = run(invoke, "mixed", str(folder), "--create", "32MiB", "--seconds", "1", "--set", "random.workers=2")
+    record = run(invoke, "mixed", str(folder), "--create", "16MiB", "--seconds", "0.5", "--set", "random.workers=2")
     assert isinstance(record, RunRecord)
     assert {"sequential", "random"} <= set(table_of(record))
     classes = [stream.priority.class_ for stream in record.workload.streams if stream.priority is not None]
