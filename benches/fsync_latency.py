@@ -1,8 +1,8 @@
 """Do Spindle and fio tell the same latency of a commit: small sequential writes, each made durable?
 
-On ext4, XFS and btrfs on loop devices both tools write 4 KiB after 4 KiB to a file that is laid out beforehand, once with
-an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order. Needs root, fio and
-the tools of the file systems.
+On ext4, XFS and btrfs on loop devices both tools write 4 KiB after 4 KiB to a file that is laid out beforehand, once
+with an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order. Needs root,
+fio and the tools of the file systems.
 
     python benches/fsync_latency.py [--seconds 5] [--rounds 7] [--only ext4] [--backing /var/tmp] [--json]
 """
