@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -201,11 +202,24 @@ def test_a_run_that_is_killed_leaves_what_the_next_one_sweeps(here: Path, place:
     assert [each.removed for each in swept] == [True]
 
 
-def test_a_folder_that_disappears_ends_in_one_line(here: Path, place: Path) -> None:
-    process = started("run", "w.toml", "gone", "-q", cwd=here)
+def test_a_folder_that_is_not_there_is_one_line(invoke, place: Path) -> None:
+    done = invoke("run", "w.toml", "gone", "--quiet")
+    assert done.status == 2
+    assert "gone" in done.complaint
+
+
+def test_files_that_disappear_under_the_load_are_told_and_make_the_run_invalid(here: Path, place: Path) -> None:
+    process = started("run", "w.toml", "dir", "-q", "--set", "seconds=4", cwd=here)
+    until = time.monotonic() + 60
+    # The log grows once the load is on.
+    while not any(path.stat().st_size for path in place.glob("*/files-log/*")) and time.monotonic() < until:
+        time.sleep(0.02)
+    shutil.rmtree(next(place.iterdir()))
     found = ended(process, 60)
-    assert found.status == 2
-    assert "gone" in found.complaint
+    assert found.status == 1
+    assert "has been removed by someone else" in found.out
+    assert "moved or removed by someone else" in found.complaint
+    assert sweep_leftovers() == []
 
 
 def test_the_recipe_makes_the_same_workload() -> None:
