@@ -451,13 +451,13 @@ fn ends_at(from_ns: u64, time_ns: Option<u64>) -> Option<u64> {
 
 fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
     let stream_name = || stream.name.clone();
-    if !stream.direct {
-        return Err(SimError::Buffered {
+    if stream.names.is_some() {
+        return Err(SimError::Names {
             stream: stream_name(),
         });
     }
-    if stream.names.is_some() {
-        return Err(SimError::Names {
+    if !stream.direct {
+        return Err(SimError::Buffered {
             stream: stream_name(),
         });
     }
