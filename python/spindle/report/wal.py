@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spindle.report import streams
 from spindle.report.number import plain
 from spindle.report.style import Style
 from spindle.report.table import Column, table
@@ -14,8 +15,9 @@ SHOWN = (50.0, 90.0, 99.0, 99.9)
 
 
 def page(record: RunRecord, style: Style) -> list[str]:
-    """One run."""
-    return _rows([record], style)
+    """One run; one that writes nothing commits nothing."""
+    writes = any(stream.write is not None for stream in record.figures.streams)
+    return _rows([record], style) if writes else streams.page(record, style)
 
 
 def of_phases(record: PhasesRecord, style: Style) -> list[str]:
