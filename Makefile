@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
+.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -41,7 +41,7 @@ format: $(VENV)/lint-tools ## put the code into shape
 	$(BIN)/ruff check --fix python tests benches
 	$(BIN)/ruff format python tests benches
 
-bench: bench-engine bench-agreement bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
+bench: bench-engine bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 	cargo bench -p spindle-engine --bench names
 
@@ -53,6 +53,9 @@ bench-agreement: setup $(VENV)/built ## Spindle and fio on a throttled device mu
 
 bench-fsync: setup $(VENV)/built ## latency of fdatasync and O_DSYNC beside fio's on ext4, XFS and btrfs (root): ARGS are passed on
 	$(BIN)/python benches/fsync_latency.py $(ARGS)
+
+bench-bonnie: setup $(VENV)/built ## Spindle's bonnie and bonnie++ on the same throttled file systems (root): ARGS are passed on
+	$(BIN)/python benches/bonnie.py $(ARGS)
 
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)

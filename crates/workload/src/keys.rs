@@ -132,6 +132,8 @@ choices!(TABLE_NAMES, TABLES: TableShape = {
     "throughput" => TableShape::Throughput,
     "per-second" => TableShape::PerSecond,
     "metadata" => TableShape::Metadata,
+    "bonnie" => TableShape::Bonnie,
+    "iozone" => TableShape::Iozone,
     "paraseq" => TableShape::Paraseq,
     "wal" => TableShape::Wal,
 });

@@ -3,7 +3,7 @@
 use spindle_config::{ConfigError, Place, Problem, nearest};
 
 /// Name and TOML of each preset, in the order they are listed.
-const PRESETS: [(&str, &str); 14] = [
+const PRESETS: [(&str, &str); 16] = [
     (
         "randomio",
         include_str!("../../../catalogue/presets/randomio.toml"),
@@ -46,6 +46,14 @@ const PRESETS: [(&str, &str); 14] = [
     (
         "backup",
         include_str!("../../../catalogue/presets/backup.toml"),
+    ),
+    (
+        "bonnie",
+        include_str!("../../../catalogue/presets/bonnie.toml"),
+    ),
+    (
+        "iozone",
+        include_str!("../../../catalogue/presets/iozone.toml"),
     ),
     (
         "saturate",

@@ -134,6 +134,10 @@ pub enum TableShape {
     PerSecond,
     /// One row an operation on names: operations a second, latencies (mdtest).
     Metadata,
+    /// A line of KiB/s, CPU shares and latencies of phases, as bonnie++ prints it.
+    Bonnie,
+    /// KiB/s by file and record size, a column for each kind of access, as iozone prints it.
+    Iozone,
 }
 
 /// One kind of load.

@@ -701,11 +701,13 @@ fn the_user_s_own_text_cannot_break_a_message() {
 
 #[test]
 fn every_preset_is_valid_and_runs_on_a_device_with_either_block_size() {
-    assert_eq!(preset_names().count(), 14);
+    assert_eq!(preset_names().count(), 16);
     for name in preset_names() {
         let workload = Workload::parse(preset_text(name).unwrap(), name, name, &[]).unwrap();
         assert!(!workload.about.is_empty());
-        for (index, stream) in workload.streams.iter().enumerate() {
+        let loads = workload.loads();
+        let streams = loads.flat_map(|load| load.streams.iter().enumerate());
+        for (index, stream) in streams {
             for block in [1, 512, 4096] {
                 RequestStream::new(stream, index, stream.workers - 1, 1, 1 << 30, block)
                     .unwrap_or_else(|error| panic!("{name}, block {block}: {error}"));

@@ -22,6 +22,7 @@ from spindle.report import (
     verification,
     wal,
 )
+from spindle.report.shapes import bonnie, iozone
 from spindle.report.style import Style
 from spindle.result.record import (
     CurveRecord,
@@ -43,6 +44,8 @@ SHAPES: dict[str, Callable[[RunRecord, Style], list[str]]] = {
     "seeker": seeker.page,
     "throughput": throughput.page,
     "per-second": per_second.page,
+    "bonnie": lambda record, _style: bonnie.page([record]),
+    "iozone": lambda record, _style: iozone.page([record]),
     "paraseq": paraseq.page,
     "metadata": metadata.page,
     "wal": wal.page,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from spindle.report import metadata, wal
 from spindle.report.heading import target_words
 from spindle.report.number import plain
+from spindle.report.shapes import bonnie, iozone
 from spindle.report.style import Style
 from spindle.report.table import Column, table
 from spindle.result import units
@@ -17,6 +18,8 @@ from spindle.result.record import PhaseFigures, PhasesRecord, RunRecord, Verdict
 SHAPES: dict[str, Callable[[PhasesRecord, Style], list[str]]] = {
     "metadata": metadata.phases,
     "wal": wal.of_phases,
+    "bonnie": bonnie.phases_page,
+    "iozone": iozone.phases_page,
 }
 """The tables of workloads that have one of their own."""
 

@@ -11,7 +11,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-TableShape = Literal["streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata", "wal"]
+TableShape = Literal[
+    "streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata", "wal", "bonnie", "iozone"
+]
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """bonnie++'s table: block output, rewrite, block input and seeks of a target, in KiB/s, with CPU shares and latencies.
 
-A run of sequential writes fills the first, sequential reads the third, random requests the last; what no run measured
-stays empty. Rewriting is a phase of its own in bonnie++ (read, change, write back) that no single stream does.
+Phases of a bonnie workload have their columns by their names. Of other runs a sequential writer fills the first, a
+sequential reader the third, random requests the last; what no run measured stays empty.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spindle.report.document.traits import place
+from spindle.report.style import Style
 from spindle.result import units
-from spindle.result.record import RunRecord
+from spindle.result.record import PhasesRecord, RunRecord
 from spindle.result.workload import Sequential, WorkloadStream
 
 HEAD = (
@@ -20,6 +21,15 @@ HEAD = (
     "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP",
 )
 PHASES = ("putc", "write", "rewrite", "getc", "read", "seeks")
+_OF_PHASE = {"block-write": "write", "rewrite": "rewrite", "block-read": "read", "seeks": "seeks"}
+"""Phases of the preset, named as those of an imported result are."""
+
+NAMES_HEAD = (
+    "                    ------Sequential Create------ --------Random Create--------",
+    "                    -Create-- --Stat--- -Delete-- -Create-- --Stat--- -Delete--",
+    "              files  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP",
+)
+NAMES = tuple(f"{order}-{what}" for order in ("sequential", "random") for what in ("create", "stat", "delete"))
 
 
 @dataclass
@@ -27,6 +37,7 @@ class _Line:
     """One target: phase -> (figure, share of a CPU in %, worst latency in ns)."""
 
     size_bytes: int
+    files: int = 0
     phases: dict[str, tuple[float, float, int]] = field(default_factory=dict)
 
 
@@ -35,27 +46,51 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
     lines: dict[str, _Line] = {}
     for run in runs:
         line = lines.setdefault(place(run.target), _Line(run.target.size_bytes))
-        elapsed = max(run.figures.elapsed_ns, 1)
-        share = 100 * (run.figures.cpu.user_ns + run.figures.cpu.system_ns) / elapsed
+        named = run.workload.name if run.workload.name in NAMES else None
+        share = 100 * (run.figures.cpu.user_ns + run.figures.cpu.system_ns) / max(run.figures.elapsed_ns, 1)
         for spec, stream in zip(run.workload.streams, run.figures.streams, strict=False):
-            phase = _phase(spec)
+            phase = named or _phase(run.workload.name, spec)
             ops = [op for _, op in stream.ops()]
             if phase is None or not ops:
                 continue
-            figure = stream.iops if phase == "seeks" else stream.bytes_per_s / 1024
-            line.phases[phase] = (figure, share, max(op.latency.max_ns for op in ops))
-    found = list(HEAD)
+            worst = max(op.latency.max_ns for op in ops)
+            if named:
+                line.files = max(line.files, max(op.requests for op in ops))
+            line.phases[phase] = (_rate(phase, spec, run), share, worst)
+    found: list[str] = []
     for name, line in lines.items():
-        figures = "".join(f"{_figure(name_of, line):>6}{_share(name_of, line):>4}" for name_of in PHASES)
-        found.append(f"{name[:14]:<14}{_size(line.size_bytes):>5}{figures}".rstrip())
-        found.append(f"{'Latency':<19}{''.join(f'{_latency(phase, line):>10}' for phase in PHASES)}".rstrip())
-    return found
+        if not line.phases.keys() <= set(NAMES):
+            figures = "".join(f" {_figure(of, line):>5}{_share(of, line):>4}" for of in PHASES)
+            found += [*HEAD, f"{name[:14]:<14}{_size(line.size_bytes):>5}{figures}".rstrip(), _latencies(PHASES, line)]
+        if line.phases.keys() & set(NAMES):
+            figures = "".join(f" {_figure(of, line):>5}{_share(of, line):>4}" for of in NAMES)
+            found += [*NAMES_HEAD, f"{name[:12]:<12}{line.files:>7}{figures}".rstrip(), _latencies(NAMES, line)]
+    return found or list(HEAD)
 
 
-def _phase(stream: WorkloadStream) -> str | None:
+def phases_page(record: PhasesRecord, _style: Style) -> list[str]:
+    """The phases of a bonnie workload."""
+    return page(record.runs)
+
+
+def _phase(name: str, stream: WorkloadStream) -> str | None:
+    if name in _OF_PHASE:
+        return _OF_PHASE[name]
     if not isinstance(stream.pattern, Sequential):
         return "seeks"
-    return {0.0: "read", 1.0: "write"}.get(stream.mix.write)
+    if stream.mix.rewrite == 1:
+        return "rewrite"
+    return {0.0: "read", 1.0: "write"}.get(stream.mix.of_calls)
+
+
+def _rate(phase: str, spec: WorkloadStream, run: RunRecord) -> float:
+    """As bonnie++ has it: chunks over the whole time, the final fsync's included; a rewritten chunk counts once."""
+    stream = next(each for each in run.figures.streams if each.name == spec.name)
+    seconds = max(stream.measured_ns, 1) / 1e9
+    chunks = [op for name, op in stream.ops() if name == ("read" if spec.reads else name)]
+    if phase == "seeks" or phase in NAMES:
+        return sum(op.requests for op in chunks) / seconds
+    return sum(op.bytes for op in chunks) / 1024 / seconds
 
 
 def _figure(phase: str, line: _Line) -> str:
@@ -68,6 +103,10 @@ def _figure(phase: str, line: _Line) -> str:
 def _share(phase: str, line: _Line) -> str:
     known = line.phases.get(phase)
     return "" if known is None else f"{known[1]:.0f}"
+
+
+def _latencies(phases: Sequence[str], line: _Line) -> str:
+    return f"{'Latency':<19}{''.join(f'{_latency(phase, line):>10}' for phase in phases)}".rstrip()
 
 
 def _latency(phase: str, line: _Line) -> str:

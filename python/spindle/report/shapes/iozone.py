@@ -1,21 +1,32 @@
-"""iozone's table: KiB/s for each record size, a column for each kind of access.
+"""iozone's table: KiB/s for each file and record size, a column for each kind of access.
 
-Rereads and rewrites differ from reads and writes by what a cache holds; Spindle's reads begin with an empty page cache,
-so only the first columns are filled. Sizes are in KiB, as iozone prints them.
+Phases of an iozone workload have their columns by their names. Of other runs, those of a stream that only reads or only
+writes have one: they begin with an empty page cache, so that they are neither rereads nor rewrites. Sizes are in KiB,
+as iozone prints them; a file's is that of all files a stream goes over together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spindle.result.record import RunRecord
-from spindle.result.workload import FixedSize, Sequential, Strided, WorkloadStream
+from spindle.report.style import Style
+from spindle.result.record import PhasesRecord, RunRecord
+from spindle.result.workload import Backward, FixedSize, Sequential, Strided, WorkloadStream
 
-COLUMNS = ("write", "rewrite", "read", "reread", "random read", "random write", "stride read")
+COLUMNS = (
+    "write",
+    "rewrite",
+    "read",
+    "reread",
+    "random-read",
+    "random-write",
+    "backward-read",
+    "stride-read",
+)
 _HEAD = (
-    f"{'random':>{20 + 5 * 10}}{'random':>10}{'stride':>10}",
+    f"{'random':>{20 + 5 * 10}}{'random':>10}{'bkwd':>10}{'stride':>10}",
     f"{'kB':>12}{'reclen':>8}" + "".join(f"{name:>10}" for name in ("write", "rewrite", "read", "reread"))
-    + "".join(f"{name:>10}" for name in ("read", "write", "read")),
+    + "".join(f"{name:>10}" for name in ("read", "write", "read", "read")),
 )  # fmt: skip
 
 
@@ -24,9 +35,10 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
     rows: dict[tuple[int, int], dict[str, float]] = {}
     for run in runs:
         for spec, stream in zip(run.workload.streams, run.figures.streams, strict=False):
-            column = _column(spec)
+            column = _column(run.workload.name, spec)
             if column is not None and isinstance(spec.size, FixedSize):
-                rows.setdefault((run.target.size_bytes, spec.size.bytes), {})[column] = stream.bytes_per_s / 1024
+                row = rows.setdefault((run.target.size_bytes, spec.size.bytes), {})
+                row[column] = stream.bytes_per_s / 1024
     lines = list(_HEAD) if rows else ["no stream reads alone or writes alone, with one record size"]
     for (size, record), found in sorted(rows.items()):
         cells = "".join(f"{f'{found[name]:.0f}' if name in found else '':>10}" for name in COLUMNS)
@@ -34,12 +46,20 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
     return lines
 
 
-def _column(stream: WorkloadStream) -> str | None:
-    share = stream.mix.write
+def phases_page(record: PhasesRecord, _style: Style) -> list[str]:
+    """The phases of an iozone workload."""
+    return page(record.runs)
+
+
+def _column(name: str, stream: WorkloadStream) -> str | None:
+    kind = name.rpartition("_")[2]
+    if kind in COLUMNS:
+        return kind
+    share = stream.mix.of_calls
     if share not in (0.0, 1.0):
         return None
     if isinstance(stream.pattern, Sequential):
         return "write" if share else "read"
-    if isinstance(stream.pattern, Strided):
-        return None if share else "stride read"
-    return "random write" if share else "random read"
+    if isinstance(stream.pattern, Strided | Backward):
+        return None if share else "stride-read" if isinstance(stream.pattern, Strided) else "backward-read"
+    return "random-write" if share else "random-read"
