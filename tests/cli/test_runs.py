@@ -15,7 +15,7 @@ from program import ended, spindle, started
 
 from spindle import _core
 from spindle.result.document import decode, schema
-from spindle.result.record import KneeRecord, RunRecord
+from spindle.result.record import KneeRecord, PhasesRecord, RunRecord
 
 pytestmark = pytest.mark.skipif(
     os.statvfs(".").f_bavail * os.statvfs(".").f_frsize < 1 << 30, reason="needs 1 GiB of free space"
@@ -106,9 +106,13 @@ def test_a_file_system_in_memory_is_unknown_not_ok(bench, invoke) -> None:
 
 def test_every_preset_runs_on_the_null_target(invoke) -> None:
     for preset in _core.preset_names():
-        found = run(invoke, preset, "null:1GiB", "--seconds", "0.2")
-        assert found.figures.requests > 100, preset
-        assert found.figures.generator.engine == "null"
+        ended = invoke("run", preset, "null:1GiB", "--seconds", "0.2", "--json")
+        assert ended.status == 0, ended
+        record = decode(ended.out.encode(), "stdout")
+        assert isinstance(record, RunRecord | PhasesRecord)
+        for found in record.runs if isinstance(record, PhasesRecord) else [record]:
+            assert found.figures.requests > 0, preset
+            assert found.figures.generator.engine == "null"
 
 
 def test_the_same_seed_asks_for_the_same_requests_and_the_record_names_it(invoke) -> None:
