@@ -84,6 +84,16 @@ impl Source {
         }
     }
 
+    /// The next request of a closed loop that never ends.
+    #[inline(always)]
+    pub(crate) fn next_request(&mut self) -> Request {
+        match self {
+            Source::Own(feed) => feed.requests.next_request(),
+            Source::Shared(feed) => Request::unpacked(next_request_of_shared(feed)),
+            Source::Names(_) => unreachable!("{}", Self::ENDS),
+        }
+    }
+
     /// The next request, if there is one, and when it is due.
     #[inline]
     pub(crate) fn next_if_any(&mut self) -> Option<(u64, Request)> {
@@ -130,4 +140,10 @@ impl Source {
 #[inline(never)]
 fn next_of_shared(feed: &Mutex<Feed>) -> (u64, Request) {
     lock(feed).next()
+}
+
+/// As `next_of_shared`, in a closed loop.
+#[inline(never)]
+fn next_request_of_shared(feed: &Mutex<Feed>) -> (u64, u64) {
+    lock(feed).requests.next_request().packed()
 }

@@ -222,7 +222,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         let (core, source) = (&mut *self.core, &mut self.source);
         self.backend.push_all(|| {
             let index = core.free.take()?;
-            let (_, request) = source.next();
+            let request = source.next_request();
             Some((index, core.place(index, request, false)))
         });
     }

@@ -40,6 +40,31 @@ impl Op {
     /// The operations on data, in the order of the documentation.
     pub const DATA: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Zero, Op::Rewrite];
 
+    /// By discriminant; where there is none, a read.
+    const BY_NUMBER: [Op; 16] = {
+        let mut ops = [Op::Read; 16];
+        let all = [
+            Op::Write,
+            Op::Trim,
+            Op::Zero,
+            Op::Create,
+            Op::Open,
+            Op::Stat,
+            Op::Rename,
+            Op::Unlink,
+            Op::Mkdir,
+            Op::Rmdir,
+            Op::Readdir,
+            Op::Rewrite,
+        ];
+        let mut index = 0;
+        while index < all.len() {
+            ops[all[index] as usize] = all[index];
+            index += 1;
+        }
+        ops
+    };
+
     /// Whether the operation changes what is stored.
     #[must_use]
     pub const fn changes_data(self) -> bool {
@@ -72,4 +97,56 @@ pub struct Request {
     pub op: Op,
     /// The worker syncs the file after this request completed and before its slot issues another.
     pub fsync_after: bool,
+}
+
+impl Request {
+    /// Most files of a stream.
+    pub(crate) const MAX_FILES: u64 = 1 << 28;
+
+    /// In two registers, for functions that are not compiled into the engine's loop: the structure itself would pass
+    /// through memory, where the loop waits for it. `len` is below 2^31 and `file` below 2^28.
+    #[inline(always)]
+    #[must_use]
+    pub const fn packed(self) -> (u64, u64) {
+        let file = (self.file as u64) << 36;
+        let op = (self.op as u64) << 32;
+        let sync = (self.fsync_after as u64) << 31;
+        (self.offset, file | op | sync | self.len as u64)
+    }
+
+    /// Out of what `packed` made.
+    #[inline(always)]
+    #[must_use]
+    pub const fn unpacked((offset, rest): (u64, u64)) -> Request {
+        Request {
+            offset,
+            len: rest as u32 & (u32::MAX >> 1),
+            file: (rest >> 36) as u32,
+            op: Op::BY_NUMBER[(rest >> 32 & 15) as usize],
+            fsync_after: rest >> 31 & 1 == 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packed_request_comes_out_as_it_was() {
+        for op in Op::BY_NUMBER {
+            for (len, file) in [(0, 0), (1 << 30, 5), (4096, (1 << 28) - 1)] {
+                for fsync_after in [false, true] {
+                    let request = Request {
+                        offset: u64::MAX - 7,
+                        len,
+                        file,
+                        op,
+                        fsync_after,
+                    };
+                    assert_eq!(Request::unpacked(request.packed()), request);
+                }
+            }
+        }
+    }
 }

@@ -289,7 +289,7 @@ impl RequestStream {
     #[inline(always)]
     pub fn next_request(&mut self) -> Request {
         if self.writes.is_some() {
-            return self.next_of_two();
+            return Request::unpacked(self.next_of_two());
         }
         let op = self.mixer.draw();
         let Spot { file, offset, len } = self.lane.next(op);
@@ -305,7 +305,7 @@ impl RequestStream {
 
     /// Apart, so that the commonest streams are compiled into the engine's loop without it.
     #[inline(never)]
-    fn next_of_two(&mut self) -> Request {
+    fn next_of_two(&mut self) -> (u64, u64) {
         let (op, spot) = match &mut self.writes {
             Some(Writes::Behind { trimmed }) => match trimmed.take() {
                 Some(spot) => (Op::Write, spot),
@@ -331,6 +331,7 @@ impl RequestStream {
             op,
             fsync_after: self.syncer.follows(op),
         }
+        .packed()
     }
 
     /// Largest length that a stream ever asks for, bytes: what a buffer must hold.
@@ -450,7 +451,7 @@ impl Maker<'_> {
             Each::Worker => each * workers,
             Each::Stream => 1,
         };
-        if count < needed || count > u64::from(u32::MAX) {
+        if count < needed || count > Request::MAX_FILES {
             return Err(StreamError::Files {
                 set: set.name.clone(),
                 needed,
