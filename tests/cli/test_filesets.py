@@ -90,8 +90,8 @@ def test_sets_are_made_used_and_removed(invoke, place: Path) -> None:
 
 def test_the_page_and_the_report_say_how_many_files(invoke, here: Path, place: Path) -> None:
     done = invoke("run", "w.toml", "dir", "--quiet", "-o", "r.json")
-    assert "5 files of 12 MiB" in done.out
-    assert "5 files of 12 MiB" in invoke("show", "r.json").out
+    assert "5 files of 12 MiB in all" in done.out
+    assert "5 files of 12 MiB in all" in invoke("show", "r.json").out
     assert invoke("report", "r.json", "-o", "page.html").status in (0, 1)  # 1: a verdict is invalid
     assert "fill = false" in (here / "page.html").read_text()
     assert invoke("compare", "r.json", "r.json").status in (0, 1)

@@ -24,7 +24,7 @@ def target_words(target: Target) -> str:
         level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
         return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
     if target.kind == "directory":
-        parts[0] = f"{_files_of(target)} of {units.size(target.size_bytes)}" if target.size_bytes else target.kind
+        parts[0] = _files_of(target) if target.size_bytes else target.kind
     if target.on_files and devices:
         parts[0] += " on " + ", ".join(str(device.get("name")) for device in devices)
     parts.extend(str(device["model"]) for device in devices if device.get("model"))
@@ -34,11 +34,12 @@ def target_words(target: Target) -> str:
 
 
 def _files_of(target: Target) -> str:
-    """`16 files`."""
+    """`16 files of 1 GiB in all`."""
     sets = target.detail.get("sets")
     known = [each.get("files") for each in sets if isinstance(each, dict)] if isinstance(sets, list) else []
     count = sum(files for files in known if isinstance(files, int))
-    return "a file" if count == 1 else f"{count} files"
+    size = units.size(target.size_bytes)
+    return f"a file of {size}" if count == 1 else f"{count} files of {size} in all"
 
 
 def short_name(target: Target) -> str:
