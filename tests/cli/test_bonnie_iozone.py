@@ -18,9 +18,11 @@ from spindle.result.record import PhasesRecord
 from spindle.run.resolve import resolve
 
 MIB = 1 << 20
-BONNIE = ["block-write", "rewrite", "block-read", "seeks"]
+NAMES = [f"{order}-{what}" for order in ("sequential", "random") for what in ("create", "stat", "delete")]
+BONNIE = ["block-write", "rewrite", "block-read", "seeks", *NAMES]
 IOZONE = ["write", "rewrite", "read", "reread", "random-read", "random-write", "backward-read", "stride-read"]
 SMALL = ("--filesize", "8MiB", "--json")
+FEW = ("--set", "seeks.requests=500", "--set", "small.nrfiles=300")
 
 
 def record_of(out: str) -> PhasesRecord:
@@ -40,10 +42,10 @@ def folder(bench, request: pytest.FixtureRequest) -> Path:
 
 def test_bonnie_on_each_file_system_moves_what_it_says_and_leaves_nothing(invoke, folder: Path) -> None:
     before = sorted(folder.iterdir())
-    done = invoke("run", "bonnie", str(folder), *SMALL, "--set", "seeks.requests=500")
+    done = invoke("run", "bonnie", str(folder), *SMALL, *FEW)
     found = record_of(done.out)
     assert [phase.name for phase in found.phases] == BONNIE
-    write, rewrite, read, seeks = (run.figures.streams[0] for run in found.runs)
+    write, rewrite, read, seeks = (run.figures.streams[0] for run in found.runs[:4])
     chunks = 8 * MIB // 8192
     assert write.write is not None
     assert (write.read, write.write.requests) == (None, chunks)
@@ -57,6 +59,7 @@ def test_bonnie_on_each_file_system_moves_what_it_says_and_leaves_nothing(invoke
     assert seeks.read.requests == 500
     assert 10 <= seeks.write.requests <= 100
     assert all(stream.fsync is not None and stream.fsync.requests == 1 for stream in (write, rewrite, seeks))
+    assert [run.figures.requests for run in found.runs[4:]] == [300] * 6
     assert sorted(folder.iterdir()) == before
 
 
@@ -85,10 +88,11 @@ def test_a_reread_comes_from_the_cache_and_a_read_does_not(invoke, here: Path) -
 
 
 def test_the_table_is_bonnies_and_its_figures_are_chunks_over_the_whole_time(invoke, here: Path) -> None:
-    found = record_of(invoke("run", "bonnie", ".", *SMALL, "--set", "seeks.requests=500").out)
-    head, kinds, columns, figures, latency = page(found, Style())
+    found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW).out)
+    lines = page(found, Style())
+    head, kinds, columns, figures, latency = lines[:5]
     assert "--Sequential Output--" in head.replace("------", "--")
-    assert kinds.split()[0] == "-Per"
+    assert kinds.split()[:2] == ["--Per", "Chr--"]
     assert columns.split()[:2] == ["Machine", "Size"]
     cells = figures.split()
     assert cells[1] == "8M"
@@ -97,15 +101,28 @@ def test_the_table_is_bonnies_and_its_figures_are_chunks_over_the_whole_time(inv
     seeks = found.runs[3].figures.streams[0]
     assert float(cells[8]) == pytest.approx(500 / (seeks.measured_ns / 1e9), rel=0.01)
     assert len(latency.split()) == 5
+    assert [head.count("Create") for head in lines[5:7]] == [2, 2]
+    names = lines[8].split()
+    assert names[1] == "300"
+    for cell, run in zip(names[2::2], found.runs[4:], strict=True):
+        assert float(cell) == pytest.approx(300 / (run.figures.measured_ns / 1e9), rel=0.01, abs=0.6)
+    assert len(lines[9].split()) == 7
+
+
+def test_an_option_about_files_means_those_that_hold_data(invoke, here: Path) -> None:
+    found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW, "--nrfiles", "2", "--directories", "7").out)
+    trees = [run.workload.streams[0].names for run in found.runs[4:]]
+    assert {(names.tree.files, names.tree.directories, names.tree.size) for names in trees if names} == {(300, 7, None)}
+    assert [(each.nrfiles, each.filesize.bytes) for each in found.runs[0].workload.filesets] == [(2, 8 * MIB)]
 
 
 def test_a_cache_that_holds_the_file_is_told(invoke, here: Path) -> None:
-    shown = invoke("run", "bonnie", ".", "--filesize", "8MiB", "--set", "seeks.requests=500").out
+    shown = invoke("run", "bonnie", ".", "--filesize", "8MiB", *FEW).out
     assert "working-set" in shown or "cache-share" in shown
 
 
 def test_the_time_of_a_write_holds_its_fsync(invoke, here: Path) -> None:
-    found = record_of(invoke("run", "bonnie", ".", *SMALL, "--set", "seeks.requests=500").out)
+    found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW).out)
     write = found.runs[0].figures.streams[0]
     assert write.write is not None
     assert write.fsync is not None

@@ -115,7 +115,8 @@ def test_invalid_figures_are_never_shown_before_their_verdict(shape: str) -> Non
     bad = replace(bad, workload=replace(bad.workload, table=shape))
     shown = text(judged(bad))
     assert shown.index("invalid cache-share") < min(
-        found.start() for found in re.finditer(r"iops|ops/s|IOPS +MB/s|Results:|MB/s +IOPS|second", shown, re.I)
+        found.start()
+        for found in re.finditer(r"iops|ops/s|IOPS +MB/s|Results:|MB/s +IOPS|second|K/sec|reclen", shown, re.I)
     )
 
 

@@ -71,14 +71,14 @@ def head(line: str) -> str:
 def test_the_shape_of_bonnie_has_writes_reads_and_seeks_in_its_columns() -> None:
     runs = [stream("one-sata", "1"), stream("one-sata", "0"), single()]
     lines = page("bonnie", [replace(run, verdicts=[], target=replace(run.target, asked="here")) for run in runs])
-    assert lines[0].index("------Sequential Output------") == 20
-    assert all(len(line) == 79 for line in lines[:3])
+    assert lines[0].index("---------Sequential Output---------") == 20
+    assert all(len(line) == 91 for line in lines[:3])
     figures = lines[3]
     write, read, seeks = runs[0].figures.bytes_per_s, runs[1].figures.bytes_per_s, runs[2].figures.iops
-    assert int(figures[29:35]) == round(write / 1024)
-    assert int(figures[59:65]) == round(read / 1024)
-    assert float(figures[69:75]) == pytest.approx(seeks, abs=0.06)
-    assert figures[19:25].strip() == figures[39:45].strip() == figures[49:55].strip() == ""
+    assert int(figures[31:39]) == round(write / 1024)
+    assert int(figures[67:75]) == round(read / 1024)
+    assert float(figures[79:87]) == pytest.approx(seeks, abs=0.06)
+    assert figures[19:27].strip() == figures[43:51].strip() == figures[55:63].strip() == ""
 
 
 def test_the_shape_of_iozone_has_a_row_for_each_record_size() -> None:

@@ -140,9 +140,11 @@ pub(crate) fn resolve(
     Ok(resolved)
 }
 
-/// Applies an option: to all sets, or to the one that `owner` names; without any, they make one.
+/// Applies an option: to all sets that hold data (`directories`: to all trees; to all, where there are none of these), or
+/// to the one that `owner` names; without any, they make one.
 pub(crate) fn apply(
     filesets: &mut Vec<SetOfFile>,
+    trees: &[String],
     key: &'static Key,
     owner: Option<&str>,
     value: Value,
@@ -152,7 +154,10 @@ pub(crate) fn apply(
         if filesets.is_empty() {
             filesets.push((UNNAMED_SET.to_owned(), Settings::new(place.clone())));
         }
-        for (_, settings) in filesets {
+        let for_trees = key.name == keys::DIRECTORIES.name;
+        let meant = |name: &String| trees.contains(name) == for_trees;
+        let any = filesets.iter().any(|(name, _)| meant(name));
+        for (_, settings) in filesets.iter_mut().filter(|(name, _)| !any || meant(name)) {
             settings.set(key, Layer::Option, value.clone());
         }
         return Ok(());

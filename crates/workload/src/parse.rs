@@ -122,7 +122,8 @@ impl File {
         }
         match owner {
             _ if key.level == Level::Files => {
-                file_tables::apply(&mut self.filesets, key, owner, value, &place)
+                let trees = self.trees();
+                file_tables::apply(&mut self.filesets, &trees, key, owner, value, &place)
             }
             _ if !self.phases.is_empty() => self.apply_to_phases(key, owner, value, &place),
             None => {
@@ -140,6 +141,15 @@ impl File {
                 Err(unknown(place, "stream", stream, names))
             }
         }
+    }
+
+    /// Names of the sets that are trees.
+    fn trees(&self) -> Vec<String> {
+        let loads = std::iter::once(self).chain(self.phases.iter().map(|phase| &phase.load));
+        let settings = loads.flat_map(|load| load.streams.iter().map(|(_, settings)| settings));
+        settings
+            .filter_map(|settings| trees::name_of(settings, &self.filesets))
+            .collect()
     }
 
     /// Sets a key of the load, or of all its streams.

@@ -72,6 +72,18 @@ pub(crate) fn of_stream(
     }))
 }
 
+/// Name of the set that a stream with `operation` works on, before anything is resolved.
+pub(crate) fn name_of(settings: &Settings, filesets: &[SetOfFile]) -> Option<String> {
+    if settings.layer(&keys::OPERATION) == Layer::Default {
+        return None;
+    }
+    let named = settings.optional(&keys::FILES);
+    match named.as_ref().and_then(|value| value.text().ok()) {
+        Some(name) => Some(name.to_owned()),
+        None => filesets.first().map(|(name, _)| name.clone()),
+    }
+}
+
 fn no_data(value: &Value) -> ConfigError {
     value.error("only means something for data; leave it out beside `operation`")
 }

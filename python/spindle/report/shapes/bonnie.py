@@ -15,19 +15,28 @@ from spindle.result import units
 from spindle.result.record import PhasesRecord, RunRecord
 from spindle.result.workload import Sequential, WorkloadStream
 
+_WIDTH = 12
+"""Of a figure and its share of a CPU: bonnie++'s five digits of KiB/s are too few for today's drives."""
+
+
+def _over(*titles: tuple[str, int]) -> str:
+    """A line of the head: each title in the middle of its columns."""
+    return "".join(f" {title:-^{_WIDTH * columns - 1}}" for title, columns in titles)
+
+
 HEAD = (
-    "                    ------Sequential Output------ --Sequential Input- --Random-",
-    "                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--",
-    "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP",
+    f"{'':19}{_over(('Sequential Output', 3), ('Sequential Input', 2), ('Random', 1))}",
+    f"{'':19}{_over(*((title, 1) for title in ('Per Chr', 'Block', 'Rewrite', 'Per Chr', 'Block', 'Seeks')))}",
+    f"Machine        Size{5 * '   K/sec %CP'}    /sec %CP",
 )
 PHASES = ("putc", "write", "rewrite", "getc", "read", "seeks")
 _OF_PHASE = {"block-write": "write", "rewrite": "rewrite", "block-read": "read", "seeks": "seeks"}
 """Phases of the preset, named as those of an imported result are."""
 
 NAMES_HEAD = (
-    "                    ------Sequential Create------ --------Random Create--------",
-    "                    -Create-- --Stat--- -Delete-- -Create-- --Stat--- -Delete--",
-    "              files  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP  /sec %CP",
+    f"{'':19}{_over(('Sequential Create', 3), ('Random Create', 3))}",
+    f"{'':19}{_over(*((title, 1) for title in 2 * ('Create', 'Stat', 'Delete')))}",
+    f"              files{6 * '    /sec %CP'}",
 )
 NAMES = tuple(f"{order}-{what}" for order in ("sequential", "random") for what in ("create", "stat", "delete"))
 
@@ -60,10 +69,10 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
     found: list[str] = []
     for name, line in lines.items():
         if not line.phases.keys() <= set(NAMES):
-            figures = "".join(f" {_figure(of, line):>5}{_share(of, line):>4}" for of in PHASES)
+            figures = "".join(f" {_figure(of, line):>7}{_share(of, line):>4}" for of in PHASES)
             found += [*HEAD, f"{name[:14]:<14}{_size(line.size_bytes):>5}{figures}".rstrip(), _latencies(PHASES, line)]
         if line.phases.keys() & set(NAMES):
-            figures = "".join(f" {_figure(of, line):>5}{_share(of, line):>4}" for of in NAMES)
+            figures = "".join(f" {_figure(of, line):>7}{_share(of, line):>4}" for of in NAMES)
             found += [*NAMES_HEAD, f"{name[:12]:<12}{line.files:>7}{figures}".rstrip(), _latencies(NAMES, line)]
     return found or list(HEAD)
 
@@ -87,8 +96,10 @@ def _rate(phase: str, spec: WorkloadStream, run: RunRecord) -> float:
     """As bonnie++ has it: chunks over the whole time, the final fsync's included; a rewritten chunk counts once."""
     stream = next(each for each in run.figures.streams if each.name == spec.name)
     seconds = max(stream.measured_ns, 1) / 1e9
-    chunks = [op for name, op in stream.ops() if name == ("read" if spec.reads else name)]
-    if phase == "seeks" or phase in NAMES:
+    if phase in NAMES:
+        return stream.requests / seconds
+    chunks = [op for name, op in stream.ops() if name == "read" or not spec.mix.rewrite]
+    if phase == "seeks":
         return sum(op.requests for op in chunks) / seconds
     return sum(op.bytes for op in chunks) / 1024 / seconds
 
@@ -106,7 +117,7 @@ def _share(phase: str, line: _Line) -> str:
 
 
 def _latencies(phases: Sequence[str], line: _Line) -> str:
-    return f"{'Latency':<19}{''.join(f'{_latency(phase, line):>10}' for phase in phases)}".rstrip()
+    return f"{'Latency':<19}{''.join(f'{_latency(phase, line):>{_WIDTH}}' for phase in phases)}".rstrip()
 
 
 def _latency(phase: str, line: _Line) -> str:
