@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+FIO_PLOT = shutil.which("fio-plot", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+"""Beside the interpreter, whether or not its environment is the shell's."""
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/fio-jobs.md").read_text()
 
@@ -146,7 +150,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.skipif(shutil.which("fio-plot") is None, reason="fio-plot is not installed")
+@pytest.mark.skipif(FIO_PLOT is None, reason="fio-plot is not installed")
 @pytest.mark.parametrize(
     "graph",
     [
@@ -160,7 +164,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_fio_plot_draws_it_without_complaint(measured: Path, graph: list[str]) -> None:
     picture = measured / f"picture{graph[0]}.png"
-    command = ["fio-plot", "-i", "results", "-T", "title", "-r", "randread", *graph, "-o", picture.name]
+    command = [str(FIO_PLOT), "-i", "results", "-T", "title", "-r", "randread", *graph, "-o", picture.name]
     run = subprocess.run(command, cwd=measured, capture_output=True, text=True, timeout=120, check=False)
     assert (run.returncode, run.stderr) == (0, ""), run.stdout
     assert run.stdout.strip() == f"Saving to file {picture.name}"

@@ -263,20 +263,18 @@ def loop_device_whose_file_another_one_has_too(bench: Any) -> tuple[str, str]:
 @case
 def loop_device_over_a_mounted_device(bench: Any) -> tuple[str, str]:
     device = bench.loop()
-    above = bench.loop(device)
     ext4(bench, device)
     bench.mount(device)
-    return above, "is mounted on"
+    return bench.loop(device), "is mounted on"
 
 
 @case
 def loop_device_over_a_disk_with_a_mounted_partition(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
-    above = bench.loop(device)
     ext4(bench, first)
     bench.mount(first)
-    return above, "is mounted on"
+    return bench.loop(device), "is mounted on"
 
 
 @case

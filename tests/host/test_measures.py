@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -335,17 +337,27 @@ def test_signals_unwind_and_handlers_are_put_back() -> None:
 
 
 @pytest.mark.usefixtures("usual_signals")
-def test_a_signal_waits_while_it_is_held_back() -> None:
-    reached = False
+@pytest.mark.parametrize("threads", [0, 2])
+def test_a_signal_waits_while_it_is_held_back(threads: int) -> None:
+    """Whatever other threads there are: the kernel gives it to any that does not block it."""
+    reached, over = False, threading.Event()
+    others = [threading.Thread(target=over.wait) for _ in range(threads)]
+    for other in others:
+        other.start()
 
     def work() -> None:
         nonlocal reached
         with unwinding(), held_back():
             os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(100):
+                time.sleep(0.001)
             reached = True
 
-    with pytest.raises(Stopped):
-        work()
+    try:
+        with pytest.raises(Stopped):
+            work()
+    finally:
+        over.set()
     assert reached
 
 

@@ -8,7 +8,9 @@ use crate::parse::unknown;
 use crate::request::Op;
 use crate::settings::{Layer, Settings};
 use crate::sizes::file_sizes;
-use crate::spec::{Arrival, End, FileSize, Mix, Names, Order, Size, Stream, Sync, Tree, Workload};
+use crate::spec::{
+    Arrival, End, FileSize, Mix, Names, Order, Pattern, Size, Stream, Sync, Tree, Workload,
+};
 
 /// Most files, and most directories, of a tree.
 const MAX_NAMES: u64 = 1_000_000_000;
@@ -260,6 +262,10 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
         zero: 0.0,
         rewrite: 0.0,
     };
+    // As if nothing had been said, so that a resolved workload written out resolves to itself.
+    stream.pattern = Pattern::Uniform;
+    stream.size = Size::Fixed { bytes: 4096 };
+    stream.align_bytes = 0;
     stream.direct = false;
     stream.verify = false;
     stream.verify_fatal = false;

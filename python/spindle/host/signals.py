@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -40,9 +41,24 @@ def unwinding() -> Iterator[None]:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Within it, those signals wait: a second Ctrl-C must not cut the clean-up short."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    """Within it, those signals wait: a second Ctrl-C must not cut the clean-up short.
+
+    Blocked, so that programs started meanwhile are spared too. That holds for this thread alone: what the kernel gives
+    to another thread (of the I/O engine) is noted, and sent again at the end.
+    """
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    noted: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # handlers run in no other
+        handlers = {number: signal.getsignal(number) for number in ENDING}
+        before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, lambda signum, _frame: noted.append(signum))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for signum in dict.fromkeys(noted):
+            signal.raise_signal(signum)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -320,6 +320,7 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     found["fsync_every"] = str(stream.sync.fsync_every)
     found["end_fsync"] = _flag(stream.sync.end_fsync)
     found["workers"], found["depth"] = str(stream.workers), str(stream.depth)
+    found["per_worker"] = _flag(stream.per_worker)
     if isinstance(stream.arrival, Open):
         found["rate"], found["spacing"] = f"{stream.arrival.rate_iops!r} IOPS", stream.arrival.spacing
     match stream.rate_limit:
