@@ -28,9 +28,11 @@ from typing import Any
 MIB = 1 << 20
 BYTES_PER_S = 200_000_000
 REQUESTS_PER_S = 2000
-CACHE_BYTES = 64 * MIB
+CACHE_BYTES = 40 * MIB
 """What is left to the page cache; Spindle's own memory comes on top."""
-OWN_BYTES = {"spindle": 96 * MIB, "bonnie++": 24 * MIB}
+DIRTY_BYTES = 16 * MIB
+"""Of them may be dirty, or a writer that must not have more memory is killed."""
+OWN_BYTES = {"spindle": 96 * MIB, "bonnie++": 8 * MIB}
 BLKIO = Path("/sys/fs/cgroup/blkio")
 MEMORY = Path("/sys/fs/cgroup/memory")
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
@@ -47,6 +49,7 @@ def throttled_device(size: int) -> Iterator[Path]:
         device = Path(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
         number = device.stat().st_rdev
         name = f"{os.major(number)}:{os.minor(number)}"
+        bdi = Path(f"/sys/class/bdi/{name}")
         limits = {
             f"blkio.throttle.{direction}_{kind}_device": limit
             for direction in ("read", "write")
@@ -55,11 +58,19 @@ def throttled_device(size: int) -> Iterator[Path]:
         try:
             for key, limit in limits.items():
                 (BLKIO / key).write_text(f"{name} {limit}")
+            limit_dirty(bdi)
             yield device
         finally:
             for key in limits:
                 (BLKIO / key).write_text(f"{name} 0")
+            (bdi / "strict_limit").write_text("0")
+            (bdi / "max_ratio").write_text("100")
             subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def limit_dirty(bdi: Path) -> None:
+    (bdi / "strict_limit").write_text("1")
+    (bdi / "max_bytes").write_text(str(DIRTY_BYTES))
 
 
 @contextlib.contextmanager
@@ -69,6 +80,8 @@ def mounted(device: Path, file_system: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as point:
         subprocess.run(["mount", device, point], check=True)
         try:
+            for own in Path("/sys/fs/btrfs").glob(f"*/devices/{device.name}"):
+                limit_dirty(own.parent.parent / "bdi")  # goes with the mount
             yield Path(point)
         finally:
             subprocess.run(["umount", point], check=True)
@@ -79,7 +92,6 @@ def little_memory(tool: str) -> Iterator[Path]:
     group = MEMORY / f"spindle-bonnie-{os.getpid()}"
     group.mkdir()
     try:
-        (group / "memory.oom_control").write_text("1")  # wait for what is being written back, do not kill
         (group / "memory.limit_in_bytes").write_text(str(CACHE_BYTES + OWN_BYTES[tool]))
         yield group
     finally:
@@ -120,6 +132,9 @@ def of_spindle(folder: Path, mib: int) -> dict[str, float]:
         "--quiet",
     ]
     record = json.loads(run("spindle", command, folder))
+    for verdict in [*record["verdicts"], *(verdict for each in record["runs"] for verdict in each["verdicts"])]:
+        if verdict["check"] == "interrupted":
+            sys.exit(f"bonnie: {verdict['evidence']}")
     found = {}
     for each in record["runs"]:
         name, stream = each["workload"]["name"], each["figures"]["streams"][0]
