@@ -138,6 +138,8 @@ def of_spindle(folder: Path, mib: int) -> dict[str, float]:
     found = {}
     for each in record["runs"]:
         name, stream = each["workload"]["name"], each["figures"]["streams"][0]
+        if name not in PHASES:
+            continue
         op = stream["read"] or stream["write"]
         seconds = stream["measured_ns"] / 1e9
         found[name] = op["requests"] / seconds if name == "seeks" else op["bytes"] / 1024 / seconds
