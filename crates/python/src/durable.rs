@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use spindle_engine::StreamFile;
 use spindle_engine::durable::{self, Header, SinkKind};
 
+use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
 
 #[pyclass(frozen, module = "spindle._core")]
@@ -18,7 +19,7 @@ impl Durability {
     fn new(
         py: Python<'_>,
         header: &str,
-        targets: Vec<(i32, u64, u32, u32)>,
+        targets: Vec<FileTuple>,
         journal: i32,
         receiver: bool,
         seconds: Option<f64>,
@@ -33,7 +34,7 @@ impl Durability {
         } else {
             SinkKind::File
         };
-        let targets: Vec<StreamFile> = targets.into_iter().map(file).collect();
+        let targets: Vec<StreamFile> = targets.into_iter().map(stream_file).collect();
         py.detach(|| durable::Durability::start(header, &targets, journal, kind, seconds))
             .map(Self)
             .map_err(errors::run)
@@ -48,22 +49,12 @@ impl Durability {
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         Ok(py.detach(|| self.0.wait(timeout)))
     }
 
     fn figures(&self, py: Python<'_>) -> PyResult<String> {
         errors::json(&py.detach(|| self.0.finish()).map_err(errors::run)?)
-    }
-}
-
-fn file((fd, size_bytes, block_bytes, memory_align): (i32, u64, u32, u32)) -> StreamFile {
-    StreamFile {
-        fd,
-        size_bytes,
-        block_bytes,
-        memory_align,
     }
 }
 
@@ -76,13 +67,9 @@ fn durability_journal(py: Python<'_>, journal: i32) -> PyResult<String> {
 }
 
 #[pyfunction]
-fn durability_check(
-    py: Python<'_>,
-    journal: i32,
-    target: (i32, u64, u32, u32),
-) -> PyResult<String> {
+fn durability_check(py: Python<'_>, journal: i32, target: FileTuple) -> PyResult<String> {
     let findings = py
-        .detach(|| durable::check(journal, file(target)))
+        .detach(|| durable::check(journal, stream_file(target)))
         .map_err(errors::config)?;
     errors::json(&findings)
 }

@@ -2,6 +2,7 @@
 
 mod array;
 mod catalogue;
+mod convert;
 mod drive;
 mod durable;
 mod errors;

@@ -1,11 +1,11 @@
 //! A load in progress, started, watched and stopped from Python.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pyo3::prelude::*;
-use spindle_engine::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};
+use spindle_engine::{EngineChoice, NullTarget, Options, Timestamps};
 
+use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
 use crate::verify::Written;
 use crate::workload::Workload;
@@ -22,7 +22,7 @@ impl Run {
     fn new(
         py: Python<'_>,
         workload: &Workload,
-        files: Vec<Vec<(i32, u64, u32, u32)>>,
+        files: Vec<Vec<FileTuple>>,
         engine: &str,
         sqpoll: bool,
         iopoll: bool,
@@ -94,8 +94,7 @@ impl Run {
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         Ok(py.detach(|| self.0.wait(timeout)))
     }
 
@@ -105,15 +104,6 @@ impl Run {
 
     fn figures(&self, py: Python<'_>) -> PyResult<String> {
         errors::json(&py.detach(|| self.0.finish()).map_err(errors::run)?)
-    }
-}
-
-fn stream_file((fd, size_bytes, block_bytes, memory_align): (i32, u64, u32, u32)) -> StreamFile {
-    StreamFile {
-        fd,
-        size_bytes,
-        block_bytes,
-        memory_align,
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use pyo3::prelude::*;
 use serde::Serialize;
 use spindle_sim::{Progress, SimError, SimFigures, SimOptions};
 
+use crate::convert::timeout;
 use crate::errors;
 use crate::workload::Workload;
 
@@ -207,8 +207,7 @@ impl Simulation {
     }
 
     fn wait(&self, python: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         let shared = &self.shared;
         Ok(python.detach(|| {
             let (outcome, _) = shared
@@ -223,8 +222,7 @@ impl Simulation {
         let Some(trace) = &self.trace else {
             return Ok(None);
         };
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         let taken = python.detach(|| {
             trace
                 .lock()

@@ -1,12 +1,12 @@
 //! What must be on a target, and its read-back.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use spindle_engine::StreamFile;
 
+use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
 
 #[pyclass(frozen, module = "spindle._core")]
@@ -49,20 +49,9 @@ impl Written {
     }
 
     #[pyo3(signature = (files = None))]
-    fn read_back(
-        &self,
-        py: Python<'_>,
-        files: Option<Vec<(i32, u64, u32, u32)>>,
-    ) -> PyResult<ReadBack> {
-        let files: Option<Vec<StreamFile>> = files.map(|files| {
-            let file = |(fd, size_bytes, block_bytes, memory_align)| StreamFile {
-                fd,
-                size_bytes,
-                block_bytes,
-                memory_align,
-            };
-            files.into_iter().map(file).collect()
-        });
+    fn read_back(&self, py: Python<'_>, files: Option<Vec<FileTuple>>) -> PyResult<ReadBack> {
+        let files: Option<Vec<StreamFile>> =
+            files.map(|files| files.into_iter().map(stream_file).collect());
         let written = Arc::clone(&self.0);
         py.detach(|| spindle_engine::ReadBack::start(written, files.as_deref()))
             .map(ReadBack)
@@ -84,8 +73,7 @@ impl ReadBack {
     }
 
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let timeout = Duration::try_from_secs_f64(timeout_s)
-            .map_err(|error| errors::config(format!("timeout_s: {error}")))?;
+        let timeout = timeout(timeout_s)?;
         Ok(py.detach(|| self.0.wait(timeout)))
     }
 
