@@ -19,7 +19,7 @@ from pathlib import Path
 from spindle import _core
 from spindle.campaign.leftovers import Note, Scratch, StillThere, noted
 from spindle.campaign.plan import FileSystem
-from spindle.host.guard import StreamAccess, open_target
+from spindle.host.guard import StreamAccess
 from spindle.host.mounts import mount_of
 from spindle.host.signals import held_back
 from spindle.run.bench import Consent
@@ -51,15 +51,7 @@ def _tool(name: str) -> str | None:
 @contextmanager
 def made(campaign: str, device: str, wanted: FileSystem, consent: Consent) -> Iterator[Path]:
     """The folder where it is mounted. Raises Refused, TargetError or RunFailed."""
-    with open_target(
-        device,
-        [StreamAccess(write=True)],
-        erase=consent.erase,
-        erase_signature=consent.erase_signature,
-        erase_stacked=consent.erase_stacked,
-        erase_shared=consent.erase_shared,
-        confirm=consent.confirm,
-    ):
+    with consent.opened(device, [StreamAccess(write=True)]):
         pass  # it may be erased; mkfs itself refuses one that somebody has mounted since
     folder = Path(tempfile.mkdtemp(prefix="spindle-campaign-"))
     scratch = Scratch(device, str(uuid.uuid4()), str(folder))

@@ -120,19 +120,11 @@ def check_place(path: Path) -> Path:
 
 def save(data: bytes, path: Path, option: str = "--output") -> None:
     """All of it or nothing: a new file takes the name when it is complete."""
+    from spindle.host.durably import write_whole
     from spindle.run.errors import Usage
 
     try:
-        part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
-        with part.open("xb") as file:
-            try:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(part, path)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+        write_whole(path, data)
     except OSError as error:
         raise Usage(f"{option} {path}: {error.strerror}; the result is lost, save it elsewhere") from None
 

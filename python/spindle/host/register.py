@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from . import kernel
+from .durably import sync_folder
 from .errors import TargetError, reason
 
 MARKER = "user.spindle.testfile"
@@ -149,7 +150,7 @@ class Record:
             record = cls(place, file)
             record.write(entry)
             draft.rename(place)
-            _sync_folder(place.parent)
+            sync_folder(place.parent)
         except OSError as error:
             raise TargetError(
                 f"{place.parent}: the register of test files cannot be written: {reason(error)}; "
@@ -177,15 +178,7 @@ class Record:
 def settle() -> None:
     """What was discarded stays so: an entry that came back after a power cut would have its file swept."""
     with suppress(OSError):
-        _sync_folder(folder())
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        sync_folder(folder())
 
 
 @contextmanager

@@ -17,14 +17,13 @@ import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar
 
 from . import register
 from .errors import Refused, TargetError, reason
 from .filling import Filler, Progress, fill_error
 from .folder import empty_folder, left_line, remove_folder
 from .mounts import mount_of
+from .own import Own
 from .paths import is_under_dev
 from .register import Entry, Identity, Record
 from .signals import held_back
@@ -35,18 +34,14 @@ KEEP_FREE = 0.05
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)
 
 
-class TestFile:
+class TestFile(Own):
     """A regular file of Spindle's own, filled with incompressible data. Removed when closed."""
 
-    __test__: ClassVar[bool] = False  # the name is not a test for pytest
+    WHAT = "test file"
 
     def __init__(self, path: Path, size_bytes: int, fd: int, folder: int, record: Record) -> None:
-        self.path = path
+        super().__init__(path, fd, folder, record)
         self.size_bytes = size_bytes
-        self._fd = fd
-        self._folder = folder
-        self._record: Record | None = record
-        self._maker = os.getpid()
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], size_bytes: int, *, on_progress: Progress | None = None) -> TestFile:
@@ -86,18 +81,12 @@ class TestFile:
             undo.pop_all()
             return cls(place, size_bytes, fd, folder, record)
 
-    def fileno(self) -> int:
-        """The open file; the guard makes the streams' descriptors from it."""
-        if self._record is None:
-            raise TargetError(f"{self.path}: the test file is removed already")
-        return self._fd
-
     def remove(self) -> str | None:
         """Remove the file and its entry. Returns one line when the name was left alone, and why. Idempotent."""
-        if self._record is None or os.getpid() != self._maker:
+        if (record := self._taken()) is None:
             return None
         with held_back():
-            record, self._record = self._record, None
+            self._record = None
             try:
                 kept = self._unlink()
                 record.discard()
@@ -105,46 +94,19 @@ class TestFile:
                 record.keep()
                 return f"{self.path}: the test file could not be removed: {reason(error)}"
             finally:
-                os.close(self._fd)
-                os.close(self._folder)
+                self._close()
         return kept
-
-    def keep(self) -> None:
-        """Leave the file where it is: from now on it is the user's own, even if power fails. May be called again."""
-        if self._record is None or os.getpid() != self._maker:
-            return
-        with held_back():
-            record, self._record = self._record, None
-            try:
-                record.discard()
-                register.settle()
-            finally:
-                os.close(self._fd)
-                os.close(self._folder)
 
     def _unlink(self) -> str | None:
         own = os.fstat(self._fd)
         try:
-            there = os.stat(self.path.name, dir_fd=self._folder, follow_symlinks=False)
+            there = os.stat(self.path.name, dir_fd=self._parent, follow_symlinks=False)
         except FileNotFoundError:
             return f"{self.path}: the test file has been moved or removed by someone else" if own.st_nlink else None
         if not os.path.samestat(own, there):
             return f"{self.path}: is another file by now and was left alone"
-        os.unlink(self.path.name, dir_fd=self._folder)
+        os.unlink(self.path.name, dir_fd=self._parent)
         return None
-
-    def __enter__(self) -> TestFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.remove()
-
-    def __del__(self) -> None:
-        # An exception may strike after the file is made and before `with` has it.
-        if hasattr(self, "_maker"):
-            self.remove()
 
 
 # --- making ----------------------------------------------------------------------------------------------------------

@@ -11,12 +11,11 @@ import secrets
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar
 
 from . import register
 from .errors import Refused, TargetError, reason
 from .folder import Progress, empty_folder, left_line, remove_folder
+from .own import Own
 from .register import Entry, Record
 from .signals import held_back
 from .testfile import KEEP_FREE, check_place, make_error, mark, open_folder
@@ -26,17 +25,10 @@ _INODE = 512
 """Bytes that a name and its attributes take at least: an inode of XFS, two of ext4."""
 
 
-class TestFolder:
+class TestFolder(Own):
     """An empty folder in a folder of the user's. Removed when closed."""
 
-    __test__: ClassVar[bool] = False  # the name is not a test for pytest
-
-    def __init__(self, path: Path, fd: int, parent: int, record: Record) -> None:
-        self.path = path
-        self._fd = fd
-        self._parent = parent
-        self._record: Record | None = record
-        self._maker = os.getpid()
+    WHAT = "test folder"
 
     @classmethod
     def create(cls, place: str | os.PathLike[str], names: int = 0, data_bytes: int = 0) -> TestFolder:
@@ -66,18 +58,12 @@ class TestFolder:
             undo.pop_all()
             return cls(path, fd, parent, record)
 
-    def fileno(self) -> int:
-        """The open folder."""
-        if self._record is None:
-            raise TargetError(f"{self.path}: the test folder is removed already")
-        return self._fd
-
     def remove(self, on_progress: Progress | None = None) -> str | None:
         """Remove what was made in it, itself and its entry. Returns one line when something was left. Idempotent."""
-        if self._record is None or os.getpid() != self._maker:
+        if (record := self._taken()) is None:
             return None
         with held_back():
-            record, self._record = self._record, None
+            self._record = None
             try:
                 left = empty_folder(self._fd, on_progress)
                 if not left:
@@ -91,33 +77,7 @@ class TestFolder:
                 record.keep()
                 return f"{self.path}: the test folder could not be removed: {reason(error)}"
             finally:
-                os.close(self._fd)
-                os.close(self._parent)
-
-    def keep(self) -> None:
-        """Leave it where it is: from now on it is the user's own. May be called again."""
-        if self._record is None or os.getpid() != self._maker:
-            return
-        with held_back():
-            record, self._record = self._record, None
-            try:
-                record.discard()
-            finally:
-                os.close(self._fd)
-                os.close(self._parent)
-
-    def __enter__(self) -> TestFolder:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.remove()
-
-    def __del__(self) -> None:
-        # An exception may strike after the folder is made and before `with` has it.
-        if hasattr(self, "_maker"):
-            self.remove()
+                self._close()
 
 
 def _check_room(path: Path, parent: int, names: int, data_bytes: int) -> None:

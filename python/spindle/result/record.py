@@ -272,6 +272,11 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
         )
 
 
+def _worst_of_all(verdicts: list[Verdict], runs: list[RunRecord]) -> Level:
+    """The worst of what is said about the whole and about its runs."""
+    return worst([*verdicts, *(verdict for run in runs for verdict in run.verdicts)])
+
+
 class KneePoint(Struct, frozen=True, kw_only=True):
     """One step of a sweep."""
 
@@ -310,7 +315,7 @@ class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"
     @property
     def level(self) -> Level:
         """The worst verdict of the sweep and of its runs."""
-        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+        return _worst_of_all(self.verdicts, self.runs)
 
 
 class PhaseFigures(Struct, frozen=True, kw_only=True):
@@ -350,7 +355,7 @@ class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pha
     @property
     def level(self) -> Level:
         """The worst verdict of the whole and of its runs."""
-        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+        return _worst_of_all(self.verdicts, self.runs)
 
 
 class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="target"):
@@ -371,7 +376,7 @@ class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tar
     @property
     def level(self) -> Level:
         """The worst verdict of the search and of its runs."""
-        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+        return _worst_of_all(self.verdicts, self.runs)
 
 
 class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curve"):
@@ -392,7 +397,7 @@ class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curv
     @property
     def level(self) -> Level:
         """The worst verdict of the curve and of its runs."""
-        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+        return _worst_of_all(self.verdicts, self.runs)
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -456,7 +461,7 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
     @property
     def level(self) -> Level:
         """The worst verdict of the look and of its runs."""
-        return worst([*self.verdicts, *(verdict for run in self.runs for verdict in run.verdicts)])
+        return _worst_of_all(self.verdicts, self.runs)
 
 
 class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imported"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,20 @@ class Consent:
     """It may be a partition of a disk whose other partitions are in use."""
     confirm: Callable[[str], bool] | None = None
     """Asks them; None: they said yes beforehand."""
+
+    def opened(
+        self, target: str | os.PathLike[str] | TestFile | TestFiles, streams: Sequence[StreamAccess]
+    ) -> AbstractContextManager[OpenTarget]:
+        """The target, open for those streams as far as this allows it. Raises `host.errors.TargetError`."""
+        return open_target(
+            target,
+            streams,
+            erase=self.erase,
+            erase_signature=self.erase_signature,
+            erase_stacked=self.erase_stacked,
+            erase_shared=self.erase_shared,
+            confirm=self.confirm,
+        )
 
 
 @dataclass(frozen=True)
@@ -365,15 +379,8 @@ def bench(
     if asked.startswith(NULL):
         yield Bench(asked, making, watch, None, _null_size(asked), False)
         return
-    with open_target(
-        file if file is not None else asked,
-        [_access(stream) for stream in (*spec.all_streams, *also)],
-        erase=consent.erase,
-        erase_signature=consent.erase_signature,
-        erase_stacked=consent.erase_stacked,
-        erase_shared=consent.erase_shared,
-        confirm=consent.confirm,
-    ) as target:
+    access = [_access(stream) for stream in (*spec.all_streams, *also)]
+    with consent.opened(file if file is not None else asked, access) as target:
         opened = Bench(
             asked,
             making,

@@ -33,6 +33,25 @@ class RunningLoad(Protocol):
     def figures(self) -> str: ...
 
 
+class Forwarding:
+    """A load that is another one and does something beside it; `figures` is for the heir."""
+
+    def __init__(self, load: RunningLoad) -> None:
+        self._load = load
+
+    def progress(self) -> str:
+        """As `RunningLoad`."""
+        return self._load.progress()
+
+    def stop(self) -> None:
+        """As `RunningLoad`."""
+        self._load.stop()
+
+    def wait(self, timeout_s: float) -> bool:
+        """As `RunningLoad`."""
+        return self._load.wait(timeout_s)
+
+
 @dataclass(frozen=True)
 class Counted:
     """Counters at one moment."""

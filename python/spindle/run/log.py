@@ -6,37 +6,26 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from spindle.host.durably import part_of
 from spindle.run.errors import Usage
-from spindle.run.load import RunningLoad
+from spindle.run.load import Forwarding, RunningLoad
 
 
-class LoggedLoad:
+class LoggedLoad(Forwarding):
     """A load whose completions go to a file; the core writes, to a descriptor that it is lent."""
 
     def __init__(self, path: Path, start: Callable[[int], RunningLoad]) -> None:
         self._path = path
-        self._part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
+        self._part = part_of(path)
         try:
             self._file = self._part.open("xb", buffering=0)
         except OSError as error:
             raise Usage(f"--log {path}: {error.strerror}; name a file in a folder that can be written") from None
         try:
-            self._load = start(self._file.fileno())
+            super().__init__(start(self._file.fileno()))
         except BaseException:
             self._drop()
             raise
-
-    def progress(self) -> str:
-        """As `RunningLoad`."""
-        return self._load.progress()
-
-    def stop(self) -> None:
-        """As `RunningLoad`."""
-        self._load.stop()
-
-    def wait(self, timeout_s: float) -> bool:
-        """As `RunningLoad`."""
-        return self._load.wait(timeout_s)
 
     def figures(self) -> str:
         """As `RunningLoad`; the log is in its place then."""

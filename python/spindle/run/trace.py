@@ -7,19 +7,22 @@ import threading
 from pathlib import Path
 
 from spindle import _core
+from spindle.host.durably import part_of
 from spindle.run.errors import Usage
+from spindle.run.load import Forwarding
 
 PIECE_S = 0.2
 """How long a piece is waited for."""
 
 
-class TracedLoad:
+class TracedLoad(Forwarding):
     """A simulation whose trace goes to a file; the file takes its name when it is complete."""
 
     def __init__(self, load: _core.Simulation, path: Path) -> None:
-        self._load = load
+        super().__init__(load)
+        self._simulation = load
         self._path = path
-        self._part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
+        self._part = part_of(path)
         self._trouble: OSError | None = None
         try:
             self._file = self._part.open("xb")
@@ -28,18 +31,6 @@ class TracedLoad:
             raise Usage(f"--trace {path}: {error.strerror}; name a file in a folder that can be written") from None
         self._writer = threading.Thread(target=self._write, name="trace")
         self._writer.start()
-
-    def progress(self) -> str:
-        """As `RunningLoad`."""
-        return self._load.progress()
-
-    def stop(self) -> None:
-        """As `RunningLoad`."""
-        self._load.stop()
-
-    def wait(self, timeout_s: float) -> bool:
-        """As `RunningLoad`."""
-        return self._load.wait(timeout_s)
 
     def figures(self) -> str:
         """As `RunningLoad`; the trace is complete then."""
@@ -55,7 +46,7 @@ class TracedLoad:
 
     def _write(self) -> None:
         with self._file as file:
-            while (piece := self._load.trace_piece(PIECE_S)) is not None:
+            while (piece := self._simulation.trace_piece(PIECE_S)) is not None:
                 try:
                     if self._trouble is None:
                         file.write(piece)

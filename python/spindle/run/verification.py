@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from spindle import _core
+from spindle.host.durably import write_whole
 from spindle.host.errors import TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.signals import Stopped
@@ -44,16 +45,7 @@ def keep_state(written: _core.Written, place: str, path: Path) -> None:
     # Files of sets are made under their names; a test file's descriptor does not know its name.
     paths = [] if os.path.isdir(place) else [os.path.abspath(place)]
     try:
-        part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
-        with part.open("xb") as file:
-            try:
-                file.write(written.to_state(paths))
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(part, path)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+        write_whole(path, written.to_state(paths))
     except OSError as error:
         raise RunFailed(
             f"--verify-state {path}: {error.strerror}; the state is lost, run it again with another file"

@@ -27,11 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from ..durably import sync_folder
 from ..errors import reason
 from ..register import boot_id
 from .catalogue import Scope
 from .errors import KnobRefused
-from .locks import command_line, folder, made_folder, sync_folder
+from .locks import command_line, folder, made_folder
 from .places import Place
 
 VERSION = 1

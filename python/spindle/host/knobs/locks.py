@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import IO
 
+from ..durably import sync_folder
 from ..errors import reason
 from ..register import state_folder
 from .errors import KnobRefused
@@ -47,15 +48,6 @@ def made_folder() -> Path:
             "your own (chown, chmod go-w)"
         )
     return place
-
-
-def sync_folder(path: Path) -> None:
-    """Its names are on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class Locks:

@@ -7,13 +7,13 @@ leaves no trace and nothing of anybody else's is touched. Files lie under a root
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..devices import HERE, Machine, by_name, text_of, world_wide_name
+from ..durably import write_whole
 from ..errors import TargetError, reason
 from .catalogue import Scope, known
 from .errors import KnobRefused, KnobUsage
@@ -157,16 +157,7 @@ def write(files: Sequence[Draft], root: Path) -> None:
             made = _make_folders(draft.path.parent, root)
             # The last of our files in a folder takes it away, whichever of them it is.
             made += [one for one in earlier if draft.path.is_relative_to(root / one) and one not in made]
-            part = draft.path.with_name(f".{draft.path.name}.{os.urandom(4).hex()}")
-            with part.open("x") as file:
-                try:
-                    file.write(draft.text(made))
-                    file.flush()
-                    os.fsync(file.fileno())
-                    os.replace(part, draft.path)
-                except BaseException:
-                    part.unlink(missing_ok=True)
-                    raise
+            write_whole(draft.path, draft.text(made).encode())
         except OSError as error:
             raise TargetError(f"{draft.path}: cannot be written: {reason(error)}") from None
 

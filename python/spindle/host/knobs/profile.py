@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..devices import HERE, Machine
+from ..durably import write_whole
 from ..errors import TargetError, reason
 from .asking import value_of
 from .catalogue import Scope, known
@@ -52,16 +53,7 @@ def save(name: str, settings: Iterable[Setting]) -> Path:
     path = path_of(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-        with draft.open("x") as file:
-            try:
-                file.write(text(name, values))
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(draft, path)
-            except BaseException:
-                draft.unlink(missing_ok=True)
-                raise
+        write_whole(path, text(name, values).encode())
     except OSError as error:
         raise TargetError(f"{path}: the profile cannot be saved: {reason(error)}") from None
     return path

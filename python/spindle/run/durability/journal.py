@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from spindle.host.devices import Device, whole
+from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
 from spindle.host.guard import OpenTarget
 from spindle.host.mounts import mount_of
@@ -144,15 +145,6 @@ def new_journal(path: Path, option: str) -> Iterator[int]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         sync_folder(path.absolute().parent)
         yield file.fileno()
-
-
-def sync_folder(path: Path) -> None:
-    """The names in it are on the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _shared(fd: int, target: OpenTarget) -> str | None:

@@ -14,6 +14,7 @@ import msgspec
 
 from spindle import _core
 from spindle.host.devices import text_of, whole
+from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.mounts import mount_of
@@ -24,7 +25,7 @@ from spindle.result import units
 from spindle.result.durability import About, Figures, Header, Place, Plan, Written
 from spindle.result.record import utc_now
 from spindle.run.bench import NO_CONSENT, Consent
-from spindle.run.durability.journal import OpenJournal, open_journal, sync_folder
+from spindle.run.durability.journal import OpenJournal, open_journal
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.files import own_file
 from spindle.run.watch import Watch
@@ -76,21 +77,12 @@ def write(order: Writing, watch: Watch) -> Written:
 def _opened(order: Writing, watch: Watch) -> Iterator[tuple[TestFile | None, OpenTarget]]:
     # Each worker is told of failed writes on a descriptor of its own, and only once.
     access = [StreamAccess(write=True, direct=order.direct, dsync=order.sync == "dsync")] * order.workers
-    consent = order.consent
     if order.create_bytes is not None:
         with own_file(Path(order.target), order.create_bytes, watch) as file, open_target(file, access) as target:
             sync_folder(file.path.parent)
             yield file, target
         return
-    with open_target(
-        order.target,
-        access,
-        erase=consent.erase,
-        erase_signature=consent.erase_signature,
-        erase_stacked=consent.erase_stacked,
-        erase_shared=consent.erase_shared,
-        confirm=consent.confirm,
-    ) as target:
+    with order.consent.opened(order.target, access) as target:
         yield None, target
 
 
