@@ -10,7 +10,7 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use thiserror::Error;
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, reported};
 
 /// Cookies with the word size nibble that the reference writes (0x10).
 const PLAIN: u32 = 0x1c84_9303 | 0x10;
@@ -70,8 +70,8 @@ impl Histogram {
         STANDARD.encode(bytes)
     }
 
-    /// Reads HdrHistogram V2, deflated, base64, of any precision. Each count is taken at the middle of its slot; sum,
-    /// sum of squares, min and max follow from that, as the format has none of them.
+    /// Reads HdrHistogram V2, deflated, base64, of any precision. Each count is taken at the middle of our slot, which
+    /// is what it was written from; sum, sum of squares, min and max follow from that, as the format has none of them.
     ///
     /// # Errors
     /// If the text is not such a histogram.
@@ -155,7 +155,7 @@ impl Histogram {
             if histogram.count().checked_add(value as u64).is_none() {
                 return Err(DecodeError::Counts);
             }
-            histogram.record_n(middle, value as u64);
+            histogram.record_n(reported(middle), value as u64);
             index += 1;
         }
         Ok(histogram)

@@ -287,6 +287,14 @@ const fn slot_of(ns: u64) -> usize {
     ((blur as usize) << HALF_BITS) + (ns >> blur) as usize
 }
 
+/// What a value is reported as: the middle of its slot, ns. Values beyond all slots stay what they are.
+pub(crate) fn reported(ns: u64) -> u64 {
+    if ns > Histogram::HIGHEST_NS {
+        return ns;
+    }
+    middle_of(slot_of(ns))
+}
+
 /// Middle of a slot, ns.
 const fn middle_of(slot: usize) -> u64 {
     if slot < LINEAR as usize {

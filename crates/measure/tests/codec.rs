@@ -151,6 +151,17 @@ fn unusual_parameters_are_refused_by_name() {
 }
 
 #[test]
+fn a_lone_latency_at_the_edge_of_its_slot_is_read_within_half_a_slot() {
+    // 2136 is the first of the eight of its slot; the official slots inside it begin again at its middle, 2140.
+    let read = Histogram::decode(&histogram_of(&[2136]).encode()).unwrap();
+    assert_eq!(
+        (read.min_ns(), read.max_ns(), read.sum_ns()),
+        (2140, 2140, 2140)
+    );
+    assert_eq!(Histogram::decode(&read.encode()), Ok(read));
+}
+
+#[test]
 fn the_text_begins_as_tools_expect() {
     assert!(histogram_of(&[1]).encode().starts_with("HISTFAAA"));
 }
