@@ -290,7 +290,7 @@ keys! {
     ZONES "zones" Stream Text, "100%:1", "10%:60,20%:30,70%:10",
         "zones of the zoned pattern from the region's start on: length (share of the region, or bytes) and weight of each";
     STRIDE "stride" Stream Size, "1MiB", "256KiB",
-        "distance between the starts of requests in the strided pattern";
+        "distance between the starts of requests in the strided pattern: bytes, or 17x for 17 requests";
     RUN_LENGTH "run_length" Stream Number, "16", "100",
         "mean number of requests between jumps in the runs pattern";
     RUN_FIXED "run_fixed" Stream Flag, "false", "true",

@@ -109,7 +109,7 @@ fn peak(settings: &Settings) -> Result<Peak, ConfigError> {
 
 fn strided(settings: &Settings, size: &Size, align: u64) -> Result<Pattern, ConfigError> {
     let value = settings.value(&keys::STRIDE);
-    let stride_bytes = value.size()?;
+    let stride_bytes = stride_bytes(&value, size)?;
     let align = match *size {
         Size::Fixed { bytes } if align == 0 => u64::from(bytes),
         _ => align.max(1),
@@ -121,6 +121,18 @@ fn strided(settings: &Settings, size: &Size, align: u64) -> Result<Pattern, Conf
         )));
     }
     Ok(Pattern::Strided { stride_bytes })
+}
+
+/// `1MiB`, or `17x` for 17 requests.
+fn stride_bytes(value: &Value, size: &Size) -> Result<u64, ConfigError> {
+    let times = value.text().ok().and_then(|text| text.strip_suffix('x'));
+    let Some(times) = times.and_then(|times| times.parse::<u32>().ok()) else {
+        return value.size();
+    };
+    match *size {
+        Size::Fixed { bytes } => Ok(u64::from(times) * u64::from(bytes)),
+        _ => Err(value.error("counts requests, whose sizes vary; give it in bytes")),
+    }
 }
 
 fn runs(settings: &Settings) -> Result<Pattern, ConfigError> {

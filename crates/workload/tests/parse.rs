@@ -201,6 +201,12 @@ fn each_pattern_and_size_is_read() {
         }
     );
     assert_eq!(
+        pattern("pattern = 'strided'\nsize = '8KiB'\nstride = '17x'"),
+        Pattern::Strided {
+            stride_bytes: 17 * 8192
+        }
+    );
+    assert_eq!(
         pattern("pattern = 'runs'\nrun_length = 9"),
         Pattern::Runs {
             mean_requests: 9.0,
@@ -530,6 +536,14 @@ fn errors_name_place_key_and_what_is_allowed() {
         (
             "pattern = 'strided'\nsize = '64KiB'\nstride = '100KiB'",
             "f.toml:3: stride: must be a positive multiple of the alignment, 64KiB",
+        ),
+        (
+            "pattern = 'strided'\nsize = '4KiB-64KiB'\nstride = '17x'",
+            "f.toml:3: stride: counts requests, whose sizes vary; give it in bytes",
+        ),
+        (
+            "pattern = 'strided'\nstride = '0x'",
+            "f.toml:2: stride: must be a positive multiple of the alignment, 4KiB",
         ),
         (
             "pattern = 'hot-set'\nhot_space = 0",

@@ -79,6 +79,18 @@ def set_option(command: click.decorators.FC) -> click.decorators.FC:
     )(command)
 
 
+def vary_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--vary STREAM.key=value,value`."""
+    return click.option(
+        "--vary",
+        "variations",
+        multiple=True,
+        metavar="[STREAM.]KEY=VALUES",
+        help="Run the workload with each of these values, separated by commas; 4KiB..1MiB: doubling. May be repeated: "
+        "each combination is run.",
+    )(command)
+
+
 def _assignments(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.jobfile import prepared
-from spindle.cli.keys import key_options, overrides_of, set_option
+from spindle.cli.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
@@ -34,6 +34,7 @@ from spindle.cli.storing import keep_options, keeping_of
 @precondition_options
 @search_options
 @set_option
+@vary_option
 @key_options
 @making_options
 @consent_options
@@ -70,6 +71,7 @@ def command(
     create: str | None,
     keep: bool,
     assignments: tuple[tuple[str, str], ...],
+    variations: tuple[str, ...],
     trace: Path | None,
     log: Path | None,
     verify_state: Path | None,
@@ -88,12 +90,14 @@ def command(
     from dataclasses import replace
 
     from spindle.cli.session import session
-    from spindle.run.order import Order, carry_out
+    from spindle.run import order, varied
+    from spindle.run.order import Order
 
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
     asked = prepared(workload, target, replace(making_of(values), log=log))
-    order = Order(
+    wanted = varied.parse(variations)
+    one = Order(
         workload=workload,
         target=asked.target,
         overrides=(*overrides_of(values), *assignments),
@@ -108,5 +112,6 @@ def command(
         trace=trace,
     )
     with session(quiet) as watch, asked.logging() as making:
-        record = carry_out(replace(order, making=making), watch)
+        one = replace(one, making=making)
+        record = varied.carry_out(one, wanted, watch) if wanted else order.carry_out(one, watch)
     return emit(record, json, output, care.strict, keeping, output_format, asked.shape)

@@ -323,8 +323,11 @@ def _ask_loop(device: Device, machine: Machine) -> kernel.LoopStatus | None:
 def loops(machine: Machine = HERE) -> list[tuple[Device, Backing]]:
     """Every loop device in use and what is behind it."""
     found = []
-    for name in _names(machine.sys / "class/block"):
-        if re.fullmatch(r"loop\d+", name) and (device := by_name(name, machine)) is not None:
+    listed = machine.sys / "class/block"
+    for name in _names(listed):
+        if not re.fullmatch(r"loop\d+", name) or not (listed / name / "loop").exists():
+            continue  # there may be hundreds that nobody uses
+        if (device := by_name(name, machine)) is not None:
             behind = backing(device, machine)
             if behind is not None:
                 found.append((device, behind))

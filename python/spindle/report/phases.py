@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -22,6 +24,13 @@ SHAPES: dict[str, Callable[[PhasesRecord, Style], list[str]]] = {
     "iozone": iozone.phases_page,
 }
 """The tables of workloads that have one of their own."""
+ACROSS = (iozone.phases_page,)
+"""Those that have rows for several combinations of what was varied."""
+MOST_NAMES = 8
+"""Phases that are named one by one; of more,"""
+FIRST_NAMES = 2
+"""so many are."""
+_T = TypeVar("_T")
 
 
 def head(record: PhasesRecord, style: Style) -> list[str]:
@@ -29,21 +38,53 @@ def head(record: PhasesRecord, style: Style) -> list[str]:
     seconds = units.seconds(round(sum(phase.seconds for phase in record.phases), 2))
     return [
         *style.headline(f"{record.workload.name} on {target_words(record.target)}"),
-        *style.wrap(
-            f"{len(record.phases)} of {len(record.workload.phases)} phases in {seconds}; seed {record.workload.seed}; "
-            f"{record.id}"
-        ),
+        *style.wrap(f"{_how_many(record)} in {seconds}{_sizes(record)}; seed {record.workload.seed}; {record.id}"),
     ]
+
+
+def _how_many(record: PhasesRecord) -> str:
+    if not record.varied:
+        return f"{len(record.phases)} of {len(record.workload.phases)} phases"
+    asked = prod(len(variation.values) for variation in record.varied)
+    keys = " x ".join(variation.key for variation in record.varied)
+    each = f", each of {len(record.workload.phases)} phases" if record.workload.phases else ""
+    return f"{len(_combinations(record))} of {asked} combinations of {keys}{each}"
+
+
+def _sizes(record: PhasesRecord) -> str:
+    """The target is named as the largest it was."""
+    sizes = {run.target.size_bytes for run in record.runs}
+    return f"; the smallest target was {units.size(min(sizes))}" if len(sizes) > 1 else ""
 
 
 def page(record: PhasesRecord, style: Style) -> list[str]:
     """The table of the workload's field."""
-    return SHAPES.get(record.workload.table, rows)(record, style)
+    shape = SHAPES.get(record.workload.table) if record.workload.phases else None
+    if shape is None:
+        return rows(record, style)
+    if shape in ACROSS or not record.varied:
+        return shape(record, style)
+    found: list[str] = []
+    for name, part in _combinations(record).items():
+        found += ["", *style.headline(name), *shape(part, style)]
+    return found[1:]
+
+
+def _combinations(record: PhasesRecord) -> dict[str, PhasesRecord]:
+    """What was done of each, by what it had."""
+    found: dict[str, tuple[list[PhaseFigures], list[RunRecord]]] = {}
+    for phase, run in zip(record.phases, record.runs, strict=True):
+        name = ", ".join(f"{key} {value}" for key, value in phase.varied.items())
+        phases, runs = found.setdefault(name, ([], []))
+        phases.append(phase)
+        runs.append(run)
+    return {name: replace(record, phases=phases, runs=runs) for name, (phases, runs) in found.items()}
 
 
 def rows(record: PhasesRecord, style: Style) -> list[str]:
     """A row for each operation of each phase."""
     columns = [
+        *(Column(variation.key) for variation in record.varied),
         Column("phase", words=True),
         Column("op", words=True),
         Column("MB/s"),
@@ -55,7 +96,14 @@ def rows(record: PhasesRecord, style: Style) -> list[str]:
         Column("verdict", words=True),
     ]
     found = [row for phase, run in zip(record.phases, record.runs, strict=True) for row in _rows_of(phase, run, record)]
+    if not record.workload.phases:  # one load: its name says nothing
+        at = len(record.varied)
+        columns, found = _without(columns, at), [_without(row, at) for row in found]
     return table(columns, found, style)
+
+
+def _without(cells: list[_T], at: int) -> list[_T]:
+    return cells[:at] + cells[at + 1 :]
 
 
 def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[list[str]]:
@@ -66,10 +114,12 @@ def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[
         for name, op in (*stream.ops(), *((("fsync", stream.fsync),) if stream.fsync is not None else ()))
     ]
     found = []
+    values = [phase.varied.get(variation.key, "") for variation in record.varied]
     for at, (name, op) in enumerate(ops):
         first = at == 0
         found.append(
             [
+                *(value if first else "" for value in values),
                 phase.name if first else "",
                 name,
                 plain(op.bytes_per_s / 1e6) if op.bytes else "",
@@ -81,16 +131,31 @@ def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[
                 str(run.level) if first else "",
             ]
         )
-    return found or [[phase.name, "", "", "", "", "", plain(phase.seconds), plain(phase.cpu_percent), str(run.level)]]
+    return found or [
+        [*values, phase.name, "", "", "", "", "", plain(phase.seconds), plain(phase.cpu_percent), str(run.level)]
+    ]
 
 
 def verdicts_of(record: PhasesRecord) -> list[Verdict]:
-    """Those of the whole, then each check of the phases once for each level, with the phases that it is about."""
+    """Those of the whole, then each check of the phases once for each level, with the phases that it is about: what was
+    seen is that of the first."""
     found: dict[tuple[str, str], tuple[Verdict, list[str]]] = {}
-    for run in record.runs:
+    for phase, run in zip(record.phases, record.runs, strict=True):
+        name = _name_of(phase, record)
         for verdict in run.verdicts:
             _, names = found.setdefault((verdict.check, verdict.level), (verdict, []))
-            if run.workload.name not in names:
-                names.append(run.workload.name)
-    merged = [replace(verdict, check=f"{', '.join(names)}: {verdict.check}") for verdict, names in found.values()]
+            if name not in names:
+                names.append(name)
+    merged = [replace(verdict, check=f"{_listed(names)}: {verdict.check}") for verdict, names in found.values()]
     return [*record.verdicts, *merged]
+
+
+def _name_of(phase: PhaseFigures, record: PhasesRecord) -> str:
+    values = " ".join(f"{key}={value}" for key, value in phase.varied.items())
+    return " ".join([*([phase.name] if record.workload.phases else []), *([values] if values else [])])
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[:FIRST_NAMES])} and {len(names) - FIRST_NAMES} more"

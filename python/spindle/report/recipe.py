@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from spindle.result.record import (
     Record,
     RunRecord,
     TargetRecord,
+    Variation,
 )
 from spindle.result.search import Curve, TargetSearch
 from spindle.result.workload import (
@@ -78,7 +79,7 @@ def recipe_of(record: Record) -> Recipe | None:
         case RunRecord() if record.workload.streams:
             return _run(record, record.workload)
         case PhasesRecord(runs=[first, *_]):
-            return _run(first, record.workload)
+            return _run(first, record.workload, varied=record.varied)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
             return _run(first, first.workload, ("--find-knee",))
         case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
@@ -91,7 +92,8 @@ def recipe_of(record: Record) -> Recipe | None:
             return None
 
 
-def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Recipe:
+def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied: Sequence[Variation] = ()) -> Recipe:
+    """`more`: options of a search, which has concurrency and length of its own."""
     files: list[tuple[str, str]] = []
     workload = _seeded(workload, USUAL_SEED)
     given, options = _asked(workload, bool(more))
@@ -106,6 +108,9 @@ def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = ()) -> Reci
     if more and "--seconds" not in options and workload.end.time_ns is not None:
         options += ["--seconds", _ns(workload.end.time_ns)]  # a search has a length of its own
     words = ["spindle", "run", given, target, *options, *more]
+    for variation in varied:
+        separator = ";" if any("," in value for value in variation.values) else ","
+        words += ["--vary", f"{variation.key}={separator.join(variation.values)}"]
     if run.target.kind == "file" and run.target.created:
         words += ["--create", _bytes(run.target.size_bytes)]
     elif run.target.kind == "device" and workload.writes:

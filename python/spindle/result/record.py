@@ -318,10 +318,20 @@ class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"
         return _worst_of_all(self.verdicts, self.runs)
 
 
+class Variation(Struct, frozen=True, kw_only=True):
+    """A key of the workload that was given several values."""
+
+    key: str
+    """As on the command line: `size`, `log.depth`."""
+    values: list[str]
+
+
 class PhaseFigures(Struct, frozen=True, kw_only=True):
     """What one phase came to."""
 
     name: str
+    varied: dict[str, str] = {}
+    """What the keys that were varied had in it."""
     run: RunId
     seconds: float
     """From its first request to its last completion, ramp and end sync included."""
@@ -334,15 +344,24 @@ class PhaseFigures(Struct, frozen=True, kw_only=True):
     bytes_per_s: float
     """Read and written."""
 
+    @property
+    def label(self) -> str:
+        """Tells it from all others of its record: `read`, `read@size=4KiB+filesize=64MiB`."""
+        values = "+".join(f"{key}={value}" for key, value in self.varied.items())
+        return f"{self.name}@{values}" if values else self.name
+
 
 class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="phases"):
-    """Loads that ran one after another on the same target."""
+    """Loads that ran one after another on the same target: the phases of a workload, or a workload with each
+    combination of the values of keys that were varied."""
 
     id: RunId
     started: str
     tool: Tool
     workload: Workload
-    """As asked, with all its phases."""
+    """As asked, with all its phases; what was varied is as it is where nobody varies it."""
+    varied: list[Variation] = []
+    """The last one changes fastest. All phases are carried out for each combination."""
     target: Target
     phases: list[PhaseFigures]
     """Those that were carried out, in their order."""

@@ -260,7 +260,7 @@ def _of_phases(record: PhasesRecord) -> dict[str, float]:
     found: dict[str, float] = {}
     for phase, run in zip(record.phases, record.runs, strict=False):
         of_run = _of_run(run) | {"cpu_percent": phase.cpu_percent}
-        found |= {f"{phase.name}/{name}": value for name, value in of_run.items()}
+        found |= {f"{phase.label}/{name}": value for name, value in of_run.items()}
     return found
 
 

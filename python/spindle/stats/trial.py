@@ -83,8 +83,10 @@ def started_of(record: Record) -> str:
 def names_of(record: Record) -> tuple[str, str]:
     """Workload and target."""
     match record:
-        case RunRecord() | PhasesRecord():
+        case RunRecord() | PhasesRecord(varied=[]):
             return record.workload.name, record.target.asked
+        case PhasesRecord():
+            return f"{record.workload.name} (varied)", record.target.asked
         case QuickRecord():
             return "quick", record.target.asked
         case KneeRecord():

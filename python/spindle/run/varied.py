@@ -1,0 +1,249 @@
+"""One workload with each combination of values that keys of it are given, one after another.
+
+Each combination is carried out as if it were the only one: its files are made new and removed, its target is opened,
+looked at and let go. What they come to is one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from msgspec.structs import replace as with_fields
+
+from spindle import _core
+from spindle.host.errors import TargetError
+from spindle.host.signals import Stopped
+from spindle.result.record import (
+    Level,
+    PhaseFigures,
+    PhasesRecord,
+    RunRecord,
+    Target,
+    Tool,
+    Variation,
+    Verdict,
+    new_id,
+    utc_now,
+)
+from spindle.result.workload import Workload
+from spindle.run import order
+from spindle.run.errors import RunFailed, Usage
+from spindle.run.order import Order
+from spindle.run.phases import figures_of
+from spindle.run.resolve import resolve
+from spindle.run.watch import Watch
+
+MOST = 1000
+"""Combinations of one command."""
+_RANGE = ".."
+_BETWEEN_LISTS = ";"
+"""Separates values if some have commas themselves."""
+_LISTS = ("size", "write_size", "filesize", "zones", "write_zones")
+"""Keys whose values can have commas."""
+_UNITS = ("", "KiB", "MiB", "GiB", "TiB")
+
+
+def parse(given: Sequence[str]) -> list[Variation]:
+    """`size=4KiB,64KiB`, `depth=1..64` (doubling), `size=4KiB:70,64KiB:30;1MiB`. Raises Usage."""
+    found: list[Variation] = []
+    for text in given:
+        key, equals, values = text.partition("=")
+        key = key.strip()
+        if not equals or not key or not values.strip():
+            raise Usage(f"--vary: {text!r} is not KEY=VALUE,VALUE; write for example size=4KiB,64KiB or depth=1..64")
+        if any(key == other.key for other in found):
+            raise Usage(f"--vary: {key} is varied twice; give all its values at once")
+        found.append(Variation(key=key, values=list(dict.fromkeys(_values(key, values)))))
+    count = 1
+    for variation in found:
+        count *= len(variation.values)
+    if count > MOST:
+        raise Usage(f"--vary: {count} combinations are too many; at most {MOST} are carried out by one command")
+    return found
+
+
+def _values(key: str, text: str) -> Iterator[str]:
+    separator = _BETWEEN_LISTS if _BETWEEN_LISTS in text else ","
+    for part in text.split(separator):
+        value = part.strip()
+        if not value:
+            raise Usage(f"--vary: {key} has an empty value in {text!r}; leave the separator out")
+        if separator == "," and separator in text and ":" in value and key.rpartition(".")[2] in _LISTS:
+            raise Usage(f"--vary: {key}: values such as {value} have commas of their own; separate them by ;")
+        if _RANGE in value:
+            yield from _doubling(key, value)
+        else:
+            yield value
+
+
+def _doubling(key: str, text: str) -> Iterator[str]:
+    first, _, last = text.partition(_RANGE)
+    try:
+        low, high = _core.parse_size(first.strip()), _core.parse_size(last.strip())
+    except _core.ConfigError as error:
+        raise Usage(f"--vary: {key}: {text} is no range ({error}); write for example 4KiB..1MiB or 1..64") from None
+    if not 0 < low <= high:
+        raise Usage(
+            f"--vary: {key}: {text} goes from {first} on, which is doubled up to {last}; begin with the smaller"
+        )
+    plain = first.strip().isdigit() and last.strip().isdigit()
+    while low <= high:
+        yield str(low) if plain else _size(low)
+        low *= 2
+
+
+def _size(value: int) -> str:
+    unit = 0
+    while value % 1024 == 0 and unit + 1 < len(_UNITS):
+        value, unit = value // 1024, unit + 1
+    return f"{value}{_UNITS[unit]}"
+
+
+def combinations(varied: Sequence[Variation]) -> Iterator[dict[str, str]]:
+    """The last one changes fastest."""
+    for values in product(*(variation.values for variation in varied)):
+        yield dict(zip((variation.key for variation in varied), values, strict=True))
+
+
+def carry_out(asked: Order, varied: Sequence[Variation], watch: Watch) -> PhasesRecord:
+    """Raises what the first combination raises; a later one that fails ends the rest. What does not fit the files that
+    it is given (records larger than the file) is left out, and said."""
+    _refuse(asked)
+    cells = list(combinations(varied))
+    for cell in cells:  # a value that is none is told before the first one begins
+        resolve(asked.workload, _overrides(asked, cell), asked.target)
+    done = _Done(resolve(asked.workload, asked.overrides, asked.target).spec, list(varied), len(cells))
+    for number, cell in enumerate(cells, 1):
+        watch.step(f"{number} of {len(cells)}: {words(cell)}")
+        try:
+            record = order.carry_out(_order(asked, cell, done.target is None), watch)
+        except _core.ConfigError as error:
+            done.left_out.append((cell, error))
+        except Stopped:
+            done.end(cell, "stopped")
+            if done.target is None:
+                raise
+        except (_core.RunError, TargetError, RunFailed) as error:
+            done.end(cell, f"failed: {error}")
+            if done.target is None:
+                raise
+            watch.say(f"spindle: {done.ended}")
+        else:
+            assert isinstance(record, RunRecord | PhasesRecord)  # searches are refused
+            done.add(cell, record)
+        if done.ended is not None:
+            break
+    return done.record()
+
+
+def words(cell: dict[str, str]) -> str:
+    """`size=4KiB, filesize=64MiB`."""
+    return ", ".join(f"{key}={value}" for key, value in cell.items())
+
+
+def _refuse(asked: Order) -> None:
+    """What is about one run. Raises Usage."""
+    single = {
+        "--log": asked.making.log is not None,
+        "--trace": asked.trace is not None,
+        "--verify-state": asked.verify_state is not None,
+        "--keep": asked.keep,
+    }
+    for option, given in single.items():
+        if given:
+            raise Usage(f"--vary: each combination is a run of its own, with files of its own; leave {option} out")
+    if asked.search is not None:
+        raise Usage(f"--vary: {asked.search.option} is many runs already; give one of them")
+
+
+def _overrides(asked: Order, cell: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return (*asked.overrides, *cell.items())
+
+
+def _order(asked: Order, cell: dict[str, str], first: bool) -> Order:
+    # Who agreed to the first one agreed to all.
+    consent = asked.consent if first else replace(asked.consent, confirm=None)
+    return replace(asked, overrides=_overrides(asked, cell), consent=consent)
+
+
+@dataclass
+class _Done:
+    """What came out so far."""
+
+    workload: Workload
+    varied: list[Variation]
+    combinations: int
+    id: str = field(default_factory=new_id)
+    started: str = field(default_factory=utc_now)
+    complete: int = 0
+    phases: list[PhaseFigures] = field(default_factory=list)
+    runs: list[RunRecord] = field(default_factory=list)
+    target: Target | None = None
+    """The largest: files may have been of several sizes."""
+    left_out: list[tuple[dict[str, str], _core.ConfigError]] = field(default_factory=list)
+    ended: str | None = None
+    """Where and why before all was done."""
+
+    def add(self, cell: dict[str, str], record: RunRecord | PhasesRecord) -> None:
+        """One combination."""
+        runs = [record] if isinstance(record, RunRecord) else record.runs
+        self.phases += [with_fields(figures_of(run), varied=cell) for run in runs]
+        self.runs += runs
+        if self.target is None or record.target.size_bytes > self.target.size_bytes:
+            self.target = record.target
+        broken = next((verdict for verdict in record.verdicts if verdict.check == "interrupted"), None)
+        if broken is not None:
+            self.end(cell, broken.evidence)
+        else:
+            self.complete += 1
+
+    def end(self, cell: dict[str, str], why: str) -> None:
+        """No more is done."""
+        self.ended = f"{words(cell)}: {why}"
+
+    def record(self) -> PhasesRecord:
+        """Raises why nothing was done, if so."""
+        if self.target is None:
+            raise self.left_out[0][1]
+        return PhasesRecord(
+            id=self.id,
+            started=self.started,
+            tool=Tool(version=_core.__version__),
+            workload=self.workload,
+            varied=self.varied,
+            target=self.target,
+            phases=self.phases,
+            runs=self.runs,
+            verdicts=list(self._verdicts()),
+        )
+
+    def _verdicts(self) -> Iterator[Verdict]:
+        numbers = {"complete": float(self.complete), "combinations": float(self.combinations)}
+        so_far = f"{self.complete} of {self.combinations} combinations"
+        if self.ended is not None:
+            yield Verdict(
+                check="interrupted",
+                level=Level.INVALID,
+                evidence=f"{self.ended}; {so_far} are complete",
+                advice="run it again to its end",
+                numbers=numbers,
+            )
+        if self.left_out:
+            cell, error = self.left_out[0]
+            also = f", and {len(self.left_out) - 1} more" if len(self.left_out) > 1 else ""
+            yield Verdict(
+                check="combinations",
+                level=Level.WARN,
+                evidence=f"{so_far} could be carried out; left out: {words(cell)} ({error}){also}",
+                advice="leave out values that do not fit each other, or take them as they are",
+                numbers=numbers,
+            )
+        if self.ended is None and not self.left_out:
+            yield Verdict(
+                check="combinations",
+                level=Level.OK,
+                evidence=f"all {self.combinations} combinations were carried out",
+                numbers=numbers,
+            )
