@@ -79,7 +79,7 @@ def test_a_sweep_has_its_knee() -> None:
         ("iops", "1/s", Better.HIGHER, "IOPS"),
         ("write.bytes_per_s", "B/s", Better.HIGHER, "throughput of writes"),
         ("read.p99.9_ns", "ns", Better.LOWER, "p99.9 latency of reads"),
-        ("db/read.service.mean_ns", "ns", Better.LOWER, "mean service time of reads, stream db"),
+        ("db/read.service.mean_ns", "ns", Better.LOWER, "mean service time of reads, db"),
         ("device.r_await", "ms", Better.LOWER, "r_await of the device"),
         ("device.rMB/s", "MiB/s", Better.HIGHER, "rMB/s of the device"),
         ("device.%util", "%", Better.NEITHER, "%util of the device"),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from spindle.campaign.prepare import Prepared
 from spindle.campaign.trial import Done, simulated
-from spindle.result.record import RunRecord
+from spindle.result.record import Record
 from spindle.run.bench import Making
 from spindle.run.watch import Silent, Watch
 
@@ -22,7 +22,7 @@ class Ahead:
 
     def __init__(self, pool: ThreadPoolExecutor | None, making: Making) -> None:
         self._pool, self._making = pool, making
-        self._coming: dict[tuple[str, int], Future[RunRecord]] = {}
+        self._coming: dict[tuple[str, int], Future[Record]] = {}
 
     def begin(self, prepared: Prepared, seed: int) -> None:
         """Unless it has begun, or is not modelled."""

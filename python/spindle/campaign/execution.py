@@ -30,7 +30,7 @@ from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
 from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.result import units
-from spindle.result.record import Level, RunRecord
+from spindle.result.record import Level, Record, RunRecord
 from spindle.run.bench import NULL, Consent, Making
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.preparation import AS_IT_IS, Care
@@ -156,7 +156,10 @@ def checked(ready: Ready, consent: Consent) -> Consent:
     for target, filesystem, writes in dict.fromkeys(
         (one.target, one.filesystem is not None, one.writes)
         for one in ready.prepared
-        if one.machine is None and one.create_bytes is None and one.load is None
+        if one.machine is None
+        and one.create_bytes is None
+        and one.load is None
+        and (not one.makes_files or one.filesystem is not None)
     ):
         if target.startswith(NULL):
             continue
@@ -273,9 +276,11 @@ class _Run:
         cell = ", ".join(self._prepared(trial).cell.levels.values())
         self.watch.say(f"spindle: trial {trial.number} ({cell}) {state}: {reason}; {then}")
 
-    def _invalid(self, record: RunRecord) -> str | None:
+    def _invalid(self, record: Record) -> str | None:
         tolerated = self.ready.plan.trials.tolerate
-        bad = [one for one in record.verdicts if one.level is Level.INVALID and one.check not in tolerated]
+        runs = [] if isinstance(record, RunRecord) else record.runs
+        found = [*record.verdicts, *(one for run in runs for one in run.verdicts)]
+        bad = [one for one in found if one.level is Level.INVALID and one.check not in tolerated]
         return f"{bad[0].check}: {bad[0].evidence}" if bad else None
 
     def _note(self, trial: Trial, record: Any) -> None:

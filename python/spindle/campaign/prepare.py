@@ -86,8 +86,16 @@ class Prepared:
 
     @property
     def writes(self) -> bool:
-        """Whether the target itself is written to."""
-        return self.filesystem is not None or (self.workload is not None and self.workload.spec.writes)
+        """Whether the target itself is written to, not files that are made in it."""
+        if self.filesystem is not None:
+            return True
+        return not self.makes_files and self.workload is not None and self.workload.spec.writes
+
+    @property
+    def makes_files(self) -> bool:
+        """Whether the workload works on files of its own, made for each trial in a folder."""
+        there = self.machine is None and not self.target.startswith(NULL)
+        return there and self.workload is not None and self.workload.spec.makes_files
 
     def knobs(self) -> list[Setting]:
         """Of a real target. Raises KnobUsage."""
@@ -103,8 +111,10 @@ class Prepared:
         if self.load is not None:
             return (self.load.settle_ns + self.load.interval_ns) / 1e9
         assert self.workload is not None
-        spec = self.workload.spec
-        return (spec.ramp_ns + spec.end.time_ns) / 1e9 if spec.end.time_ns is not None else None
+        loads = self.workload.spec.loads
+        if any(load.end.time_ns is None for load in loads):
+            return None
+        return sum(load.ramp_ns + (load.end.time_ns or 0) for load in loads) / 1e9
 
 
 def place_of(target: str) -> Place | None:
@@ -180,11 +190,31 @@ def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> 
         load=load,
         create_bytes=_size(settings.create, where) if settings.create is not None else None,
     )
+    _check_place(found, settings, where)
     found.knobs()
     for command in (*settings.setup, *settings.teardown, *((load.command,) if load is not None else ())):
         if TARGET not in command[0] and shutil.which(command[0]) is None:
             raise Usage(f"{where}: {command[0]}: no such command, or it cannot be run")
     return found
+
+
+def _check_place(found: Prepared, settings: Settings, where: str) -> None:
+    """Whether there is a folder for files, and nothing else that they would be made in. Raises Usage."""
+    folder = Path(found.target).is_dir()
+    if found.workload is None or found.target.startswith(NULL):
+        return
+    if found.makes_files:
+        name = found.workload.spec.name
+        if found.create_bytes is not None:
+            raise Usage(f"{where}: create: makes one test file; {name} makes files of its own; leave it out")
+        if "size" in settings.filesystem:
+            raise Usage(f"{where}: filesystem.size: {name} makes files of its own; set options.filesize")
+        if found.filesystem is None and not folder:
+            raise Usage(
+                f"{where}: {name} makes files of its own; name a folder as target, or a device with `filesystem`"
+            )
+    elif folder and found.create_bytes is None:
+        raise Usage(f"{where}: target {found.target}: is a folder; `create` says how large a test file to make in it")
 
 
 def _any(values: object) -> dict[str, Any]:

@@ -16,22 +16,26 @@ from spindle.host.knobs.session import Outcome, Session
 from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
-from spindle.result.record import RunRecord
+from spindle.host.testfiles import TestFiles
+from spindle.result.record import PhasesRecord, Record, RunRecord
+from spindle.run import phases
 from spindle.run.bench import AS_USUAL, NO_CONSENT, NULL, Bench, Consent, Making, bench
 from spindle.run.errors import RunFailed
-from spindle.run.files import own_file
-from spindle.run.modelled import modelled
+from spindle.run.files import OF_A_RUN, Sized, own_file, own_files
+from spindle.run.modelled import ModelledBench, modelled
 from spindle.run.preparation import Care, calm_machine
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 from spindle.store import Recording
+
+_Made = tuple[TestFile | TestFiles | None, Sized | None]
 
 
 @dataclass(frozen=True)
 class Done:
     """What a trial gave."""
 
-    record: RunRecord
+    record: Record
     recording: Recording | None = None
 
 
@@ -58,7 +62,7 @@ class Workshop:
         if prepared.machine is not None:
             return Done(simulated(prepared, seed, self.making, self.watch, label))
         with ExitStack() as stack:
-            file = self._file(prepared, stack)
+            made = self._made(prepared, seed, stack)
             stack.enter_context(self._knobs(prepared))
             environment = {"SPINDLE_TARGET": prepared.target, "SPINDLE_CELL": prepared.cell.key}
             settings = prepared.settings
@@ -71,36 +75,51 @@ class Workshop:
                     running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label
                 )
                 return Done(observed.record, observed.recording)
-            return Done(self._measured(prepared, seeded(prepared, seed), file, label))
+            return Done(self._measured(prepared, seeded(prepared, seed), made, label))
 
-    def _measured(self, prepared: Prepared, workload: Resolved, file: TestFile | None, label: str) -> RunRecord:
+    def _measured(self, prepared: Prepared, workload: Resolved, made: _Made, label: str) -> Record:
+        file, sized = made
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
         place = None if prepared.target.startswith(NULL) else Path(prepared.target)
         with (
             calm_machine(place, self.care, self.watch) as calm,
             bench(
-                prepared.target, workload.spec, self.watch, consent=consent, making=self.making, file=file, calm=calm
+                prepared.target,
+                workload.spec,
+                self.watch,
+                consent=consent,
+                making=self.making,
+                file=file,
+                calm=calm,
+                sized=sized,
             ) as opened,
         ):
             if file is None and prepared.writes:
                 self._consented()
             record = _whole(opened, workload, label)
-        judged = calm.outcome_in(record)
-        assert isinstance(judged, RunRecord)
-        return judged
+        return calm.outcome_in(record)
 
     def _consented(self) -> None:
         """What was on the device is gone: neither is the signature there any more, nor need anybody be asked again."""
         self.consent = replace(self.consent, erase_signature=None, confirm=None)
 
-    def _file(self, prepared: Prepared, stack: ExitStack) -> TestFile | None:
+    def _made(self, prepared: Prepared, seed: int, stack: ExitStack) -> _Made:
+        """What the trial writes to beside the target, and how its size was chosen."""
+        folder = Path(prepared.target)
         if prepared.filesystem is not None:
             folder = stack.enter_context(
                 scratch.made(self.campaign, prepared.target, prepared.filesystem, self.consent)
             )
             self._consented()
+        if prepared.makes_files:
+            return stack.enter_context(own_files(folder, seeded(prepared, seed), OF_A_RUN, self.watch))
+        if prepared.filesystem is not None:
             size = scratch.file_bytes(folder, prepared.filesystem.size)
-            return stack.enter_context(own_file(folder, size, self.watch))
+            return stack.enter_context(own_file(folder, size, self.watch)), None
+        return self._kept_file(prepared), None
+
+    def _kept_file(self, prepared: Prepared) -> TestFile | None:
+        """From trial to trial."""
         if prepared.create_bytes is None:
             return None
         asked = prepared.target, prepared.create_bytes
@@ -137,13 +156,10 @@ def workshop(campaign: str, consent: Consent, making: Making, care: Care, watch:
         yield Workshop(campaign, consent, making, care, watch, stack, load, {})
 
 
-def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> RunRecord:
+def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> Record:
     """A trial on a modelled machine."""
     with modelled(prepared.target, watch, interval_ns=making.interval_ns, text=prepared.machine) as opened:
-        done = opened.measure(seeded(prepared, seed), label)
-        if done.stopped:
-            raise Stopped(signal.SIGINT)
-        return done.record
+        return _whole(opened, seeded(prepared, seed), label)
 
 
 def seeded(prepared: Prepared, seed: int) -> Resolved:
@@ -154,9 +170,9 @@ def seeded(prepared: Prepared, seed: int) -> Resolved:
     return prepared.workload.with_overrides([("seed", str(seed))])
 
 
-def _whole(opened: Bench, workload: Resolved, label: str) -> RunRecord:
+def _whole(opened: Bench | ModelledBench, workload: Resolved, label: str) -> RunRecord | PhasesRecord:
     """A trial that was cut short is none."""
-    done = opened.measure(workload, label)
+    done = phases.whole(opened, workload, label)
     if done.stopped:
         raise Stopped(signal.SIGINT)
     return done.record

@@ -483,6 +483,11 @@ class Workload(Struct, frozen=True, kw_only=True):
         return any(stream.names is not None for stream in self.all_streams)
 
     @property
+    def makes_files(self) -> bool:
+        """Whether it works on files of its own, or on their names, in a folder that is made for them."""
+        return bool(self.filesets) or self.works_on_names
+
+    @property
     def writes(self) -> bool:
         """Whether any stream changes data on the target."""
         return any(stream.writes for stream in self.all_streams)

@@ -255,13 +255,17 @@ class Bench:
 
         return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
 
+    def identity(self, _resolved: Resolved) -> tuple[str, str]:
+        """Of a record that begins now: id, and when it started."""
+        return new_id(), utc_now()
+
     def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
         """Run one load, `part` of those the target was opened for. Its streams must want the access of then."""
         spec = resolved.spec
         idle = self.idle()
         if self.trees is not None:
             self.trees.get_ready(resolved.core, spec, self.watch)
-        started, run_id = utc_now(), new_id()
+        run_id, started = self.identity(resolved)
         prepared = self._prepare(part)
         before = machine_settings.settings_of(self._devices) if self._target is not None else {}
         sampler = self._sampler(spec)

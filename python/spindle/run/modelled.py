@@ -90,9 +90,10 @@ class ModelledBench:
         )
         simulated = read_figures(finished.figures_json)
         figures = simulated.run
+        run_id, started_at = self.identity(resolved)
         record = RunRecord(
-            id=self._identity(resolved),
-            started=STARTED,
+            id=run_id,
+            started=started_at,
             tool=Tool(version=_core.__version__),
             workload=spec,
             target=self.target(spec),
@@ -108,11 +109,11 @@ class ModelledBench:
         )
         return Modelled(judged(record), finished.stopped, simulated)
 
-    def _identity(self, resolved: Resolved) -> str:
-        """The same for the same machine and workload, another one for any other."""
+    def identity(self, resolved: Resolved) -> tuple[str, str]:
+        """Of a record, id and start: the same for the same machine and workload, another one for any other."""
         asked = "\0".join([self._text, resolved.core.to_json()])
         digest = hashlib.sha256(asked.encode()).hexdigest()
-        return f"{new_id(int(digest[:12], 16) % (DAYS * 86_400))[:-6]}{digest[12:18]}"
+        return f"{new_id(int(digest[:12], 16) % (DAYS * 86_400))[:-6]}{digest[12:18]}", STARTED
 
 
 @contextmanager

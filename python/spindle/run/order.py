@@ -11,7 +11,6 @@ from spindle import _core
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 from spindle.result.record import Record
-from spindle.result.workload import Workload
 from spindle.run import phases, precondition
 from spindle.run.bench import NULL, Bench, Consent, Making, bench
 from spindle.run.errors import Usage
@@ -110,15 +109,13 @@ def _makes(order: Order, resolved: Resolved) -> str | None:
     """What is made for the run: the files of the workload's sets (`FILES`), or one test file of this size."""
     if order.target.startswith(NULL):
         return None
-    if _own_folder(resolved.spec):
+    if resolved.spec.makes_files:
         return FILES
     return AUTO if order.create is None and os.path.isdir(order.target) else order.create
 
 
 def _measured(order: Order, resolved: Resolved, opened: Bench | ModelledBench) -> Record:
-    if resolved.spec.phases:
-        return phases.carry_out(opened, resolved)
-    return opened.measure(resolved).record if order.search is None else order.search.carry_out(opened, resolved)
+    return phases.whole(opened, resolved).record if order.search is None else order.search.carry_out(opened, resolved)
 
 
 def _on_model(order: Order, resolved: Resolved, watch: Watch) -> Record:
@@ -168,11 +165,11 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
     if order.precondition is not None and null:
         raise Usage("--precondition: the null target keeps nothing; leave it out")
-    if order.precondition is not None and _own_folder(resolved.spec):
+    if order.precondition is not None and resolved.spec.makes_files:
         raise Usage("--precondition: files are made for this run; precondition a device, or one test file")
     if order.search is not None and resolved.spec.works_on_names:
         raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary --workers")
-    if _own_folder(resolved.spec) and not null:
+    if resolved.spec.makes_files and not null:
         if order.consent.erase is not None:
             raise Usage("--erase: this workload's files are made in TARGET, nothing else is written; leave it out")
         if order.create is not None:
@@ -189,11 +186,6 @@ def _check(order: Order, resolved: Resolved) -> None:
 
 def _verifies(resolved: Resolved) -> bool:
     return any(stream.verify for stream in resolved.spec.all_streams)
-
-
-def _own_folder(spec: Workload) -> bool:
-    """Whether it works on files of its own, or on their names, in a folder that is made for them."""
-    return bool(spec.filesets) or spec.works_on_names
 
 
 def _size(text: str) -> int:

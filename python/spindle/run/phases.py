@@ -6,6 +6,7 @@ The target is opened once and claimed for all of them, so what one phase wrote i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from spindle import _core
 from spindle.host.errors import TargetError
@@ -17,29 +18,42 @@ from spindle.result.record import (
     RunRecord,
     Tool,
     Verdict,
-    new_id,
-    utc_now,
 )
 from spindle.result.workload import Workload
-from spindle.run.bench import Bench, Part
+from spindle.run.bench import Bench, Measured, Part
 from spindle.run.errors import RunFailed
-from spindle.run.modelled import ModelledBench
+from spindle.run.modelled import Modelled, ModelledBench
 from spindle.run.resolve import Resolved
 
 
-def carry_out(opened: Bench | ModelledBench, resolved: Resolved) -> PhasesRecord:
+@dataclass(frozen=True)
+class Phased:
+    """What came out of all phases."""
+
+    record: PhasesRecord
+    stopped: bool
+    """Someone asked it to stop."""
+
+
+def whole(opened: Bench | ModelledBench, resolved: Resolved, label: str | None = None) -> Measured | Modelled | Phased:
+    """A load, or the phases that it is made of."""
+    return carry_out(opened, resolved, label) if resolved.spec.phases else opened.measure(resolved, label)
+
+
+def carry_out(opened: Bench | ModelledBench, resolved: Resolved, label: str | None = None) -> Phased:
     """All phases, or those up to the one that was stopped or failed. Raises what the first one raises."""
-    run_id, started = new_id(), utc_now()
+    run_id, started = opened.identity(resolved)
+    stopped = False
     runs: list[RunRecord] = []
     ended: Verdict | None = None
     for step, part in zip(resolved.phases, parts_of(resolved.spec), strict=True):
-        label = f"{resolved.spec.name} {len(runs) + 1}/{len(resolved.spec.phases)}, {step.spec.name}"
+        line = f"{label or resolved.spec.name} {len(runs) + 1}/{len(resolved.spec.phases)}, {step.spec.name}"
         try:
-            measured = opened.measure(step, label, part)
+            measured = opened.measure(step, line, part)
         except Stopped:
             if not runs:
                 raise
-            ended = _stopped(resolved.spec, len(runs), step.spec.name)
+            ended, stopped = _stopped(resolved.spec, len(runs), step.spec.name), True
             break
         except (_core.RunError, _core.ConfigError, TargetError, RunFailed) as error:
             if not runs:
@@ -49,12 +63,12 @@ def carry_out(opened: Bench | ModelledBench, resolved: Resolved) -> PhasesRecord
             break
         runs.append(measured.record)
         if measured.stopped:
-            ended = _stopped(resolved.spec, len(runs) - 1, step.spec.name)
+            ended, stopped = _stopped(resolved.spec, len(runs) - 1, step.spec.name), True
             break
         if measured.record.figures.is_partial:
             ended = _failed(resolved.spec, len(runs) - 1, step.spec.name, "its run ended with an error")
             break
-    return PhasesRecord(
+    record = PhasesRecord(
         id=run_id,
         started=started,
         tool=Tool(version=_core.__version__),
@@ -64,6 +78,7 @@ def carry_out(opened: Bench | ModelledBench, resolved: Resolved) -> PhasesRecord
         runs=runs,
         verdicts=[ended] if ended is not None else [_whole(runs)],
     )
+    return Phased(record, stopped)
 
 
 def parts_of(spec: Workload) -> Iterator[Part]:

@@ -150,7 +150,8 @@ def _of_run(record: RunRecord) -> dict[str, float]:
     found = dict(_operations("", figures.streams))
     requests = figures.requests
     if requests:
-        found |= {"iops": figures.iops, "bytes_per_s": figures.bytes_per_s}
+        found |= {"iops": figures.iops}
+        found |= {"bytes_per_s": figures.bytes_per_s} if _moves(figures.streams) else {}
         found |= {
             "cpu_ns_per_request": (figures.cpu.user_ns + figures.cpu.system_ns) / requests,
             "switches_per_request": (figures.cpu.voluntary_switches + figures.cpu.involuntary_switches) / requests,
@@ -164,9 +165,15 @@ def _of_run(record: RunRecord) -> dict[str, float]:
     if len(figures.streams) > 1:
         for stream in figures.streams:
             if stream.requests:
-                found |= {f"{stream.name}/iops": stream.iops, f"{stream.name}/bytes_per_s": stream.bytes_per_s}
+                found |= {f"{stream.name}/iops": stream.iops}
+                found |= {f"{stream.name}/bytes_per_s": stream.bytes_per_s} if _moves([stream]) else {}
             found |= dict(_operations(f"{stream.name}/", [stream]))
     return found | _of_device(record.counters)
+
+
+def _moves(streams: Sequence[Stream]) -> bool:
+    """Whether it is about data at all: operations on names and empty files move none."""
+    return any(op.bytes for stream in streams for _, op in stream.ops())
 
 
 def _counts(figures: Figures) -> list[int]:
@@ -179,7 +186,7 @@ def _operations(prefix: str, streams: Sequence[Stream]) -> Iterator[tuple[str, f
         if not ops:
             continue
         yield f"{prefix}{operation}.iops", sum(op.iops for op in ops)
-        if operation in MOVING:
+        if operation in MOVING and any(op.bytes for op in ops):
             yield f"{prefix}{operation}.bytes_per_s", sum(op.bytes_per_s for op in ops)
         counts = [op.requests for op in ops]
         yield from _latency(f"{prefix}{operation}.", [op.latency for op in ops], counts)
@@ -387,4 +394,4 @@ def _words(name: str) -> str:
     if parts:
         text += f" of {_OPERATION_WORDS.get(parts[-1], parts[-1])}"
         text += "".join(f" ({part})" for part in parts[:-1])
-    return f"{text}, stream {stream}" if slash else text
+    return f"{text}, {stream}" if slash else text
