@@ -16,6 +16,8 @@ from typing import IO
 from spindle.result.completions import Completion
 
 DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
+"""Operations on names have that of their job, as with fio's engines."""
+UNTOLD = ("fsync", "zero")
 FILES = {"bw": ("bw",), "iops": ("iops",), "lat": ("lat", "clat", "slat")}
 """Kind of log -> the files that fio writes for it."""
 REST = 0.1
@@ -152,11 +154,12 @@ def write(
                     files.append(opened[name])
                 writers.setdefault(job.number, []).append(_Writer(job, order, files[:2]))
         for each in completions:
-            direction = DIRECTIONS.get(each.operation)
             found = jobs.get((each.stream, each.worker))
-            if direction is not None and found is not None:
-                for writer in writers.get(found.number, ()):
-                    writer.take(each, direction)
+            if found is None or each.operation in UNTOLD:
+                continue
+            direction = DIRECTIONS.get(each.operation, found.directions[0])
+            for writer in writers.get(found.number, ()):
+                writer.take(each, direction)
         for listed in writers.values():
             for writer in listed:
                 writer.finish()

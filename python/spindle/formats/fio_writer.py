@@ -51,6 +51,8 @@ class Origin:
     """Streams of a run with the same number are one entry: clones of a group, both directions of a job."""
     options: Mapping[str, str]
     """As its section has them."""
+    names_as: str = "read"
+    """Where operations on names are told: read or write."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,19 @@ class _Entry:
     streams: list[int]
     options: Mapping[str, str] | None
     percentiles: tuple[float, ...]
+    names_as: str = "read"
 
     def ops(self, kind: str) -> list[Op]:
-        found = (getattr(self.run.figures.streams[at], kind) for at in self.streams)
+        """`kind`: read, write, trim or fsync; operations on names are one of the first two, as with fio's engines."""
+        found = [getattr(self.run.figures.streams[at], kind) for at in self.streams]
+        if kind == self.names_as:
+            found += [getattr(self.run.figures.streams[at], name) for at, name in self.names()]
         return [op for op in found if op is not None]
+
+    def names(self) -> list[tuple[int, str]]:
+        """Streams that work on names, with what they do."""
+        asked = self.run.workload.streams
+        return [(at, names.operation) for at in self.streams if at < len(asked) and (names := asked[at].names)]
 
     @property
     def asked(self) -> list[WorkloadStream]:
@@ -125,7 +136,7 @@ def _entries(run: RunRecord, at: int, shape: Shape) -> list[_Entry]:
     found: dict[int, _Entry] = {}
     for index, origin in enumerate(origins):
         known = found.setdefault(
-            origin.entry, _Entry(run, origin.name, origin.group, [], origin.options, shape.percentiles)
+            origin.entry, _Entry(run, origin.name, origin.group, [], origin.options, shape.percentiles, origin.names_as)
         )
         known.streams.append(index)
     return list(found.values())
@@ -269,14 +280,17 @@ def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
     """(bytes, requests) a second in each interval; of trims none are known."""
     if kind == "trim":
         return
+    names = {at for at, _ in entry.names()}
     for interval in entry.run.figures.series:
         if max(entry.streams) < len(interval.streams) and interval.length_ns:
-            found = [interval.streams[at] for at in entry.streams]
+            found = [interval.streams[at] for at in entry.streams if at not in names]
             seconds = interval.length_ns / 1e9
             if kind == "read":
                 moved, requests = sum(each.read_bytes for each in found), sum(each.reads for each in found)
             else:
                 moved, requests = sum(each.write_bytes for each in found), sum(each.writes for each in found)
+            if kind == entry.names_as:
+                requests += sum(interval.streams[at].reads + interval.streams[at].writes for at in names)
             yield moved / seconds, requests / seconds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .finding import Level
-from .job import TypedJob
+from .job import OPERATIONS, Job, TypedJob
 from .quantity import Keys
 
 RING = "io_uring"
@@ -32,7 +32,11 @@ def depth_of(typed: TypedJob) -> int:
     job = typed.job
     kind = ENGINES.get(job.engine)
     if kind is None:
-        typed.say(Level.ERROR, "ioengine", f"`{job.engine[:40]}` is not there; use one of {', '.join(ENGINES)}")
+        typed.say(
+            Level.ERROR,
+            "ioengine",
+            f"`{job.engine[:40]}` is not there; use one of {', '.join((*ENGINES, *OPERATIONS))}",
+        )
         return job.depth
     if job.engine in _INSTEAD:
         typed.say(Level.DIFFERS, "ioengine", _INSTEAD[job.engine])
@@ -57,11 +61,16 @@ def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
         )
     if job.writes:
         keys |= _durability(typed, on_device) | _content(typed)
+    return keys | priority_of(job)
+
+
+def priority_of(job: Job) -> Keys:
+    """Of the process, as the kernel sees it."""
     if job.prioclass == 3:
-        keys["priority"] = "idle"
-    elif job.prioclass or job.prio:
-        keys["priority"] = f"{'realtime' if job.prioclass == 1 else 'best-effort'}:{job.prio}"
-    return keys
+        return {"priority": "idle"}
+    if job.prioclass or job.prio:
+        return {"priority": f"{'realtime' if job.prioclass == 1 else 'best-effort'}:{job.prio}"}
+    return {}
 
 
 def _durability(typed: TypedJob, on_device: bool) -> Keys:

@@ -14,6 +14,7 @@ from .document import body_of
 from .filesets import FileSets, Place, place_of
 from .finding import Finding, JobFileRefused, Level
 from .job import TypedJob, typed
+from .names import check_together, names_of
 from .phases import phases_of
 from .quantity import Keys, duration, written
 from .search import LatencyTarget, search_of
@@ -115,9 +116,10 @@ def _convert(sections: list[Section], path: str, target: str | None) -> Conversi
         phases.append(phase)
         needs = max(needs, bytes_needed)
     _name_phases(phases)
-    engines = {ENGINES.get(each.job.engine, "auto") for each in jobs}
+    engines = {ENGINES.get(each.job.engine, "auto") for each in jobs if not each.job.operation}
     if len(engines) > 1:
-        other = next(each for each in jobs if each.job.engine != jobs[0].job.engine)
+        moving = [each for each in jobs if not each.job.operation]
+        other = next(each for each in moving if each.job.engine != moving[0].job.engine)
         other.say(Level.DIFFERS, "ioengine", "the jobs of a file have one engine: --engine auto chooses it")
     engine = engines.pop() if len(engines) == 1 else "auto"
     _same(jobs)
@@ -166,10 +168,12 @@ def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tup
         shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         # Workers share an amount, and one may find nothing left of it: a log of each clone is to have its whole.
         apart = fits and (not each.job.grouped or bool(each.job.logs))
-        done.append(streams_of(each, Ground(place, sets, None if shared else base, apart)))
+        ground = Ground(place, sets, None if shared else base, apart)
+        done.append(names_of(each, ground) if each.job.operation else streams_of(each, ground))
         if not shared:
             base += own_bytes(each.job)
     sets.end_phase([(made, each) for each, one in zip(jobs, done, strict=True) for made in one.used])
+    check_together(jobs)
     if base:
         text = "in fio each job and clone has a file of its own; here they lie side by side"
         jobs[0].say(Level.DIFFERS, "filename", text)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .concurrency import ENGINES, NULL
 from .finding import Level
-from .job import TypedJob
+from .job import Job, TypedJob
 from .quantity import Keys, written
 
 MOST_SETS = 64
@@ -66,6 +66,14 @@ class FileSets:
             typed.say(Level.ERROR, "numjobs", f"more than {MOST_SETS} sets of files; add group_reporting")
         return found
 
+    def tree(self, typed: TypedJob, count: int, filesize: int | str) -> Keys:
+        """Files of a job that works on their names."""
+        found = self._add(_plain(typed.job.name), count, filesize, "stream")
+        del found["fill"]
+        if len(self.sets) > MOST_SETS:
+            typed.say(Level.ERROR, "ioengine", f"more than {MOST_SETS} sets of files in the job file; use several")
+        return found
+
     def _add(self, name: str, count: int, filesize: int | str, each: str) -> Keys:
         taken = {made["name"] for made in self.sets}
         free = name
@@ -95,6 +103,14 @@ class FileSets:
             size = made["filesize"]
             found.append({**made, "filesize": size if isinstance(size, str) else written(int(size))})
         return found
+
+
+def sizes_of_files(job: Job) -> str:
+    """A range, in steps of a request if it begins with a multiple of it."""
+    low, high = job.filesizes
+    smallest = job.sizes[job.direction].smallest
+    step = smallest if low % smallest == 0 else 1
+    return f"{written(low)}-{written(high - high % step)}:step={written(step)}"
 
 
 def _plain(name: str) -> str:

@@ -28,6 +28,8 @@ CHECKSUMS = (
     *("sha3-224", "sha3-256", "sha3-384", "sha3-512", "xxhash", "meta"),
 )
 VERIFIES = ("0", *CHECKSUMS, "pattern", "null")
+OPERATIONS = {"filecreate": "create", "filestat": "stat", "filedelete": "unlink"}
+"""fio's engines that work on the names of files -> what they do to each."""
 KINDS = ("read", "write", "trim", "randread", "randwrite", "randtrim", *MIXED, *TRIM_FIRST)
 
 Weighted = tuple[tuple[int, int], ...]
@@ -60,11 +62,15 @@ class Job:
     nrfiles: int = 1
     service: tuple[str, int] = ("roundrobin", 1)
     """Which file is next, and after how many requests."""
+    opens: int = 0
+    """How many files are open at a time; 0: all."""
+    stat_type: str = ""
+    """Of the engine filestat; empty: not given."""
     fallocates: bool = True
     kind: str = "read"
     """One of `KINDS`."""
     skip_bytes: int = 0
-    """Gap behind each sequential request."""
+    """From the end of each sequential request to the start of the next; negative: backwards."""
     run_length: int = 1
     """Random requests: only each so-many-th goes to a new place."""
     identical: bool = False
@@ -145,6 +151,11 @@ class Job:
     steady: Criterion | None = None
     steady_us: int = 0
     steady_ramp_us: int = 0
+
+    @property
+    def operation(self) -> str:
+        """What is done to the name of each file; empty: data are moved."""
+        return OPERATIONS.get(self.engine, "")
 
     @property
     def random(self) -> bool:
@@ -249,6 +260,8 @@ class _Typing:
             directory=self.get("directory", "", values.one_name),
             nrfiles=self.get("nrfiles", 1, values.within(1, 1 << 20)),
             service=self.get("file_service_type", ("roundrobin", 1), values.service),
+            opens=self.get("openfiles", 0, values.within(0, 1 << 31)),
+            stat_type=self.get("stat_type", "", values.one_of("stat", "lstat", "statx")),
             fallocates=self.get("fallocate", "native", values.fallocate) != "none",
             kind=kind,
             skip_bytes=skip,
@@ -343,7 +356,7 @@ class _Typing:
         return size, size
 
     def _kind(self, text: str) -> tuple[str, int, int]:
-        """Kind, gap behind each request, length of runs."""
+        """Kind, what is added to the end of each request, length of runs."""
         kind, colon, behind = text.strip().partition(":")
         if kind not in KINDS:
             raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
@@ -351,10 +364,7 @@ class _Typing:
             return kind, 0, 1
         if kind.startswith("rand"):
             return kind, 0, max(values.within(0, 10**9)(behind), 1)
-        skip = whole(behind, self.scale)
-        if skip < 0:
-            raise Wrong("goes through the file backwards, which is not done")
-        return kind, skip, 1
+        return kind, whole(behind, self.scale), 1
 
     def _percents(self, text: str) -> tuple[int, int, int]:
         read, write, trim = (100 if each is None else each for each in self._each(text, values.within(0, 100)))

@@ -63,8 +63,9 @@ _TAKEN = [
     _taken(
         "rw/readwrite",
         "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite, randtrimwrite. `read:4k` leaves "
-        "gaps, `randread:8` goes to a new place with every eighth request. Sequential reads and writes have a "
-        "position each, as in fio. Refused: backwards",
+        "gaps, `read:-8k` with requests of 4 KiB goes backwards, `randread:8` goes to a new place with every eighth "
+        "request. Sequential reads and writes have a position each, as in fio. Refused: backwards with gaps or "
+        "overlaps",
     ),
     _taken("rw_sequencer", "sequential or identical: where the other requests of `randread:8` go"),
     _taken(
@@ -105,7 +106,8 @@ _TAKEN = [
         "ioengine",
         "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine pread`, "
         "one request at a time. null: the target null:SIZE. libaio without direct=1 does one request at a time, "
-        "as in fio. Jobs with several engines: --engine auto. Others are refused",
+        "as in fio. filecreate, filestat, filedelete: operations on names. Jobs with several engines: --engine auto. "
+        "Others are refused",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
@@ -155,6 +157,8 @@ _TAKEN = [
         "files of each clone, made in the directory that is the target; refused on one file or device",
     ),
     _taken("file_service_type", "roundrobin, random, sequential, with `:N`; others are refused"),
+    _taken("openfiles", "all files stay open, which is told; of no meaning on names, which are opened one at a time"),
+    _taken("stat_type", "of filestat: stat, lstat; for statx stat is called, which is told"),
     _taken("fallocate", "space is not reserved for files that are written first, which is told; none asks for no more"),
     _taken("fsync_on_close", "as end_fsync, which is told"),
     _taken(
@@ -217,7 +221,6 @@ _DIFFER = _rest(
     ("experimental_verify", "0", "without verify of no effect; with it a table of what was written is kept in memory"),
     ("write_hint", "none", "no life time is told to the kernel"),
     ("serialize_overlap", "0", "requests that overlap are not held back"),
-    ("openfiles", "", "all files stay open"),
     ("nice uid gid", "0", "not done; use nice or su around spindle"),
     ("lockmem", "0", "not done; use systemd-run around spindle"),
     (
@@ -235,6 +238,8 @@ _DIFFER = _rest(
     ("hipri_percentage", "", "--iopoll polls for all requests"),
     ("sqthread_poll_cpu", "", "the kernel's thread runs where it likes"),
 )
+
+_MADE = "files that are not there before the run are made for it, by filecreate in it, and removed after it"
 
 _NOTES = _rest(
     Fate.NOTE,
@@ -301,12 +306,12 @@ _NOTES = _rest(
             create_on_open unlink unlink_each_loop filename_format
         """,
         "0 none native",
-        "the target exists before the run, or --create makes it, written in full, and removes it",
+        _MADE,
     ),
     (
         "create_serialize create_fsync allow_file_create unique_filename",
         "1",
-        "the target exists before the run, or --create makes it, written in full, and removes it",
+        _MADE,
     ),
     (
         "allow_mounted_write",
@@ -474,7 +479,7 @@ _ERRORS = _rest(
         """
             hostname port protocol listen nodelay interface ttl pingpong window_size mss bindname clustername
             rbdname pool clientname busy_poll touch_objects namenode chunk_size hdfsdirectory hdfs_use_direct
-            volume brick skip_bad readfua writefua sg_write_mode stat_type donorname inplace program arguments
+            volume brick skip_bad readfua writefua sg_write_mode donorname inplace program arguments
             grace_time std_redirect conf single-instance stream_id
             http_host http_user http_pass https http_mode http_s3_region http_s3_key
             http_s3_keyid http_swift_auth_token http_verbose uri verb

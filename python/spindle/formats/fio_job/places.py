@@ -9,6 +9,7 @@ from .finding import Level
 from .job import TypedJob
 from .quantity import Keys, written
 from .sizes import differ, one_size
+from .strides import in_order
 
 
 def places_of(typed: TypedJob) -> Keys:
@@ -23,24 +24,13 @@ def places_of(typed: TypedJob) -> Keys:
         keys["write_fraction"] = "100%"
     if job.trims_first:
         keys["trim_first"] = True
-    keys |= _random(typed) if job.random else _in_order(typed)
+    keys |= _random(typed) if job.random else in_order(typed)
     return keys
 
 
 def popular(typed: TypedJob) -> bool:
     """Whether some places are more popular than others."""
     return typed.job.random and typed.job.distribution.kind != "random"
-
-
-def _in_order(typed: TypedJob) -> Keys:
-    job = typed.job
-    if not job.skip_bytes:
-        return {"pattern": "sequential"} | ({"own_writes": True} if job.mixed else {})
-    sizes = job.sizes[job.direction]
-    if not one_size(sizes) or (job.mixed and differ(typed)):
-        typed.say(Level.ERROR, "rw", "gaps between requests of different sizes are not made")
-    keys: Keys = {"pattern": "strided", "stride": written(sizes.low + job.skip_bytes)}
-    return keys | ({"own_writes": True} if job.mixed else {})
 
 
 def _random(typed: TypedJob) -> Keys:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spindle.formats.fio_log import Job as LoggedJob
 from spindle.formats.fio_writer import Origin, Shape
 
+from .job import DIRECTIONS
 from .source import Setting
 
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ def _origin(phase: Phase, stream: int, groups: list[int], first: list[int]) -> O
     # Groups count from 0, threads from 1.
     entry = -1 - group if each.job.grouped else first[source] + phase.clones[stream]
     section = each.section
-    return Origin(each.job.name, group, entry, _options(section.settings[section.inherited :]))
+    options = _options(section.settings[section.inherited :])
+    return Origin(each.job.name, group, entry, options, DIRECTIONS[_directions(each)[0]])
 
 
 def _options(settings: list[Setting]) -> dict[str, str]:
@@ -72,6 +74,8 @@ def _options(settings: list[Setting]) -> dict[str, str]:
 
 def _directions(each: TypedJob) -> tuple[int, ...]:
     job = each.job
+    if job.operation:
+        return (1,) if job.writes and not job.mixed else (0,)
     if job.trims_first:
         return (1, 2)
     return (0, 1) if job.mixed else (job.direction,)

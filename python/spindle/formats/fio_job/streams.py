@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass
 
+from . import strides
 from .arrival import arrival_of, rated_directions
-from .concurrency import data_of, depth_of
-from .filesets import FileSets, Place
+from .concurrency import ENGINES, data_of, depth_of
+from .filesets import FileSets, Place, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
 from .numbers import NOTHING
@@ -64,6 +66,10 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
             typed.say(Level.DIFFERS, "overwrite", text)
         elif job.fallocates:
             typed.say(Level.DIFFERS, "fallocate", "no space is reserved beforehand: files grow as they are written")
+    if "openfiles" in typed.places:
+        typed.say(Level.DIFFERS, "openfiles", "all files stay open")
+    if job.stat_type:
+        typed.say(Level.ERROR, "stat_type", "belongs to ioengine=filestat; remove it")
     apart = _apart(typed, ground)
     sharing = 1 if apart else job.numjobs
     rates = [(keys | arrival_of(typed, job.direction, sharing, depth), "", 1.0)]
@@ -128,6 +134,7 @@ def _apart(typed: TypedJob, ground: Ground) -> bool:
         or job.delays_us[0] != job.delays_us[1]
         or (not ground.place.folder and own and _uneven(job))
         or (not own and not job.random)
+        or (not ground.place.folder and job.skip_bytes != 0)
         or (not job.random and job.sizes[job.direction].split)
     )
 
@@ -140,7 +147,7 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
     job = typed.job
     count = job.numjobs
     sharing = 1 if apart else count
-    ends, exact = _ends(typed, sharing, ground.place.folder and not job.filenames)
+    ends, exact = _ends(typed, ground, sharing)
     streams: list[Keys] = []
     used: list[Keys] = []
     clones: list[int] = []
@@ -154,15 +161,20 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
         where, end, files = _where(typed, ground, name, number, sharing)
         needs = max(needs, end)
         used += files
-        start = _delay(typed, name)
+        start = delay_of(typed, name)
         for keys, suffix, share in kinds:
             shared = {"workers": count} if sharing > 1 else {}
             clones.append(number)
             streams.append({"name": name + suffix, **keys, **shared, **_limits(ends, share), **where, **start})
     if sharing > 1 and ends:
         typed.say(Level.NOTE, "numjobs", f"the {count} workers of the stream share its amount")
-    runtime = job.runtime_us + job.delays_us[1] if job.runtime_us else 0
+    runtime = end_of(job)
     return Converted(streams, runtime, needs, exact * count if not runtime else 0, used, clones)
+
+
+def end_of(job: Job) -> int:
+    """Measured time after which a job ends, us; 0: by what it has done."""
+    return job.runtime_us + job.delays_us[1] if job.runtime_us else 0
 
 
 Limits = dict[str, float]
@@ -178,7 +190,8 @@ def _limits(ends: Limits, share: float) -> Keys:
     return found
 
 
-def _delay(typed: TypedJob, name: str) -> Keys:
+def delay_of(typed: TypedJob, name: str) -> Keys:
+    """Of the stream with this name."""
     low, high = typed.job.delays_us
     if low == high:
         return {"start_delay": duration(low)} if low else {}
@@ -187,11 +200,10 @@ def _delay(typed: TypedJob, name: str) -> Keys:
     return {"start_delay": duration(drawn)}
 
 
-def _ends(typed: TypedJob, sharing: int, own: bool) -> tuple[Limits, int]:
-    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly. `own`: each
-    clone has files of its own.
-    """
+def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
+    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly."""
     job = typed.job
+    own = ground.place.folder and not job.filenames
     timed = bool(job.runtime_us and job.time_based)
     if job.time_based and not job.runtime_us:
         typed.say(Level.NOTE, "time_based", "of no effect without runtime, as in fio")
@@ -201,7 +213,7 @@ def _ends(typed: TypedJob, sharing: int, own: bool) -> tuple[Limits, int]:
     if job.io_size.percent is not None and (job.size != NOTHING or job.filesizes[1]):
         typed.say(Level.ERROR, "io_size", "a share of the target beside a size; give bytes")
         return ends, 0
-    amount = _amount(typed)
+    amount = _amount(typed, ground)
     if (amount or job.number_ios) and job.ramp_us:
         typed.say(Level.DIFFERS, "ramp_time", "what is moved in it does not count towards the amount; in fio it does")
     if not amount:
@@ -209,7 +221,8 @@ def _ends(typed: TypedJob, sharing: int, own: bool) -> tuple[Limits, int]:
         if job.trims_first:
             typed.say(Level.ERROR, "size", "of trims before writes is needed in bytes")
         # Workers of one stream go through its region together, but each through files of its own.
-        ends["stop_passes"] = _plain(share * job.loops * (1 if own else sharing))
+        passes = strides.passes_of_whole(typed)
+        ends["stop_passes"] = _plain(share * passes * job.loops * (1 if own else sharing))
         return ends, 0
     ends["stop_bytes"] = amount * sharing
     if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed and "stop_requests" not in ends:
@@ -223,7 +236,7 @@ def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _amount(typed: TypedJob) -> int:
+def _amount(typed: TypedJob, ground: Ground) -> int:
     """Bytes that each clone moves; 0: not known here."""
     job = typed.job
     if job.fill_device or job.filesizes[0] != job.filesizes[1] or job.io_size.percent is not None:
@@ -235,12 +248,32 @@ def _amount(typed: TypedJob) -> int:
     if amount and one_size(sizes):
         if (job.size.bytes or amount) // files < sizes.low:
             typed.say(Level.ERROR, "size", "smaller than one request")
+        length = (max(job.filesizes[1] - job.offset.bytes, 0)) or job.size.bytes // files
+        passes = strides.ends_with_pass(typed, length, _is_whole_file(job, ground, length))
         # As fio does: what is left of a region at its end is not touched, what is left of an amount is a whole request.
-        if job.io_size.bytes:
+        if job.io_size.bytes or (job.skip_bytes and not passes):
             amount = -(-amount * job.loops // sizes.low) * sizes.low
             return amount * (2 if job.trims_first else 1)
         amount = files * (amount // files - amount // files % sizes.low)
+        if passes and job.mixed:
+            text = "goes on until its amount is moved; fio ends when its reads or its writes are through once"
+            typed.say(Level.DIFFERS, "rw", text)
+        elif passes:
+            amount = min(amount, files * sizes.low * strides.requests_of_pass(typed, length))
     return amount * job.loops * (2 if job.trims_first else 1)
+
+
+def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
+    """Whether a region of this length goes up to the end of its file, as fio finds or makes it."""
+    place = ground.place
+    if place.folder or place.null or own_files(job):
+        return True
+    if place.target is None or place.on_device:
+        return False
+    try:
+        return os.path.getsize(place.target) <= job.offset.bytes + length
+    except OSError:
+        return True  # it will be made
 
 
 def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
@@ -262,25 +295,33 @@ def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing:
     low, high = job.filesizes
     each = high or begin + job.size.bytes // files
     if not each:
-        typed.say(Level.ERROR, "size", "the files have to be made; give size or filesize")
+        if job.engine in ENGINES:  # one that is not there may need none
+            typed.say(Level.ERROR, "size", "the files have to be made; give size or filesize")
+        return {}, 0, []
     if job.filenames:
         made = sets.of_names(typed, each)
     else:
-        smallest = job.sizes[job.direction].smallest
-        size: int | str = each
-        if low != high:
-            step = smallest if low % smallest == 0 else 1
-            size = f"{written(low)}-{written(high - high % step)}:step={written(step)}"
+        size = each if low == high else sizes_of_files(job)
         made = sets.of_its_own(typed, name, size, "worker" if sharing > 1 else "stream")
     sets.use(made, typed)
     keys: Keys = {"files": made["name"]}
     if files > 1:
         keys |= _service(typed)
     end = min(begin + job.size.bytes // files, each) if job.size.bytes else each
-    if begin or (job.filenames and low == high):
-        keys["region"] = f"{written(begin)}-{written(end)}" if low == high else f"{written(begin)}-100%"
     if end <= begin:
-        typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
+        if begin:  # a size that holds nothing is told by itself
+            typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
+    elif low == high:
+        begin, end = strides.within(typed, (begin, end), begin)
+        keys |= strides.alignment(typed, begin, end)
+        if begin or job.filenames or end < each:
+            keys["region"] = f"{written(begin)}-{written(end)}"
+    else:
+        strides.within_unknown(typed)
+        if begin:
+            keys["region"] = f"{written(begin)}-100%"
+    if files > 1 and job.service[0] == "sequential" and not strides.leaves_file(typed, end - begin):
+        typed.say(Level.ERROR, "file_service_type", "such a job never leaves its first file in fio; use roundrobin")
     return keys, 0, [made]
 
 
@@ -303,22 +344,26 @@ def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tup
         end = base + filesize if filesize else begin + job.size.bytes
         if sharing > 1:
             end = base + sharing * _own_bytes(job)
-        return _bytes_region(typed, begin, end)
+        return _bytes_region(typed, begin, end, begin - base)
     if job.offset.percent is not None or job.size.percent is not None:
+        strides.within_unknown(typed)
         return _share_region(typed), 0
     if job.offset_increment.percent is not None:
         typed.say(Level.ERROR, "offset_increment", "a share of the target; give bytes")
     begin = job.offset.bytes + number * job.offset_increment.bytes
     if filesize or job.size.bytes:
-        return _bytes_region(typed, begin, filesize or begin + job.size.bytes)
+        return _bytes_region(typed, begin, filesize or begin + job.size.bytes, begin)
+    strides.within_unknown(typed)
     return ({"region": f"{written(begin)}-100%"} if begin else {}), 0
 
 
-def _bytes_region(typed: TypedJob, begin: int, end: int) -> tuple[Keys, int]:
+def _bytes_region(typed: TypedJob, begin: int, end: int, offset: int) -> tuple[Keys, int]:
+    """`offset`: where it begins in its file."""
     if end <= begin:
         typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
         return {}, 0
-    return {"region": f"{written(begin)}-{written(end)}"}, end
+    first, last = strides.within(typed, (begin, end), offset)
+    return {"region": f"{written(first)}-{written(last)}"} | strides.alignment(typed, first, last), end
 
 
 def _share_region(typed: TypedJob) -> Keys:

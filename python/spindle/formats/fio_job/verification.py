@@ -32,7 +32,7 @@ def check_readers(phases: list[list[TypedJob]]) -> None:
     another form."""
     written: set[tuple[str, ...]] = set()
     for jobs in phases:
-        checked = [each for each in jobs if each.job.verify not in (NONE, PRETENCE)]
+        checked = [each for each in jobs if each.job.verify not in (NONE, PRETENCE) and not each.job.operation]
         written |= {each.job.filenames for each in checked if each.job.writes}
         for each in checked:
             if not each.job.writes and (not each.job.filenames or each.job.filenames not in written):
