@@ -54,9 +54,15 @@ def _random(typed: TypedJob) -> Keys:
         if job.random_map:
             typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
         runs: Keys = {"pattern": "runs", "run_length": _number(100 / percent if percent < 100 else job.run_length)}
-        if job.run_length > 1:
-            runs |= {"run_fixed": True} | ({"run_repeat": True} if job.identical else {})
-        return runs | apart
+        if job.run_length > 1 and job.identical:
+            runs["run_repeat"] = True
+        if job.run_length > 1 and job.mixed:
+            text = "a new place comes with this chance, for reads and writes by themselves; fio counts both together"
+            typed.say(Level.DIFFERS, "rw", text)
+        elif job.run_length > 1:
+            runs["run_fixed"] = True
+        # What goes on does so behind the last one of its kind.
+        return runs | ({"own_writes": True} if job.mixed else {})
     if not job.random_map:
         return {"pattern": "uniform"} | apart
     if not _one_grid(typed):
