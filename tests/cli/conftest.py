@@ -35,3 +35,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory of the test's own."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def amid(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Have something done once a load is being measured, however long it took to get there."""
+    from spindle.report.progress import SparseLines
+    from spindle.run.watch import Moment
+
+    def arrange(what: Callable[[], object]) -> None:
+        done: list[object] = []
+
+        def moment(_self: SparseLines, at: Moment) -> None:
+            if at.phase == "measure" and at.iops > 0 and not done:
+                done.append(None)
+                what()
+
+        monkeypatch.setattr(SparseLines, "moment", moment)
+
+    return arrange

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
-
-from program import ended, started
 
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
@@ -33,46 +30,42 @@ def interrupted_by_error(found, saved: Path) -> RunRecord:
     return record
 
 
-def test_a_backing_file_that_is_truncated_under_its_loop_device(bench, here: Path) -> None:
+def test_a_backing_file_that_is_truncated_under_its_loop_device(bench, invoke, amid, here: Path) -> None:
     image = random_image(bench)
     device = bench.loop(image)
-    process = started("run", "seeker", device, "--seconds", "30", "-o", "r.json", cwd=here)
-    time.sleep(3)
-    os.truncate(image, MIB)
-    interrupted_by_error(ended(process), here / "r.json")
+    amid(lambda: os.truncate(image, MIB))
+    interrupted_by_error(invoke("run", "seeker", device, "--seconds", "30", "-o", "r.json"), here / "r.json")
 
 
-def test_a_device_that_shrinks_is_named_as_such(bench, here: Path) -> None:
+def test_a_device_that_shrinks_is_named_as_such(bench, invoke, amid) -> None:
     image = random_image(bench)
     device = bench.loop(image)
-    process = started("run", "seeker", device, "--seconds", "4", "--tolerate-errors", cwd=here)
-    time.sleep(3)
-    os.truncate(image, MIB)
-    subprocess.run(["losetup", "-c", device], check=True)
-    found = ended(process)
+
+    def shrink() -> None:
+        os.truncate(image, MIB)
+        subprocess.run(["losetup", "-c", device], check=True)
+
+    amid(shrink)
+    found = invoke("run", "seeker", device, "--seconds", "1", "--tolerate-errors")
     assert found.status == 1
     assert re.search(r"invalid target: /dev/loop\d+ changed its size from .* to .*", found.out)
 
 
-def test_errors_that_are_tolerated_are_counted_and_judged(bench, here: Path) -> None:
+def test_errors_that_are_tolerated_are_counted_and_judged(bench, invoke, amid) -> None:
     image = random_image(bench)
     device = bench.loop(image)
-    process = started("run", "seeker", device, "--seconds", "4", "--tolerate-errors", cwd=here)
-    time.sleep(3)
-    os.truncate(image, 32 * MIB)
-    found = ended(process)
+    amid(lambda: os.truncate(image, 32 * MIB))
+    found = invoke("run", "seeker", device, "--seconds", "1", "--tolerate-errors")
     assert found.status == 1
     assert re.search(r"invalid errors: .* % of the requests failed \(\d+ x read: EIO", found.out)
     assert "invalid interrupted" not in found.out
 
 
-def test_a_loop_device_that_is_detached_lives_until_the_run_is_over(bench, here: Path) -> None:
+def test_a_loop_device_that_is_detached_lives_until_the_run_is_over(bench, invoke, amid) -> None:
     """The kernel detaches it when its last user closes it (LO_FLAGS_AUTOCLEAR), so no request fails."""
     device = bench.loop(random_image(bench))
-    process = started("run", "seeker", device, "--seconds", "4", cwd=here)
-    time.sleep(2.5)
-    subprocess.run(["losetup", "-d", device], check=True)
-    found = ended(process)
+    amid(lambda: subprocess.run(["losetup", "-d", device], check=True))
+    found = invoke("run", "seeker", device, "--seconds", "1")
     assert found.status in (0, 1)
     assert "Traceback" not in found.err
     assert "Results:" in found.out
