@@ -75,10 +75,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     for folder in (ours, theirs):
         (folder / "job.fio").write_text(JOB)
     command = [sys.executable, "-m", "spindle.cli", "run", "job.fio", "--output-format", "fio-json", "-q"]
-    run = subprocess.run(command, cwd=ours, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(command, cwd=ours, capture_output=True, text=True, timeout=600, check=False)
     (ours / "out.json").write_text(run.stdout)
     command = ["fio", "--output-format=json", "--output=out.json", "job.fio"]
-    subprocess.run(command, cwd=theirs, capture_output=True, timeout=120, check=True)
+    subprocess.run(command, cwd=theirs, capture_output=True, timeout=600, check=True)
     return ours, theirs
 
 

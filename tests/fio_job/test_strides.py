@@ -106,9 +106,9 @@ def ran(folder: Path, jobs: str) -> dict[str, tuple[Places, Places]]:
     logged = re.sub(r"^\[(?!global)(\w+)\]", r"[\1]\nwrite_iolog=\1.io", jobs, flags=re.M)
     (theirs / "job.fio").write_text(logged)
     command = [sys.executable, "-m", "spindle.cli", "run", "job.fio", "--log", "ours.csv", "-q"]
-    run = subprocess.run(command, cwd=ours, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(command, cwd=ours, capture_output=True, text=True, timeout=600, check=False)
     assert run.returncode == 0, run.stderr
-    subprocess.run(["fio", "job.fio"], cwd=theirs, capture_output=True, timeout=120, check=True)
+    subprocess.run(["fio", "job.fio"], cwd=theirs, capture_output=True, timeout=600, check=True)
     names = re.findall(r"^\[(?!global)(\w+)\]", jobs, flags=re.M)
     logs = {name: ours / (f"ours-{name}.csv" if len(names) > 1 else "ours.csv") for name in names}
     return {name: (asked(theirs / f"{name}.io"), done(log)) for name, log in logs.items()}
