@@ -2,6 +2,7 @@
 //!
 //! The instruction takes 8 bytes a cycle but gives its answer after three: one sector alone would wait two cycles of
 //! three. Each sector has a CRC of its own, so four of them are taken in turns and nothing has to be joined afterwards.
+//! (What is read is checked three times as fast where the CPU has AVX-512: see `wide`.)
 
 use crate::hardware;
 use crate::portable::Portable;
@@ -30,10 +31,10 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 
 /// Whether every sector's CRC is that of its content.
 #[inline]
-pub(crate) fn is_intact(block: &[u8]) -> bool {
+pub(crate) fn is_intact(sectors: &[[u8; SECTOR]]) -> bool {
     match hardware::Instruction::get() {
-        Some(instruction) => instruction.is_intact(block),
-        None => intact(Portable, block),
+        Some(instruction) => instruction.is_intact(sectors),
+        None => intact(Portable, sectors),
     }
 }
 
@@ -67,8 +68,7 @@ pub(crate) fn crc_of(step: impl Step, bytes: &[u8]) -> u32 {
 }
 
 #[inline(always)]
-pub(crate) fn intact(step: impl Step, block: &[u8]) -> bool {
-    let sectors = block.as_chunks::<SECTOR>().0;
+pub(crate) fn intact(step: impl Step, sectors: &[[u8; SECTOR]]) -> bool {
     let (groups, rest) = sectors.as_chunks::<LANES>();
     let mut wrong = 0;
     for group in groups {
@@ -119,6 +119,17 @@ pub(crate) fn stamp_all(step: impl Step, block: &mut [u8], registers: &[u32], st
         words[63] = (u64::from(magic) | u64::from(crc) << 32).to_le_bytes();
         offset = offset.wrapping_add(SECTOR as u64);
     }
+}
+
+/// As by a CPU without any instruction.
+#[cfg(test)]
+pub(crate) fn seal_with_tables(block: &mut [u8], stamp: &Stamp) {
+    let sectors = block.as_chunks::<SECTOR>().0;
+    let payloads: Vec<u32> = sectors
+        .iter()
+        .map(|sector| !crc_of(Portable, &sector[..PAYLOAD]))
+        .collect();
+    stamp_all(Portable, block, &payloads, stamp);
 }
 
 const _: () = assert!(MAGIC != 0 && PAYLOAD == 60 * 8 && CRC_AT == 63 * 8 + 4);
@@ -188,12 +199,17 @@ mod tests {
             let mut payloads = vec![0; sectors];
             registers(&block, &mut payloads);
             seal(&mut block, &payloads, &stamp);
-            assert!(intact(Portable, &block) && is_intact(&block));
+            let both = |block: &[u8]| {
+                let sectors = block.as_chunks::<SECTOR>().0;
+                assert_eq!(intact(Portable, sectors), is_intact(sectors));
+                is_intact(sectors)
+            };
+            assert!(both(&block));
             let mut other = block.clone();
             stamp_all(Portable, &mut other, &payloads, &stamp);
             assert_eq!(other, block);
             block[sectors * SECTOR - 600.min(sectors * SECTOR)] ^= 1;
-            assert!(!intact(Portable, &block) && !is_intact(&block));
+            assert!(!both(&block));
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::crc::Step;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::crc::{crc_of, intact, stamp_all};
-use crate::stamp::Stamp;
+use crate::stamp::{SECTOR, Stamp};
 
 /// The instruction, where there is one.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +28,9 @@ macro_rules! with_feature {
             }
 
             #[inline]
-            pub(crate) fn is_intact(self, block: &[u8]) -> bool {
+            pub(crate) fn is_intact(self, sectors: &[[u8; SECTOR]]) -> bool {
                 // SAFETY: as above.
-                unsafe { intact_with(self, block) }
+                unsafe { intact_with(self, sectors) }
             }
 
             #[inline]
@@ -46,8 +46,8 @@ macro_rules! with_feature {
         }
 
         #[target_feature(enable = $feature)]
-        fn intact_with(step: Instruction, block: &[u8]) -> bool {
-            intact(step, block)
+        fn intact_with(step: Instruction, sectors: &[[u8; SECTOR]]) -> bool {
+            intact(step, sectors)
         }
 
         #[target_feature(enable = $feature)]
@@ -116,7 +116,7 @@ impl Instruction {
         unreachable!("no value of this type is made")
     }
 
-    pub(crate) fn is_intact(self, _block: &[u8]) -> bool {
+    pub(crate) fn is_intact(self, _sectors: &[[u8; SECTOR]]) -> bool {
         unreachable!("no value of this type is made")
     }
 

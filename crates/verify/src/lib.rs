@@ -37,6 +37,8 @@ mod hardware;
 mod portable;
 mod seal;
 mod stamp;
+#[cfg(target_arch = "x86_64")]
+mod wide;
 
 pub use classify::{Expected, Fault, Kind, classify, classify_zeroes, is_zero};
 pub use crc::crc32c;

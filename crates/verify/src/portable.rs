@@ -3,22 +3,27 @@
 use crate::crc::Step;
 
 /// The polynomial 0x1edc6f41, its bits reversed.
-const POLYNOMIAL: u32 = 0x82f6_3b78;
+pub(crate) const POLYNOMIAL: u32 = 0x82f6_3b78;
 
 /// `TABLES[n][byte]`: what a byte becomes after `n` more bytes of zero.
 static TABLES: [[u32; 256]; 8] = tables();
+
+/// A register after so many bits of zero: times x to that power, modulo the polynomial.
+pub(crate) const fn times_x(register: u32, power: u32) -> u32 {
+    let mut register = register;
+    let mut bit = 0;
+    while bit < power {
+        register = (register >> 1) ^ if register & 1 == 1 { POLYNOMIAL } else { 0 };
+        bit += 1;
+    }
+    register
+}
 
 const fn tables() -> [[u32; 256]; 8] {
     let mut tables = [[0; 256]; 8];
     let mut byte = 0;
     while byte < 256 {
-        let mut register = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            register = (register >> 1) ^ if register & 1 == 1 { POLYNOMIAL } else { 0 };
-            bit += 1;
-        }
-        tables[0][byte] = register;
+        tables[0][byte] = times_x(byte as u32, 8);
         byte += 1;
     }
     let mut further = 1;
