@@ -57,6 +57,11 @@ pub(crate) trait Backend {
     /// Gives each completion once: slot and result (bytes moved, or minus errno).
     fn reap(&mut self, each: impl FnMut(u32, i32));
 
+    /// Does what it has put off; false: nothing. Asked when the worker has nothing under way.
+    fn catch_up(&mut self) -> bool {
+        false
+    }
+
     /// Leaves outstanding requests to the kernel, together with the memory they use.
     fn abandon(self);
 }

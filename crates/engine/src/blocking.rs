@@ -9,7 +9,7 @@ use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
 use crate::thread;
-use crate::verify::Memory;
+use crate::verify::{Memory, Ready};
 
 /// `_IO(0x12, 119)` and `_IO(0x12, 127)` of linux/fs.h.
 const BLKDISCARD: libc::Ioctl = 0x1277;
@@ -108,6 +108,14 @@ impl Drop for Blocking {
 impl Memory for Blocking {
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
+    }
+
+    fn works_aside(&self) -> bool {
+        false
+    }
+
+    fn ready(&mut self) -> Ready {
+        Ready::No
     }
 }
 

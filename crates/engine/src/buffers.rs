@@ -7,6 +7,8 @@
 //! finds duplicates finds none, and what a compressor sees repeats only after the slot's whole place (1 MiB, less
 //! only where more than 64 slots share the 64 MiB a worker may take). So a write costs one store for 4 KiB, not
 //! the filling of 4 KiB.
+//!
+//! Where what was read is looked at, a slot has a second place to read into: its next request need not wait for that.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -24,6 +26,8 @@ const LARGE: usize = 512 << 10;
 const WRITE_PLACE: usize = 1 << 20;
 /// Bound of all of them together unless the requests themselves need more, bytes.
 const WRITE_POOL: usize = 64 << 20;
+/// Bound of all second places to read into, bytes; there are none where more would be needed.
+const SPARE_POOL: usize = 64 << 20;
 /// The kernel takes at most 1 GiB a registered buffer (io_uring/rsrc.c, io_buffer_validate).
 const REGISTER_MAX: usize = 1 << 30;
 
@@ -38,6 +42,8 @@ pub(crate) struct BufferNeed {
     pub(crate) align: usize,
     /// Whether anything is read.
     pub(crate) reads: bool,
+    /// Whether what is read is looked at.
+    pub(crate) looks: bool,
     /// Whether anything is written.
     pub(crate) writes: bool,
     /// Whether what is written is zero bytes: then it needs no stamps.
@@ -51,6 +57,8 @@ pub(crate) struct BufferNeed {
 pub(crate) struct Buffers {
     map: Mapping,
     read: Row,
+    /// Places to read into: one for each slot, or two.
+    read_places: usize,
     write: Row,
     cursors: Vec<Cursor>,
     stamps: Option<Stamps>,
@@ -109,16 +117,20 @@ impl Buffers {
         } else {
             0
         };
+        let spare = need.looks && need.depth.saturating_mul(read_place) <= SPARE_POOL;
+        let read_places = if spare { 2 * need.depth } else { need.depth };
         let overflow = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let total = need
-            .depth
-            .checked_mul(read_place + write_place)
+        let total = read_places
+            .checked_mul(read_place)
+            .zip(need.depth.checked_mul(write_place))
+            .and_then(|(reads, writes)| reads.checked_add(writes))
             .ok_or_else(overflow)?;
+        let writes_from = read_places * read_place;
         let mut map = Mapping::new(total, align)?;
         let mut areas = Vec::new();
-        let read = Row::lay(&mut areas, 0, read_place, need.depth);
-        let write = Row::lay(&mut areas, read_place * need.depth, write_place, need.depth);
-        let (to_read, to_write) = map.bytes().split_at_mut(read_place * need.depth);
+        let read = Row::lay(&mut areas, 0, read_place, read_places);
+        let write = Row::lay(&mut areas, writes_from, write_place, need.depth);
+        let (to_read, to_write) = map.bytes().split_at_mut(writes_from);
         // Touched now, so that no page fault falls into the measurement.
         to_read.fill(0);
         filler.fill(to_write);
@@ -128,6 +140,7 @@ impl Buffers {
         Ok(Buffers {
             map,
             read,
+            read_places,
             write,
             cursors: vec![Cursor::default(); if need.writes { need.depth } else { 0 }],
             stamps,
@@ -136,7 +149,12 @@ impl Buffers {
         })
     }
 
-    /// Where slot `slot` reads to.
+    /// How many places to read into there are: those from the number of slots on are spare.
+    pub(crate) fn read_places(&self) -> usize {
+        self.read_places
+    }
+
+    /// Where slot `slot` reads to, or a spare place.
     #[inline(always)]
     pub(crate) fn read_place(&self, slot: usize) -> Place {
         let (offset, area) = self.read.at(slot);
@@ -198,11 +216,18 @@ impl Buffers {
         }
     }
 
-    /// What the slot has read; it must have nothing outstanding.
+    /// What was read into the place of a slot, or a spare one; it must have nothing outstanding.
     #[inline]
     pub(crate) fn was_read(&mut self, slot: usize, len: usize) -> &[u8] {
         let (start, _) = self.read.at(slot);
         self.map.part(start, len)
+    }
+
+    /// What a test reads into a place.
+    #[cfg(test)]
+    pub(crate) fn read_into(&mut self, slot: usize, content: &[u8]) {
+        let (start, _) = self.read.at(slot);
+        self.map.part(start, content.len()).copy_from_slice(content);
     }
 
     /// What to register with a ring, in order of the area numbers.
@@ -372,6 +397,7 @@ mod tests {
             max_len,
             align: 512,
             reads: true,
+            looks: true,
             writes: true,
             zeroes: content == Content::Zero,
             stamp_seed: 7,
@@ -421,6 +447,7 @@ mod tests {
         let mut starts = Vec::new();
         for slot in 0..64 {
             starts.push(buffers.read_place(slot).address.addr());
+            starts.push(buffers.read_place(64 + slot).address.addr());
             starts.push(buffers.write_place(slot, 5000, true).address.addr());
         }
         starts.sort_unstable();

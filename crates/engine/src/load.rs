@@ -300,6 +300,7 @@ impl Load {
                     sqpoll: options.sqpoll,
                     iopoll: options.iopoll,
                     priority: stream.priority.map_or(0, thread::priority_value),
+                    announce: self.verify_of(seat).is_some(),
                 };
                 let ring = self
                     .buffers(index)
@@ -401,6 +402,8 @@ impl Load {
             max_len: max_len(&self.plan, seat.stream) as usize,
             align: target.memory_align(),
             reads: kinds[OpKind::Read as usize],
+            looks: self.plan.backends[seat.stream] == BackendKind::Ring
+                && self.verify_of(seat).is_some(),
             writes: kinds[OpKind::Write as usize] || kinds[OpKind::Create as usize],
             zeroes: stream.content == Content::Zero,
             stamp_seed: stamp_seed(workload.seed, index),
@@ -417,8 +420,7 @@ impl Load {
         source: Source,
         ready: &Sender<Result<(), EngineError>>,
     ) -> bool {
-        let takes_part = |verify: &&Arc<Verify>| !verify.streams[seat.stream].is_empty();
-        match self.plan.verify.as_ref().filter(takes_part) {
+        match self.verify_of(seat) {
             None => self.start(seat, core, backend, source, ready),
             Some(verify) => {
                 let longest = max_len(&self.plan, seat.stream) as usize;
@@ -428,6 +430,12 @@ impl Load {
                 self.start(seat, core, backend, source, ready)
             }
         }
+    }
+
+    /// The verification, if the seat's stream takes part.
+    fn verify_of(&self, seat: &Seat) -> Option<&Arc<Verify>> {
+        let takes_part = |verify: &&Arc<Verify>| !verify.streams[seat.stream].is_empty();
+        self.plan.verify.as_ref().filter(takes_part)
     }
 
     /// Waits for the others and runs the loop.

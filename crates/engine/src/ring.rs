@@ -13,7 +13,7 @@ use crate::backend::{Backend, Call, Errno, Wait};
 use crate::blocking::{PUNCH, ZERO, sync};
 use crate::buffers::{Buffers, Place};
 use crate::clock::Clock;
-use crate::verify::Memory;
+use crate::verify::{Memory, Ready};
 
 /// `user_data` of the timer that ends a wait, so that the worker looks up at least this often.
 const TICK: u64 = u64::MAX;
@@ -44,6 +44,8 @@ pub(crate) struct RingNeed {
     pub(crate) data_only: bool,
     /// `ioprio` of each submission; 0: none.
     pub(crate) priority: u16,
+    /// The kernel tells in memory when it has completions to post.
+    pub(crate) announce: bool,
 }
 
 /// The back end.
@@ -331,6 +333,22 @@ impl Memory for Ring {
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.author.buffers
     }
+
+    /// Polled completions are found by asking the kernel alone.
+    fn works_aside(&self) -> bool {
+        !self.need.iopoll
+    }
+
+    #[inline]
+    fn ready(&mut self) -> Ready {
+        if !self.synced.is_empty() || !self.ring.completion().is_empty() {
+            Ready::Posted
+        } else if self.need.announce && self.ring.submission().taskrun() {
+            Ready::Announced
+        } else {
+            Ready::No
+        }
+    }
 }
 
 impl Backend for Ring {
@@ -480,6 +498,9 @@ fn build(need: &RingNeed) -> io::Result<(IoUring, Vec<String>)> {
         }
         if ask(setup.coop_taskrun && !need.sqpoll, "coop_taskrun") {
             builder.setup_coop_taskrun();
+        }
+        if need.announce && (setup.defer_taskrun || setup.coop_taskrun) && !need.sqpoll {
+            builder.setup_taskrun_flag();
         }
         if ask(setup.no_sqarray, "no_sqarray") {
             builder.setup_no_sqarray();

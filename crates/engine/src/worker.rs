@@ -153,6 +153,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             self.backend.abandon();
             return false;
         }
+        self.backend.catch_up();
         if leave == Leave::GaveUp {
             self.core.report_stuck();
             self.take_failure(true);
@@ -184,6 +185,10 @@ impl<'a, B: Backend> Worker<'a, B> {
                     now = self.fill_when_due(now);
                 }
                 if self.inflight == 0 && self.core.unstamped() == 0 {
+                    if self.backend.catch_up() {
+                        now = self.clock.now();
+                        continue;
+                    }
                     if !self.issuing {
                         return Leave::Drained;
                     }

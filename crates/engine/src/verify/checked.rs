@@ -1,5 +1,9 @@
 //! A back end whose writes carry what they are and whose reads are checked. It stands between the worker's loop and the
 //! back end that makes the calls, so that a load that verifies nothing is not touched by any of this.
+//!
+//! Reads that come back together are checked while the kernel works on those that follow them. For that a slot has two
+//! places to read into; it waits only when neither has been looked at. What the table says of a block is taken down when
+//! the read is issued and when it is done, so that it makes no difference when the check comes.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,9 +22,29 @@ use crate::shared::Shared;
 /// How long until a write that waits for another one is tried again, ns.
 const AGAIN_NS: u64 = 20_000;
 
+/// So many bytes that were read together are looked at after the next requests have been handed over, which takes a
+/// system call more; fewer before.
+const ASIDE_BYTES: u64 = 16 << 10;
+
+/// Whether a back end has completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ready {
+    No,
+    /// Once it is asked, by `enter`.
+    Announced,
+    /// To be reaped.
+    Posted,
+}
+
 /// A back end that reads into memory and writes from it.
 pub(crate) trait Memory {
     fn buffers(&mut self) -> &mut Buffers;
+
+    /// Whether calls are worked on outside of `enter`.
+    fn works_aside(&self) -> bool;
+
+    /// Looks for completions, without a system call.
+    fn ready(&mut self) -> Ready;
 }
 
 /// The back end.
@@ -31,10 +55,18 @@ pub(crate) struct Checked<'a, B: Backend + Memory> {
     shared: &'a Shared,
     /// Numbers of the stream's files.
     files: &'a [u32],
+    /// For each slot.
     places: Vec<Place>,
-    /// Entries of what each slot reads, as they were before: `per_slot` for each.
-    seen: Vec<Entry>,
-    per_slot: usize,
+    /// For each place to read into: those of the slots, then the spare ones.
+    reads: Vec<Read>,
+    /// Entries of what each of them reads, as they were before and are afterwards: `per_read` for each.
+    entries: Vec<[Entry; 2]>,
+    per_read: usize,
+    /// What was read and is still to be looked at, oldest first.
+    unchecked: VecDeque<u32>,
+    unchecked_bytes: u64,
+    /// Looking at it may be put off.
+    aside: bool,
     /// Writes that wait for another one to the same block.
     held: VecDeque<(u32, Call)>,
     ended: Vec<(u32, i32)>,
@@ -48,11 +80,23 @@ pub(crate) struct Checked<'a, B: Backend + Memory> {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     call: Call,
+    /// The slot's number for the back end: that of the memory it uses.
+    memory: u32,
     /// Number of the file, and entry of the first block.
     file: u32,
     first: usize,
     /// Its blocks are marked as being written.
     claimed: bool,
+}
+
+/// What lies in a place to read into.
+#[derive(Debug, Clone, Copy, Default)]
+struct Read {
+    file: u32,
+    offset: u64,
+    len: u32,
+    /// It is still to be looked at.
+    unchecked: bool,
 }
 
 impl<'a, B: Backend + Memory> Checked<'a, B> {
@@ -66,8 +110,9 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         max_len: usize,
     ) -> Checked<'a, B> {
         inner.buffers().prepare_seals();
+        let reads = inner.buffers().read_places();
         let written = &*verify.written;
-        let per_slot = max_len / written.unit() as usize;
+        let per_read = max_len / written.unit() as usize;
         let idle = Place {
             call: Call {
                 kind: OpKind::Read,
@@ -76,19 +121,24 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
                 len: 0,
                 done: 0,
             },
+            memory: 0,
             file: 0,
             first: 0,
             claimed: false,
         };
         Checked {
+            aside: reads > depth && inner.works_aside(),
             inner,
             verify,
             written,
             shared,
             files: &verify.streams[stream],
             places: vec![idle; depth],
-            seen: vec![Entry::default(); depth * per_slot],
-            per_slot,
+            reads: vec![Read::default(); reads],
+            entries: vec![Default::default(); reads * per_read],
+            per_read,
+            unchecked: VecDeque::with_capacity(reads),
+            unchecked_bytes: 0,
             held: VecDeque::with_capacity(depth),
             ended: Vec::with_capacity(depth),
             outstanding: 0,
@@ -99,7 +149,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
 
     fn hand_over(&mut self, slot: u32, call: &Call) {
         self.outstanding += 1;
-        self.inner.push(slot, call);
+        self.inner.push(self.places[slot as usize].memory, call);
     }
 
     /// Marks the blocks of a slot's write and seals its content; false: another write is under way there.
@@ -157,7 +207,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
             OpKind::Fsync => {}
             OpKind::Read => {
                 if result > 0 && done + result as u32 == len {
-                    self.check(slot);
+                    self.take_down(slot);
                 }
             }
             _ => {
@@ -174,28 +224,101 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         }
     }
 
-    /// Holds what a slot has read against the table.
-    fn check(&mut self, slot: u32) {
+    /// A place to read into for a slot; what lies in it has been looked at.
+    fn place_to_read(&mut self, slot: u32) -> u32 {
+        let spare = slot + self.places.len() as u32;
+        loop {
+            if !self.reads[slot as usize].unchecked {
+                return slot;
+            }
+            if !self.reads[spare as usize].unchecked {
+                return spare;
+            }
+            self.check_next();
+        }
+    }
+
+    /// A slot's read is done: what the table says of it now, and whether there is anything to look at.
+    fn take_down(&mut self, slot: u32) {
         let Place {
-            call, file, first, ..
+            call,
+            memory,
+            file,
+            first,
+            ..
         } = self.places[slot as usize];
+        let blocks = call.len as usize / self.written.unit() as usize;
+        let from = memory as usize * self.per_read;
+        let mut known = false;
+        for (index, entry) in self.entries[from..from + blocks].iter_mut().enumerate() {
+            entry[1] = self.written.table().get(first + index);
+            known |= is_known(*entry);
+        }
+        if !known {
+            // Commonest of all: the run has not written there.
+            self.tally.unknown += blocks as u64;
+            return;
+        }
+        self.reads[memory as usize] = Read {
+            file,
+            offset: call.offset,
+            len: call.len,
+            unchecked: true,
+        };
+        self.unchecked.push_back(memory);
+        self.unchecked_bytes += u64::from(call.len);
+    }
+
+    /// Looks at what was read first; false: there is nothing.
+    fn check_next(&mut self) -> bool {
+        let Some(memory) = self.unchecked.pop_front() else {
+            return false;
+        };
+        self.check(memory);
+        true
+    }
+
+    fn check_all(&mut self) {
+        while self.check_next() {}
+    }
+
+    /// Looks at one read after the other until there are completions or the time is over; true: nothing is to be waited for.
+    fn check_while_waiting(&mut self, wait: Wait) -> bool {
+        loop {
+            match self.inner.ready() {
+                Ready::Posted => return true,
+                Ready::Announced => return false,
+                Ready::No => {}
+            }
+            if let (Wait::Until(until), Some(clock)) = (wait, self.clock)
+                && clock.now() >= until
+            {
+                return true;
+            }
+            if !self.check_next() {
+                return false;
+            }
+        }
+    }
+
+    /// Holds what was read against the table.
+    fn check(&mut self, memory: u32) {
+        let Read {
+            file, offset, len, ..
+        } = self.reads[memory as usize];
+        self.reads[memory as usize].unchecked = false;
+        self.unchecked_bytes -= u64::from(len);
         let unit = self.written.unit();
-        let seen = slot as usize * self.per_slot;
-        let bytes = self
-            .inner
-            .buffers()
-            .was_read(slot as usize, call.len as usize);
-        for (index, block) in bytes.chunks_exact(unit as usize).enumerate() {
-            let (before, after) = (
-                self.seen[seen + index],
-                self.written.table().get(first + index),
-            );
-            if before == Entry::default() && !after.is_busy() {
-                // Commonest of all: the run has not written there.
+        let from = memory as usize * self.per_read;
+        let bytes = self.inner.buffers().was_read(memory as usize, len as usize);
+        let blocks = bytes.chunks_exact(unit as usize);
+        for (index, (block, entry)) in blocks.zip(&self.entries[from..]).enumerate() {
+            if !is_known(*entry) {
                 self.tally.unknown += 1;
                 continue;
             }
-            let offset = call.offset + index as u64 * unit;
+            let offset = offset + index as u64 * unit;
+            let [before, after] = *entry;
             match self.written.judge(file, offset, block, before, after) {
                 Judgement::Right => self.tally.blocks += 1,
                 Judgement::Unknown => self.tally.unknown += 1,
@@ -218,6 +341,12 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
             }
         }
     }
+}
+
+/// Whether the run has written to a block, or was about to.
+#[inline(always)]
+fn is_known([before, after]: [Entry; 2]) -> bool {
+    before != Entry::default() || after.is_busy()
 }
 
 /// Name of a file, if the stream has several.
@@ -248,10 +377,13 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
         let blocks = self.written.blocks(file, call.offset, call.len);
         self.places[index].file = file;
         self.places[index].first = blocks.start;
+        self.places[index].memory = slot;
         if call.kind == OpKind::Read {
-            let seen = &mut self.seen[index * self.per_slot..];
-            for (seen, block) in seen.iter_mut().zip(blocks) {
-                *seen = self.written.table().get(block);
+            let memory = self.place_to_read(slot);
+            self.places[index].memory = memory;
+            let entries = &mut self.entries[memory as usize * self.per_read..];
+            for (entry, block) in entries.iter_mut().zip(blocks) {
+                entry[0] = self.written.table().get(block);
             }
         } else if !self.claim(slot) {
             self.verify.waited.fetch_add(1, Relaxed);
@@ -262,10 +394,15 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
     }
 
     fn enter(&mut self, wait: Wait) -> Result<(), Errno> {
-        if self.held.is_empty() {
-            return self.inner.enter(wait);
+        if !self.held.is_empty() {
+            self.try_held();
         }
-        self.try_held();
+        if !self.unchecked.is_empty() && self.outstanding > 0 && wait != Wait::No {
+            self.inner.enter(Wait::No)?;
+            if self.check_while_waiting(wait) {
+                return Ok(());
+            }
+        }
         if self.held.is_empty() {
             return self.inner.enter(wait);
         }
@@ -287,8 +424,13 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
     #[inline]
     fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
         // All are taken before the first is looked at: checking is not part of any latency but the load's own.
-        let ended = &mut self.ended;
-        self.inner.reap(|slot, result| {
+        let (ended, slots) = (&mut self.ended, self.places.len() as u32);
+        self.inner.reap(|memory, result| {
+            let slot = if memory < slots {
+                memory
+            } else {
+                memory - slots
+            };
             ended.push((slot, result));
             each(slot, result);
         });
@@ -298,6 +440,15 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
             self.settle(slot, result);
         }
         self.ended.clear();
+        if !self.aside || self.unchecked_bytes < ASIDE_BYTES {
+            self.check_all();
+        }
+    }
+
+    fn catch_up(&mut self) -> bool {
+        let any = !self.unchecked.is_empty();
+        self.check_all();
+        any
     }
 
     fn abandon(self) {

@@ -8,9 +8,11 @@ mod plan;
 mod read_back;
 mod state;
 mod table;
+#[cfg(test)]
+mod tests;
 mod written;
 
-pub(crate) use checked::{Checked, Memory};
+pub(crate) use checked::{Checked, Memory, Ready};
 pub(crate) use plan::plan;
 pub use read_back::{ReadBack, ReadBackProgress};
 pub use state::StateError;
