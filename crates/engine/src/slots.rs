@@ -45,6 +45,49 @@ enum After {
     WriteAndFsync,
 }
 
+/// The call that an operation begins with.
+#[derive(Debug, Clone, Copy)]
+struct Begin {
+    kind: OpKind,
+    /// All ones if it moves the request's bytes.
+    moved: u32,
+}
+
+/// Of each operation: looked up, as tests of what it is would cost every request more.
+static BEGINS: [Begin; Op::Rewrite as usize + 1] = {
+    // In place of 4, which no operation is.
+    let mut begins = [Begin {
+        kind: OpKind::Fsync,
+        moved: 0,
+    }; Op::Rewrite as usize + 1];
+    let all = [
+        (Op::Read, OpKind::Read),
+        (Op::Write, OpKind::Write),
+        (Op::Trim, OpKind::Trim),
+        (Op::Zero, OpKind::Zero),
+        (Op::Create, OpKind::Create),
+        (Op::Open, OpKind::Open),
+        (Op::Stat, OpKind::Stat),
+        (Op::Rename, OpKind::Rename),
+        (Op::Unlink, OpKind::Unlink),
+        (Op::Mkdir, OpKind::Mkdir),
+        (Op::Rmdir, OpKind::Rmdir),
+        (Op::Readdir, OpKind::Readdir),
+        (Op::Rewrite, OpKind::Read),
+    ];
+    let mut index = 0;
+    while index < all.len() {
+        let (op, kind) = all[index];
+        let moved = match kind {
+            OpKind::Read | OpKind::Write => u32::MAX,
+            _ => 0,
+        };
+        begins[op as usize] = Begin { kind, moved };
+        index += 1;
+    }
+    begins
+};
+
 impl Slot {
     const IDLE: Slot = Slot {
         issued: 0,
@@ -197,35 +240,21 @@ impl Core {
     /// Puts a request into a slot.
     #[inline(always)]
     pub(crate) fn place(&mut self, index: u32, request: Request, refundable: bool) -> Call {
-        let rewrite = request.op == Op::Rewrite;
-        let (kind, expect) = match request.op {
-            Op::Read | Op::Rewrite => (OpKind::Read, request.len as i32),
-            Op::Write => (OpKind::Write, request.len as i32),
-            Op::Trim => (OpKind::Trim, 0),
-            Op::Zero => (OpKind::Zero, 0),
-            Op::Create => (OpKind::Create, 0),
-            Op::Open => (OpKind::Open, 0),
-            Op::Stat => (OpKind::Stat, 0),
-            Op::Rename => (OpKind::Rename, 0),
-            Op::Unlink => (OpKind::Unlink, 0),
-            Op::Mkdir => (OpKind::Mkdir, 0),
-            Op::Rmdir => (OpKind::Rmdir, 0),
-            Op::Readdir => (OpKind::Readdir, 0),
-        };
-        let plain = self.simple && !request.fsync_after && !refundable && !rewrite;
-        let slot = &mut self.slots[index as usize];
-        slot.offset = request.offset;
-        slot.len = request.len;
-        slot.file = request.file;
-        slot.expect = expect;
-        slot.kind = kind;
-        slot.plain = plain;
-        slot.after = match (rewrite, request.fsync_after) {
+        let Begin { kind, moved } = BEGINS[request.op as usize];
+        let after = match (request.op == Op::Rewrite, request.fsync_after) {
             (false, false) => After::Nothing,
             (false, true) => After::Fsync,
             (true, false) => After::Write,
             (true, true) => After::WriteAndFsync,
         };
+        let slot = &mut self.slots[index as usize];
+        slot.offset = request.offset;
+        slot.len = request.len;
+        slot.file = request.file;
+        slot.expect = (request.len & moved) as i32;
+        slot.kind = kind;
+        slot.plain = self.simple && after == After::Nothing && !refundable;
+        slot.after = after;
         slot.refundable = refundable;
         Call {
             kind,
