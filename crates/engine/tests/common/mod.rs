@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use spindle_engine::{EngineChoice, Options, Run, StreamFile};
+use spindle_engine::{EngineChoice, Options, Phase, Run, StreamFile};
 use spindle_measure::RunFigures;
 use spindle_workload::*;
 
@@ -172,8 +172,10 @@ pub(crate) fn undisturbed(mut attempt: impl FnMut() -> Result<(), String>) {
 pub(crate) fn wait_for_requests(run: &Run) {
     let begun = Instant::now();
     loop {
-        let done = &run.progress().streams[0];
-        if done.reads + done.writes > 0 {
+        // On a busy machine workers are ahead of the thread that tells the phase.
+        let progress = run.progress();
+        let done = &progress.streams[0];
+        if progress.phase == Phase::Measure && done.reads + done.writes > 0 {
             return;
         }
         assert!(begun.elapsed() < PATIENCE, "nothing was done");
