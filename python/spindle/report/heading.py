@@ -82,7 +82,8 @@ def _steady_words(record: RunRecord, style: Style) -> list[str]:
 def _stream_words(stream: WorkloadStream, named: bool) -> str:
     name = f"{stream.name}: " if named else ""
     if stream.names is not None:
-        return f"{name}{stream.names.operation} by {units.count(stream.outstanding)} threads"
+        threads = f"{units.count(stream.outstanding)} thread{'s' if stream.outstanding != 1 else ''}"
+        return f"{name}{stream.names.operation} by {threads}"
     io = "direct" if stream.direct else "buffered"
     rate = getattr(stream.arrival, "rate_iops", None)
     if rate is not None:
