@@ -115,12 +115,17 @@ def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dic
         "way": way,
         "spindle_median_us": medians[0] / 1e3,
         "fio_median_us": medians[1] / 1e3,
-        "median_ratio": medians[0] / medians[1],
+        "median_ratio": ratio([each.median_ns for each in spindle], [each.median_ns for each in fio]),
         "spindle_mean_us": means[0] / 1e3,
         "fio_mean_us": means[1] / 1e3,
-        "mean_ratio": means[0] / means[1],
+        "mean_ratio": ratio([each.mean_ns for each in spindle], [each.mean_ns for each in fio]),
         "spread_of_fio": spread([each.median_ns for each in fio]),
     }
+
+
+def ratio(ours: list[float], theirs: list[float]) -> float:
+    """Median of the rounds' ratios."""
+    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
 
 
 def spread(values: list[float]) -> float:
@@ -143,8 +148,8 @@ def row(result: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=5, help="length of each run")
-    parser.add_argument("--rounds", type=int, default=7, help="runs of each tool and case; medians are compared")
+    parser.add_argument("--seconds", type=int, default=2, help="length of each run")
+    parser.add_argument("--rounds", type=int, default=11, help="runs of each tool and case")
     parser.add_argument("--only", default="", help="only this file system")
     parser.add_argument(
         "--backing", type=Path, default=Path("/dev/shm"),
@@ -160,7 +165,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("fsync_latency: stopped"))
     if not options.json:
         print(f"4 KiB sequential writes, each made durable; medians of {options.rounds} alternating runs of "
-              f"{options.seconds} s, us; ratios are Spindle / fio")  # fmt: skip
+              f"{options.seconds} s, us; ratios are the median of the rounds' Spindle / fio")  # fmt: skip
         print(f"{'':<6} {'':<10} {'spindle':>9} {'fio':>9} {'ratio of':>8} {'spindle':>9} {'fio':>9} {'ratio of':>8} "
               f"{'spread':>8}\n{'':<6} {'':<10} {'median':>9} {'median':>9} {'medians':>8} {'mean':>9} {'mean':>9} "
               f"{'means':>8} {'of fio':>8}")  # fmt: skip

@@ -27,7 +27,8 @@ from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.testfile import TestFile
 
 GOAL = 0.25
-"""Largest loss of throughput on the loop device."""
+"""Largest loss of throughput on the loop device, as the median of the rounds: the best round of many on a disk that
+scatters by a factor of two is a matter of luck."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,11 @@ def main() -> int:
                 found.append(figures)
                 if not arguments.json:
                     show(figures, first=len(found) == 1)
-    worst = max((one.cost for one in found if one.place == "loop device"), default=0.0)
+    worst = max((one.median_cost for one in found if one.place == "loop device"), default=0.0)
     if arguments.json:
         print(json.dumps([asdict(one) for one in found], indent=2))
     else:
-        print(f"\nthe most it costs on the loop device: {worst:.0%} (goal: at most {GOAL:.0%})")
+        print(f"\nthe most it costs on the loop device, in the median: {worst:.0%} (goal: at most {GOAL:.0%})")
     return 0 if worst <= GOAL else 1
 
 
