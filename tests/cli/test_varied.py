@@ -45,7 +45,7 @@ def test_each_combination_runs_once_and_the_last_key_changes_fastest(invoke) -> 
     assert found.workload.streams[0].depth == 1  # as it is where nobody varies it
 
 
-def test_the_table_has_a_row_and_the_metrics_a_name_for_each(invoke) -> None:
+def test_the_table_has_a_row_and_the_metrics_a_name_for_each(invoke, here: Path) -> None:
     done = invoke(*QUICK, "--vary", "depth=1,4", "--vary", "size=4KiB,64KiB", "-o", "v.json")
     rows = [line.split()[:3] for line in done.out.splitlines() if " read " in line]
     assert rows == [[depth, size, "read"] for depth in "14" for size in ("4KiB", "64KiB")]
@@ -157,6 +157,16 @@ def test_a_device_is_written_with_one_consent(invoke, bench) -> None:
     assert invoke(*write).status == 3
     found = record_of(invoke(*write, "--erase", str(device), "--yes").out)
     assert all(run.figures.total_write_bytes > 0 for run in found.runs)
+
+
+@pytest.mark.parametrize("region", ["0%-100%", "50%-100%"])
+def test_a_signature_is_named_once_whether_or_not_the_first_run_wrote_over_it(invoke, bench, region: str) -> None:
+    device = bench.loop(size=16 * MIB)
+    bench.run("mkfs.ext4", "-q", device)
+    write = ("run", "sdd-write", str(device), "--seconds", "0.2", "--region", region, "--vary", "depth=1,2", "--json")
+    found = record_of(invoke(*write, "--erase", str(device), "--erase-signature", "ext4", "--yes").out)
+    assert [phase.varied["depth"] for phase in found.phases] == ["1", "2"]
+    assert found.verdicts[0].check == "combinations"
 
 
 def test_values_are_lists_ranges_and_lists_of_lists() -> None:
