@@ -11,7 +11,7 @@ from moments import sample
 
 from spindle.host.devices import DevNumber
 from spindle.host.monitor import CGROUP, DISK, HOST, Sample, Summary, between
-from spindle.host.monitor.cgroups import CgroupIo, Key
+from spindle.host.monitor.cgroups import CgroupIo, Groups, Key
 
 # 2 s in between: 200 reads of 16 000 sectors (8 000 KiB) in 400 ms and 50 merged; 60 writes of 4 800 sectors in 600 ms
 # and 40 merged; 4 discards of 8 000 sectors in 40 ms and 1 merged; 2 flushes in 8 ms; 750 ms busy; 1 100 ms weighted.
@@ -190,7 +190,8 @@ def test_where_psi_is_off_pressure_is_unknown() -> None:
 
 
 def with_groups(at_s: float, groups: dict[Key, CgroupIo] | None) -> Sample:
-    return replace(sample(BEFORE, at_s), cgroups=groups)
+    known = None if groups is None else Groups({DevNumber(8, 0): "sda"}, groups)
+    return replace(sample(BEFORE, at_s), cgroups=known)
 
 
 def test_a_groups_rates_are_its_differences_over_the_time_the_busiest_first() -> None:

@@ -174,6 +174,32 @@ def test_group_files_are_read_for_what_is_right_in_them() -> None:
     assert parse_v1(serviced, size) == {sda: CgroupIo(3, 300, 4, 400, 1, 4096)}
 
 
+def test_groups_of_a_partition_are_those_of_its_disk_and_disks_that_v1_does_not_count_are_named(tree: Any) -> None:
+    tree.disk("sda", "8:0")
+    tree.disk("sda1", "8:1", parent="sda")
+    tree.disk("sdb", "8:16")
+    tree.disk("sdc", "8:32")
+    numbers = ("0 sda", "1 sda1", "16 sdb", "32 sdc")
+    sda, sda1, sdb, sdc = (GOOD.replace("0 sda", number) for number in numbers)
+    tree.stats(sda, sda1, sdb, sdc)
+    root = tree.machine.sys / "fs/cgroup/blkio"
+    (root / "a").mkdir(parents=True)
+    (root / "blkio.throttle.io_serviced").write_text("8:0 Read 0\n8:0 Write 0\nTotal 0\n")
+    tree.proc("self/mountinfo", "30 20 0:26 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n")
+    sampler = tree.sampler("sda1", "sdb", "sdc", cgroups=True)
+    first = sampler.take()
+    (root / "a/blkio.throttle.io_serviced").write_text("8:0 Read 3\nTotal 3\n")
+    (root / "a/blkio.throttle.io_service_bytes").write_text("8:0 Read 12288\nTotal 12288\n")
+    tree.stats(sda, sda1, sdb.replace(" 100 ", " 103 "), sdc)
+    report = between(first, sampler.take())
+    assert [(rates.group, rates.device) for rates in report.cgroups or []] == [("/a", "sda")]
+    assert report.uncounted == ["sdb"]  # sdc did nothing
+    out = io.StringIO()
+    with redirect_stdout(out):
+        Rows(active_only=False, most_cgroups=5).show(report)
+    assert "no control group is counted on sdb: " in out.getvalue()
+
+
 def test_a_groups_name_does_not_reach_the_terminal_as_it_is(tree: Any, tmp_path: Path) -> None:
     tree.disk("sda", "8:0")
     tree.stats(GOOD)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
@@ -53,21 +53,38 @@ _NONE = CgroupIo()
 
 
 @dataclass(frozen=True)
+class Groups:
+    """What every group asked for, at one moment."""
+
+    disks: Mapping[DevNumber, str]
+    """The whole disks that were asked about."""
+    io: Mapping[Key, CgroupIo]
+    uncounted: frozenset[DevNumber] = frozenset()
+    """Of these disks no group is counted."""
+
+
+@dataclass(frozen=True)
 class Hierarchy:
     """Where the groups that count I/O are."""
 
     root: Path
     version: int
 
-    def read(self, numbers: Container[DevNumber]) -> dict[Key, CgroupIo]:
-        """Every group that did I/O on one of these devices."""
-        found = {}
+    def read(self, disks: Mapping[DevNumber, str]) -> Groups:
+        """Every group that did I/O on one of these disks.
+
+        v1 lists a disk in the root group, if with zeros, unless it does not count it: since Linux 6.10 blk-throttle
+        counts only disks for which a limit was once set (block/blk-throttle.c tg_set_conf, blk_throtl_activated).
+        """
+        found: dict[Key, CgroupIo] = {}
+        counted: set[DevNumber] = set()
         for folder in self._folders():
             group = "/" + os.path.relpath(folder, self.root).removeprefix(".")
             for number, io in (self._v2(folder) if self.version == 2 else self._v1(folder)).items():
-                if number in numbers and io != _NONE:
+                counted.add(number)
+                if number in disks and io != _NONE:
                     found[Key(group, number)] = io
-        return found
+        return Groups(disks, found, frozenset(disks) - counted if self.version == 1 else frozenset())
 
     def _folders(self) -> Iterator[Path]:
         for at, (folder, _, _) in enumerate(os.walk(self.root)):

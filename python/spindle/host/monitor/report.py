@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..devices import DevNumber
 from ..diskstats import DiskDelta, difference
 from . import cgroups, disks, pressure, processors
-from .cgroups import CgroupIo
+from .cgroups import CgroupIo, Groups
 from .columns import DISK
 from .disks import Disk
 from .sample import Sample
@@ -78,6 +76,8 @@ class Report:
     host: Values
     cgroups: list[CgroupRates] | None
     """Those that did anything, the busiest first; None: not asked for or not known."""
+    uncounted: list[str]
+    """Disks that were active and whose I/O the kernel counts for no group."""
     appeared: list[str]
     """Devices that came, or were exchanged for another of the same name: their first interval begins now."""
     gone: list[str]
@@ -103,7 +103,8 @@ def between(before: Sample, after: Sample) -> Report:
             **processors.shares(before.cpu.times, after.cpu.times),
             **pressure.columns(before.pressure, after.pressure, seconds),
         },
-        cgroups=_cgroups(before, after, seconds),
+        cgroups=_cgroups(before.cgroups, after.cgroups, seconds),
+        uncounted=_uncounted(after.cgroups, activities),
         appeared=appeared,
         gone=[name for name in before.disks if name not in after.disks],
     )
@@ -119,22 +120,18 @@ def _as_float(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _cgroups(before: Sample, after: Sample, seconds: float) -> list[CgroupRates] | None:
-    if before.cgroups is None or after.cgroups is None:
+def _cgroups(before: Groups | None, after: Groups | None, seconds: float) -> list[CgroupRates] | None:
+    if before is None or after is None:
         return None
-    names = _names(after.disks)
     rates = []
-    for key, io in after.cgroups.items():
-        change = cgroups.difference(before.cgroups.get(key), io)
+    for key, io in after.io.items():
+        change = cgroups.difference(before.io.get(key), io)
         # A device that has just come has groups whose counters are older than the watch.
-        if key.number in names and _was_there(before, key.number) and change != CgroupIo():
-            rates.append(CgroupRates(key.group, names[key.number], change, seconds))
+        if key.number in before.disks and change != CgroupIo():
+            rates.append(CgroupRates(key.group, after.disks[key.number], change, seconds))
     return sorted(rates, key=lambda rate: -(rate.io.read_bytes + rate.io.write_bytes + rate.io.discard_bytes))
 
 
-def _names(found: Mapping[str, Disk]) -> dict[DevNumber, str]:
-    return {disk.number: name for name, disk in found.items() if disk.number is not None}
-
-
-def _was_there(before: Sample, number: DevNumber) -> bool:
-    return any(disk.number == number for disk in before.disks.values())
+def _uncounted(groups: Groups | None, activities: dict[str, Activity]) -> list[str]:
+    names = [groups.disks[number] for number in sorted(groups.uncounted)] if groups else []
+    return [name for name in names if name not in activities or activities[name].active]

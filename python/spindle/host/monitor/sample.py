@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..devices import DevNumber, text_of
 from . import disks, pressure, processors
-from .cgroups import CgroupIo, Hierarchy, Key, hierarchy
+from .cgroups import Groups, Hierarchy, hierarchy
 from .disks import Disk
 from .pressure import Pressure
 from .processors import Processors
@@ -27,7 +27,7 @@ class Sample:
     disks: dict[str, Disk]
     cpu: Processors
     pressure: Pressure
-    cgroups: dict[Key, CgroupIo] | None
+    cgroups: Groups | None
     """None: not asked for, or the machine has no groups that count."""
 
 
@@ -48,7 +48,7 @@ class Sampler:
         cpu = processors.parse(text_of(machine.proc / "stat") or "")
         stalls = pressure.parse(text_of(machine.proc / "pressure/io") or "")
         picked = self._identified(self._selection.pick(disks.parse(text)))
-        groups = self._hierarchy.read(self._numbers(picked)) if self._hierarchy else None
+        groups = self._hierarchy.read(self._whole_disks(picked)) if self._hierarchy else None
         return Sample(at_ns, wall_ns, picked, cpu, stalls, groups)
 
     def _identified(self, picked: dict[str, Disk]) -> dict[str, Disk]:
@@ -57,17 +57,16 @@ class Sampler:
         now = disks.diskseqs(picked, self._machine)
         return {name: replace(disk, diskseq=now[name]) for name, disk in picked.items()}
 
-    def _numbers(self, picked: dict[str, Disk]) -> set[DevNumber]:
-        """Groups are counted by whole disk."""
-        found = set()
+    def _whole_disks(self, picked: dict[str, Disk]) -> dict[DevNumber, str]:
+        """What groups are counted by."""
+        found = {}
         for name, disk in picked.items():
-            place = disks.folder(name, self._machine)
+            place, number = disks.folder(name, self._machine), disk.number
             if os.path.exists(place / "partition"):
-                number = _number_in(Path(os.path.realpath(place)).parent)
-            else:
-                number = disk.number
+                whole = Path(os.path.realpath(place)).parent
+                name, number = whole.name.replace("!", "/"), _number_in(whole)
             if number is not None:
-                found.add(number)
+                found[number] = name
         return found
 
 

@@ -88,6 +88,7 @@ class JsonLines:
                     if activity.active or not self._active_only
                 },
                 "cgroups": cgroups,
+                "cgroups_uncounted": report.uncounted,
                 "appeared": report.appeared,
                 "gone": report.gone,
             }

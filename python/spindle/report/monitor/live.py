@@ -21,6 +21,7 @@ from spindle.report.monitor.rows import (
     printable,
     stamp,
     summary_lines,
+    uncounted,
 )
 from spindle.report.style import style_of
 
@@ -85,7 +86,7 @@ class LiveView:
     def _page(self, report: Report) -> RenderableType:
         width, height = self._console.size
         groups = (report.cgroups or [])[: self._most_cgroups] if height >= 20 else []
-        below = [*changes(report)]
+        below = [*changes(report), *(uncounted(report) if self._most_cgroups else [])]
         room = max(1, height - 8 - len(below) - (len(groups) + 2 if groups else 0) - len(self._note))
         shown = [
             (name, activity) for name, activity in report.disks.items() if activity.active or not self._active_only

@@ -116,6 +116,14 @@ def changes(report: Report) -> list[str]:
     return [*lines, *(f"{name} is gone" for name in report.gone)]
 
 
+def uncounted(report: Report) -> list[str]:
+    """Why disks are missing from the groups' table."""
+    if not report.uncounted:
+        return []
+    names = ", ".join(report.uncounted)
+    return [f"no control group is counted on {names}: cgroup v1 counts a disk once a limit was set for it (Linux 6.10)"]
+
+
 def block(report: Report, active_only: bool, most_cgroups: int) -> list[str]:
     """One report."""
     lines = [stamp(report), *host_table([("", report.host)]), ""]
@@ -126,6 +134,8 @@ def block(report: Report, active_only: bool, most_cgroups: int) -> list[str]:
         lines.extend(["", *table("Cgroup", CGROUP, cgroup_rows(report.cgroups[:most_cgroups]))])
         if (more := len(report.cgroups) - most_cgroups) > 0:
             lines.append(f"and {more} more")
+    if most_cgroups:
+        lines.extend(uncounted(report))
     return [*lines, ""]
 
 
