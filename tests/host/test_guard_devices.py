@@ -497,6 +497,20 @@ def test_the_signature_must_be_repeated_as_shown(bench: Any) -> None:
         pass
 
 
+def test_a_device_erased_before_may_have_lost_signatures_but_gained_none(bench: Any) -> None:
+    device = bench.loop()
+    again = {"erase_signature": "ext4", "erased_before": True}
+    with open_target(device, [stream("write")], erase=device, **again):
+        pass
+    ext4(bench, device)
+    with open_target(device, [stream("write")], erase=device, **again):
+        pass
+    bench.run("wipefs", "-aq", device)
+    bench.run("mkswap", device)
+    assert "--erase-signature swap" in attempt(device, "write", **again)
+    assert "--erase-signature swap" in attempt(device, "write", erased_before=True)
+
+
 def test_every_signature_must_be_repeated(bench: Any) -> None:
     device = bench.loop()
     ext4(bench, bench.partitioned(device)[1])

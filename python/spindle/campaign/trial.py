@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from spindle.campaign import commands, scratch
@@ -100,8 +100,7 @@ class Workshop:
         return calm.outcome_in(record)
 
     def _consented(self) -> None:
-        """What was on the device is gone: neither is the signature there any more, nor need anybody be asked again."""
-        self.consent = replace(self.consent, erase_signature=None, confirm=None)
+        self.consent = self.consent.after_writing()
 
     def _made(self, prepared: Prepared, seed: int, stack: ExitStack) -> _Made:
         """What the trial writes to beside the target, and how its size was chosen."""

@@ -196,6 +196,7 @@ def open_target(
     erase_signature: str | None = None,
     erase_stacked: bool = False,
     erase_shared: bool = False,
+    erased_before: bool = False,
     confirm: Callable[[str], bool] | None = None,
     machine: Machine = HERE,
 ) -> OpenTarget:
@@ -204,10 +205,11 @@ def open_target(
     Writing (and trimming, and zeroing) needs files that Spindle made (`TestFile`, `TestFiles`), or a block device that
     `erase` names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
     `erase_stacked`: it may be built of other devices. `erase_shared`: it may be a partition while another partition of
-    the same disk is in use. `confirm` gets one line that names the device, while the device is already claimed;
-    when it returns False, the target is refused.
+    the same disk is in use. `erased_before`: it was written to with this consent already, so that signatures which are
+    gone are not missed; others than those named are refused as ever. `confirm` gets one line that names the device,
+    while the device is already claimed; when it returns False, the target is refused.
     """
-    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, confirm)
+    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, confirm)
     with ExitStack() as opened:
         if isinstance(path, TestFiles):
             target = _open_test_files(path, streams, opened, machine)
@@ -227,6 +229,7 @@ class _Consent:
     signature: str | None
     stacked: bool
     shared: bool
+    erased_before: bool
     confirm: Callable[[str], bool] | None
 
 
@@ -490,7 +493,7 @@ def _claim(
         if sibling:
             raise Refused(f"{called}: {sibling}; --erase-shared agrees to write to this partition alone")
     blank = _is_blank(called, claim, device)
-    shown = _check_signatures(called, claim, device, consent.signature, machine)
+    shown = _check_signatures(called, claim, device, consent, machine)
     if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, blank, machine)):
         raise Refused(f"{called}: not confirmed; nothing was written")
     return claim
@@ -612,13 +615,12 @@ def _lock(called: str, claim: int) -> None:
 # --- what is on it ---------------------------------------------------------------------------------------------------
 
 
-def _check_signatures(
-    called: str, claim: int, device: Device, repeated: str | None, machine: Machine
-) -> list[Signature]:
+def _check_signatures(called: str, claim: int, device: Device, consent: _Consent, machine: Machine) -> list[Signature]:
     shown = _all_signatures(called, claim, device, machine)
     types = list(dict.fromkeys(signature.type for signature in shown))
-    given = [part for part in re.split(r"[,\s]+", repeated or "") if part]
-    if set(given) == set(types):
+    repeated = consent.signature
+    given = {part for part in re.split(r"[,\s]+", repeated or "") if part}
+    if given == set(types) or (consent.erased_before and given > set(types)):
         return shown
     if not types:
         raise Refused(f"{called}: carries no signature, yet --erase-signature says {repeated}; is it the device meant?")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
+from dataclasses import replace as dataclass_replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,12 @@ class Consent:
     """It may be a partition of a disk whose other partitions are in use."""
     confirm: Callable[[str], bool] | None = None
     """Asks them; None: they said yes beforehand."""
+    erased_before: bool = False
+    """It was written to with this consent already: signatures that are gone are not missed."""
+
+    def after_writing(self) -> Consent:
+        """For the next run on the same target, which nobody is asked about again."""
+        return dataclass_replace(self, erased_before=True, confirm=None)
 
     def opened(
         self, target: str | os.PathLike[str] | TestFile | TestFiles, streams: Sequence[StreamAccess]
@@ -83,6 +90,7 @@ class Consent:
             erase_signature=self.erase_signature,
             erase_stacked=self.erase_stacked,
             erase_shared=self.erase_shared,
+            erased_before=self.erased_before,
             confirm=self.confirm,
         )
 
