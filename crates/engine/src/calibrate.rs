@@ -249,14 +249,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
             arrival: Arrival::Closed,
             rate_limit: None,
             think: None,
-            sync: Sync {
-                fsync_every: 0,
-                fdatasync_every: 0,
-                fsync_fraction: 0.0,
-                dsync: false,
-                osync: false,
-                end_fsync: false,
-            },
+            sync: Sync::default(),
             priority: None,
             region: if in_memory { whole } else { stream.region },
             files: if in_memory {

@@ -496,7 +496,7 @@ pub struct Think {
 }
 
 /// When data is forced to the medium.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Sync {
     /// fsync after every k-th write of a worker; 0: never.
     pub fsync_every: u32,

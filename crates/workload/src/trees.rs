@@ -226,11 +226,9 @@ impl Workload {
             rate_limit: None,
             think: None,
             sync: Sync {
-                fsync_every: 0,
-                fdatasync_every: 0,
-                fsync_fraction: 0.0,
-                end_fsync: false,
-                ..stream.sync
+                dsync: stream.sync.dsync,
+                osync: stream.sync.osync,
+                ..Sync::default()
             },
             priority: None,
             start_delay_ns: 0,

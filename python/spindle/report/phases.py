@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -30,7 +29,6 @@ MOST_NAMES = 8
 """Phases that are named one by one; of more,"""
 FIRST_NAMES = 2
 """so many are."""
-_T = TypeVar("_T")
 
 
 def head(record: PhasesRecord, style: Style) -> list[str]:
@@ -85,7 +83,7 @@ def rows(record: PhasesRecord, style: Style) -> list[str]:
     """A row for each operation of each phase."""
     columns = [
         *(Column(variation.key) for variation in record.varied),
-        Column("phase", words=True),
+        *([Column("phase", words=True)] if record.workload.phases else []),  # the name of one load says nothing
         Column("op", words=True),
         Column("MB/s"),
         Column("IOPS"),
@@ -96,14 +94,7 @@ def rows(record: PhasesRecord, style: Style) -> list[str]:
         Column("verdict", words=True),
     ]
     found = [row for phase, run in zip(record.phases, record.runs, strict=True) for row in _rows_of(phase, run, record)]
-    if not record.workload.phases:  # one load: its name says nothing
-        at = len(record.varied)
-        columns, found = _without(columns, at), [_without(row, at) for row in found]
     return table(columns, found, style)
-
-
-def _without(cells: list[_T], at: int) -> list[_T]:
-    return cells[:at] + cells[at + 1 :]
 
 
 def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[list[str]]:
@@ -114,13 +105,12 @@ def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[
         for name, op in (*stream.ops(), *((("fsync", stream.fsync),) if stream.fsync is not None else ()))
     ]
     found = []
-    values = [phase.varied.get(variation.key, "") for variation in record.varied]
+    which = [*phase.varied.values(), *([phase.name] if record.workload.phases else [])]
     for at, (name, op) in enumerate(ops):
         first = at == 0
         found.append(
             [
-                *(value if first else "" for value in values),
-                phase.name if first else "",
+                *(word if first else "" for word in which),
                 name,
                 plain(op.bytes_per_s / 1e6) if op.bytes else "",
                 plain(op.iops),
@@ -131,9 +121,7 @@ def _rows_of(phase: PhaseFigures, run: RunRecord, record: PhasesRecord) -> list[
                 str(run.level) if first else "",
             ]
         )
-    return found or [
-        [*values, phase.name, "", "", "", "", "", plain(phase.seconds), plain(phase.cpu_percent), str(run.level)]
-    ]
+    return found or [[*which, "", "", "", "", "", plain(phase.seconds), plain(phase.cpu_percent), str(run.level)]]
 
 
 def verdicts_of(record: PhasesRecord) -> list[Verdict]:

@@ -30,6 +30,14 @@ def size(value: float) -> str:
     return _amount(amount, _BINARY[-1])
 
 
+def exact_size(value: int) -> str:
+    """Bytes as one writes them in a workload, without loss: `64KiB`, `1000`."""
+    for power in (4, 3, 2, 1):
+        if value and value % (1 << 10 * power) == 0:
+            return f"{value >> 10 * power}{_BINARY[power]}"
+    return str(value)
+
+
 def _amount(amount: float, unit: str) -> str:
     return f"{amount:.0f} {unit}" if amount == int(amount) else f"{significant(amount)} {unit}"
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 
 from msgspec.structs import replace as with_fields
 
 from spindle import _core
 from spindle.host.errors import TargetError
 from spindle.host.signals import Stopped
+from spindle.result import units
 from spindle.result.record import (
     Level,
     PhaseFigures,
@@ -42,7 +44,6 @@ _BETWEEN_LISTS = ";"
 """Separates values if some have commas themselves."""
 _LISTS = ("size", "write_size", "filesize", "zones", "write_zones")
 """Keys whose values can have commas."""
-_UNITS = ("", "KiB", "MiB", "GiB", "TiB")
 
 
 def parse(given: Sequence[str]) -> list[Variation]:
@@ -56,9 +57,7 @@ def parse(given: Sequence[str]) -> list[Variation]:
         if any(key == other.key for other in found):
             raise Usage(f"--vary: {key} is varied twice; give all its values at once")
         found.append(Variation(key=key, values=list(dict.fromkeys(_values(key, values)))))
-    count = 1
-    for variation in found:
-        count *= len(variation.values)
+    count = prod(len(variation.values) for variation in found)
     if count > MOST:
         raise Usage(f"--vary: {count} combinations are too many; at most {MOST} are carried out by one command")
     return found
@@ -90,15 +89,8 @@ def _doubling(key: str, text: str) -> Iterator[str]:
         )
     plain = first.strip().isdigit() and last.strip().isdigit()
     while low <= high:
-        yield str(low) if plain else _size(low)
+        yield str(low) if plain else units.exact_size(low)
         low *= 2
-
-
-def _size(value: int) -> str:
-    unit = 0
-    while value % 1024 == 0 and unit + 1 < len(_UNITS):
-        value, unit = value // 1024, unit + 1
-    return f"{value}{_UNITS[unit]}"
 
 
 def combinations(varied: Sequence[Variation]) -> Iterator[dict[str, str]]:
@@ -163,8 +155,7 @@ def _overrides(asked: Order, cell: dict[str, str]) -> tuple[tuple[str, str], ...
 
 
 def _order(asked: Order, cell: dict[str, str], first: bool) -> Order:
-    # Who agreed to the first one agreed to all.
-    consent = asked.consent if first else replace(asked.consent, confirm=None)
+    consent = asked.consent if first else asked.consent.after_writing()
     return replace(asked, overrides=_overrides(asked, cell), consent=consent)
 
 

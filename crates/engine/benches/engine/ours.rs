@@ -100,14 +100,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
             rate_limit: None,
             think: None,
             direct: false,
-            sync: Sync {
-                fsync_every: 0,
-                fdatasync_every: 0,
-                fsync_fraction: 0.0,
-                dsync: false,
-                osync: false,
-                end_fsync: false,
-            },
+            sync: Sync::default(),
             priority: None,
             region: Region {
                 offset: Place::Bytes { bytes: 0 },

@@ -29,14 +29,7 @@ pub(crate) fn stream(name: &str) -> Stream {
         rate_limit: None,
         think: None,
         direct: false,
-        sync: Sync {
-            fsync_every: 0,
-            fdatasync_every: 0,
-            fsync_fraction: 0.0,
-            dsync: false,
-            osync: false,
-            end_fsync: false,
-        },
+        sync: Sync::default(),
         priority: None,
         region: Region {
             offset: Place::Bytes { bytes: 0 },

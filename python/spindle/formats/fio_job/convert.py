@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spindle import _core
+from spindle.result.units import exact_size
 
 from .concurrency import ENGINES
 from .document import body_of
@@ -16,7 +17,7 @@ from .finding import Finding, JobFileRefused, Level
 from .job import TypedJob, typed
 from .names import check_together, names_of
 from .phases import phases_of
-from .quantity import Keys, duration, written
+from .quantity import Keys, duration
 from .search import LatencyTarget, search_of
 from .source import Section, read_sections, sections_of
 from .steady import steady_of
@@ -222,7 +223,7 @@ def _end(done: list[Converted], ends: set[int]) -> Keys:
     if 0 not in ends:
         return {"seconds": duration(max(ends))}
     if len(done) == len(done[0].streams) == 1 and done[0].moves_bytes and "workers" not in done[0].streams[0]:
-        return {"bytes": written(done[0].moves_bytes)}
+        return {"bytes": exact_size(done[0].moves_bytes)}
     return {"seconds": NEVER}
 
 

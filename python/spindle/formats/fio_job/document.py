@@ -7,7 +7,9 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from .quantity import Keys, written
+from spindle.result.units import exact_size
+
+from .quantity import Keys
 
 if TYPE_CHECKING:  # who makes a conversion checks its text first
     from .convert import Conversion
@@ -48,7 +50,7 @@ def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
     elif conversion.changes and target.startswith("/dev/"):
         parts += ["--erase", shlex.quote(target)]
     elif conversion.needs_bytes and not target.startswith("/dev/"):
-        parts += ["--create", written(conversion.needs_bytes)]
+        parts += ["--create", exact_size(conversion.needs_bytes)]
     parts += [*(["--cpus", ",".join(map(str, conversion.cpus))] if conversion.cpus else [])]
     parts += [*(["--iopoll"] if conversion.iopoll else []), *(["--sqpoll"] if conversion.sqpoll else [])]
     if conversion.search is not None:

@@ -7,10 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spindle.result.units import exact_size
+
 from .concurrency import ENGINES, NULL
 from .finding import Level
 from .job import Job, TypedJob
-from .quantity import Keys, written
+from .quantity import Keys
 
 MOST_SETS = 64
 
@@ -101,7 +103,7 @@ class FileSets:
         found: list[Keys] = []
         for made in self.sets:
             size = made["filesize"]
-            found.append({**made, "filesize": size if isinstance(size, str) else written(int(size))})
+            found.append({**made, "filesize": size if isinstance(size, str) else exact_size(int(size))})
         return found
 
 
@@ -110,7 +112,7 @@ def sizes_of_files(job: Job) -> str:
     low, high = job.filesizes
     smallest = job.sizes[job.direction].smallest
     step = smallest if low % smallest == 0 else 1
-    return f"{written(low)}-{written(high - high % step)}:step={written(step)}"
+    return f"{exact_size(low)}-{exact_size(high - high % step)}:step={exact_size(step)}"
 
 
 def _plain(name: str) -> str:
@@ -126,7 +128,7 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
         return Place(target, folder)
     if all(ENGINES.get(each.job.engine) == NULL for each in jobs):
         most = max((each.job.offset.bytes + (each.job.filesizes[1] or each.job.size.bytes) for each in jobs), default=0)
-        return Place(f"null:{written(most or 1 << 30)}", False)
+        return Place(f"null:{exact_size(most or 1 << 30)}", False)
     lists = {each.job.filenames for each in jobs}
     if len(lists) == 1 and len(names := next(iter(lists))) == 1:
         return Place(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else Place(None, False)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from spindle.result.units import exact_size
+
 from .distribution import ZONED, Zones
 from .finding import Level
 from .job import TypedJob
-from .quantity import Keys, written
+from .quantity import Keys
 from .sizes import differ, one_size
 from .strides import in_order
 
@@ -119,4 +121,4 @@ def _distributed(typed: TypedJob) -> Keys:
 def _zones(zones: Zones, kind: str) -> str:
     if kind == "zoned":
         return ",".join(f"{length}%:{share}" for share, length in zones)
-    return ",".join(f"{written(length)}:{share}" for share, length in zones)
+    return ",".join(f"{exact_size(length)}:{share}" for share, length in zones)

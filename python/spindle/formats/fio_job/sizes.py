@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from spindle.result.units import exact_size
+
 from .finding import Level
 from .job import Sizes, TypedJob
-from .quantity import Keys, written
+from .quantity import Keys
 
 MOST_SIZES = 256
 
@@ -17,12 +19,12 @@ def sizes_of(typed: TypedJob) -> Keys:
     size, align = _written(typed, job.sizes[job.direction], job.aligns[job.direction])
     keys: Keys = {"size": size}
     if align:
-        keys["align"] = written(align)
+        keys["align"] = exact_size(align)
     if job.mixed and differ(typed):
         size, align = _written(typed, job.sizes[1], job.aligns[1])
         keys["write_size"] = size
         if align:
-            keys["write_align"] = written(align)
+            keys["write_align"] = exact_size(align)
     return keys
 
 
@@ -42,15 +44,15 @@ def _written(typed: TypedJob, sizes: Sizes, asked: int) -> tuple[str, int]:
     random = typed.job.random
     align = (asked if random else 0) or sizes.smallest
     if sizes.split:
-        text = ",".join(f"{written(size)}:{weight}" for size, weight in sizes.split)
+        text = ",".join(f"{exact_size(size)}:{weight}" for size, weight in sizes.split)
         if not random:
             align = math.gcd(*(size for size, _ in sizes.split))
     elif sizes.low == sizes.high:
-        text = written(sizes.low)
+        text = exact_size(sizes.low)
     elif sizes.high % sizes.low == 0:
-        text = f"{written(sizes.low)}-{written(sizes.high)}:step={written(sizes.low)}"
+        text = f"{exact_size(sizes.low)}-{exact_size(sizes.high)}:step={exact_size(sizes.low)}"
     else:
-        text = ",".join(f"{written(size)}:{weight}" for size, weight in _range_weights(typed, sizes))
+        text = ",".join(f"{exact_size(size)}:{weight}" for size, weight in _range_weights(typed, sizes))
         if not random:
             align = math.gcd(sizes.low, sizes.high)
     return text, 0 if align == sizes.low and one_size(sizes) else align

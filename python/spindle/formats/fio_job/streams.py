@@ -6,6 +6,8 @@ import os
 import random
 from dataclasses import dataclass
 
+from spindle.result.units import exact_size
+
 from . import strides
 from .arrival import arrival_of, rated_directions
 from .concurrency import ENGINES, data_of, depth_of
@@ -14,7 +16,7 @@ from .finding import Level
 from .job import Job, TypedJob
 from .numbers import NOTHING
 from .places import places_of, popular
-from .quantity import Keys, duration, written
+from .quantity import Keys, duration
 from .sizes import one_size, sizes_of
 from .verification import verify_of
 
@@ -186,7 +188,7 @@ def _limits(ends: Limits, share: float) -> Keys:
     found: Keys = {}
     for key, value in ends.items():
         part = value * share if key == "stop_passes" else value if share == 1 else max(round(value * share), 1)
-        found[key] = written(int(part)) if key == "stop_bytes" else part
+        found[key] = exact_size(int(part)) if key == "stop_bytes" else part
     return found
 
 
@@ -315,11 +317,11 @@ def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing:
         begin, end = strides.within(typed, (begin, end), begin)
         keys |= strides.alignment(typed, begin, end)
         if begin or job.filenames or end < each:
-            keys["region"] = f"{written(begin)}-{written(end)}"
+            keys["region"] = f"{exact_size(begin)}-{exact_size(end)}"
     else:
         strides.within_unknown(typed)
         if begin:
-            keys["region"] = f"{written(begin)}-100%"
+            keys["region"] = f"{exact_size(begin)}-100%"
     if files > 1 and job.service[0] == "sequential" and not strides.leaves_file(typed, end - begin):
         typed.say(Level.ERROR, "file_service_type", "such a job never leaves its first file in fio; use roundrobin")
     return keys, 0, [made]
@@ -354,7 +356,7 @@ def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tup
     if filesize or job.size.bytes:
         return _bytes_region(typed, begin, filesize or begin + job.size.bytes, begin)
     strides.within_unknown(typed)
-    return ({"region": f"{written(begin)}-100%"} if begin else {}), 0
+    return ({"region": f"{exact_size(begin)}-100%"} if begin else {}), 0
 
 
 def _bytes_region(typed: TypedJob, begin: int, end: int, offset: int) -> tuple[Keys, int]:
@@ -363,7 +365,7 @@ def _bytes_region(typed: TypedJob, begin: int, end: int, offset: int) -> tuple[K
         typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
         return {}, 0
     first, last = strides.within(typed, (begin, end), offset)
-    return {"region": f"{written(first)}-{written(last)}"} | strides.alignment(typed, first, last), end
+    return {"region": f"{exact_size(first)}-{exact_size(last)}"} | strides.alignment(typed, first, last), end
 
 
 def _share_region(typed: TypedJob) -> Keys:

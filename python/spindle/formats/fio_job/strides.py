@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 
+from spindle.result.units import exact_size
+
 from .finding import Level
 from .job import TypedJob
 from .numbers import NOTHING
-from .quantity import Keys, written
+from .quantity import Keys
 from .sizes import differ, one_size
 
 Span = tuple[int, int]
@@ -29,7 +31,7 @@ def in_order(typed: TypedJob) -> Keys:
     if not one_size(sizes) or (job.mixed and differ(typed)):
         typed.say(Level.ERROR, "rw", "a number behind it, beside requests of different sizes; give one size")
     if job.skip_bytes > 0:
-        return {"pattern": "strided", "stride": written(sizes.low + job.skip_bytes)} | apart
+        return {"pattern": "strided", "stride": exact_size(sizes.low + job.skip_bytes)} | apart
     if goes_back(typed):
         return {"pattern": "backward"} | apart
     if not stays(typed):
@@ -107,7 +109,7 @@ def alignment(typed: TypedJob, begin: int, end: int) -> Keys:
     if job.random or not one_size(job.sizes[job.direction]) or (job.mixed and differ(typed)):
         return {}
     align = math.gcd(size, begin, max(job.skip_bytes, 0), end if goes_back(typed) else 0)
-    return {} if align == size else {"align": written(align)}
+    return {} if align == size else {"align": exact_size(align)}
 
 
 def ends_with_pass(typed: TypedJob, length: int, is_whole_file: bool) -> bool:
