@@ -76,11 +76,15 @@ def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_onc
     done = spindle("run", "two.toml", "t.bin", "--create", "4MiB", "--json")
     assert done.status == 0, done
     fill, reread = (seen_of(decode(done.out.encode(), "stdout").runs[index]) for index in (0, 1))
-    assert (fill.block_bytes, fill.read_back) == (65536, None)
+    assert (fill.block_bytes, fill.read_back, fill.read_back_later) == (65536, None, True)
     assert reread.run == fill.run
     assert (reread.block_bytes, reread.during.blocks, reread.wrong) == (4096, 2000, 0)
     assert reread.read_back is not None
     assert reread.read_back.expected == 1024
+    record = decode(done.out.encode(), "stdout")
+    assert [verdict_of(run).level for run in record.runs] == [Level.OK, Level.OK]
+    text = "\n".join(page(record, Style(width=120, colour=False)))
+    assert "verified: 7.81 MiB read in the load; 4 MiB that were written, read back past the page cache" in text
 
 
 def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(spindle: Spindle, here: Path) -> None:
@@ -235,3 +239,15 @@ def test_a_read_back_that_was_stopped_or_found_nothing_to_read_is_a_warning(reco
     sound = verdict_of(with_findings(record, found(), back_of(found())))
     assert sound is not None
     assert sound.level is Level.OK
+
+
+def test_the_page_tells_how_much_is_right_and_nothing_of_it_where_something_is_wrong(record: RunRecord) -> None:
+    def text_of(during: Checked, back: ReadBack | None) -> str:
+        return "\n".join(page(with_findings(record, during, back), Style(width=120, colour=False)))
+
+    told = "verified: 3.91 MiB read in the load; 3.91 MiB that were written, read back past the page cache: "
+    assert f"{told}no block is wrong" in text_of(found(), back_of(found()))
+    assert "no block is wrong" not in text_of(found(), back_of(found(), complete=False))
+    assert "no block is wrong" not in text_of(found(), back_of(found(torn=1)))
+    assert "verified: 3.91 MiB read in the load: no block is wrong" in text_of(found(), None)
+    assert "no block is wrong" not in text_of(Checked(blocks=0, unknown=5, raced=0, faults=[]), None)

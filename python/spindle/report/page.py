@@ -83,6 +83,7 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
         *SHAPES[record.workload.table](record, style),
         "",
         *verification.page(record, style),
+        *verification.right([record], style),
         *warnings,
         *verdicts.passed(record.verdicts, style),
         *verdicts.unchecked(record.idle, style),
@@ -112,6 +113,7 @@ def phases_page(record: PhasesRecord, style: Style) -> list[str]:
         "",
         *phases.page(record, style),
         "",
+        *verification.right(record.runs, style),
         *verdicts.lines(everything, style, [Level.WARN]),
         *(verdicts.unchecked(record.runs[0].idle, style) if record.runs else []),
     ]

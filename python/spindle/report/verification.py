@@ -6,15 +6,32 @@ from collections.abc import Sequence
 
 from spindle.report.style import Style
 from spindle.result import units
-from spindle.result.record import RunRecord
+from spindle.result.record import Level, RunRecord
+from spindle.result.rules.verification import CHECK
 from spindle.result.verification import Checked, StateCheck
 
 FIRST = 3
 """Places shown of each kind; the JSON has ten."""
 
 
+def right(runs: Sequence[RunRecord], style: Style) -> list[str]:
+    """How much was looked at, where all of it is right; what is not, or could not be looked at, the verdicts say."""
+    verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.check == CHECK]
+    seen = [run.figures.verification for run in runs if run.figures.verification is not None]
+    during = sum(each.during.blocks * each.block_bytes for each in seen)
+    backs = [(each.block_bytes, each.read_back) for each in seen if each.read_back is not None]
+    parts = [f"{units.size(during)} read in the load"] if during else []
+    if backs:
+        how = "past the page cache" if all(back.direct for _, back in backs) else "after the page cache was dropped"
+        size = sum(block_bytes * back.expected for block_bytes, back in backs)
+        parts.append(f"{units.size(size)} that were written, read back {how}")
+    if not parts or any(verdict.level is not Level.OK for verdict in verdicts):
+        return []
+    return [*style.wrap(f"{'; '.join(parts)}: no block is wrong", first="verified: "), ""]
+
+
 def page(record: RunRecord, style: Style) -> list[str]:
-    """Below the figures of a run; nothing where nothing was wrong: the verdict says so."""
+    """Below the figures of a run; nothing where nothing was wrong."""
     seen = record.figures.verification
     if seen is None or not seen.wrong:
         return []

@@ -77,6 +77,8 @@ class Verification(Struct, frozen=True, kw_only=True):
     """By the reads of the load."""
     read_back: ReadBack | None = None
     """None: there was nothing, or it was not done."""
+    read_back_later: bool = False
+    """After a later phase, with what that one writes."""
 
     @property
     def found(self) -> list[Checked]:

@@ -310,8 +310,10 @@ class Bench:
         if seen is None or self._run is None:
             return figures
         self.written = self._run.written()
-        if self.written is None or self.written.is_empty() or stopped or not part.read_back:
+        if self.written is None or self.written.is_empty() or stopped:
             return figures
+        if not part.read_back:
+            return replace(figures, verification=replace(seen, read_back_later=True))
         return replace(figures, verification=replace(seen, read_back=read_back(self.written, self.watch)))
 
     def _sampler(self, spec: Workload) -> conditions.Sampler:

@@ -43,7 +43,7 @@ def verified(record: RunRecord) -> list[Verdict]:
                 numbers=numbers,
             )
         ]
-    if back is None and not seen.during.blocks:
+    if back is None and not seen.during.blocks and not seen.read_back_later:
         return [
             Verdict(
                 check=CHECK,
@@ -78,6 +78,8 @@ def _right(seen: Verification) -> str:
     if seen.read_back is not None:
         how = "past the page cache" if seen.read_back.direct else "after the page cache was dropped"
         parts.append(f"all {units.count(seen.read_back.expected)} blocks of {size} that were written, read back {how},")
+    if not parts:
+        return "what was written is read back after a later phase"
     return f"{' and '.join(parts)} are right"
 
 
