@@ -17,6 +17,10 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # documents.py and program.py, for all tests
+
+from program import Ended
+
 # A runner in the background may ignore signals, and that is passed on to the programs under test, which are to be ended
 # by signals. (A program that finds one ignored leaves it so, as nohup asks.)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -113,6 +117,30 @@ def checksum(path: str | Path) -> str:
     """Of a device's or a file's whole content."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@pytest.fixture
+def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Run a command line in this process."""
+    from spindle.cli.main import invoke as run
+
+    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
+
+    def call(*arguments: str) -> Ended:
+        capfd.readouterr()
+        status = run(list(arguments))
+        sys.stdout.flush()
+        captured = capfd.readouterr()
+        return Ended(int(status), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -8,38 +8,38 @@ from pathlib import Path
 LISTS = Path(__file__).resolve().parent.parent / "data/md-maps"
 
 
-def test_the_maps_reproduce_every_list_of_a_real_array(spindle) -> None:
-    said = spindle("validate", "maps", str(LISTS))
+def test_the_maps_reproduce_every_list_of_a_real_array(invoke) -> None:
+    said = invoke("validate", "maps", str(LISTS))
     assert said.status == 0
     count = len(list(LISTS.glob("*.csv")))
     assert f"{count} arrays" in said.out.splitlines()[-1]
     assert "differs" not in said.out
 
 
-def test_a_moved_block_is_named_and_the_exit_status_is_1(spindle, tmp_path: Path) -> None:
+def test_a_moved_block_is_named_and_the_exit_status_is_1(invoke, tmp_path: Path) -> None:
     for name in ("raid10_f2_n4.csv", "raid5_n3_default.csv"):
         (tmp_path / name).write_text((LISTS / name).read_text())
     far = tmp_path / "raid10_f2_n4.csv"
     far.write_text(far.read_text().replace("D,1,0,16,1,256", "D,1,0,16,2,256"))
-    said = spindle("validate", "maps", str(tmp_path))
+    said = invoke("validate", "maps", str(tmp_path))
     assert said.status == 1
     assert "1 of 2 arrays differ" in said.out
     assert "raid10_f2_n4.csv: line 19: member 2 block 256" in said.out
-    told = json.loads(spindle("validate", "maps", str(tmp_path), "--json").out)
+    told = json.loads(invoke("validate", "maps", str(tmp_path), "--json").out)
     assert told["mismatches"] == 1
     assert told["first_mismatch"].startswith("raid10_f2_n4.csv: ")
 
 
-def test_a_wrong_size_is_a_difference(spindle, tmp_path: Path) -> None:
+def test_a_wrong_size_is_a_difference(invoke, tmp_path: Path) -> None:
     text = (LISTS / "raid1_n2.csv").read_text()
     (tmp_path / "list.csv").write_text(text.replace("array_bytes=2162688", "array_bytes=2183168"))
-    said = spindle("validate", "maps", str(tmp_path))
+    said = invoke("validate", "maps", str(tmp_path))
     assert said.status == 1
     assert "array_bytes" in said.out
 
 
-def test_a_folder_without_lists_is_not_a_success(spindle, tmp_path: Path) -> None:
-    said = spindle("validate", "maps", str(tmp_path))
+def test_a_folder_without_lists_is_not_a_success(invoke, tmp_path: Path) -> None:
+    said = invoke("validate", "maps", str(tmp_path))
     assert said.status == 2
     assert "no .csv file" in said.err
-    assert spindle("validate", "maps", str(tmp_path / "none")).status == 2
+    assert invoke("validate", "maps", str(tmp_path / "none")).status == 2

@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-for folder in ("store", "knobs", "cli"):  # server.py, real_queue.py and program.py, which their tests use too
+for folder in ("store", "knobs"):  # server.py and real_queue.py, which their tests use too
     sys.path.insert(0, str(Path(__file__).parent.parent / folder))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from program import Ended  # noqa: E402
 from real_queue import Queue  # noqa: E402
 from server import Server, missing  # noqa: E402
 
+from program import Ended  # noqa: E402
 from spindle.store import Store, open_store  # noqa: E402
 
 
@@ -46,20 +47,9 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: Path) -> Callable[..., Ended]:
-    """`spindle campaign ...` in this process."""
-    from spindle.cli.main import invoke as run
-
-    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
-
-    def call(*arguments: str) -> Ended:
-        capfd.readouterr()
-        status = run(["campaign", *arguments])
-        sys.stdout.flush()
-        captured = capfd.readouterr()
-        return Ended(int(status), captured.out, captured.err)
-
-    return call
+def invoke(invoke: Callable[..., Ended], place: Path) -> Callable[..., Ended]:
+    """`spindle campaign ...`."""
+    return partial(invoke, "campaign")
 
 
 @pytest.fixture

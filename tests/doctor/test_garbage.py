@@ -14,6 +14,7 @@ import pytest
 from shapes import Shape, healthy
 from trees import NAMES, Layout, load
 
+from program import Ended
 from spindle.host.doctor import Diagnosis, diagnose, script
 from spindle.host.errors import TargetError
 from spindle.host.inspect import inspect_stack
@@ -175,12 +176,12 @@ def test_devices_with_evil_names_make_no_commands(name: str, tmp_path: Path) -> 
         assert named is (name in ("dm-multipath", "md-raid10-f2-xfs", "raid-3ware", *PARITY)), "the names are there"
 
 
-def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, said: Callable[..., tuple[int, str, str]]) -> None:
+def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     layout = copy(LAYOUTS["raid6-degraded-resync"])
     for path in layout.files:
         if path.endswith(("scheduler", "degraded", "state")):
             layout.files[path] = b"\x1b[31m\xff\n" * 1000
-    status, out, err = said("doctor", "--root", str(layout.lay_out(tmp_path)))
+    status, out, err = invoke("doctor", "--root", str(layout.lay_out(tmp_path)))
     assert status in (0, 1)
     assert "\x1b" not in out
     assert err == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from program import Ended
 from spindle.host.doctor import RULES
 from spindle.host.doctor.rule import Rule
 
@@ -66,9 +67,7 @@ def _own(module: object, name: str) -> bool:
     return re.search(rf"^{name}\b.* = |^\w.*, {name}\b.* = ", source, re.M) is not None
 
 
-def test_the_gain_that_the_page_on_ncq_tells_is_the_models(
-    tmp_path: Path, said: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_gain_that_the_page_on_ncq_tells_is_the_models(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     from spindle.host.doctor.rules.ncq import MODELLED_GAIN
 
     rates = []
@@ -76,6 +75,6 @@ def test_the_gain_that_the_page_on_ncq_tells_is_the_models(
         machine = tmp_path / f"q{depth}.toml"
         machine.write_text(f'[host]\nkernel = "6.1"\n[[drive]]\nmodel = "HDS725050KLA360"\nqueue_depth = {depth}\n')
         load = ("--workers", "32", "--write-fraction", "0", "--size", "4KiB", "--seconds", "60")
-        _, out, _ = said("run", "randomio", str(machine), *load, "--json")
+        _, out, _ = invoke("run", "randomio", str(machine), *load, "--json")
         rates.append(json.loads(out)["figures"]["streams"][0]["total_read_bytes"])
     assert rates[1] / rates[0] == pytest.approx(MODELLED_GAIN, rel=0.03)

@@ -14,11 +14,12 @@ import pytest
 from shapes import Shape, add, healthy
 from trees import NAMES, load
 
+from program import Ended
 from spindle.host.doctor import RULES, Diagnosis, diagnose, schema, script
 from spindle.host.doctor.finding import Needs, Phase
 from spindle.host.inspect import inspect_stack
 
-Said = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., Ended]
 DESTROYS = re.compile(r"\b(mkfs|sfdisk|pvcreate|wipefs|dd |umount|e2fsck|--replace|--grow .*--level|--zero-superblock)")
 
 
@@ -31,28 +32,32 @@ def capture(tmp_path: Path) -> Callable[[str], str]:
 # --- captures ------------------------------------------------------------------------------------------------------
 
 
-def test_a_healthy_capture_has_status_0_and_says_what_was_looked_at(capture: Callable[[str], str], said: Said) -> None:
-    status, out, err = said("doctor", "--root", capture("md-raid10-n2-xfs"))
+def test_a_healthy_capture_has_status_0_and_says_what_was_looked_at(
+    capture: Callable[[str], str], invoke: Invoke
+) -> None:
+    status, out, err = invoke("doctor", "--root", capture("md-raid10-n2-xfs"))
     assert (status, err) == (0, "")
     assert out.startswith("the capture: nothing found\n")
     for rule in RULES:
         assert rule.name in out
 
 
-def test_a_warning_has_status_1_and_a_note_0(tmp_path: Path, said: Said) -> None:
+def test_a_warning_has_status_1_and_a_note_0(tmp_path: Path, invoke: Invoke) -> None:
     shape = Shape(level="raid10", disks=4, near=2)
     layout = add(healthy(shape), f"[{shape.array}]\nmd/mismatch_cnt=128")
-    status, out, _ = said("doctor", "--root", str(layout.lay_out(tmp_path / "note")))
+    status, out, _ = invoke("doctor", "--root", str(layout.lay_out(tmp_path / "note")))
     assert status == 0
     assert "1 finding (1 note)" in out
     layout = add(healthy(Shape()), f"[{shape.array}]\nmd/mismatch_cnt=128")
-    status, out, _ = said("doctor", "--root", str(layout.lay_out(tmp_path / "warn")))
+    status, out, _ = invoke("doctor", "--root", str(layout.lay_out(tmp_path / "warn")))
     assert status == 1
     assert "1 finding (1 warn)" in out
 
 
-def test_the_worst_stands_first_with_evidence_reason_cost_and_remedy(capture: Callable[[str], str], said: Said) -> None:
-    status, out, _ = said("doctor", "--root", capture("raid6-degraded-resync"))
+def test_the_worst_stands_first_with_evidence_reason_cost_and_remedy(
+    capture: Callable[[str], str], invoke: Invoke
+) -> None:
+    status, out, _ = invoke("doctor", "--root", capture("raid6-degraded-resync"))
     assert status == 1
     assert out.index("critical  md-degraded: md2 is degraded") < out.index("warn      md-sync")
     assert "1 of 8 members missing; faulty: sdf" in out
@@ -60,27 +65,27 @@ def test_the_worst_stands_first_with_evidence_reason_cost_and_remedy(capture: Ca
     assert "mdadm /dev/md2 --remove /dev/sdf" in out
 
 
-def test_findings_alike_are_told_once(capture: Callable[[str], str], said: Said) -> None:
-    _, out, _ = said("doctor", "--root", capture("raid5-ext4-sector63"))
+def test_findings_alike_are_told_once(capture: Callable[[str], str], invoke: Invoke) -> None:
+    _, out, _ = invoke("doctor", "--root", capture("raid5-ext4-sector63"))
     assert out.count("partition-alignment: ") == 1
     assert "so do sdb1, sdc1 and sdd1" in out
 
 
-def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], said: Said) -> None:
+def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], invoke: Invoke) -> None:
     tree = capture("raid-3ware")
-    status, out, _ = said("doctor", "--root", tree, "--rule", "smart", "/data")
+    status, out, _ = invoke("doctor", "--root", tree, "--rule", "smart", "/data")
     assert status == 1
     assert out.startswith("/data: 1 finding (1 warn)\n")
-    status, _, err = said("doctor", "--root", tree, "/dev/sdz")
+    status, _, err = invoke("doctor", "--root", tree, "/dev/sdz")
     assert status == 1
     assert "no such device" in err
     assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_json_says_the_same_and_fits_its_schema(capture: Callable[[str], str], said: Said, name: str) -> None:
+def test_json_says_the_same_and_fits_its_schema(capture: Callable[[str], str], invoke: Invoke, name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    status, out, _ = said("doctor", "--json", "--root", capture(name))
+    status, out, _ = invoke("doctor", "--json", "--root", capture(name))
     told = json.loads(out)
     jsonschema.validate(told, schema())
     assert told["kind"] == "diagnosis"
@@ -91,14 +96,14 @@ def test_json_says_the_same_and_fits_its_schema(capture: Callable[[str], str], s
     assert told["rules"] == [rule.name for rule in RULES]
 
 
-def test_the_schema_is_printed(said: Said) -> None:
-    status, out, _ = said("schema", "doctor")
+def test_the_schema_is_printed(invoke: Invoke) -> None:
+    status, out, _ = invoke("schema", "doctor")
     assert status == 0
     assert json.loads(out)["title"] == "spindle doctor"
 
 
-def test_what_could_not_be_judged_is_said(capture: Callable[[str], str], said: Said) -> None:
-    _, out, _ = said("doctor", "--root", capture("lvm-on-md"))
+def test_what_could_not_be_judged_is_said(capture: Callable[[str], str], invoke: Invoke) -> None:
+    _, out, _ = invoke("doctor", "--root", capture("lvm-on-md"))
     assert "unknown   smart of sda and sdb: tools/smartctl/sda: not in the capture" in out
 
 
@@ -115,23 +120,23 @@ def test_what_could_not_be_judged_is_said(capture: Callable[[str], str], said: S
         (("--workload", "odd"), "random"),
     ],
 )
-def test_usage_is_one_line_and_status_2(said: Said, arguments: tuple[str, ...], words: str) -> None:
-    status, out, err = said("doctor", *arguments)
+def test_usage_is_one_line_and_status_2(invoke: Invoke, arguments: tuple[str, ...], words: str) -> None:
+    status, out, err = invoke("doctor", *arguments)
     assert (status, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
 
 
-def test_rules_are_listed(said: Said) -> None:
-    status, out, _ = said("doctor", "--list")
+def test_rules_are_listed(invoke: Invoke) -> None:
+    status, out, _ = invoke("doctor", "--list")
     assert status == 0
     assert [line.split()[0] for line in out.splitlines()[1:]] == [rule.name for rule in RULES]
-    _, out, _ = said("doctor", "--list", "--json", "--rule", "ure")
+    _, out, _ = invoke("doctor", "--list", "--json", "--rule", "ure")
     assert [row["rule"] for row in json.loads(out)["rules"]] == ["ure"]
 
 
-def test_only_the_rules_asked_for_are_applied(capture: Callable[[str], str], said: Said) -> None:
-    _, out, _ = said("doctor", "--json", "--root", capture("raid-3ware"), "--rule", "ncq", "--rule", "scheduler")
+def test_only_the_rules_asked_for_are_applied(capture: Callable[[str], str], invoke: Invoke) -> None:
+    _, out, _ = invoke("doctor", "--json", "--root", capture("raid-3ware"), "--rule", "ncq", "--rule", "scheduler")
     told = json.loads(out)
     assert told["rules"] == ["scheduler", "ncq"]
     assert {found["rule"] for found in told["findings"]} == {"scheduler"}
@@ -142,9 +147,9 @@ def test_only_the_rules_asked_for_are_applied(capture: Callable[[str], str], sai
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_script_is_one_for_the_shell_and_destroys_nothing(
-    capture: Callable[[str], str], said: Said, name: str
+    capture: Callable[[str], str], invoke: Invoke, name: str
 ) -> None:
-    _, out, _ = said("doctor", "--fix-plan", "--root", capture(name))
+    _, out, _ = invoke("doctor", "--fix-plan", "--root", capture(name))
     assert subprocess.run(["sh", "-n"], input=out, text=True, check=False).returncode == 0
     assert subprocess.run(["dash", "-n"], input=out, text=True, check=False).returncode == 0
     for line in out.splitlines():
@@ -202,23 +207,23 @@ def test_this_machine_is_looked_at_without_a_word_on_stderr() -> None:
     assert re.match(r"this machine: (nothing found|\d+ findings? \()", done.stdout)
 
 
-def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+def test_a_loop_device_with_a_partition_at_sector_63_and_another_at_2048(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     crooked, straight = bench.partition(loop, 1, 63, 8192), bench.partition(loop, 2, 10240, 8192)
-    status, out, _ = said("doctor", "--json", "--rule", "partition-alignment", crooked)
+    status, out, _ = invoke("doctor", "--json", "--rule", "partition-alignment", crooked)
     (found,) = json.loads(out)["findings"]
     assert status == 1
     assert found["object"] == crooked.removeprefix("/dev/")
     assert (found["numbers"]["start_bytes"], found["numbers"]["shift_bytes"]) == (63 * 512, 3584)
-    assert said("doctor", "--rule", "partition-alignment", straight)[0] == 0
+    assert invoke("doctor", "--rule", "partition-alignment", straight)[0] == 0
 
 
-def test_the_new_start_is_aligned_and_keeps_the_end(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+def test_the_new_start_is_aligned_and_keeps_the_end(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     image = bench.image()
     bench.run("sfdisk", "--quiet", image, text="label: dos\n63,20000,83\n")
     loop = bench.loop(image)
     crooked = bench.partition(loop, 1, 63, 20000)
-    (found,) = json.loads(said("doctor", "--json", "--rule", "partition-alignment", crooked)[1])["findings"]
+    (found,) = json.loads(invoke("doctor", "--json", "--rule", "partition-alignment", crooked)[1])["findings"]
     (command,) = found["steps"][0]["commands"]
     line, _, tool = command.partition(" | ")
     entry = line.removeprefix("echo '").removesuffix("'")
@@ -226,11 +231,11 @@ def test_the_new_start_is_aligned_and_keeps_the_end(bench, said: Said) -> None: 
     assert re.search(r"start= *2048, size= *18015, type=83", bench.run("sfdisk", "--dump", image))
 
 
-def test_ext4_with_a_width_that_is_no_stripe(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+def test_ext4_with_a_width_that_is_no_stripe(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
     point = bench.mount(loop)
-    status, out, _ = said("doctor", "--json", "--rule", "stripe-geometry", str(point))
+    status, out, _ = invoke("doctor", "--json", "--rule", "stripe-geometry", str(point))
     (found,) = json.loads(out)["findings"]
     assert status == 1
     assert found["object"] == f"fs:{point}"
@@ -240,28 +245,28 @@ def test_ext4_with_a_width_that_is_no_stripe(bench, said: Said) -> None:  # type
     bench.run("umount", point)
     bench.run(*command.split())
     bench.run("mount", loop, point)
-    assert said("doctor", "--rule", "stripe-geometry", str(point))[0] == 0
+    assert invoke("doctor", "--rule", "stripe-geometry", str(point))[0] == 0
 
 
-def test_a_mount_with_strict_times_of_access_and_its_remedy(bench, said: Said) -> None:  # type: ignore[no-untyped-def]
+def test_a_mount_with_strict_times_of_access_and_its_remedy(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", loop)
     point = bench.mount(loop, "-o", "strictatime")
-    status, out, _ = said("doctor", "--json", "--rule", "atime", str(point))
+    status, out, _ = invoke("doctor", "--json", "--rule", "atime", str(point))
     assert status == 1
     (command,) = json.loads(out)["findings"][0]["steps"][0]["commands"]
     bench.run(*command.split())
-    assert said("doctor", "--rule", "atime", str(point))[0] == 0
+    assert invoke("doctor", "--rule", "atime", str(point))[0] == 0
 
 
-def test_a_capture_of_a_machine_has_the_findings_of_the_machine(bench, said: Said, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_capture_of_a_machine_has_the_findings_of_the_machine(bench, invoke: Invoke, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
     point = bench.mount(loop, "-o", "strictatime")
     tar = tmp_path / "here.tar"
-    assert said("inspect", str(point), "--capture", str(tar))[0] == 0
-    live = json.loads(said("doctor", "--json", str(point))[1])
-    held = json.loads(said("doctor", "--json", "--root", str(tar), str(point))[1])
+    assert invoke("inspect", str(point), "--capture", str(tar))[0] == 0
+    live = json.loads(invoke("doctor", "--json", str(point))[1])
+    held = json.loads(invoke("doctor", "--json", "--root", str(tar), str(point))[1])
     assert {found["rule"] for found in live["findings"]} >= {"stripe-geometry", "atime"}
     assert held["findings"] == live["findings"]
     assert (live["origin"], held["origin"]) == ("live", "capture")

@@ -16,8 +16,8 @@ def slow_down(described: dict) -> None:
             slow_down(value)
 
 
-def test_no_figure_is_worse_than_the_reference(spindle, measured_drives: Path) -> None:
-    said = spindle("validate", "drives", str(measured_drives), "--json")
+def test_no_figure_is_worse_than_the_reference(invoke, measured_drives: Path) -> None:
+    said = invoke("validate", "drives", str(measured_drives), "--json")
     assert said.status == 0
     report = json.loads(said.out)
     described = json.loads((measured_drives / "drives.json").read_text())
@@ -29,35 +29,35 @@ def test_no_figure_is_worse_than_the_reference(spindle, measured_drives: Path) -
     assert report["all"]["total"]["requests"] == sum(drive["total"]["requests"] for drive in report["drives"])
 
 
-def test_every_drive_and_all_together_have_their_lines(spindle, measured_drives: Path) -> None:
-    said = spindle("validate", "drives", str(measured_drives))
+def test_every_drive_and_all_together_have_their_lines(invoke, measured_drives: Path) -> None:
+    said = invoke("validate", "drives", str(measured_drives))
     assert said.status == 0
     for name in [*json.loads((measured_drives / "drives.json").read_text()), "all"]:
         assert re.search(rf"(?m)^\s*{re.escape(name)}\b", said.out), name
 
 
-def test_a_worse_figure_is_named_without_a_failing_exit_status(spindle, measured_drives: Path, tmp_path: Path) -> None:
+def test_a_worse_figure_is_named_without_a_failing_exit_status(invoke, measured_drives: Path, tmp_path: Path) -> None:
     (tmp_path / "traces").symlink_to(measured_drives / "traces")
     described = json.loads((measured_drives / "drives.json").read_text())
     for drive in described.values():
         slow_down(drive)
     (tmp_path / "drives.json").write_text(json.dumps(described))
-    said = spindle("validate", "drives", str(tmp_path), "--json")
+    said = invoke("validate", "drives", str(tmp_path), "--json")
     assert said.status == 0
     assert all(drive["worse"] for drive in json.loads(said.out)["drives"])
 
 
-def test_a_folder_without_drives_is_not_a_success(spindle, tmp_path: Path) -> None:
-    said = spindle("validate", "drives", str(tmp_path))
+def test_a_folder_without_drives_is_not_a_success(invoke, tmp_path: Path) -> None:
+    said = invoke("validate", "drives", str(tmp_path))
     assert said.status == 2
     assert "drives.json" in said.err
     assert len(said.err.splitlines()) == 1
-    assert spindle("validate", "drives", str(tmp_path / "none")).status == 2
+    assert invoke("validate", "drives", str(tmp_path / "none")).status == 2
 
 
-def test_a_broken_description_is_one_line(spindle, tmp_path: Path) -> None:
+def test_a_broken_description_is_one_line(invoke, tmp_path: Path) -> None:
     (tmp_path / "drives.json").write_text("{ not json")
-    said = spindle("validate", "drives", str(tmp_path))
+    said = invoke("validate", "drives", str(tmp_path))
     assert said.status == 2
     assert len(said.err.splitlines()) == 1
     assert "drives.json" in said.err

@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from documents import structure
+from program import spindle
+
 FIO_PLOT = shutil.which("fio-plot", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
 """Beside the interpreter, whether or not its environment is the shell's."""
 
@@ -59,30 +62,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
     for folder in (ours, theirs):
         (folder / "job.fio").write_text(JOB)
-    run = spindle(ours, "run", "job.fio", "--output-format", "fio-json", "-q")
-    (ours / "out.json").write_text(run.stdout)
+    run = spindle("run", "job.fio", "--output-format", "fio-json", "-q", cwd=ours)
+    (ours / "out.json").write_text(run.out)
     command = ["fio", "--output-format=json", "--output=out.json", "job.fio"]
     subprocess.run(command, cwd=theirs, capture_output=True, timeout=120, check=True)
     return ours, theirs
 
 
-def spindle(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "spindle.cli", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-
-
 def document(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "out.json").read_text())
     return found
-
-
-def structure(value: Any, name: str = "") -> dict[str, str]:
-    """Every key with the kind of its value; the elements of a list together."""
-    if isinstance(value, dict):
-        return {key: kind for each, item in value.items() for key, kind in structure(item, f"{name}/{each}").items()}
-    if isinstance(value, list):
-        return {key: kind for item in value for key, kind in structure(item, name + "[]").items()}
-    return {name: "text" if isinstance(value, str) else "number"}
 
 
 @needs_fio
@@ -142,9 +131,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 f"[randread]\nfilename=data\nrw=randread\nbs=4k\nsize=1m\ndirect=1\nioengine=libaio\niodepth={depth}\n"
                 f"numjobs={jobs}\ngroup_reporting\nwrite_bw_log={name}\nwrite_lat_log={name}\nwrite_iops_log={name}\n"
             )
-            run = spindle(folder, "run", "job.fio", "--output-format", "fio-json", "-q")
-            (folder / f"results/randread-{depth}-{jobs}.json").write_text(run.stdout)
-            assert (folder / f"{name}_lat.{jobs}.log").exists(), run.stderr
+            run = spindle("run", "job.fio", "--output-format", "fio-json", "-q", cwd=folder)
+            (folder / f"results/randread-{depth}-{jobs}.json").write_text(run.out)
+            assert (folder / f"{name}_lat.{jobs}.log").exists(), run.err
     for log in folder.glob("*.log"):
         log.rename(folder / "results" / log.name)
     return folder

@@ -6,11 +6,11 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from program import spindle
 from spindle.result.completions import completions
 
 JOB = """
@@ -48,18 +48,14 @@ filename=data
 """
 
 
-def spindle(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "spindle.cli", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_the_workload_that_is_written_means_what_the_job_file_means(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB)
-    assert spindle(tmp_path, "convert", "job.fio", "-o", "job.toml").returncode == 0
+    assert spindle("convert", "job.fio", "-o", "job.toml", cwd=tmp_path).status == 0
     runs = [
-        spindle(tmp_path, "run", file, "data", "--create", "1MiB", "--json", "-q") for file in ("job.fio", "job.toml")
+        spindle("run", file, "data", "--create", "1MiB", "--json", "-q", cwd=tmp_path)
+        for file in ("job.fio", "job.toml")
     ]
-    workloads = [json.loads(run.stdout)["workload"] for run in runs]
+    workloads = [json.loads(run.out)["workload"] for run in runs]
     assert workloads[0] == workloads[1]
     assert not (tmp_path / "data").exists()
 
@@ -68,7 +64,7 @@ def test_amounts_are_those_of_fio(tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     (tmp_path / "job.fio").write_text(JOB)
-    run = spindle(tmp_path, "run", "job.fio", "--create", "1MiB", "--json", "-q")
+    run = spindle("run", "job.fio", "--create", "1MiB", "--json", "-q", cwd=tmp_path)
     fio = subprocess.run(
         ["fio", "--output-format=json", "job.fio"],
         cwd=tmp_path,
@@ -78,7 +74,7 @@ def test_amounts_are_those_of_fio(tmp_path: Path) -> None:
         check=True,
     )
     ours: dict[str, int] = {}
-    for stream in json.loads(run.stdout)["figures"]["streams"]:
+    for stream in json.loads(run.out)["figures"]["streams"]:
         name = stream["name"].split("-")[0]
         ours[name] = ours.get(name, 0) + sum(stream[op]["bytes"] for op in ("read", "write") if stream.get(op))
     theirs: dict[str, int] = {}
@@ -128,7 +124,7 @@ def test_offsets_that_follow_from_the_job_are_those_of_fio(tmp_path: Path) -> No
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     (tmp_path / "job.fio").write_text(ORDERED)
-    spindle(tmp_path, "run", "job.fio", "--log", "ours.csv", "-q")
+    spindle("run", "job.fio", "--log", "ours.csv", "-q", cwd=tmp_path)
     (tmp_path / "theirs.fio").write_text(
         re.sub(r"^\[(?!global)(\w+)\]", r"[\1]\nwrite_iolog=\1.io", ORDERED, flags=re.M)
     )
@@ -146,7 +142,7 @@ def test_stonewalled_jobs_run_one_after_another_on_a_file_made_for_them(tmp_path
         "[global]\nsize=1m\nfilename=x\nverify=crc32c\nverify_fatal=1\n"
         "[a]\nrw=randwrite\n[b]\nwait_for=a\nrw=read\n[c]\nstonewall\nrw=randrw\nbs=4k,16k\n"
     )
-    record = json.loads(spindle(tmp_path, "run", "job.fio", "--json", "-q").stdout)
+    record = json.loads(spindle("run", "job.fio", "--json", "-q", cwd=tmp_path).out)
     assert [phase["name"] for phase in record["phases"]] == ["a", "b", "c"]
     streams = [run["figures"]["streams"][0] for run in record["runs"]]
     assert [sum(stream[op]["bytes"] for op in ("read", "write") if stream[op]) >> 12 for stream in streams[:2]] == [
@@ -162,9 +158,9 @@ def test_files_and_phases_of_a_job_file_pass_through_the_toml(tmp_path: Path) ->
         "[global]\nsize=512k\nnrfiles=2\nfallocate=none\n[a]\nrw=write\nnumjobs=2\n"
         "[b]\nstonewall\nrw=randread\nbs=8k\nsync=1\n"
     )
-    assert spindle(tmp_path, "convert", "job.fio", "-o", "job.toml").returncode == 0
-    runs = [spindle(tmp_path, "run", *what, "--json", "-q") for what in (["job.fio"], ["job.toml", "."])]
-    records = [json.loads(run.stdout) for run in runs]
+    assert spindle("convert", "job.fio", "-o", "job.toml", cwd=tmp_path).status == 0
+    runs = [spindle("run", *what, "--json", "-q", cwd=tmp_path) for what in (["job.fio"], ["job.toml", "."])]
+    records = [json.loads(run.out) for run in runs]
     assert [run["workload"] for run in records[0]["runs"]] == [run["workload"] for run in records[1]["runs"]]
     moved = [
         [stream[op]["bytes"] for stream in run["figures"]["streams"] for op in ("read", "write") if stream[op]]
@@ -177,25 +173,25 @@ def test_files_and_phases_of_a_job_file_pass_through_the_toml(tmp_path: Path) ->
 def test_each_reason_has_a_line_and_the_status_is_usage(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\ndedupe_percentage=5\nruntim=3\n")
     for verb in ("run", "convert"):
-        ended = spindle(tmp_path, verb, "job.fio")
-        assert ended.returncode == 2
-        assert [line.split(": ")[:4] for line in ended.stderr.splitlines()] == [
+        ended = spindle(verb, "job.fio", cwd=tmp_path)
+        assert ended.status == 2
+        assert [line.split(": ")[:4] for line in ended.err.splitlines()] == [
             ["spindle", "job.fio:6", "error", "dedupe_percentage"],
             ["spindle", "job.fio:7", "error", "runtim"],
         ]
-    document = json.loads(spindle(tmp_path, "convert", "job.fio", "--json").stdout)
+    document = json.loads(spindle("convert", "job.fio", "--json", cwd=tmp_path).out)
     assert document["runs"] is False
     assert [finding["option"] for finding in document["findings"]] == ["dedupe_percentage", "runtim"]
 
 
 def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[a]\nrw=write\nsize=4k\nfilename=/dev/null-there-is-none\n")
-    assert spindle(tmp_path, "run", "job.fio").returncode != 0
+    assert spindle("run", "job.fio", cwd=tmp_path).status != 0
     (tmp_path / "there").write_bytes(bytes(8192))
-    ended = spindle(tmp_path, "run", "job.fio", "there")
-    assert ended.returncode == 3
+    ended = spindle("run", "job.fio", "there", cwd=tmp_path)
+    assert ended.status == 3
     assert (tmp_path / "there").read_bytes() == bytes(8192)
 
 
 def test_a_preset_asks_for_its_target(tmp_path: Path) -> None:
-    assert "missing argument 'TARGET'" in spindle(tmp_path, "run", "seeker").stderr
+    assert "missing argument 'TARGET'" in spindle("run", "seeker", cwd=tmp_path).err

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from documents import structure
 from spindle import formats
 from spindle.formats.fio_writer import LIKE, NOT_TOLD
 from spindle.report.progress import watching
@@ -32,15 +32,6 @@ def run() -> RunRecord:
 
 PER_RUN = ("/disk_util", "options", "/percentile/")
 """Keys that follow from what was asked, and from where it ran."""
-
-
-def structure(value: Any, name: str = "") -> dict[str, str]:
-    """Every key with the kind of its value; the elements of a list together."""
-    if isinstance(value, dict):
-        return {key: kind for each, item in value.items() for key, kind in structure(item, f"{name}/{each}").items()}
-    if isinstance(value, list):
-        return {key: kind for item in value for key, kind in structure(item, name + "[]").items()}
-    return {name: "text" if isinstance(value, str) else "number"}
 
 
 def test_the_structure_of_shared_keys_is_that_of_fio(run: RunRecord) -> None:

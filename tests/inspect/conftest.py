@@ -23,20 +23,3 @@ def stack() -> Callable[..., Inventory]:
         return inspect_stack(target, load(name).held())
 
     return inspect
-
-
-@pytest.fixture
-def said(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """Status, stdout and stderr of a command line, run in this process."""
-    from spindle.cli.main import invoke
-
-    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        status = invoke(list(arguments))
-        sys.stdout.flush()
-        captured = capfd.readouterr()
-        return int(status), captured.out, captured.err
-
-    return call

@@ -13,13 +13,14 @@ import msgspec
 import pytest
 from trees import NAMES, load
 
+from program import Ended
 from spindle.host.errors import TargetError
 from spindle.host.inspect import capture, inspect_stack, open_capture, schema
 from spindle.host.inspect.capture import Capture, _masked
 from spindle.host.inspect.model import encode
 from spindle.host.inspect.tree import Held, Unread
 
-Said = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., Ended]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,10 +113,10 @@ def test_a_tar_may_hold_devices_hard_links_and_ways_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"not a tar", b"\x1f\x8b\x08\x00damaged", b"\xfd7zXZ\x00damaged", b"\0" * 10240]
 )
-def test_what_is_no_capture_is_told_in_one_line(said: Said, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_capture_is_told_in_one_line(invoke: Invoke, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(content)
-    status, out, err = said("inspect", "--root", str(path))
+    status, out, err = invoke("inspect", "--root", str(path))
     assert (status, out) == (1, "")
     assert err.startswith(f"spindle: {path}: ")
     assert err.count("\n") == 1
@@ -201,16 +202,16 @@ def test_a_capture_of_this_machine_tells_what_the_machine_told(tmp_path: Path) -
     assert file.stat().st_size < 2_000_000
 
 
-def test_the_command_captures_and_shows_a_capture(said: Said, tmp_path: Path) -> None:
+def test_the_command_captures_and_shows_a_capture(invoke: Invoke, tmp_path: Path) -> None:
     file = tmp_path / "here.tar"
-    status, shown, err = said("inspect", "--capture", str(file), "--mask-serials")
+    status, shown, err = invoke("inspect", "--capture", str(file), "--mask-serials")
     assert (status, err) == (0, "")
     with tarfile.open(file) as tar:
         inside = tar.extractfile("spindle-capture.json")
         assert inside is not None
         manifest = json.loads(inside.read())
     assert manifest["serials_masked"] is True
-    status, again, err = said("inspect", "--root", str(file))
+    status, again, err = invoke("inspect", "--root", str(file))
     assert (status, err) == (0, "")
     assert again == shown
 
@@ -228,10 +229,10 @@ def test_the_command_captures_and_shows_a_capture(said: Said, tmp_path: Path) ->
     ],
 )
 def test_each_mistake_is_told_in_one_line(
-    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    status, out, err = said("inspect", *arguments)
+    status, out, err = invoke("inspect", *arguments)
     assert status in (1, 2)
     assert out == ""
     assert complaint in err
@@ -239,11 +240,11 @@ def test_each_mistake_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("target", ["/dev/sdz", "sdz", "/srv", "relative/path"])
-def test_a_target_that_a_capture_does_not_have(said: Said, tmp_path: Path, target: str) -> None:
+def test_a_target_that_a_capture_does_not_have(invoke: Invoke, tmp_path: Path, target: str) -> None:
     layout = load("sata-ssd")
     layout.files["proc/self/mountinfo"] = b""
     root = layout.lay_out(tmp_path / "tree")
-    status, _, err = said("inspect", "--root", str(root), target)
+    status, _, err = invoke("inspect", "--root", str(root), target)
     assert status == 1
     assert err.startswith(f"spindle: {target}: ")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from trees import NAMES, load
 
+from program import Ended
 from spindle.host.devices import HERE, DevNumber
 from spindle.host.inspect import inspect_stack, running
 from spindle.host.inspect.model import Queue
@@ -23,7 +24,7 @@ from spindle.host.settings import chosen
 from spindle.report.inspect import inventory_page
 from spindle.report.style import Style
 
-Said = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., Ended]
 
 
 def test_the_root_file_system_and_every_queue_setting_equal_sysfs() -> None:
@@ -189,10 +190,10 @@ def test_the_command_in_a_pipe_and_in_a_narrow_terminal(tmp_path: Path) -> None:
     assert len(lines) > len(piped.stdout.splitlines())
 
 
-def test_json_is_one_document_and_the_schema_is_printed(said: Said) -> None:
-    status, out, err = said("inspect", "--json", "/")
+def test_json_is_one_document_and_the_schema_is_printed(invoke: Invoke) -> None:
+    status, out, err = invoke("inspect", "--json", "/")
     assert (status, err) == (0, "")
     assert json.loads(out)["kind"] == "inventory"
-    status, out, _ = said("schema", "inspect")
+    status, out, _ = invoke("schema", "inspect")
     assert status == 0
     assert json.loads(out)["title"] == "spindle inspect"

@@ -9,22 +9,23 @@ from pathlib import Path
 import pytest
 from trees import load
 
+from program import Ended
 from spindle import _core
 
-Said = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., Ended]
 
 
-def written(said: Said, tmp_path: Path, name: str, target: str) -> str:
+def written(invoke: Invoke, tmp_path: Path, name: str, target: str) -> str:
     root = load(name).lay_out(tmp_path / "tree")
     file = tmp_path / "machine.toml"
-    status, out, err = said("inspect", "--root", str(root), "--machine", str(file), target)
+    status, out, err = invoke("inspect", "--root", str(root), "--machine", str(file), target)
     assert (status, err) == (0, "")
     assert out
     return file.read_text()
 
 
-def test_fourteen_drives_with_near_copies(said: Said, tmp_path: Path) -> None:
-    text = written(said, tmp_path, "md-raid10-n2-xfs", "/data")
+def test_fourteen_drives_with_near_copies(invoke: Invoke, tmp_path: Path) -> None:
+    text = written(invoke, tmp_path, "md-raid10-n2-xfs", "/data")
     found = tomllib.loads(text)
     assert found["host"] == {"kernel": "6.1.0"}
     assert found["array"] == {"level": "raid10", "layout": "n2", "chunk": "524288 B"}
@@ -45,25 +46,25 @@ def test_fourteen_drives_with_near_copies(said: Said, tmp_path: Path) -> None:
     _core.Machine.parse(text, "machine.toml")
 
 
-def test_far_copies(said: Said, tmp_path: Path) -> None:
-    assert tomllib.loads(written(said, tmp_path, "md-raid10-f2-xfs", "/data"))["array"]["layout"] == "f2"
+def test_far_copies(invoke: Invoke, tmp_path: Path) -> None:
+    assert tomllib.loads(written(invoke, tmp_path, "md-raid10-f2-xfs", "/data"))["array"]["layout"] == "f2"
 
 
-def test_an_nvme_partition(said: Said, tmp_path: Path) -> None:
-    found = tomllib.loads(written(said, tmp_path, "nvme-ext4", "/"))
+def test_an_nvme_partition(invoke: Invoke, tmp_path: Path) -> None:
+    found = tomllib.loads(written(invoke, tmp_path, "nvme-ext4", "/"))
     assert found["queue"]["scheduler"] == "none"
     assert [drive["model"] for drive in found["drive"]] == ["970-PRO-1TB"]
     assert found["drive"][0]["region"].startswith(f"{1050624 * 512} B-")
     assert "array" not in found
 
 
-def test_a_rebuild_and_its_limits(said: Said, tmp_path: Path) -> None:
+def test_a_rebuild_and_its_limits(invoke: Invoke, tmp_path: Path) -> None:
     layout = load("raid6-degraded-resync")
     for path in [path for path in layout.files if path.endswith("/model")]:
         layout.files[path] = b"ST3600057SS\n"
     root = layout.lay_out(tmp_path / "tree")
     file = tmp_path / "machine.toml"
-    status, _, err = said("inspect", "--root", str(root), "--machine", str(file), "/backup")
+    status, _, err = invoke("inspect", "--root", str(root), "--machine", str(file), "/backup")
     assert (status, err) == (0, "")
     array = tomllib.loads(file.read_text())["array"]
     assert array["rebuild"] == 5
@@ -82,19 +83,19 @@ def test_a_rebuild_and_its_limits(said: Said, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_modelled_is_refused_and_nothing_is_saved(
-    said: Said, tmp_path: Path, name: str, target: str, complaint: str
+    invoke: Invoke, tmp_path: Path, name: str, target: str, complaint: str
 ) -> None:
     root = load(name).lay_out(tmp_path / "tree")
     file = tmp_path / "machine.toml"
-    status, out, err = said("inspect", "--root", str(root), "--machine", str(file), target)
+    status, out, err = invoke("inspect", "--root", str(root), "--machine", str(file), target)
     assert (status, out) == (1, "")
     assert complaint in err
     assert err.count("\n") == 1
     assert not file.exists()
 
 
-def test_a_machine_is_one_stack(said: Said, tmp_path: Path) -> None:
+def test_a_machine_is_one_stack(invoke: Invoke, tmp_path: Path) -> None:
     root = load("lvm-on-md").lay_out(tmp_path / "tree")
-    status, _, err = said("inspect", "--root", str(root), "--machine", str(tmp_path / "m.toml"))
+    status, _, err = invoke("inspect", "--root", str(root), "--machine", str(tmp_path / "m.toml"))
     assert status == 1
     assert "name a mount point or a device" in err

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from program import Ended
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, RunRecord
 
@@ -21,14 +22,12 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(capfd: pytest.CaptureFixture[str]) -> Callable[..., PhasesRecord | RunRecord]:
-    """Run a workload in this process and read its record."""
-    from spindle.cli.main import invoke
+def run(invoke: Callable[..., Ended]) -> Callable[..., PhasesRecord | RunRecord]:
+    """Run a workload and read its record."""
 
     def call(workload: str, target: Path, *options: str) -> PhasesRecord | RunRecord:
-        capfd.readouterr()
-        invoke(["run", workload, str(target), "--json", "--quiet", *options])
-        found = decode(capfd.readouterr().out.encode(), "stdout")
+        done = invoke("run", workload, str(target), "--json", "--quiet", *options)
+        found = decode(done.out.encode(), "stdout")
         assert isinstance(found, PhasesRecord | RunRecord)
         return found
 

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # subjects.py, for the tests beside it
-sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # program.py and records.py
-
-from program import Ended
-
-
-@pytest.fixture
-def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
-    """Run a command line in this process."""
-    from spindle.cli.main import invoke as run
-
-    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
-
-    def call(*arguments: str) -> Ended:
-        capfd.readouterr()
-        status = run(list(arguments))
-        sys.stdout.flush()
-        captured = capfd.readouterr()
-        return Ended(int(status), captured.out, captured.err)
-
-    return call
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # records.py
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from call import spindle
 
+from program import spindle
 from spindle import _core
 from spindle.report.chart import Curve, lines
 from spindle.report.style import Style
@@ -15,41 +15,41 @@ from spindle.report.style import Style
 
 def test_every_drive_of_the_catalogue_is_listed() -> None:
     done = spindle("drives")
-    assert done.returncode == 0, done.stderr
-    listed = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+    assert done.status == 0, done.err
+    listed = [line.split()[0] for line in done.out.splitlines()[1:]]
     assert listed == _core.drive_names()
 
 
 def test_a_drive_is_drawn_with_its_sources() -> None:
     done = spindle("drives", "show", "HDS725050KLA360")
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.err
     for words in ("Seek: ms", "Sequential reads", "Random 4 KiB reads", "Sources:", "Deskstar 7K500 data sheet"):
-        assert words in done.stdout
-    shown = json.loads(spindle("drives", "show", "970-PRO-1TB", "--json").stdout)
+        assert words in done.out
+    shown = json.loads(spindle("drives", "show", "970-PRO-1TB", "--json").out)
     assert shown["kind"] == "flash"
     assert shown["seek_curve"] == []
 
 
 def test_an_unknown_drive_is_one_line_with_the_nearest_name() -> None:
     done = spindle("drives", "show", "HDS725050KLA361")
-    assert done.returncode == 2
-    assert "HDS725050KLA360" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.status == 2
+    assert "HDS725050KLA360" in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_curves_are_saved_as_pictures(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="needs the package vl-convert-python (extra `report`)")
     for name, begin in (("d.png", b"\x89PNG"), ("d.svg", b"<svg")):
         done = spindle("drives", "show", "WD10EACS", "--chart", tmp_path / name)
-        assert done.returncode == 0, done.stderr
+        assert done.status == 0, done.err
         assert (tmp_path / name).read_bytes().startswith(begin)
 
 
 def test_only_pictures_are_drawn_and_only_to_files_of_their_own(tmp_path: Path) -> None:
     for path in (tmp_path / "d.txt", Path("/dev/null")):
         done = spindle("drives", "show", "WD10EACS", "--chart", path)
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1
+        assert done.status == 2
+        assert done.err.count("\n") == 1
 
 
 def test_a_curve_fits_its_place() -> None:

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from call import spindle
 
 import spindle as package
+from program import spindle
 from spindle import _core
 from spindle.result.document import decode
 from spindle.result.record import KneeRecord, Level, RunRecord
@@ -19,8 +19,8 @@ F2 = ("randomio", "machines/six-sata-f2.toml", "--workers", "48", "--size", "64K
 
 def test_the_six_drive_example_is_within_15_percent_of_what_was_measured() -> None:
     done = spindle("run", *F2, "--seconds", "120", "--json")
-    assert done.returncode == 0, done.stderr
-    record = decode(done.stdout.encode(), "stdout")
+    assert done.status == 0, done.err
+    record = decode(done.out.encode(), "stdout")
     assert isinstance(record, RunRecord)
     assert record.figures.iops == pytest.approx(454.6, rel=0.15)
     assert record.target.kind == "model"
@@ -28,10 +28,10 @@ def test_the_six_drive_example_is_within_15_percent_of_what_was_measured() -> No
 
 
 def test_the_same_run_gives_the_same_bytes() -> None:
-    first, second = (spindle("run", *F2, "--json").stdout for _ in range(2))
+    first, second = (spindle("run", *F2, "--json").out for _ in range(2))
     assert first
     assert first == second
-    other = spindle("run", *F2, "--seed", "2", "--json").stdout
+    other = spindle("run", *F2, "--seed", "2", "--json").out
     assert json.loads(other)["id"] != json.loads(first)["id"]
 
 
@@ -47,7 +47,7 @@ def test_any_number_of_threads_gives_the_same_bytes() -> None:
 
 def test_the_knee_is_found_on_a_model() -> None:
     done = spindle("run", "oltp", "one-sata", "--find-knee", "--json")
-    record = decode(done.stdout.encode(), "stdout")
+    record = decode(done.out.encode(), "stdout")
     assert isinstance(record, KneeRecord)
     assert record.sweep.levelled_off
     assert record.sweep.knee is not None
@@ -57,7 +57,7 @@ def test_the_knee_is_found_on_a_model() -> None:
 def test_the_trace_holds_every_command(tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     done = spindle("run", "randomio", "six-sata-raid5", "--seconds", "5", "--trace", out, "--json")
-    record = decode(done.stdout.encode(), "stdout")
+    record = decode(done.out.encode(), "stdout")
     assert isinstance(record, RunRecord)
     with out.open() as file:
         rows = list(csv.DictReader(file))
@@ -80,9 +80,9 @@ def test_the_trace_holds_every_command(tmp_path: Path) -> None:
 def test_bad_machine_files_are_one_line_with_the_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "bad.toml").write_text(text)
     done = spindle("run", "randomio", "bad.toml", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert words in done.stderr
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert words in done.err
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_bad_machine_files_are_one_line_with_the_place(tmp_path: Path, text: str
 )
 def test_what_makes_no_sense_on_a_model_is_refused(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     done = spindle("run", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert words in done.stderr
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert words in done.err
 
 
 def test_python_runs_models_too() -> None:

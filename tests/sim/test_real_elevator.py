@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from call import spindle
 
+from program import spindle
 from spindle.result.document import decode
 from spindle.result.record import RunRecord
 
@@ -83,8 +83,8 @@ class Loop:
 
 def run(*arguments: str | Path) -> RunRecord:
     done = spindle("run", *arguments, "--json", "--quiet")
-    assert done.returncode == 0, done.stderr
-    record = decode(done.stdout.encode(), "stdout")
+    assert done.status == 0, done.err
+    record = decode(done.out.encode(), "stdout")
     assert isinstance(record, RunRecord)
     return record
 

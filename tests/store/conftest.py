@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent / "cli")]  # what tests import
+sys.path.insert(0, str(Path(__file__).parent))  # made.py and server.py, for the tests beside them
 
-from program import Ended  # noqa: E402
-from server import Server, missing  # noqa: E402
+from server import Server, missing
 
-from spindle.store import Store, open_store  # noqa: E402
+from spindle.store import Store, open_store
 
 
 @pytest.fixture(scope="session")
@@ -46,20 +45,3 @@ def store(where: str) -> Iterator[Store]:
 def fresh(where: str) -> Callable[[], Store]:
     """The same store opened once more."""
     return lambda: open_store(where)
-
-
-@pytest.fixture
-def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
-    """Run a command line in this process."""
-    from spindle.cli.main import invoke as run
-
-    monkeypatch.delenv("SPINDLE_TRACEBACK", raising=False)
-
-    def call(*arguments: str) -> Ended:
-        capfd.readouterr()
-        status = run(list(arguments))
-        sys.stdout.flush()
-        captured = capfd.readouterr()
-        return Ended(int(status), captured.out, captured.err)
-
-    return call

@@ -107,18 +107,18 @@ def written_twice(device: str, image: Path) -> bytes:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_planted_fault_is_found_and_named_and_nothing_else_is(
-    bench: Any, spindle: Callable[..., Any], seed: int
+    bench: Any, invoke: Callable[..., Any], seed: int
 ) -> None:
     image = bench.image(SIZE)
     device = bench.loop(image)
     older = written_twice(device, image)
-    clean = spindle("verify", "--state", "state", "--json")
+    clean = invoke("verify", "--state", "state", "--json")
     assert (clean.status, clean.json["read_back"]["found"]["faults"]) == (0, [])
     assert clean.json["read_back"]["expected"] == SIZE // BLOCK
 
     planter = Planter(image, older, seed)
     planter.plant()
-    done = spindle("verify", "--state", "state", "--json")
+    done = invoke("verify", "--state", "state", "--json")
     assert done.status == 1
     faults = done.json["read_back"]["found"]["faults"]
     assert {fault["kind"]: fault["blocks"] for fault in faults} == Counter(planter.planted.values())

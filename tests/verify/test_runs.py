@@ -15,7 +15,7 @@ from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import judge
 from spindle.result.verification import Checked, Fault, FaultPlace, ReadBack, Verification
 
-Spindle = Callable[..., Any]
+Invoke = Callable[..., Any]
 MIXED = ("run", "randomio", "t.bin", "--create", "4MiB", "--verify", "--requests", "4000", "--write-fraction", "50%")
 
 
@@ -34,8 +34,8 @@ def seen_of(record: RunRecord) -> Verification:
     return record.figures.verification
 
 
-def test_clean_data_is_checked_in_the_load_and_read_back_and_no_block_is_wrong(spindle: Spindle) -> None:
-    done = spindle(*MIXED, "--json")
+def test_clean_data_is_checked_in_the_load_and_read_back_and_no_block_is_wrong(invoke: Invoke) -> None:
+    done = invoke(*MIXED, "--json")
     assert done.status == 0, done.err
     seen = seen_of(run_of(done.out))
     assert (seen.block_bytes, seen.wrong) == (4096, 0)
@@ -45,20 +45,20 @@ def test_clean_data_is_checked_in_the_load_and_read_back_and_no_block_is_wrong(s
     assert 500 < seen.read_back.expected == seen.read_back.found.blocks <= 1024
 
 
-def test_without_verify_nothing_is_said_of_it(spindle: Spindle) -> None:
-    record = run_of(spindle("run", "randomio", "null:1GiB", "--requests", "1000", "--json").out)
+def test_without_verify_nothing_is_said_of_it(invoke: Invoke) -> None:
+    record = run_of(invoke("run", "randomio", "null:1GiB", "--requests", "1000", "--json").out)
     assert record.figures.verification is None
     assert verdict_of(record) is None
 
 
-def test_buffered_data_is_read_back_after_the_page_cache_was_dropped(spindle: Spindle) -> None:
-    seen = seen_of(run_of(spindle(*MIXED, "--buffered", "--json").out))
+def test_buffered_data_is_read_back_after_the_page_cache_was_dropped(invoke: Invoke) -> None:
+    seen = seen_of(run_of(invoke(*MIXED, "--buffered", "--json").out))
     assert seen.read_back is not None
     assert not seen.read_back.direct
     assert (seen.wrong, seen.read_back.complete) == (0, True)
 
 
-def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_once(spindle: Spindle, here: Path) -> None:
+def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_once(invoke: Invoke, here: Path) -> None:
     (here / "two.toml").write_text(
         """
         verify = true
@@ -73,7 +73,7 @@ def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_onc
         requests = 2000
         """
     )
-    done = spindle("run", "two.toml", "t.bin", "--create", "4MiB", "--json")
+    done = invoke("run", "two.toml", "t.bin", "--create", "4MiB", "--json")
     assert done.status == 0, done
     fill, reread = (seen_of(decode(done.out.encode(), "stdout").runs[index]) for index in (0, 1))
     assert (fill.block_bytes, fill.read_back, fill.read_back_later) == (65536, None, True)
@@ -87,11 +87,11 @@ def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_onc
     assert "verified: 7.81 MiB read in the load; 4 MiB that were written, read back past the page cache" in text
 
 
-def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(spindle: Spindle, here: Path) -> None:
-    done = spindle(*MIXED, "--keep", "--verify-state", "state", "--json")
+def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(invoke: Invoke, here: Path) -> None:
+    done = invoke(*MIXED, "--keep", "--verify-state", "state", "--json")
     assert done.status == 0, done.err
     expected = seen_of(run_of(done.out)).read_back.expected  # type: ignore[union-attr]
-    sound = spindle("verify", "--state", "state", "--json")
+    sound = invoke("verify", "--state", "state", "--json")
     assert (sound.status, sound.json["read_back"]["expected"]) == (0, expected)
     assert sound.json["target"] == str(here / "t.bin")
     with (here / "t.bin").open("r+b") as file:
@@ -99,18 +99,18 @@ def test_a_state_is_read_back_on_another_day_and_planted_faults_are_found(spindl
             file.seek(block * 4096 + 5)
             file.write(b"x")
     (here / "t.bin").rename(here / "moved.bin")
-    wrong = spindle("verify", "--state", "state", "moved.bin", "--json")
+    wrong = invoke("verify", "--state", "state", "moved.bin", "--json")
     assert wrong.status == 1
     (fault,) = wrong.json["read_back"]["found"]["faults"]
     # One byte in 256 had that value already.
     assert fault["kind"] == "corrupt"
     assert expected * 0.95 < fault["blocks"] <= expected
-    shown = spindle("verify", "--state", "state", "moved.bin")
+    shown = invoke("verify", "--state", "state", "moved.bin")
     assert shown.status == 1
     assert f"wrong blocks: {fault['blocks']}" in shown.out
 
 
-def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(spindle: Spindle, here: Path) -> None:
+def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(invoke: Invoke, here: Path) -> None:
     (here / "set.toml").write_text(
         """
         verify = true
@@ -121,20 +121,20 @@ def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(spindle
         filesize = "1MiB"
         """
     )
-    done = spindle("run", "set.toml", ".", "--keep", "--verify-state", "state", "--json")
+    done = invoke("run", "set.toml", ".", "--keep", "--verify-state", "state", "--json")
     assert done.status == 0, done
     expected = seen_of(run_of(done.out)).read_back.expected  # type: ignore[union-attr]
     assert 300 < expected <= 768
     (kept,) = here.glob("spindle-test-*")
     moved = kept.rename(here / "moved")
-    assert spindle("verify", "--state", "state").status == 2
-    sound = spindle("verify", "--state", "state", "moved", "--json")
+    assert invoke("verify", "--state", "state").status == 2
+    sound = invoke("verify", "--state", "state", "moved", "--json")
     assert (sound.status, sound.json["read_back"]["expected"]) == (0, expected)
     first, *_, last = sorted(path for path in moved.rglob("*") if path.is_file())
     one, other = first.read_bytes(), last.read_bytes()
     first.write_bytes(other)
     last.write_bytes(one)
-    swapped = spindle("verify", "--state", "state", "moved", "--json")
+    swapped = invoke("verify", "--state", "state", "moved", "--json")
     assert swapped.status == 1
     kinds = {fault["kind"] for fault in swapped.json["read_back"]["found"]["faults"]}
     assert "misplaced" in kinds
@@ -158,30 +158,30 @@ def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(spindle
     ],
 )
 def test_what_makes_no_sense_is_told_in_one_line(
-    spindle: Spindle, here: Path, arguments: tuple[str, ...], status: int, words: str
+    invoke: Invoke, here: Path, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     if "six-sata-raid10.toml" in arguments:
         from spindle import _core
 
         (here / "six-sata-raid10.toml").write_text(_core.machine_text(_core.machine_names()[0]))
-    done = spindle(*arguments)
+    done = invoke(*arguments)
     assert done.status == status, done
     assert words in done.complaint
 
 
-def test_a_damaged_state_is_refused(spindle: Spindle, here: Path) -> None:
-    assert spindle(*MIXED, "--keep", "--verify-state", "state").status == 0
+def test_a_damaged_state_is_refused(invoke: Invoke, here: Path) -> None:
+    assert invoke(*MIXED, "--keep", "--verify-state", "state").status == 0
     whole = (here / "state").read_bytes()
     for damaged in (b"", b"{}", whole[:-1], whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]):
         (here / "state").write_bytes(damaged)
-        done = spindle("verify", "--state", "state")
+        done = invoke("verify", "--state", "state")
         assert done.status == 2, done
         assert "give a file that --verify-state saved" in done.complaint
 
 
-def test_files_of_others_are_written_no_more_than_without_verify(spindle: Spindle, here: Path) -> None:
+def test_files_of_others_are_written_no_more_than_without_verify(invoke: Invoke, here: Path) -> None:
     (here / "own.bin").write_bytes(bytes(1 << 20))
-    done = spindle("run", "randomio", "own.bin", "--verify", "--requests", "10", "--write-fraction", "50%")
+    done = invoke("run", "randomio", "own.bin", "--verify", "--requests", "10", "--write-fraction", "50%")
     assert done.status == 3
     assert (here / "own.bin").read_bytes() == bytes(1 << 20)
 
@@ -211,8 +211,8 @@ def back_of(checked: Checked, complete: bool = True) -> ReadBack:
 
 
 @pytest.fixture
-def record(spindle: Spindle) -> RunRecord:
-    return run_of(spindle("run", "randomio", "t.bin", "--create", "1MiB", "--requests", "100", "--json").out)
+def record(invoke: Invoke) -> RunRecord:
+    return run_of(invoke("run", "randomio", "t.bin", "--create", "1MiB", "--requests", "100", "--json").out)
 
 
 def test_one_wrong_block_makes_a_run_invalid_and_the_page_shows_where(record: RunRecord) -> None:

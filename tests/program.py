@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """What a command left behind."""
 
     status: int
     out: str
     err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed, read."""
+        return json.loads(self.out)
 
     @property
     def complaint(self) -> str:
@@ -28,7 +33,7 @@ class Ended:
         return lines[0]
 
 
-def spindle(*arguments: str, cwd: Path, timeout: float = 60.0) -> Ended:
+def spindle(*arguments: str | Path, cwd: Path | None = None, timeout: float = 120.0) -> Ended:
     """Run a command line to its end."""
     done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
     return Ended(done.returncode, done.stdout, done.stderr)
