@@ -1,10 +1,10 @@
 """Do Spindle and fio tell the same latency of a commit: small sequential writes, each made durable?
 
-On ext4, XFS and btrfs on loop devices both tools write 4 KiB after 4 KiB to a file that is laid out beforehand, once
-with an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order. Needs root,
-fio and the tools of the file systems.
+On ext4, XFS and btrfs on a loop device both tools write 4 KiB after 4 KiB to a file that is laid out anew beforehand,
+once with an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order, until
+the rounds tell on which side of the bound they are. Needs root, fio and the tools of the file systems.
 
-    python benches/fsync_latency.py [--seconds 5] [--rounds 7] [--only ext4] [--backing /var/tmp] [--json]
+    python benches/fsync_latency.py [--seconds 2] [--rounds 30] [--only ext4] [--backing /var/tmp] [--json]
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -20,13 +21,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from spindle.stats import Interval, interval
 
 DEVICE_BYTES = 1 << 30
 FILE_BYTES = 64 << 20
 BOUND = 0.05
+LEAST_ROUNDS = 7
 MAKERS = {"ext4": ["mkfs.ext4", "-q"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
 WAYS = ("fdatasync", "O_DSYNC")
 
@@ -63,9 +67,9 @@ direct = false
 
 def figures_of_fio(folder: Path, way: str, seconds: int) -> Figures:
     job = answer_of(
-        ["fio", "--name=load", f"--filename={folder / 'fio'}", f"--size={FILE_BYTES}", "--overwrite=1", "--rw=write",
-         "--bs=4k", "--ioengine=psync", "--fdatasync=1" if way == "fdatasync" else "--sync=dsync", "--time_based",
-         f"--runtime={seconds}", "--lat_percentiles=1", "--output-format=json"],
+        ["fio", "--name=load", f"--filename={folder / 'fio'}", f"--size={FILE_BYTES}", "--overwrite=1", "--unlink=1",
+         "--rw=write", "--bs=4k", "--ioengine=psync", "--fdatasync=1" if way == "fdatasync" else "--sync=dsync",
+         "--time_based", f"--runtime={seconds}", "--lat_percentiles=1", "--output-format=json"],
         allowed=(0,),
     )["jobs"][0]  # fmt: skip
     latency = (job["sync"] if way == "fdatasync" else job["write"])["lat_ns"]
@@ -108,24 +112,32 @@ def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dic
     for number in range(rounds):
         for figures_of, found in tools if number % 2 == 0 else reversed(tools):
             found.append(figures_of(folder, way, seconds))
-    medians = [statistics.median(each.median_ns for each in found) for found in (spindle, fio)]
-    means = [statistics.median(each.mean_ns for each in found) for found in (spindle, fio)]
+        medians = ratio([each.median_ns for each in spindle], [each.median_ns for each in fio])
+        if len(fio) >= LEAST_ROUNDS and verdict(medians) != "undecided":
+            break
+    means = ratio([each.mean_ns for each in spindle], [each.mean_ns for each in fio])
     return {
         "file_system": kind,
         "way": way,
-        "spindle_median_us": medians[0] / 1e3,
-        "fio_median_us": medians[1] / 1e3,
-        "median_ratio": ratio([each.median_ns for each in spindle], [each.median_ns for each in fio]),
-        "spindle_mean_us": means[0] / 1e3,
-        "fio_mean_us": means[1] / 1e3,
-        "mean_ratio": ratio([each.mean_ns for each in spindle], [each.mean_ns for each in fio]),
+        "rounds": len(fio),
+        "spindle_median_us": statistics.median(each.median_ns for each in spindle) / 1e3,
+        "fio_median_us": statistics.median(each.median_ns for each in fio) / 1e3,
+        "median_ratio": medians.estimate,
+        "median_ratio_low": medians.low,
+        "median_ratio_high": medians.high,
+        "spindle_mean_us": statistics.median(each.mean_ns for each in spindle) / 1e3,
+        "fio_mean_us": statistics.median(each.mean_ns for each in fio) / 1e3,
+        "mean_ratio": means.estimate,
         "spread_of_fio": spread([each.median_ns for each in fio]),
+        "verdict": verdict(medians),
     }
 
 
-def ratio(ours: list[float], theirs: list[float]) -> float:
-    """Median of the rounds' ratios."""
-    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+def ratio(ours: list[float], theirs: list[float]) -> Interval:
+    """Of the two runs of a round: the trimmed mean, which a run that the host disturbed does not move, at 95 %."""
+    logs = [math.log(one / other) for one, other in zip(ours, theirs, strict=True)]
+    found = interval(logs, method="trimmed")
+    return replace(found, **{name: math.exp(getattr(found, name)) for name in ("estimate", "low", "high")})
 
 
 def spread(values: list[float]) -> float:
@@ -133,23 +145,29 @@ def spread(values: list[float]) -> float:
     return (max(values) - min(values)) / statistics.median(values)
 
 
-def agrees(result: dict[str, Any]) -> bool:
-    return abs(result["median_ratio"] - 1) <= BOUND
+def verdict(found: Interval) -> str:
+    """Whether the whole interval lies on one side of the bound."""
+    if found.low >= 1 - BOUND and found.high <= 1 + BOUND:
+        return "agree"
+    if found.high < 1 - BOUND or found.low > 1 + BOUND:
+        return "DIFFER"
+    return "undecided"
 
 
 def row(result: dict[str, Any]) -> str:
+    between = f"{result['median_ratio_low'] * 100:.1f}-{result['median_ratio_high'] * 100:.1f}"
     return (
         f"{result['file_system']:<6} {result['way']:<10} {result['spindle_median_us']:>9.1f} "
-        f"{result['fio_median_us']:>9.1f} {result['median_ratio']:>8.1%} {result['spindle_mean_us']:>9.1f} "
-        f"{result['fio_mean_us']:>9.1f} {result['mean_ratio']:>8.1%} {result['spread_of_fio']:>8.1%}  "
-        f"{'agree' if agrees(result) else 'DIFFER'}"
+        f"{result['fio_median_us']:>9.1f} {result['median_ratio']:>8.1%} {between:>12} "
+        f"{result['spindle_mean_us']:>9.1f} {result['fio_mean_us']:>9.1f} {result['mean_ratio']:>8.1%} "
+        f"{result['spread_of_fio']:>8.1%} {result['rounds']:>7}  {result['verdict']}"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=2, help="length of each run")
-    parser.add_argument("--rounds", type=int, default=11, help="runs of each tool and case")
+    parser.add_argument("--rounds", type=int, default=30, help="most runs of each tool and case")
     parser.add_argument("--only", default="", help="only this file system")
     parser.add_argument(
         "--backing", type=Path, default=Path("/dev/shm"),
@@ -164,11 +182,11 @@ def main() -> int:
             sys.exit(f"fsync_latency: needs {name} (apt install fio e2fsprogs xfsprogs btrfs-progs)")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("fsync_latency: stopped"))
     if not options.json:
-        print(f"4 KiB sequential writes, each made durable; medians of {options.rounds} alternating runs of "
-              f"{options.seconds} s, us; ratios are the median of the rounds' Spindle / fio")  # fmt: skip
-        print(f"{'':<6} {'':<10} {'spindle':>9} {'fio':>9} {'ratio of':>8} {'spindle':>9} {'fio':>9} {'ratio of':>8} "
-              f"{'spread':>8}\n{'':<6} {'':<10} {'median':>9} {'median':>9} {'medians':>8} {'mean':>9} {'mean':>9} "
-              f"{'means':>8} {'of fio':>8}")  # fmt: skip
+        print(f"4 KiB sequential writes, each made durable; medians of the runs of "
+              f"{options.seconds} s, us; ratios Spindle / fio of the rounds, at 95 %")  # fmt: skip
+        print(f"{'':<6} {'':<10} {'spindle':>9} {'fio':>9} {'ratio of':>8} {'between':>12} {'spindle':>9} {'fio':>9} "
+              f"{'ratio of':>8} {'spread':>8}\n{'':<6} {'':<10} {'median':>9} {'median':>9} {'medians':>8} {'%':>12} "
+              f"{'mean':>9} {'mean':>9} {'means':>8} {'of fio':>8} {'rounds':>7}")  # fmt: skip
     results = []
     for kind in MAKERS:
         if options.only not in ("", kind):
@@ -180,7 +198,7 @@ def main() -> int:
                     print(row(results[-1]), flush=True)
     if options.json:
         print(json.dumps(results, indent=1))
-    return 0 if all(agrees(result) for result in results) else 1
+    return 0 if all(result["verdict"] == "agree" for result in results) else 1
 
 
 if __name__ == "__main__":
