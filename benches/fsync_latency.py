@@ -2,7 +2,8 @@
 
 On ext4, XFS and btrfs on a loop device both tools write 4 KiB after 4 KiB to a file that is laid out anew beforehand,
 once with an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order, until
-the rounds tell on which side of the bound they are. Needs root, fio and the tools of the file systems.
+the rounds tell on which side of the bound they are. A bare loop of system calls stands beside them: where the tools
+differ, it tells which of them adds something. Needs root, fio and the tools of the file systems.
 
     python benches/fsync_latency.py [--seconds 2] [--rounds 30] [--only ext4] [--backing /var/tmp] [--json]
 """
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +35,7 @@ BOUND = 0.05
 LEAST_ROUNDS = 7
 MAKERS = {"ext4": ["mkfs.ext4", "-q"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
 WAYS = ("fdatasync", "O_DSYNC")
+TOOLS = ("spindle", "fio", "bare")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,37 @@ def figures_of_fio(folder: Path, way: str, seconds: int) -> Figures:
     return Figures(latency["mean"], latency["percentile"]["50.000000"])
 
 
+def figures_of_bare_loop(folder: Path, way: str, seconds: int) -> Figures:
+    """The same system calls in a loop of Python's, which adds a few tenths of a microsecond to each."""
+    path = folder / "bare"
+    dsync = way == "O_DSYNC"
+    found: list[int] = []
+    block = memoryview(bytearray(os.urandom(4096)))
+    blocks = FILE_BYTES // len(block)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        for number in range(blocks):
+            os.pwrite(file, block, number * len(block))
+        os.fsync(file)
+        os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        if dsync:
+            os.close(file)
+            file = os.open(path, os.O_RDWR | os.O_DSYNC)
+        pwrite, fdatasync, now = os.pwrite, os.fdatasync, time.perf_counter_ns
+        number, end = 0, now() + seconds * 10**9
+        while (start := now()) < end:
+            pwrite(file, block, number % blocks * 4096)
+            if not dsync:
+                start = now()
+                fdatasync(file)
+            found.append(now() - start)
+            number += 1
+    finally:
+        os.close(file)
+        path.unlink()
+    return Figures(statistics.fmean(found), statistics.median(found))
+
+
 def answer_of(command: list[str], allowed: tuple[int, ...]) -> Any:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in allowed:
@@ -105,17 +139,19 @@ def tool(*command: str) -> str:
 def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dict[str, Any]:
     spindle: list[Figures] = []
     fio: list[Figures] = []
+    bare: list[Figures] = []
     tools: list[tuple[Callable[[Path, str, int], Figures], list[Figures]]] = [
         (figures_of_spindle, spindle),
         (figures_of_fio, fio),
+        (figures_of_bare_loop, bare),
     ]
     for number in range(rounds):
         for figures_of, found in tools if number % 2 == 0 else reversed(tools):
             found.append(figures_of(folder, way, seconds))
-        medians = ratio([each.median_ns for each in spindle], [each.median_ns for each in fio])
+        medians = ratio(spindle, fio)
         if len(fio) >= LEAST_ROUNDS and verdict(medians) != "undecided":
             break
-    means = ratio([each.mean_ns for each in spindle], [each.mean_ns for each in fio])
+    to_bare = ratio(spindle, bare)
     return {
         "file_system": kind,
         "way": way,
@@ -125,17 +161,21 @@ def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dic
         "median_ratio": medians.estimate,
         "median_ratio_low": medians.low,
         "median_ratio_high": medians.high,
+        "bare_median_us": statistics.median(each.median_ns for each in bare) / 1e3,
+        "bare_ratio": to_bare.estimate,
+        "bare_ratio_low": to_bare.low,
+        "bare_ratio_high": to_bare.high,
         "spindle_mean_us": statistics.median(each.mean_ns for each in spindle) / 1e3,
         "fio_mean_us": statistics.median(each.mean_ns for each in fio) / 1e3,
-        "mean_ratio": means.estimate,
+        "bare_mean_us": statistics.median(each.mean_ns for each in bare) / 1e3,
         "spread_of_fio": spread([each.median_ns for each in fio]),
         "verdict": verdict(medians),
     }
 
 
-def ratio(ours: list[float], theirs: list[float]) -> Interval:
-    """Of the two runs of a round: the trimmed mean, which a run that the host disturbed does not move, at 95 %."""
-    logs = [math.log(one / other) for one, other in zip(ours, theirs, strict=True)]
+def ratio(ours: list[Figures], theirs: list[Figures]) -> Interval:
+    """Of the medians of a round: the trimmed mean, which a run that the host disturbed does not move, at 95 %."""
+    logs = [math.log(one.median_ns / other.median_ns) for one, other in zip(ours, theirs, strict=True)]
     found = interval(logs, method="trimmed")
     return replace(found, **{name: math.exp(getattr(found, name)) for name in ("estimate", "low", "high")})
 
@@ -155,13 +195,17 @@ def verdict(found: Interval) -> str:
 
 
 def row(result: dict[str, Any]) -> str:
-    between = f"{result['median_ratio_low'] * 100:.1f}-{result['median_ratio_high'] * 100:.1f}"
-    return (
-        f"{result['file_system']:<6} {result['way']:<10} {result['spindle_median_us']:>9.1f} "
-        f"{result['fio_median_us']:>9.1f} {result['median_ratio']:>8.1%} {between:>12} "
-        f"{result['spindle_mean_us']:>9.1f} {result['fio_mean_us']:>9.1f} {result['mean_ratio']:>8.1%} "
-        f"{result['spread_of_fio']:>8.1%} {result['rounds']:>7}  {result['verdict']}"
-    )
+    cells = [
+        *(f"{result[f'{name}_median_us']:>8.1f}" for name in TOOLS),
+        *(f"{result[name]:>7.1%} {between(result, name):>12}" for name in ("median_ratio", "bare_ratio")),
+        *(f"{result[f'{name}_mean_us']:>8.1f}" for name in TOOLS),
+        f"{result['spread_of_fio']:>7.1%} {result['rounds']:>6}  {result['verdict']}",
+    ]
+    return " ".join([f"{result['file_system']:<6} {result['way']:<10}", *cells])
+
+
+def between(result: dict[str, Any], name: str) -> str:
+    return f"{result[f'{name}_low'] * 100:.1f}-{result[f'{name}_high'] * 100:.1f}"
 
 
 def main() -> int:
@@ -182,11 +226,12 @@ def main() -> int:
             sys.exit(f"fsync_latency: needs {name} (apt install fio e2fsprogs xfsprogs btrfs-progs)")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("fsync_latency: stopped"))
     if not options.json:
-        print(f"4 KiB sequential writes, each made durable; medians of the runs of "
-              f"{options.seconds} s, us; ratios Spindle / fio of the rounds, at 95 %")  # fmt: skip
-        print(f"{'':<6} {'':<10} {'spindle':>9} {'fio':>9} {'ratio of':>8} {'between':>12} {'spindle':>9} {'fio':>9} "
-              f"{'ratio of':>8} {'spread':>8}\n{'':<6} {'':<10} {'median':>9} {'median':>9} {'medians':>8} {'%':>12} "
-              f"{'mean':>9} {'mean':>9} {'means':>8} {'of fio':>8} {'rounds':>7}")  # fmt: skip
+        print(f"4 KiB sequential writes, each made durable; medians and means of runs of {options.seconds} s, us; "
+              "ratios of the rounds' medians, %, at 95 %")  # fmt: skip
+        print(f"{'':<17} {'median':>8} {'median':>8} {'median':>8} {'spindle':>7} {'':>12} {'spindle':>7} {'':>12} "
+              f"{'mean':>8} {'mean':>8} {'mean':>8} {'spread':>7}\n{'':<17} {'spindle':>8} {'fio':>8} {'bare':>8} "
+              f"{'/ fio':>7} {'between':>12} {'/ bare':>7} {'between':>12} {'spindle':>8} {'fio':>8} {'bare':>8} "
+              f"{'of fio':>7} {'rounds':>6}")  # fmt: skip
     results = []
     for kind in MAKERS:
         if options.only not in ("", kind):
