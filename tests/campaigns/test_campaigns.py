@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from program import Ended, ended, spindle, started
 from small import SIXTY, ready
 
+from program import Ended, ended, spindle, started
 from spindle.campaign import execution
 from spindle.campaign.execution import Means, begin, carry_out
 from spindle.campaign.outcome import outcome_of

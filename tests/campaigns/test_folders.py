@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from program import Ended, started
 from small import ready
 
+from program import Ended, started
 from spindle.campaign.execution import Means, begin, carry_out
 from spindle.result.record import PhasesRecord
 from spindle.run.watch import Silent

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from program import Ended
-
 from spindle.campaign.execution import made_ready
 from spindle.campaign.source import TOP, preset_names, read_plan
 

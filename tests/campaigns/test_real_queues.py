@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from program import Ended, started
 from real_queue import Queue
 
+from program import Ended, started
 from spindle.campaign.leftovers import TOKEN
 from spindle.store import Store, open_store
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from program import spindle, started
 
+from program import spindle, started
 from spindle import _core
 from spindle.report.phases import page
 from spindle.report.style import Style

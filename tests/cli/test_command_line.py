@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from program import COMMAND, Ended, spindle
 
+from program import COMMAND, Ended, spindle
 from spindle.cli.keys import keys
 from spindle.host.errors import Refused, TargetError
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from program import Ended
 
+from program import Ended
 from spindle.report.page import page
 from spindle.report.style import Style
 from spindle.result.document import decode

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import ended, started
 
+from program import ended, started
 from spindle.host.conditions import Idle
 from spindle.host.testfile import sweep_leftovers
 from spindle.report.recipe import toml

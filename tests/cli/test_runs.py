@@ -11,8 +11,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from program import ended, spindle, started
 
+from program import ended, spindle, started
 from spindle import _core
 from spindle.result.document import decode, schema
 from spindle.result.record import KneeRecord, PhasesRecord, RunRecord

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from program import Ended
 
+from program import Ended
 from spindle.report.page import page
 from spindle.report.style import Style
 from spindle.result.document import decode

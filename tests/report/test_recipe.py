@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program import Ended
 from subjects import machine, modelled, randomio
 
+from program import Ended
 from spindle import _core
 from spindle.report.recipe import recipe_of, toml
 from spindle.result.document import read

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from program import Ended
 from records import quiet_read
 from subjects import entry, matrix, modelled, randomio, saved
 
+from program import Ended
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Document

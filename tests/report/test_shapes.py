@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from program import Ended
 from subjects import modelled, randomio, saved
 
+from program import Ended
 from spindle.report.shapes import page
 from spindle.result.record import Level, RunRecord, Verdict
 

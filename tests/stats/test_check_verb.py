@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import run, sides
-from program import Ended
 
+from program import Ended
 from spindle.cli.check import selection_of
 from spindle.cli.exits import Exit
 from spindle.result.record import RunRecord

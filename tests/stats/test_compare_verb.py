@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from campaign import run
-from program import Ended
 
+from program import Ended
 from spindle.cli.exits import Exit
 from spindle.result.document import encode, read
 from spindle.result.record import RunRecord

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from made import modelled, record
-from program import Ended
 
+from program import Ended
 from spindle.result.document import encode
 from spindle.store import Planned, open_store
 
