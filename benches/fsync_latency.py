@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ BOUND = 0.05
 LEAST_ROUNDS = 7
 MAKERS = {"ext4": ["mkfs.ext4", "-q"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}
 WAYS = ("fdatasync", "O_DSYNC")
-TOOLS = ("spindle", "fio", "bare")
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,9 @@ def figures_of_bare_loop(folder: Path, way: str, seconds: int) -> Figures:
     return Figures(statistics.fmean(found), statistics.median(found))
 
 
+TOOLS = {"spindle": figures_of_spindle, "fio": figures_of_fio, "bare": figures_of_bare_loop}
+
+
 def answer_of(command: list[str], allowed: tuple[int, ...]) -> Any:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in allowed:
@@ -137,40 +139,31 @@ def tool(*command: str) -> str:
 
 
 def measure(kind: str, way: str, folder: Path, seconds: int, rounds: int) -> dict[str, Any]:
-    spindle: list[Figures] = []
-    fio: list[Figures] = []
-    bare: list[Figures] = []
-    tools: list[tuple[Callable[[Path, str, int], Figures], list[Figures]]] = [
-        (figures_of_spindle, spindle),
-        (figures_of_fio, fio),
-        (figures_of_bare_loop, bare),
-    ]
+    found: dict[str, list[Figures]] = {name: [] for name in TOOLS}
     for number in range(rounds):
-        for figures_of, found in tools if number % 2 == 0 else reversed(tools):
-            found.append(figures_of(folder, way, seconds))
-        medians = ratio(spindle, fio)
-        if len(fio) >= LEAST_ROUNDS and verdict(medians) != "undecided":
+        for name in TOOLS if number % 2 == 0 else reversed(TOOLS):
+            found[name].append(TOOLS[name](folder, way, seconds))
+        to_fio = ratio(found["spindle"], found["fio"])
+        if number + 1 >= LEAST_ROUNDS and verdict(to_fio) != "undecided":
             break
-    to_bare = ratio(spindle, bare)
+    to_bare = ratio(found["spindle"], found["bare"])
+    medians = {name: [each.median_ns / 1e3 for each in runs] for name, runs in found.items()}
+    means = {name: [each.mean_ns / 1e3 for each in runs] for name, runs in found.items()}
     return {
         "file_system": kind,
         "way": way,
-        "rounds": len(fio),
-        "spindle_median_us": statistics.median(each.median_ns for each in spindle) / 1e3,
-        "fio_median_us": statistics.median(each.median_ns for each in fio) / 1e3,
-        "median_ratio": medians.estimate,
-        "median_ratio_low": medians.low,
-        "median_ratio_high": medians.high,
-        "bare_median_us": statistics.median(each.median_ns for each in bare) / 1e3,
-        "bare_ratio": to_bare.estimate,
-        "bare_ratio_low": to_bare.low,
-        "bare_ratio_high": to_bare.high,
-        "spindle_mean_us": statistics.median(each.mean_ns for each in spindle) / 1e3,
-        "fio_mean_us": statistics.median(each.mean_ns for each in fio) / 1e3,
-        "bare_mean_us": statistics.median(each.mean_ns for each in bare) / 1e3,
-        "spread_of_fio": spread([each.median_ns for each in fio]),
-        "verdict": verdict(medians),
+        "rounds": len(found["fio"]),
+        **{f"{name}_median_us": statistics.median(values) for name, values in medians.items()},
+        **{f"{name}_mean_us": statistics.median(values) for name, values in means.items()},
+        **of_interval("median_ratio", to_fio),
+        **of_interval("bare_ratio", to_bare),
+        "spread_of_fio": spread(medians["fio"]),
+        "verdict": verdict(to_fio),
     }
+
+
+def of_interval(name: str, found: Interval) -> dict[str, float]:
+    return {name: found.estimate, f"{name}_low": found.low, f"{name}_high": found.high}
 
 
 def ratio(ours: list[Figures], theirs: list[Figures]) -> Interval:
