@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
-from spindle.result import units
 from spindle.result.record import (
     CurveRecord,
     KneeRecord,
@@ -24,6 +23,7 @@ from spindle.result.record import (
     Variation,
 )
 from spindle.result.search import Curve, TargetSearch
+from spindle.result.units import exact_size
 from spindle.result.workload import (
     BytesLimit,
     BytesPlace,
@@ -113,7 +113,7 @@ def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied:
         separator = ";" if any("," in value for value in variation.values) else ","
         words += ["--vary", f"{variation.key}={separator.join(variation.values)}"]
     if run.target.kind == "file" and run.target.created:
-        words += ["--create", units.exact_size(run.target.size_bytes)]
+        words += ["--create", exact_size(run.target.size_bytes)]
     elif run.target.kind == "device" and workload.writes:
         words += ["--erase", target]
     return Recipe(shlex.join(words), tuple(files), run.seed)
@@ -300,14 +300,14 @@ def _fileset_keys(fileset: FileSet) -> dict[str, str]:
 def _file_size(size: FileSize) -> str:
     match size:
         case FixedFileSize(bytes=value):
-            return units.exact_size(value)
+            return exact_size(value)
         case RangeFileSize(min=low, max=high, step=step):
-            return f"{units.exact_size(low)}-{units.exact_size(high)}:step={units.exact_size(step)}"
+            return f"{exact_size(low)}-{exact_size(high)}:step={exact_size(step)}"
         case WeightedFileSize(choices=choices):
-            return ",".join(f"{units.exact_size(value)}:{weight:.10g}" for value, weight in choices)
+            return ",".join(f"{exact_size(value)}:{weight:.10g}" for value, weight in choices)
         case LogNormalFileSize(mean=mean, sigma=sigma, min=low, max=high, step=step):
-            bounds = f"min={units.exact_size(low)},max={units.exact_size(high)},step={units.exact_size(step)}"
-            return f"log-normal:mean={units.exact_size(int(mean))},sigma={sigma!r},{bounds}"
+            bounds = f"min={exact_size(low)},max={exact_size(high)},step={exact_size(step)}"
+            return f"log-normal:mean={exact_size(int(mean))},sigma={sigma!r},{bounds}"
         case _:
             return "auto"
 
@@ -357,7 +357,7 @@ def _data(stream: WorkloadStream) -> dict[str, str]:
     """What only streams of data have."""
     found = _pattern(stream)
     found["size"] = _size(stream.size)
-    found["align"] = units.exact_size(stream.align_bytes) if stream.align_bytes else "none"
+    found["align"] = exact_size(stream.align_bytes) if stream.align_bytes else "none"
     found["region"] = f"{_place(stream.region.offset)}-{_place(stream.region.end)}"
     if stream.files is not None:
         found["files"], found["file_service_type"] = stream.files.set, stream.files.service
@@ -365,7 +365,7 @@ def _data(stream: WorkloadStream) -> dict[str, str]:
     if stream.writes_apart is not None:
         own = stream.writes_apart
         found["own_writes"], found["write_size"] = "true", _size(own.size)
-        found["write_align"] = units.exact_size(own.align_bytes) if own.align_bytes else "none"
+        found["write_align"] = exact_size(own.align_bytes) if own.align_bytes else "none"
         if isinstance(own.pattern, Zoned):
             found["write_zones"] = _zones(own.pattern)
     if stream.trim_first:
@@ -416,7 +416,7 @@ def _pattern(stream: WorkloadStream) -> dict[str, str]:
         case Zoned():
             found["zones"] = _zones(stream.pattern)
         case Strided(stride_bytes=stride):
-            found["stride"] = units.exact_size(stride)
+            found["stride"] = exact_size(stride)
         case Runs(mean_requests=mean, fixed=fixed, repeat=repeat):
             found["run_length"] = f"{mean:g}"
             found["run_fixed"], found["run_repeat"] = _flag(fixed), _flag(repeat)
@@ -448,7 +448,7 @@ def _stops(end: End) -> dict[str, str]:
     if end.time_ns is not None:
         found["stop_after"] = _ns(end.time_ns)
     if end.bytes is not None:
-        found["stop_bytes"] = units.exact_size(end.bytes)
+        found["stop_bytes"] = exact_size(end.bytes)
     if end.requests is not None:
         found["stop_requests"] = str(end.requests)
     return found
@@ -457,26 +457,24 @@ def _stops(end: End) -> dict[str, str]:
 def _size(size: Size) -> str:
     match size:
         case FixedSize(bytes=found):
-            return units.exact_size(found)
+            return exact_size(found)
         case RangeSize(min=low, max=high, step=step):
-            return f"{units.exact_size(low)}-{units.exact_size(high)}" + (
-                f":step={units.exact_size(step)}" if step else ""
-            )
+            return f"{exact_size(low)}-{exact_size(high)}" + (f":step={exact_size(step)}" if step else "")
         case WeightedSize(choices=choices):
-            return ",".join(f"{units.exact_size(found)}:{weight!r}" for found, weight in choices)
+            return ",".join(f"{exact_size(found)}:{weight!r}" for found, weight in choices)
         case LogNormalSize(mean=mean, sigma=sigma, min=low, max=high, step=step):
-            text = f"log-normal:mean={mean:g},sigma={sigma!r},min={units.exact_size(low)},max={units.exact_size(high)}"
-            return text + (f",step={units.exact_size(step)}" if step else "")
+            text = f"log-normal:mean={mean:g},sigma={sigma!r},min={exact_size(low)},max={exact_size(high)}"
+            return text + (f",step={exact_size(step)}" if step else "")
 
 
 def _place(place: Place) -> str:
     if isinstance(place, BytesPlace):
-        return units.exact_size(place.bytes)
+        return exact_size(place.bytes)
     return f"{place.fraction * 100:.10g}%"
 
 
 def _optional_bytes(value: int | None) -> str:
-    return "none" if value is None else units.exact_size(value)
+    return "none" if value is None else exact_size(value)
 
 
 def _ns(value: int) -> str:

@@ -22,7 +22,7 @@ def right(runs: Sequence[RunRecord], style: Style) -> list[str]:
     backs = [(each.block_bytes, each.read_back) for each in seen if each.read_back is not None]
     parts = [f"{units.size(during)} read in the load"] if during else []
     if backs:
-        how = "past the page cache" if all(back.direct for _, back in backs) else "after the page cache was dropped"
+        how = " or ".join(sorted({back.how for _, back in backs}))
         size = sum(block_bytes * back.expected for block_bytes, back in backs)
         parts.append(f"{units.size(size)} that were written, read back {how}")
     if not parts or any(verdict.level is not Level.OK for verdict in verdicts):
@@ -48,9 +48,8 @@ def state_page(check: StateCheck, style: Style) -> list[str]:
     seconds = back.elapsed_ns / 1e9
     rate = back.found.blocks * check.block_bytes / seconds if seconds else 0.0
     lines = style.headline(f"{check.target} against {check.state}")
-    how = "past the page cache" if back.direct else "after the page cache was dropped"
     lines += style.wrap(
-        f"{units.count(back.found.blocks)} of {units.count(back.expected)} blocks of {size} read back {how} in "
+        f"{units.count(back.found.blocks)} of {units.count(back.expected)} blocks of {size} read back {back.how} in "
         f"{units.seconds(seconds)} ({units.rate(rate)}); run {check.run}"
     )
     if back.found.wrong:

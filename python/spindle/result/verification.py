@@ -64,6 +64,11 @@ class ReadBack(Struct, frozen=True, kw_only=True):
     elapsed_ns: int
     found: Checked
 
+    @property
+    def how(self) -> str:
+        """Why it was not the page cache that answered."""
+        return "past the page cache" if self.direct else "after the page cache was dropped"
+
 
 class Verification(Struct, frozen=True, kw_only=True):
     """Blocks that were checked, and what was wrong with them."""
@@ -78,7 +83,7 @@ class Verification(Struct, frozen=True, kw_only=True):
     read_back: ReadBack | None = None
     """None: there was nothing, or it was not done."""
     read_back_later: bool = False
-    """After a later phase, with what that one writes."""
+    """It is left to the end of a later phase, with what that one writes."""
 
     @property
     def found(self) -> list[Checked]:

@@ -76,10 +76,10 @@ def _right(seen: Verification) -> str:
     if seen.during.blocks:
         parts.append(f"{units.count(seen.during.blocks)} blocks of {size} read in the load")
     if seen.read_back is not None:
-        how = "past the page cache" if seen.read_back.direct else "after the page cache was dropped"
-        parts.append(f"all {units.count(seen.read_back.expected)} blocks of {size} that were written, read back {how},")
+        back = seen.read_back
+        parts.append(f"all {units.count(back.expected)} blocks of {size} that were written, read back {back.how},")
     if not parts:
-        return "what was written is read back after a later phase"
+        return "what was written is left to be read back after a later phase"
     return f"{' and '.join(parts)} are right"
 
 
