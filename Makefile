@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
+.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -27,6 +27,9 @@ test-rust:
 
 test-python: $(VENV)/built $(VENV)/test-tools
 	$(BIN)/python -m pytest
+
+review: setup ## the tests that try to break each promise (tests/promises.toml), and one line for each
+	$(BIN)/python -m pytest --review --quiet
 
 lint: $(VENV)/built $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check

@@ -20,6 +20,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # documents.py and program.py, for all tests
 
 from program import Ended
+from promises import PROMISES, Review, numbers
 
 # A runner in the background may ignore signals, and that is passed on to the programs under test, which are to be ended
 # by signals. (A program that finds one ignored leaves it so, as nohup asks.)
@@ -28,6 +29,24 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--review", action="store_true", help="only the tests that try to break a promise (promises.toml)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "promise(number, ...): tries to break a promise of tests/promises.toml")
+    if config.getoption("--review"):
+        config.pluginmanager.register(Review(), "review")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if unknown := set(numbers(item)) - PROMISES.keys():
+            raise pytest.UsageError(f"{item.nodeid}: promises.toml has no promise {min(unknown)}")
+
+
 MIB = 1 << 20
 
 
