@@ -33,9 +33,11 @@ class Ended(NamedTuple):
         return lines[0]
 
 
-def spindle(*arguments: str | Path, cwd: Path | None = None, timeout: float = 120.0) -> Ended:
+def spindle(*arguments: str | Path, cwd: Path | None = None, timeout: float = 120.0, stdin: str | None = None) -> Ended:
     """Run a command line to its end."""
-    done = subprocess.run([*COMMAND, *arguments], cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False)
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, input=stdin, capture_output=True, text=True, timeout=timeout, check=False
+    )
     return Ended(done.returncode, done.stdout, done.stderr)
 
 

@@ -49,7 +49,8 @@ def test_an_option_that_is_not_carried_over_is_named(option: object) -> None:
     from spindle.formats.fio_job.options import Option
 
     assert isinstance(option, Option)
-    text = f"[a]\nfilename=/x\nsize=1m\ndirect=1\n{option.name}=17\n"
+    engine = f"ioengine={option.engines[0]}\n" if option.engines else ""
+    text = f"[a]\nfilename=/x\nsize=1m\ndirect=1\n{option.name}=17\n{engine}"
     said = [finding for finding in convert_text(text, "job.fio").findings if finding.option == option.name]
     assert [(finding.level, finding.place.line, finding.text) for finding in said] == [
         (Level(option.fate.value), 5, option.text)

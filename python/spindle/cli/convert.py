@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.jobfile import section_option
 from spindle.cli.output import check_place, json_option, save
 
 
@@ -21,16 +22,18 @@ from spindle.cli.output import check_place, json_option, save
     metavar="FILE.toml",
     help="Write the workload here.",
 )
+@section_option
 @json_option
-def command(job: str, target: str | None, output: Path | None, json: bool) -> Exit:
-    """Turn fio's job file JOB into a workload for `spindle run`, and tell each option that is not carried over.
+def command(job: str, target: str | None, output: Path | None, sections: tuple[str, ...], json: bool) -> Exit:
+    """Turn fio's job file JOB (`-`: the standard input) into a workload for `spindle run`, and tell each option that is
+    not carried over.
 
     TARGET stands for the file or device that the jobs name. Nothing is run.
     """
     from spindle.cli.jobfile import tell
     from spindle.formats.fio_job import JobFileRefused, Level, as_json, convert, toml_of
 
-    conversion = convert(job, target)
+    conversion = convert(job, target, only=sections)
     if json:
         print(as_json(conversion))
     errors = [finding for finding in conversion.findings if finding.level is Level.ERROR]

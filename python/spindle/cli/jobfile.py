@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from spindle.run.searching import Search
 
 
+section_option = click.option(
+    "--section",
+    "sections",
+    multiple=True,
+    metavar="NAME",
+    help="Only this job of a job file of fio. May be repeated.",
+)
+
+
 @dataclass(frozen=True)
 class Prepared:
     """What a workload asks for where the command line leaves it open."""
@@ -27,6 +36,20 @@ class Prepared:
     making: Making
     conversion: Conversion | None = None
     """Of a job file."""
+
+    @property
+    def source(self) -> str | None:
+        """Of a job file: where its jobs are from."""
+        return self.conversion.file if self.conversion is not None else None
+
+    @property
+    def text(self) -> str | None:
+        """Of a job file: the workload that it became, as TOML."""
+        if self.conversion is None:
+            return None
+        from spindle.formats.fio_job import toml_of
+
+        return toml_of(self.conversion)
 
     @property
     def create(self) -> str | None:
@@ -78,11 +101,14 @@ def tell(findings: Iterable[Finding]) -> None:
         print(f"spindle: {one_line(str(finding))}", file=sys.stderr)
 
 
-def prepared(workload: str, target: str | None, making: Making) -> Prepared:
-    """The target and the engine that a workload asks for, where the command line leaves them open."""
+def prepared(workload: str, target: str | None, making: Making, sections: Sequence[str] = ()) -> Prepared:
+    """The target and the engine that a workload asks for, where the command line leaves them open. `sections`: only
+    these jobs of a job file."""
     from spindle.run.resolve import is_job_file
 
     if not is_job_file(workload):
+        if sections:
+            raise click.UsageError(f"--section: {workload} is not a job file of fio; leave it out")
         if target is None:
             raise click.UsageError(
                 "missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE"
@@ -90,9 +116,14 @@ def prepared(workload: str, target: str | None, making: Making) -> Prepared:
         return Prepared(target, making)
     from spindle.formats.fio_job import convert
 
-    conversion = convert(workload, target).runnable()
+    return of_jobs(convert(workload, target, only=sections), making)
+
+
+def of_jobs(conversion: Conversion, making: Making) -> Prepared:
+    """The same of jobs of fio, whose findings are told. Raises JobFileRefused."""
+    conversion.runnable()
     if conversion.target is None:
-        raise click.UsageError(f"{workload}: its jobs name no file; give TARGET behind it")
+        raise click.UsageError(f"{conversion.file}: its jobs name no file; give TARGET behind it")
     tell(conversion.findings)
     if not _is_modelled(conversion.target):
         making = replace(

@@ -16,6 +16,7 @@ from spindle.cli.exits import Exit
 
 VERBS = {
     "run": "Run a workload on a file, a block device or a modelled machine.",
+    "fio": "Run jobs of fio, given as fio's own command line.",
     "durability": "Write, sync, and note elsewhere what was acknowledged, until the power is cut.",
     "verify": "Tell whether a target still holds what was written to it.",
     "convert": "Turn fio's job files into workloads, and tell what is not carried over.",

@@ -26,10 +26,12 @@ def emit(
     keeping: Keeping | None = None,
     output_format: str | None = None,
     shape: Shape | None = None,
+    into: Path | None = None,
 ) -> Exit:
-    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON."""
+    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON. `into`: what
+    would be printed goes to this file instead."""
     from spindle.report.page import page
-    from spindle.report.style import style_of
+    from spindle.report.style import Style, style_of
     from spindle.result.document import encode
     from spindle.run.errors import RunFailed
 
@@ -38,7 +40,10 @@ def emit(
         save(data, output)
     unkept = _keep(record, keeping)
     try:
-        if json or output_format is not None:
+        if into is not None:
+            lines = "".join(f"{line}\n" for line in page(record, Style())).encode()
+            save(data if json else lines if output_format is None else _as_fio_json(record, shape), into)
+        elif json or output_format is not None:
             sys.stdout.flush()
             sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record, shape))
             sys.stdout.buffer.flush()

@@ -10,7 +10,7 @@ import click
 from spindle.cli.care import care_of, care_options
 from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
-from spindle.cli.jobfile import prepared
+from spindle.cli.jobfile import prepared, section_option
 from spindle.cli.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
@@ -31,6 +31,7 @@ from spindle.cli.storing import keep_options, keeping_of
     "the caches ask for, if space and time permit.",
 )
 @click.option("--keep", is_flag=True, help="Leave the test file in place.")
+@section_option
 @precondition_options
 @search_options
 @set_option
@@ -70,6 +71,7 @@ def command(
     target: str | None,
     create: str | None,
     keep: bool,
+    sections: tuple[str, ...],
     assignments: tuple[tuple[str, str], ...],
     variations: tuple[str, ...],
     trace: Path | None,
@@ -81,7 +83,8 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> Exit:
-    """Run WORKLOAD (a preset, see `spindle presets`, a TOML file, or a job file of fio) on TARGET: a file, a block
+    """Run WORKLOAD (a preset, see `spindle presets`, a TOML file, or a job file of fio, `-`
+    being one on the standard input) on TARGET: a file, a block
     device, a modelled machine (a TOML file, see docs/simulator.md), or null:SIZE, which measures the load generator
     itself. A job file may name TARGET itself.
 
@@ -95,11 +98,12 @@ def command(
 
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
-    asked = prepared(workload, target, replace(making_of(values), log=log))
+    asked = prepared(workload, target, replace(making_of(values), log=log), sections)
     wanted = varied.parse(variations)
     one = Order(
-        workload=workload,
+        workload=asked.source or workload,
         target=asked.target,
+        text=asked.text,
         overrides=(*overrides_of(values), *assignments),
         create=create or asked.create,
         keep=keep,

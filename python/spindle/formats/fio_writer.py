@@ -36,6 +36,7 @@ COUNTERS = {
     "write_ticks": "write_ms",
     "in_queue": "weighted_ms",
 }
+_DIRECTIONS = ("read", "write", "trim")
 _STEPS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 BOUNDS = {"latency_ns": (1, _STEPS), "latency_us": (10**3, _STEPS), "latency_ms": (10**6, (*_STEPS, 2000))}
 """Name -> (ns in its unit, upper bounds): each share is of what lies below its bound and not below the one before."""
@@ -53,6 +54,8 @@ class Origin:
     """As its section has them."""
     names_as: str = "read"
     """Where operations on names are told: read or write."""
+    unified: str = "none"
+    """`mixed`: one entry for all directions instead of one for each; `both`: that as well."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,13 @@ class _Entry:
     options: Mapping[str, str] | None
     percentiles: tuple[float, ...]
     names_as: str = "read"
+    unified: str = "none"
 
     def ops(self, kind: str) -> list[Op]:
-        """`kind`: read, write, trim or fsync; operations on names are one of the first two, as with fio's engines."""
+        """`kind`: read, write, trim, fsync, or mixed for the first three; operations on names are a read or a write, as
+        with fio's engines."""
+        if kind == "mixed":
+            return [op for each in _DIRECTIONS for op in self.ops(each)]
         found = [getattr(self.run.figures.streams[at], kind) for at in self.streams]
         if kind == self.names_as:
             found += [getattr(self.run.figures.streams[at], name) for at, name in self.names()]
@@ -136,7 +143,10 @@ def _entries(run: RunRecord, at: int, shape: Shape) -> list[_Entry]:
     found: dict[int, _Entry] = {}
     for index, origin in enumerate(origins):
         known = found.setdefault(
-            origin.entry, _Entry(run, origin.name, origin.group, [], origin.options, shape.percentiles, origin.names_as)
+            origin.entry,
+            _Entry(
+                run, origin.name, origin.group, [], origin.options, shape.percentiles, origin.names_as, origin.unified
+            ),
         )
         known.streams.append(index)
     return list(found.values())
@@ -145,7 +155,6 @@ def _entries(run: RunRecord, at: int, shape: Shape) -> list[_Entry]:
 def _job(entry: _Entry) -> dict[str, Any]:
     run = entry.run
     ended = run.figures.ended_by
-    fsyncs = entry.ops("fsync")
     asked = entry.asked
     if entry.options is None:
         options = {"name": entry.name, **_options(run, asked[0] if asked else None)}
@@ -159,10 +168,7 @@ def _job(entry: _Entry) -> dict[str, Any]:
         "eta": 0,
         "elapsed": -(-run.figures.elapsed_ns // 10**9),
         "job options": options,
-        "read": _direction(entry, "read"),
-        "write": _direction(entry, "write"),
-        "trim": _direction(entry, "trim"),
-        "sync": {"total_ios": sum(op.requests for op in fsyncs), "lat_ns": _latency(fsyncs, entry.percentiles)},
+        **_directions(entry),
         "job_runtime": _runtime_ms(entry),
         **_cpu(entry),
         **_shares(entry),
@@ -171,6 +177,18 @@ def _job(entry: _Entry) -> dict[str, Any]:
         "latency_percentile": 100.0,
         "latency_window": 0,
     }
+
+
+def _directions(entry: _Entry) -> dict[str, Any]:
+    """By `unified_rw_reporting`: reads, writes and trims, all of them as one, or both."""
+    found: dict[str, Any] = {}
+    if entry.unified != "mixed":
+        fsyncs = entry.ops("fsync")
+        found = {kind: _direction(entry, kind) for kind in _DIRECTIONS}
+        found["sync"] = {"total_ios": sum(op.requests for op in fsyncs), "lat_ns": _latency(fsyncs, entry.percentiles)}
+    if entry.unified != "none":
+        found["mixed"] = _direction(entry, "mixed")
+    return found
 
 
 def _runtime_ms(entry: _Entry) -> int:
@@ -285,11 +303,13 @@ def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
         if max(entry.streams) < len(interval.streams) and interval.length_ns:
             found = [interval.streams[at] for at in entry.streams if at not in names]
             seconds = interval.length_ns / 1e9
-            if kind == "read":
+            moved, requests = 0, 0
+            if kind != "write":
                 moved, requests = sum(each.read_bytes for each in found), sum(each.reads for each in found)
-            else:
-                moved, requests = sum(each.write_bytes for each in found), sum(each.writes for each in found)
-            if kind == entry.names_as:
+            if kind != "read":
+                moved += sum(each.write_bytes for each in found)
+                requests += sum(each.writes for each in found)
+            if kind in (entry.names_as, "mixed"):
                 requests += sum(interval.streams[at].reads + interval.streams[at].writes for at in names)
             yield moved / seconds, requests / seconds
 

@@ -18,7 +18,7 @@ from spindle.run.files import OF_A_RUN, own_file, own_files, sized_file
 from spindle.run.modelled import ModelledBench, modelled, refuse_what_makes_no_sense
 from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
-from spindle.run.resolve import Resolved, resolve
+from spindle.run.resolve import Resolved, resolve, resolve_text
 from spindle.run.searching import Search, refuse, with_intervals, with_length
 from spindle.run.simulate import is_machine
 from spindle.run.verification import keep_state
@@ -53,11 +53,19 @@ class Order:
     """Keep what must be on the target here, to be read back on another day."""
     trace: Path | None = None
     """Modelled machines: write every command of every drive to this file."""
+    text: str | None = None
+    """The workload as TOML, where it was made of something else; None: `workload` says where it is."""
+
+    def resolved(self, overrides: tuple[tuple[str, str], ...]) -> Resolved:
+        """The workload with these options. Raises what `resolve` raises."""
+        if self.text is not None:
+            return resolve_text(self.text, self.workload, Path(self.workload).stem, overrides)
+        return resolve(self.workload, overrides, self.target)
 
 
 def carry_out(order: Order, watch: Watch) -> Record:
     """Raises what `resolve`, `host` and the core raise: one line each."""
-    resolved = resolve(order.workload, order.overrides, order.target)
+    resolved = order.resolved(order.overrides)
     if order.search is not None:
         refuse(order.search, resolved)
         resolved = with_length(order.search, resolved, order.overrides)

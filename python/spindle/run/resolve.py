@@ -14,6 +14,8 @@ LARGEST_FILE_BYTES = 1 << 20
 """No workload is that long; a device or a disk image given by mistake is."""
 
 JOB_FILE = ".fio"
+STDIN = "-"
+"""A job file on the standard input."""
 
 Overrides = Sequence[tuple[str, str]]
 
@@ -55,7 +57,7 @@ def resolve(workload: str, overrides: Overrides = (), target: str | None = None)
 
 def is_job_file(workload: str) -> bool:
     """Whether it is one of fio's."""
-    return workload.endswith(JOB_FILE)
+    return workload.endswith(JOB_FILE) or workload == STDIN
 
 
 def _resolve_job_file(path: str, overrides: Overrides, target: str | None) -> Resolved:

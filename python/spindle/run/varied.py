@@ -34,7 +34,6 @@ from spindle.run import order
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.order import Order
 from spindle.run.phases import figures_of
-from spindle.run.resolve import resolve
 from spindle.run.watch import Watch
 
 MOST = 1000
@@ -105,8 +104,8 @@ def carry_out(asked: Order, varied: Sequence[Variation], watch: Watch) -> Phases
     _refuse(asked)
     cells = list(combinations(varied))
     for cell in cells:  # a value that is none is told before the first one begins
-        resolve(asked.workload, _overrides(asked, cell), asked.target)
-    done = _Done(resolve(asked.workload, asked.overrides, asked.target).spec, list(varied), len(cells))
+        asked.resolved(_overrides(asked, cell))
+    done = _Done(asked.resolved(asked.overrides).spec, list(varied), len(cells))
     for number, cell in enumerate(cells, 1):
         watch.step(f"{number} of {len(cells)}: {words(cell)}")
         try:

@@ -1,13 +1,14 @@
 """fio's job files as native workloads.
 
     convert(path, target=None) -> Conversion     # jobs, phases, files, findings
+    arguments.parsed(words, ...), .sections_of   # fio's command line
     conversion.runnable() -> Conversion          # or JobFileRefused, a line for each reason
     toml_of(conversion) -> str
 
 Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` says what becomes of each option.
 """
 
-from .convert import Conversion, Phase, convert, convert_text
+from .convert import Conversion, Phase, convert, convert_sections, convert_text
 from .document import as_json, command_line, toml_of
 from .finding import Finding, JobFileRefused, Level, Place
 from .report import logged_jobs, shape_of
@@ -22,6 +23,7 @@ __all__ = [
     "as_json",
     "command_line",
     "convert",
+    "convert_sections",
     "convert_text",
     "logged_jobs",
     "shape_of",

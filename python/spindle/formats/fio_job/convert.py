@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spindle import _core
@@ -19,7 +19,7 @@ from .names import check_together, names_of
 from .phases import phases_of
 from .quantity import Keys, duration
 from .search import LatencyTarget, search_of
-from .source import Section, read_sections, sections_of
+from .source import STDIN, STDIN_NAME, Section, read_sections, sections_of
 from .steady import steady_of
 from .streams import MOST_STREAMS, Converted, Ground, own_bytes, own_files, streams_of
 from .verification import check_readers
@@ -89,19 +89,24 @@ class Conversion:
         return self
 
 
-def convert(path: str, target: str | None = None, environment: Mapping[str, str] | None = None) -> Conversion:
-    """Reads a job file. `target` stands for what its jobs name. Raises JobFileRefused if it is no job file."""
-    return _convert(read_sections(path, environment), path, target)
+def convert(
+    path: str, target: str | None = None, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()
+) -> Conversion:
+    """Reads a job file; `-` is the standard input. `target` stands for what its jobs name; `only`: the jobs of these
+    names. Raises JobFileRefused if it is no job file."""
+    source = STDIN_NAME if path == STDIN else path
+    return convert_sections(read_sections(path, environment, only), source, target)
 
 
 def convert_text(
     text: str, path: str, target: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Conversion:
     """The same of a text that was read already; includes are looked for beside `path`."""
-    return _convert(sections_of(text, path, environment), path, target)
+    return convert_sections(sections_of(text, path, environment), path, target)
 
 
-def _convert(sections: list[Section], path: str, target: str | None) -> Conversion:
+def convert_sections(sections: list[Section], path: str, target: str | None = None) -> Conversion:
+    """The same of jobs that were read already, from `path` for messages."""
     if len(sections) > MOST_JOBS:
         text = f"more than {MOST_JOBS} jobs"
         raise JobFileRefused([Finding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
@@ -157,6 +162,12 @@ def _same(jobs: list[TypedJob]) -> None:
                 named = "cpumask" if "cpumask" in each.places else option
                 each.say(Level.ERROR, named, "differs between the jobs of the file; give all the same")
                 break
+    split = [each for each in jobs if each.job.cpus_split and each.job.cpus]
+    if len({each.job.cpus_split for each in jobs if each.job.cpus}) > 1:
+        split[0].say(Level.ERROR, "cpus_allowed_policy", "differs between the jobs of the file; give all the same")
+    elif split and any(each.job.stonewall for each in jobs[1:]):
+        text = "the first clone of each phase has the first CPU; fio goes on counting through the phases"
+        split[0].say(Level.DIFFERS, "cpus_allowed_policy", text)
 
 
 def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tuple[Phase, int]:

@@ -66,18 +66,27 @@ def _zoned(kind: str, text: str, scale: Scale) -> Distribution:
 
 
 def _zones(text: str, absolute: bool, scale: Scale) -> Zones:
-    zones: list[tuple[int, int]] = []
+    told: list[tuple[int, int | None]] = []
     for part in text.split(":"):
-        share, slash, length = part.partition("/")
-        if not slash or not share.strip() or not length.strip():
+        share, _, length = part.partition("/")
+        if not share.strip() or (absolute and not length.strip()):
             raise Wrong(
                 f"`{part[:40]}` is not a share of the requests and a length such as 60/{'1g' if absolute else 10}"
             )
-        zones.append((natural(share), natural(length, scale if absolute else Scale())))
+        given = natural(length, scale if absolute else Scale()) if length.strip() else None
+        told.append((natural(share), given))
+    zones = _filled(told)
     if len(zones) > MOST_ZONES:
         raise Wrong(f"more than {MOST_ZONES} zones")
-    if (told := sum(share for share, _ in zones)) != 100:
-        raise Wrong(f"the shares of the requests add up to {told}, not to 100")
-    if not absolute and (told := sum(length for _, length in zones)) > 100:
-        raise Wrong(f"the zones add up to {told} %, more than 100")
+    if (shares := sum(share for share, _ in zones)) != 100:
+        raise Wrong(f"the shares of the requests add up to {shares}, not to 100")
+    if not absolute and (lengths := sum(length for _, length in zones)) > 100:
+        raise Wrong(f"the zones add up to {lengths} %, more than 100")
     return tuple(zones)
+
+
+def _filled(zones: list[tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """Lengths that are left blank share what is left, in whole percents, as in fio."""
+    blank = sum(length is None for _, length in zones)
+    left = max(100 - sum(length for _, length in zones if length is not None), 0)
+    return [(share, left // blank if length is None else length) for share, length in zones]

@@ -39,6 +39,11 @@ class Finding:
     """The option's own name, whatever alias was written; empty: the file or the job as a whole."""
     text: str
 
+    @property
+    def is_error(self) -> bool:
+        """Whether the job file is refused for it."""
+        return self.level is Level.ERROR
+
     def __str__(self) -> str:
         return ": ".join(part for part in (str(self.place), self.level.value, self.option, self.text) if part)
 

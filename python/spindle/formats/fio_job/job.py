@@ -15,7 +15,7 @@ from .criterion import Criterion, criterion
 from .distribution import UNIFORM, Distribution, distribution
 from .finding import Finding, Level, Place
 from .numbers import NOTHING, Amount, Scale, Wrong, amount, microseconds, natural, span, whole
-from .options import Fate, nearest, option_of
+from .options import Fate, option_of, unknown
 from .source import Section, Setting
 
 T = TypeVar("T")
@@ -135,9 +135,13 @@ class Job:
     grouped: bool = False
     """group_reporting: all jobs of a group are reported as one."""
     new_group: bool = False
+    unified: str = "none"
+    """fio's JSON has all directions as one: none, mixed (instead of each) or both."""
     percentiles: tuple[float, ...] = ()
     """To be told in fio's JSON; empty: the usual ones."""
     cpus: tuple[int, ...] = ()
+    cpus_split: bool = False
+    """Each clone has one of them to itself, in turn; otherwise they share all."""
     iopoll: bool = False
     sqpoll: bool = False
     logs: tuple[LogOrder, ...] = ()
@@ -222,7 +226,7 @@ class _Typing:
     def _take(self, setting: Setting) -> None:
         option = option_of(setting.name)
         if option is None:
-            self._say(Level.ERROR, setting, setting.name[:40], f"fio has no such option{nearest(setting.name)}")
+            self._say(Level.ERROR, setting, setting.name[:40], unknown(setting.name))
             return
         value = setting.value
         if value is None and not option.bare:
@@ -314,8 +318,10 @@ class _Typing:
             exitall=self.get("exitall", False, values.truth),
             grouped=self.get("group_reporting", False, values.truth),
             new_group=self.get("new_group", False, values.truth),
+            unified=self.get("unified_rw_reporting", "none", values.unified),
             percentiles=self.get("percentile_list", (), values.percentiles),
             cpus=self.get("cpus_allowed", (), values.cpus) or self.get("cpumask", (), values.mask),
+            cpus_split=self.get("cpus_allowed_policy", "shared", values.one_of("shared", "split")) == "split",
             iopoll=self.get("hipri", False, values.truth),
             sqpoll=self.get("sqthread_poll", False, values.truth),
             logs=self._logs(name or self.section.name),
@@ -329,8 +335,22 @@ class _Typing:
             steady_us=self.get("steadystate_duration", 0, values.time),
             steady_ramp_us=self.get("steadystate_ramp_time", 0, values.time),
         )
+        self._check_engine_options(job.engine)
         places = {option: setting.place for option, setting in self.given.items()}
         return TypedJob(job, self.section, places, self.findings)
+
+    def _check_engine_options(self, engine: str) -> None:
+        """fio knows an engine's own options beside that engine only."""
+        for setting in self.section.settings:
+            option = option_of(setting.name)
+            owners = option.engines if option is not None else ()
+            if option is None or not owners or engine in owners:
+                continue
+            known = [finding for finding in self.findings if finding.option == option.name]
+            for finding in known:
+                self.findings.remove(finding)
+            text = f"belongs to ioengine={' or '.join(owners[:4])}, and this job's is {engine[:40]}; fio refuses it too"
+            self._say(Level.ERROR, setting, option.name, text)
 
     def _logs(self, job: str) -> tuple[LogOrder, ...]:
         average = self.get("log_avg_msec", 0, lambda text: microseconds(text, 1000) // 1000)

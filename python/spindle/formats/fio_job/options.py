@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+NETWORK = "only files and block devices of this machine are driven"
+LOCAL = "use io_uring or psync"
+FIO = "3.33"
+"""The version whose options these are."""
 
 
 class Fate(StrEnum):
@@ -30,6 +35,8 @@ class Option:
     """Values that ask for nothing special: not worth a line."""
     bare: bool = False
     """May stand without a value."""
+    engines: tuple[str, ...] = ()
+    """Only jobs of these engines have it; empty: all."""
 
 
 def _taken(names: str, text: str, bare: bool = False) -> Option:
@@ -121,8 +128,8 @@ _TAKEN = [
     _taken("rwmixwrite", "share of writes; it wins over rwmixread if both are given and do not add up"),
     _taken(
         "random_distribution",
-        "random, zipf, pareto, zoned, zoned_abs as fio defines them, drawn exactly, with the place of the most "
-        "popular block; normal with the standard deviation that fio's sums have",
+        "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), drawn "
+        "exactly, with the place of the most popular block; normal with the standard deviation that fio's sums have",
     ),
     _taken(
         "norandommap",
@@ -167,6 +174,10 @@ _TAKEN = [
         bare=True,
     ),
     _taken("new_group", "begins a group of fio's JSON", bare=True),
+    _taken(
+        "unified_rw_reporting",
+        "fio's JSON tells reads, writes and trims as one (mixed), or that as well (both); the record has each",
+    ),
     _taken("percentile_list", "percentiles of fio's JSON; the record keeps whole histograms"),
     _taken("write_bw_log", "written by `spindle run` of the job file, in fio's format", bare=True),
     _taken("write_lat_log", "the same; slat is empty and clat the whole latency", bare=True),
@@ -191,6 +202,7 @@ _TAKEN = [
     _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is told"),
     _taken("cpus_allowed", "--cpus; refused if jobs differ"),
     _taken("cpumask", "--cpus; refused if jobs differ"),
+    _taken("cpus_allowed_policy", "split: each clone is pinned to one of the CPUs in turn"),
     _taken("hipri", "--iopoll; refused if jobs differ", bare=True),
     _taken("sqthread_poll", "--sqpoll; refused if jobs differ", bare=True),
 ]
@@ -248,7 +260,6 @@ _NOTES = _rest(
         "0",
         "the record keeps whole histograms; every percentile can be had from them",
     ),
-    ("unified_rw_reporting", "0 none", "the record has every stream, and all together"),
     ("rate_cycle/ratecycle", "", "a rate is kept evenly"),
     ("significant_figures", "4", "figures are shown with three digits, and whole in --json"),
     ("disk_util", "1", "the device's own counters are always in the record"),
@@ -371,7 +382,6 @@ _ERRORS = _rest(
     Fate.ERROR,
     ("zonesize", "0", "zones are not modelled"),
     ("numa_mem_policy numa_cpu_nodes", "", "remove it and start spindle with numactl"),
-    ("cpus_allowed_policy", "shared", "the CPUs of --cpus are shared; remove it"),
     ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
     ("*verify_only", "0", "what fio wrote has another form; `spindle verify --state` checks what a run has written"),
     ("verify_state_load", "0", "the state that fio has saved is not read; use `spindle verify --state`"),
@@ -453,7 +463,7 @@ _ERRORS = _rest(
     (
         "profile",
         "",
-        "profiles are not known; see `spindle presets`",
+        "fio's profiles are programs of their own; see `spindle presets` for what comes near",
     ),
     (
         "flow",
@@ -470,32 +480,84 @@ _ERRORS = _rest(
         "0",
         "requests carry no such flags",
     ),
-    (
-        "cpuload cpuchunks cpumode exit_on_io_done",
-        "",
-        "no engine burns CPU",
-    ),
-    (
-        """
-            hostname port protocol listen nodelay interface ttl pingpong window_size mss bindname clustername
-            rbdname pool clientname busy_poll touch_objects namenode chunk_size hdfsdirectory hdfs_use_direct
-            volume brick skip_bad readfua writefua sg_write_mode donorname inplace program arguments
-            grace_time std_redirect conf single-instance stream_id
-            http_host http_user http_pass https http_mode http_s3_region http_s3_key
-            http_s3_keyid http_swift_auth_token http_verbose uri verb
-        """,
-        "",
-        "belongs to an ioengine that is not there; only files and block devices are driven",
+    *(
+        (names, "", f"belongs to ioengine={engine}, which is not there: {why}")
+        for engine, why, names in (
+            ("cpuio", "no engine burns CPU", "cpuload cpuchunks cpumode exit_on_io_done"),
+            ("net", NETWORK, "hostname port protocol listen nodelay interface ttl pingpong window_size mss"),
+            ("rdma", NETWORK, "bindname verb"),
+            ("rbd", NETWORK, "rbdname clustername pool clientname busy_poll"),
+            ("rados", NETWORK, "touch_objects conf"),
+            ("libhdfs", NETWORK, "namenode chunk_size hdfsdirectory hdfs_use_direct"),
+            ("gfapi", NETWORK, "volume brick single-instance"),
+            (
+                "http",
+                NETWORK,
+                """
+                    http_host http_user http_pass https http_mode http_s3_region http_s3_key http_s3_keyid
+                    http_swift_auth_token http_verbose
+                """,
+            ),
+            ("nbd", NETWORK, "uri"),
+            ("mtd", LOCAL, "skip_bad"),
+            ("sg", "SCSI commands are not built; use io_uring", "readfua writefua sg_write_mode stream_id"),
+            ("e4defrag", LOCAL, "donorname inplace"),
+            ("exec", "no programs are started", "program arguments grace_time std_redirect"),
+        )
     ),
 )
 
-OPTIONS: dict[str, Option] = {option.name: option for option in (*_TAKEN, *_DIFFER, *_NOTES, *_ERRORS)}
+_OF_ENGINES = {
+    "stat_type": ("filestat",),
+    "hipri": ("io_uring", "io_uring_cmd", "pvsync2", "sg"),
+    "hipri_percentage": ("pvsync2",),
+    "uncached": ("io_uring", "io_uring_cmd", "pvsync2"),
+    "nowait": ("io_uring", "io_uring_cmd", "libaio", "pvsync2"),
+    "thp": ("mmap",),
+    "userspace_reap": ("libaio",),
+    **dict.fromkeys(
+        ("cmdprio_percentage", "cmdprio_class", "cmdprio", "cmdprio_bssplit"), ("io_uring", "io_uring_cmd", "libaio")
+    ),
+    **dict.fromkeys(
+        (
+            *("fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu"),
+            *("nonvectored", "force_async", "cmd_type"),
+        ),
+        ("io_uring", "io_uring_cmd"),
+    ),
+}
+"""Options of an engine that is there -> the engines that have it (`fio --enghelp=ENGINE`)."""
+
+OPTIONS: dict[str, Option] = {
+    option.name: replace(option, engines=_OF_ENGINES.get(option.name, ()))
+    for option in (*_TAKEN, *_DIFFER, *_NOTES, *_ERRORS)
+}
 _BY_NAME = {name: option for option in OPTIONS.values() for name in (option.name, *option.aliases)}
 
 
 def option_of(name: str) -> Option | None:
     """An option by its name or an alias."""
     return _BY_NAME.get(name)
+
+
+def known_names() -> list[str]:
+    """Names and aliases of all options."""
+    return list(_BY_NAME)
+
+
+_PROFILES = {
+    "act": "device-names load test-duration threads-per-queue read-req-num-512-blocks large-block-op-kbytes prep",
+    "tiobench": "block numruns dir threads",
+}
+"""fio knows these beside their profile only."""
+
+
+def unknown(name: str) -> str:
+    """What is said of an option that is not in the table."""
+    for profile, names in _PROFILES.items():
+        if name in names.split():
+            return f"belongs to fio's profile={profile}, which is not there; remove both"
+    return f"not known to this version of Spindle, which knows the options of fio {FIO}{nearest(name)}"
 
 
 def nearest(name: str) -> str:

@@ -64,7 +64,7 @@ def _origin(phase: Phase, stream: int, groups: list[int], first: list[int]) -> O
     entry = -1 - group if each.job.grouped else first[source] + phase.clones[stream]
     section = each.section
     options = _options(section.settings[section.inherited :])
-    return Origin(each.job.name, group, entry, options, DIRECTIONS[_directions(each)[0]])
+    return Origin(each.job.name, group, entry, options, DIRECTIONS[_directions(each)[0]], each.job.unified)
 
 
 def _options(settings: list[Setting]) -> dict[str, str]:

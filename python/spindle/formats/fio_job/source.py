@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,8 @@ MOST_EXPANDED = 4096
 """Length of a line once its variables are put in."""
 
 GLOBAL = "global"
+STDIN = "-"
+STDIN_NAME = "standard input"
 
 
 @dataclass(frozen=True)
@@ -40,28 +43,67 @@ class Section:
     """How many of them are of [global]."""
 
 
-def read_sections(path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
-    """The jobs of a file, in order. Raises JobFileRefused."""
-    return sections_of(_text(path, Place(path, 0)), path, environment)
+def read_sections(path: str, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()) -> list[Section]:
+    """The jobs of a file, in order. `only`: those of these names, if there are some. Raises JobFileRefused."""
+    reader = Reader(environment, only)
+    reader.file(path)
+    return reader.jobs_of(STDIN_NAME if path == STDIN else path)
 
 
 def sections_of(text: str, path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
     """The same of a text that was read already; includes are looked for beside `path`."""
-    return _Reader(os.environ if environment is None else environment).read(text, path)
+    reader = Reader(environment)
+    reader.text(text, path)
+    return reader.jobs_of(path)
 
 
-class _Reader:
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.environment = environment
+class Reader:
+    """Sections from one or more sources, read one after another: what [global] says holds for the later ones too."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()) -> None:
+        self.environment = os.environ if environment is None else environment
+        self.only = only
         self.common: list[Setting] = []
         self.jobs: list[Section] = []
         self.into: list[Setting] | None = None
         self.lines = 0
+        self.left_out: list[str] = []
+        self._files = 0
+        self._waits = False
+        """The next job of this file runs when those of the file before are done."""
 
-    def read(self, text: str, path: str) -> list[Section]:
+    def file(self, path: str) -> None:
+        """A job file; `-` is the standard input. The jobs of each further file wait for those before."""
+        if path == STDIN:
+            self.text(_standard_input(), STDIN_NAME)
+        else:
+            self.text(_text(path, Place(path, 0)), path)
+
+    def text(self, text: str, path: str) -> None:
+        """The same of a text that was read already."""
+        self._waits = self._files > 0
+        self._files += 1
+        self.into = None
         self._file(text, path, 0)
+
+    def option(self, name: str, value: str | None, place: Place) -> None:
+        """One of a command line: `name` begins a job, what comes before the first one holds for all."""
+        if name == "name":
+            self._section(value or "", place)
+            return
+        if self.into is None:
+            self.into = self.common
+        self.into.append(Setting(name, value, place))
+
+    def jobs_of(self, source: str) -> list[Section]:
+        """The jobs so far. Raises JobFileRefused where there is none, or where one of `only` is not there."""
+        if missing := [name for name in self.only if name not in {job.name for job in self.jobs}]:
+            there = ", ".join(dict.fromkeys([*(job.name for job in self.jobs), *self.left_out])) or "none"
+            raise _refused(
+                Place(source, 0), f"--section: there is no job `{missing[0][:40]}`; its jobs are: {there[:200]}"
+            )
         if not self.jobs:
-            raise _refused(Place(path, 1), "no job in it: a job begins with its [name]")
+            raise _refused(Place(source, 1), "no job in it: a job begins with its [name]")
         return self.jobs
 
     def _file(self, text: str, path: str, depth: int) -> None:
@@ -92,12 +134,21 @@ class _Reader:
         name = line[1:].partition("]")[0].strip()
         if "]" not in line or not name:
             raise _refused(place, "a section is written [name]")
+        self._section(name, place)
+
+    def _section(self, name: str, place: Place) -> None:
         if name.startswith(GLOBAL):  # fio compares no more than these letters
             self.into = self.common
             return
         job = Section(name, place, list(self.common), len(self.common))
-        self.jobs.append(job)
         self.into = job.settings
+        if self.only and name not in self.only:
+            self.left_out.append(name)
+            return
+        if self._waits:
+            job.settings.append(Setting("stonewall", None, place))
+            self._waits = False
+        self.jobs.append(job)
 
     def _include(self, name: str, place: Place, depth: int) -> None:
         if depth >= MOST_INCLUDES:
@@ -138,6 +189,14 @@ def _calculated(value: str, place: Place) -> str:
         raise _refused(place, str(error)) from None
 
 
+def _standard_input() -> str:
+    try:
+        data = sys.stdin.buffer.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _refused(Place(STDIN_NAME, 0), f"cannot be read ({error})") from None
+    return _decoded(data, Place(STDIN_NAME, 0), "")
+
+
 def _text(path: str, place: Place) -> str:
     what = f"{path}: " if place.line else ""
     try:
@@ -150,6 +209,10 @@ def _text(path: str, place: Place) -> str:
             raise
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise _refused(place, f"{what}cannot be read ({reason})") from None
+    return _decoded(data, place, what)
+
+
+def _decoded(data: bytes, place: Place, what: str) -> str:
     if len(data) > MOST_BYTES:
         raise _refused(place, f"{what}larger than 1 MiB; this is no job file")
     try:

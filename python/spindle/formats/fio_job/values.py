@@ -104,6 +104,10 @@ def fallocate(text: str) -> str:
     return known.get(text) or one_of("none", "native", "posix", "keep", "truncate")(text)
 
 
+def unified(text: str) -> str:
+    return {"0": "none", "1": "mixed", "2": "both"}.get(text) or one_of("none", "mixed", "both")(text)
+
+
 def sync(text: str) -> str:
     return {"0": "none", "1": "sync"}.get(text) or one_of("none", "sync", "dsync")(text)
 

@@ -1,0 +1,98 @@
+"""`spindle fio`: fio's command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spindle.cli.care import care_of, care_options
+from spindle.cli.consent import consent_of, consent_options
+from spindle.cli.exits import Exit
+from spindle.cli.making import making_of, making_options
+from spindle.cli.output import check_place, emit, json_option
+from spindle.cli.storing import keep_options, keeping_of
+
+_ARGUMENTS = "jobs"
+
+
+class _FioCommand(click.Command):
+    """Takes fio's options out before click looks for its own. A name that both have means what it means to fio."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from spindle.formats.fio_job import JobFileRefused, arguments
+        from spindle.formats.fio_job.options import option_of
+
+        own = {
+            name: not (isinstance(parameter, click.Option) and parameter.is_flag)
+            for parameter in self.get_params(ctx)
+            for name in parameter.opts
+            if option_of(name.lstrip("-")) is None and name.lstrip("-") not in arguments.WITH_VALUE
+        }
+        try:
+            line = arguments.parsed(args, own)
+        except JobFileRefused as refused:
+            raise click.UsageError(str(refused.findings[0])) from None
+        rest = super().parse_args(ctx, line.rest)
+        if not line.options and not line.files:
+            raise click.UsageError("no job: write --name=JOB and its options, or name a job file")
+        ctx.params[_ARGUMENTS] = line
+        return rest
+
+
+@click.command("fio", cls=_FioCommand)
+@click.option("--target", metavar="TARGET", help="Stands for the file, device or directory that the jobs name.")
+@making_options
+@consent_options
+@keep_options
+@json_option
+@care_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
+    """Run jobs of fio, given as fio's own command line: `spindle fio --name=a --rw=randread --size=1g ... [JOB FILE]`.
+
+    What comes before the first --name holds for all jobs. Job files may follow; `-` is one on the standard input. Of
+    fio's own options there are --section, --output, --output-format (normal, json), --readonly, --parse-only, --showcmd
+    and --eta=never. Each option of a job that is not carried over exactly is named: docs/fio-jobs.md lists all.
+
+    The options below are Spindle's. Reading is the default: a block device is written to only with --erase naming it.
+    """
+    from spindle.cli.jobfile import of_jobs, tell
+    from spindle.cli.session import session
+    from spindle.formats.fio_job import JobFileRefused, convert_sections
+    from spindle.formats.fio_job.arguments import CommandLine, sections_of, shown, source_of
+    from spindle.run import order
+    from spindle.run.order import Order
+
+    line: CommandLine = values.pop(_ARGUMENTS)
+    care, keeping, consent, making = care_of(values), keeping_of(values), consent_of(values), making_of(values)
+    sections = sections_of(line)
+    if line.show:
+        print(shown(sections))
+        return Exit.FINE
+    output = check_place(Path(line.output)) if line.output else None
+    conversion = convert_sections(sections, source_of(line), target)
+    if line.read_only and conversion.changes:
+        raise click.UsageError("--readonly: a job writes or trims; leave it out, or change rw")
+    if line.parse_only:
+        errors = [finding for finding in conversion.findings if conversion.refused and finding.is_error]
+        tell(finding for finding in conversion.findings if not finding.is_error)
+        if errors:
+            raise JobFileRefused(errors)
+        return Exit.FINE
+    asked = of_jobs(conversion, making)
+    with session(quiet or line.quiet) as watch, asked.logging() as logged:
+        one = Order(
+            workload=source_of(line),
+            target=asked.target,
+            text=asked.text,
+            create=asked.create,
+            search=asked.search,
+            consent=consent,
+            making=logged,
+            care=care,
+        )
+        record = order.carry_out(one, watch)
+    wanted = "fio-json" if line.format == "json" else None
+    return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=output)

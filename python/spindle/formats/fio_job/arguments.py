@@ -1,0 +1,191 @@
+"""fio's command line: its own options, options of jobs, and job files.
+
+As fio does it: what comes before the first `--name` holds for all jobs, each `--name` begins one, job files come
+behind, one after another. An option may be written `--bs=4k`, `--bs 4k`, `-bs=4k` or as the beginning of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .finding import Finding, JobFileRefused, Level, Place
+from .options import known_names, option_of, unknown
+from .source import STDIN, STDIN_NAME, Reader, Section, Setting
+
+SOURCE = "command line"
+_PLACE = Place(SOURCE, 0)
+
+OUTPUT, FORMAT, SECTION, READ_ONLY = "output", "output-format", "section", "readonly"
+PARSE_ONLY, SHOW = "parse-only", "showcmd"
+QUIET = "eta"
+
+WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET)
+BARE = (READ_ONLY, PARSE_ONLY, SHOW)
+"""Options of fio itself that are carried out."""
+_IGNORED = {
+    "eta-newline": True,
+    "eta-interval": True,
+    "alloc-size": True,
+    "max-jobs": True,
+    "debug": True,
+    "aux-path": True,
+    "terse-version": True,
+    "warnings-fatal": False,
+}
+"""Of no effect on what is measured -> whether a value follows."""
+_REFUSED = {
+    "minimal": (False, "use --output-format=json"),
+    "append-terse": (False, "use --output-format=json"),
+    "status-interval": (True, "`spindle monitor` shows the devices meanwhile; the record has each second"),
+    "bandwidth-log": (False, "give write_bw_log to each job"),
+    "idle-prof": (True, "the record has the CPU's use"),
+    "inflate-log": (True, "logs are written plain"),
+    "merge-blktrace-only": (False, "traces are not replayed"),
+    "cpuclock-test": (False, "it tests fio's clock"),
+    "crctest": (True, "it tests fio's checksums"),
+    "cmdhelp": (True, "docs/fio-jobs.md lists every option"),
+    "enghelp": (True, "docs/fio-jobs.md lists every option"),
+    "server": (True, "jobs run here; start spindle on that host"),
+    "daemonize": (True, "jobs run here; start spindle on that host"),
+    "client": (True, "jobs run here; start spindle on that host"),
+    "remote-config": (True, "jobs run here; start spindle on that host"),
+    "trigger-file": (True, "nothing is started by a run"),
+    "trigger-timeout": (True, "nothing is started by a run"),
+    "trigger": (True, "nothing is started by a run"),
+    "trigger-remote": (True, "nothing is started by a run"),
+}
+"""Not there -> whether a value follows, and what to do instead."""
+_FORMATS = ("normal", "json")
+
+
+@dataclass
+class CommandLine:
+    """What was asked for."""
+
+    options: list[tuple[str, str | None]] = field(default_factory=list)
+    """Of jobs, in order."""
+    files: list[str] = field(default_factory=list)
+    """Job files; `-` is the standard input."""
+    sections: list[str] = field(default_factory=list)
+    """Only these jobs of them."""
+    output: str | None = None
+    format: str = "normal"
+    quiet: bool = False
+    read_only: bool = False
+    parse_only: bool = False
+    show: bool = False
+    rest: list[str] = field(default_factory=list)
+    """Options that are not fio's, with their values."""
+    ignored: list[str] = field(default_factory=list)
+
+
+def parsed(arguments: Sequence[str], own: Mapping[str, bool]) -> CommandLine:
+    """`own`: options of the program that are not fio's, `--erase` or `-q`, and whether a value follows. Raises
+    JobFileRefused."""
+    line = CommandLine()
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--":
+            line.files += words
+        elif name in own:
+            line.rest += [word] if equals or not own[name] else [word, _next(words, name)]
+        elif word.startswith("-") and word != "-":
+            _take(line, name, value if equals else None, words)
+        else:
+            line.files.append(word)
+    return line
+
+
+def sections_of(line: CommandLine, environment: Mapping[str, str] | None = None) -> list[Section]:
+    """The jobs. Raises JobFileRefused."""
+    reader = Reader(environment, line.sections)
+    for name, value in line.options:
+        reader.option(name, value, _PLACE)
+    for file in line.files:
+        reader.file(file)
+    return reader.jobs_of(source_of(line))
+
+
+def source_of(line: CommandLine) -> str:
+    """What the jobs are from, for messages."""
+    if not line.files or any(name == "name" for name, _ in line.options):
+        return SOURCE
+    return STDIN_NAME if line.files[0] == STDIN else line.files[0]
+
+
+def shown(sections: Sequence[Section]) -> str:
+    """The jobs as one command line of fio's: each with all that holds for it."""
+    import shlex
+
+    words = ["fio"]
+    for section in sections:
+        words.append(f"--name={section.name}")
+        words += [f"--{_written(setting)}" for setting in section.settings if setting.name != "name"]
+    return shlex.join(words)
+
+
+def _written(setting: Setting) -> str:
+    return setting.name if setting.value is None else f"{setting.name}={setting.value}"
+
+
+def _take(line: CommandLine, written: str, value: str | None, words: Iterator[str]) -> None:
+    name = _name_of(written)
+    option = option_of(name)
+    if option is not None:
+        if value is None and not option.bare:
+            value = _next(words, written)
+        line.options.append((name, value))
+        return
+    takes = name in WITH_VALUE or _IGNORED.get(name, False) or _REFUSED.get(name, (False, ""))[0]
+    if takes and value is None:
+        value = _next(words, written)
+    if name in _REFUSED:
+        raise _refused(name, f"is not there; {_REFUSED[name][1]}")
+    if name in _IGNORED:
+        line.ignored.append(name)
+    else:
+        _of_fio(line, name, value or "")
+
+
+def _of_fio(line: CommandLine, name: str, value: str) -> None:
+    if name == SECTION:
+        line.sections.append(value)
+    elif name == OUTPUT:
+        line.output = value
+    elif name == FORMAT:
+        if value not in _FORMATS:
+            raise _refused(name, f"`{value[:40]}` is not there; use {' or '.join(_FORMATS)}")
+        line.format = value
+    elif name == QUIET:
+        line.quiet = value == "never"
+    line.read_only |= name == READ_ONLY
+    line.parse_only |= name == PARSE_ONLY
+    line.show |= name == SHOW
+
+
+def _name_of(written: str) -> str:
+    """The option that is meant: by its whole name, or by a beginning that only one has."""
+    name = written.removeprefix("-").removeprefix("-")
+    names = [*known_names(), *WITH_VALUE, *BARE, *_IGNORED, *_REFUSED]
+    if name in names:
+        return name
+    begun = [each for each in names if name and each.startswith(name)]
+    meant = {option.name if (option := option_of(each)) else each for each in begun}
+    if len(meant) == 1:
+        return begun[0]
+    if begun:
+        raise _refused(name, f"may be {', '.join(sorted(begun)[:6])}; write more of it")
+    raise _refused(name[:40], unknown(name))
+
+
+def _next(words: Iterator[str], name: str) -> str:
+    value = next(words, None)
+    if value is None:
+        raise _refused(name.lstrip("-"), "needs a value")
+    return value
+
+
+def _refused(option: str, text: str) -> JobFileRefused:
+    return JobFileRefused([Finding(Level.ERROR, _PLACE, option, text)])
