@@ -25,12 +25,13 @@ from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
 from .errors import Refused, TargetError, reason
 from .folder import SET_PREFIX, file_name
+from .openers import How, Sought, openers
 from .paths import is_under_dev
 from .signatures import Signature, Unknown, signatures_of
 from .stack import below, devices_under
 from .testfile import TestFile
 from .testfiles import MadeSet, TestFiles, allow_open, cannot_open
-from .usage import Usage, openers
+from .usage import Usage
 from .words import listed, size
 
 LOCK_PATIENCE_S = 2.0  # udev holds its lock on a device for the moment it looks at it
@@ -479,13 +480,13 @@ def _claim(
     claim = _open_exclusively(called, found, device, None, machine, opened)
     under = _claim_below_loop(called, device, machine, opened)
     usage = Usage.now(machine)
-    lower_uses = (_uses_of_lower(usage, lower, above) for above, lower in itertools.pairwise([device, *under]))
+    lower_uses = (_uses_of_lower(usage, lower, above) for above, lower in itertools.pairwise([whole(device), *under]))
     for use in itertools.chain(_uses(usage, device), *lower_uses):
         raise Refused(f"{called}: {use}; nothing is written to it")
-    _check_writers(called, [device, *under], machine)
+    _check_writers(called, usage, device)
     _lock(called, claim)
 
-    if not consent.stacked and (device.stacked or under):
+    if not consent.stacked and (whole(device).stacked or under):
         parts = listed([part.name for part in below(device, machine)][:4])
         raise Refused(f"{called}: is built of {parts}; --erase-stacked agrees to overwrite what is on them")
     if device.partition is not None and not consent.shared:
@@ -544,7 +545,8 @@ def _who_holds(device: Device, above: Device | None, claimed: bool, machine: Mac
     use = next(_uses(usage, device) if above is None else _uses_of_lower(usage, device, above), None)
     if use or not claimed:
         return use
-    others = openers({device.dev, *(part.dev for part in partitions(device))}, machine)
+    sought = Sought({part.dev: part.path for part in (device, *partitions(device))})
+    others = openers(sought, machine, usage.mounts)
     subject = "" if above is None else f"{device.path}, which is behind it, "
     return f"{subject}is held exclusively by another program" + (f", maybe {others[0]}" if others else "")
 
@@ -552,7 +554,8 @@ def _who_holds(device: Device, above: Device | None, claimed: bool, machine: Mac
 def _claim_below_loop(called: str, device: Device, machine: Machine, opened: ExitStack) -> list[Device]:
     """Block devices under loop devices. A loop device takes no claim on what is under it, so the guard does."""
     under: list[Device] = []
-    above, behind = device, backing(device, machine)
+    above = whole(device)
+    behind = backing(above, machine)
     while behind is not None and behind.block is not None:
         lower = by_number(behind.block, machine)
         if lower is None:
@@ -589,14 +592,15 @@ def _uses_of_lower(usage: Usage, device: Device, above: Device) -> Iterator[str]
             yield f"{device.path}, which is behind it, {use}"
 
 
-def _check_writers(called: str, devices: list[Device], machine: Machine) -> None:
-    """Programs that write without a claim: a virtual machine, dd, an iSCSI target in user space."""
-    numbers = set()
-    for device in devices:
-        numbers |= {device.dev, whole(device).dev, *(part.dev for part in partitions(device))}
-    writer = next((opener for opener in openers(numbers, machine) if opener.writing), None)
-    if writer:
-        raise Refused(f"{called}: {writer} has it open for writing; nothing is written to it")
+def _check_writers(called: str, usage: Usage, device: Device) -> None:
+    """Programs that write without a claim: a virtual machine, dd, an iSCSI target in user space. A lock says that
+    somebody counts on the content; udev and partitioners hold one for a moment."""
+    sought = usage.written_through(device)
+    until = time.monotonic() + LOCK_PATIENCE_S
+    while found := [one for one in openers(sought, usage.machine, usage.mounts) if one.how is not How.READS]:
+        if found[0].how.writing or time.monotonic() > until:
+            raise Refused(f"{called}: {found[0].use}; nothing is written to it")
+        time.sleep(0.05)
 
 
 def _lock(called: str, claim: int) -> None:

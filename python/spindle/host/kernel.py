@@ -1,10 +1,12 @@
-"""The few kernel interfaces that Python has no function for: statx and block device ioctls. Read-only, all of them."""
+"""The few kernel interfaces that Python has no function for: statx, kcmp and block device ioctls. Read-only, all of
+them."""
 
 from __future__ import annotations
 
 import ctypes
 import fcntl
 import os
+import platform
 import struct
 from dataclasses import dataclass
 
@@ -12,16 +14,23 @@ from dataclasses import dataclass
 BLKROGET = 0x125E
 BLKSSZGET = 0x1268
 BLKGETSIZE64 = 0x80081272
+BLKGETDISKSEQ = 0x80081280
 # include/uapi/linux/loop.h
 LOOP_GET_STATUS64 = 0x4C05
 # include/uapi/linux/hdreg.h
 HDIO_GET_IDENTITY = 0x030D
 
 # include/uapi/linux/stat.h
+_AT_FDCWD = -100
 _AT_EMPTY_PATH = 0x1000
+_AT_STATX_DONT_SYNC = 0x4000
 _STATX_BTIME = 0x800
+_STATX_MNT_ID = 0x1000
 _STATX_DIOALIGN = 0x2000
 _STATX_BYTES = 256
+# include/uapi/linux/kcmp.h; numbers of the system call: arch/x86/entry/syscalls, include/uapi/asm-generic/unistd.h
+_KCMP_FILES = 2
+_KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "ppc64le": 354, "s390x": 343}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -43,6 +52,60 @@ def _statx(fd: int, mask: int) -> bytes | None:
         return None
     granted = struct.unpack_from("=I", buffer, 0)[0]
     return buffer.raw if granted & mask == mask else None
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a path leads to, as the kernel remembers it without asking a server."""
+
+    mode: int
+    """st_mode; 0 in its type for io_uring, epoll and the like."""
+    device: tuple[int, int]
+    inode: int
+    number: tuple[int, int]
+    """Of the device that it is a node of (st_rdev)."""
+    mount_id: int | None
+    """Of the mount it was reached through; None before Linux 5.8."""
+    birth_ns: int | None
+    """Only where asked for, and where the file system keeps it."""
+
+
+def node_at(path: str, *, born: bool = False) -> Node | None:
+    """A link of /proc is followed to what it stands for, whatever has become of its name. None where it is gone or
+    not for us to see. No network file system is asked, so that a dead server cannot hang the caller; `born` may ask."""
+    call = getattr(_libc, "statx", None)
+    if call is None:
+        return _node_by_stat(path)
+    buffer = ctypes.create_string_buffer(_STATX_BYTES)
+    if call(_AT_FDCWD, os.fsencode(path), _AT_STATX_DONT_SYNC, _STATX_BTIME if born else 0, buffer) != 0:
+        return None
+    granted = struct.unpack_from("=I", buffer, 0)[0]
+    (mode,) = struct.unpack_from("=H", buffer, 28)
+    (inode,) = struct.unpack_from("=Q", buffer, 32)
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, 80)
+    numbers = struct.unpack_from("=IIIIQ", buffer, 128)
+    return Node(
+        mode,
+        (numbers[2], numbers[3]),
+        inode,
+        (numbers[0], numbers[1]),
+        numbers[4] if granted & _STATX_MNT_ID else None,
+        seconds * 1_000_000_000 + nanoseconds if born and granted & _STATX_BTIME else None,
+    )
+
+
+def _node_by_stat(path: str) -> Node | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return Node(found.st_mode, _decode(found.st_dev), found.st_ino, _decode(found.st_rdev), None, None)
+
+
+def share_descriptors(task: int, other: int) -> bool:
+    """Whether two tasks certainly have one table of descriptors (kcmp(2)). False also where that cannot be told."""
+    number = _KCMP.get(platform.machine())
+    return number is not None and _libc.syscall(number, task, other, _KCMP_FILES, 0, 0) == 0
 
 
 def direct_alignment(fd: int) -> Alignment | None:
@@ -80,6 +143,15 @@ def logical_block_bytes(fd: int) -> int:
 def device_bytes(fd: int) -> int:
     """Size of a block device."""
     return int(struct.unpack("Q", fcntl.ioctl(fd, BLKGETSIZE64, b"\0" * 8))[0])
+
+
+def disk_sequence(fd: int) -> int | None:
+    """Which of all disks since boot this one is: a number used again, a loop device set up anew, a medium exchanged
+    have another. None before Linux 5.15."""
+    try:
+        return int(struct.unpack("Q", fcntl.ioctl(fd, BLKGETDISKSEQ, b"\0" * 8))[0])
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,16 @@
 """Who uses a block device. Each answer is a clause for people: 'is mounted on /data'.
 
 The kernel's exclusive claim (O_EXCL) is what keeps users apart; what is found here says who it is, and covers those
-who take no claim: loop devices, other programs that write, file systems seen from other mount namespaces.
+who take no claim: loop devices, targets of the kernel, file systems seen from other mount namespaces. `openers` finds
+the processes.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from .devices import (
     Backing,
@@ -19,15 +18,18 @@ from .devices import (
     DevNumber,
     Machine,
     backing,
+    by_number,
     holders,
     loops,
     other_paths,
     partitions,
     slaves,
-    text_of,
     whole,
 )
+from .exports import Export, exports
 from .mounts import Mount, Swap, all_mounts, btrfs_members, devices_of, swaps
+from .openers import Sought
+from .overlays import FileId, Overlays
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,22 @@ class Usage:
     """What the machine uses, read once for one decision."""
 
     machine: Machine
+    mounts: list[Mount]
     mounted: dict[DevNumber, list[Mount]]
     swaps: list[Swap]
     loops: list[tuple[Device, Backing]]
     btrfs: dict[str, set[DevNumber]]
+    exports: list[Export]
 
     @classmethod
     def now(cls, machine: Machine) -> Usage:
         """Read it."""
+        mounts = all_mounts(machine)
         mounted: dict[DevNumber, list[Mount]] = {}
-        for mount in all_mounts(machine):
+        for mount in mounts:
             for dev in devices_of(mount, machine):
                 mounted.setdefault(dev, []).append(mount)
-        return cls(machine, mounted, swaps(machine), loops(machine), btrfs_members(machine))
+        return cls(machine, mounts, mounted, swaps(machine), loops(machine), btrfs_members(machine), exports(machine))
 
     def of(self, device: Device) -> Iterator[str]:
         """Uses of the device as a whole, of its partitions, and of what is built on it."""
@@ -77,14 +82,32 @@ class Usage:
 
     def of_layers_below(self, device: Device) -> Iterator[str]:
         """Uses, by others, of what the device is made of."""
-        for member in slaves(device):
+        disk = whole(device)
+        for member in slaves(disk):
             for use in [*self._mounts(member), *self._swap(member)]:
                 yield f"{member.name}, which it is built of, {use}"
-        behind = backing(device, self.machine)
+        behind = backing(disk, self.machine)
         if behind is not None:
-            yield from self._behind_loop(device, behind)
+            yield from self._behind_loop(disk, behind)
 
-    def of_file(self, file: tuple[DevNumber, int]) -> Iterator[str]:
+    def written_through(self, device: Device) -> Sought:
+        """What a write to the device goes through: itself, its disk and partitions, all it is built of, the files
+        behind loop devices."""
+        found = Sought()
+        pending = [device]
+        while pending:
+            part = pending.pop(0)
+            disk = whole(part)
+            for one in (part, disk, *partitions(part)):
+                found.devices.setdefault(one.dev, "it" if one.dev == device.dev else one.path)
+            behind = backing(disk, self.machine)
+            if behind is not None and behind.file is not None:
+                found.add_file(behind.file, behind.path, f"the file behind {disk.path} ({behind.path})")
+            under = by_number(behind.block, self.machine) if behind is not None and behind.block is not None else None
+            pending += [one for one in (*slaves(disk), under) if one is not None and one.dev not in found.devices]
+        return found
+
+    def of_file(self, file: FileId) -> Iterator[str]:
         """Uses of a regular file."""
         for loop, behind in self.loops:
             if behind.file == file:
@@ -110,6 +133,9 @@ class Usage:
                 yield f"is a member of the mounted btrfs {uuid}"
         if (device.sysfs / "bcache").is_dir() and device.kind != "bcache":
             yield "is registered with bcache"
+        for export in self.exports:
+            if export.device == device.dev:
+                yield f"is served to others by {export.server}"
         if device.dev not in self.mounted and (found := _journal_use(device, self.machine)):
             yield found
 
@@ -123,14 +149,22 @@ class Usage:
             yield "is in use as swap"
 
     def _behind_loop(self, device: Device, behind: Backing) -> Iterator[str]:
+        overlays = Overlays(self.mounts)
         for other, others_behind in self.loops:
-            same_file = behind.file is not None and others_behind.file == behind.file
+            same_file = (
+                behind.file is not None
+                and others_behind.file is not None
+                and overlays.same(behind.file, behind.path, others_behind.file, others_behind.path)
+            )
             same_block = behind.block is not None and others_behind.block == behind.block
             if other.dev != device.dev and (same_file or same_block):
                 above = next(self.of(other), None)
                 yield f"has {behind.path} behind it, as has {other.path}" + (f", which {above}" if above else "")
         if behind.file is not None and any(swap.file == behind.file for swap in self.swaps):
             yield f"has {behind.path} behind it, which is in use as swap"
+        for export in self.exports:
+            if behind.file is not None and export.file == behind.file:
+                yield f"has {behind.path} behind it, which is served to others by {export.server}"
 
 
 def _journal_use(device: Device, machine: Machine) -> str | None:
@@ -144,52 +178,3 @@ def _journal_use(device: Device, machine: Machine) -> str | None:
     if any(re.fullmatch(rf"{re.escape(device.name)}-\d+", name) for name in names):
         return "holds a file system that is mounted out of sight"
     return None
-
-
-@dataclass(frozen=True)
-class Opener:
-    """A process that has a device open."""
-
-    pid: int
-    command: str
-    writing: bool
-
-    def __str__(self) -> str:
-        return f"process {self.pid} ({self.command})"
-
-
-def openers(devices: set[DevNumber], machine: Machine) -> list[Opener]:
-    """Other processes with one of these devices open, as far as this user may see; writers first."""
-    found: dict[tuple[int, bool], Opener] = {}
-    for process in machine.proc.iterdir():
-        if not process.name.isdigit() or int(process.name) == os.getpid():
-            continue
-        for descriptor in _descriptors(process / "fd"):
-            if _names_device(descriptor, devices):
-                writing = _is_writing(process / "fdinfo" / descriptor.name)
-                opener = Opener(int(process.name), text_of(process / "comm") or "?", writing)
-                found[opener.pid, writing] = opener
-    return sorted(found.values(), key=lambda opener: (not opener.writing, opener.pid))
-
-
-def _descriptors(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
-def _names_device(descriptor: Path, devices: set[DevNumber]) -> bool:
-    try:
-        # Look only at what is called a device: stat of anything else could hang on a dead network file system.
-        if "/dev/" not in os.readlink(descriptor):
-            return False
-        status = os.stat(descriptor)
-    except OSError:
-        return False
-    return stat.S_ISBLK(status.st_mode) and DevNumber.of(status.st_rdev) in devices
-
-
-def _is_writing(fdinfo: Path) -> bool:
-    found = re.search(r"^flags:\s*([0-7]+)$", text_of(fdinfo) or "", re.M)
-    return found is not None and int(found[1], 8) & os.O_ACCMODE != os.O_RDONLY

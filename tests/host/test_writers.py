@@ -1,0 +1,367 @@
+"""A process that can write a device is found however it holds it: by a node made elsewhere, a mapping, the file behind
+a loop device, a thread's own descriptors, an io_uring, a lock; and the device stays as it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spindle.host.devices import HERE, by_name
+from spindle.host.errors import Refused
+from spindle.host.guard import StreamAccess, _uses, open_target
+from spindle.host.openers import How, Sought, openers, tables
+from spindle.host.usage import Usage
+
+pytestmark = pytest.mark.promise(1)
+
+WRITE = [StreamAccess(write=True, direct=False)]
+Holder = Callable[[Any, str, Path], str]
+"""Makes a process hold a device (its path, the file behind it); gives a word that the refusal must contain."""
+
+HOLDERS: dict[str, Holder] = {}
+
+
+def holder(prepare: Holder) -> Holder:
+    HOLDERS[prepare.__name__] = prepare
+    return prepare
+
+
+WAIT = "\nprint('held', flush=True)\nsys.stdin.read()"
+START = "import ctypes, fcntl, mmap, os, struct, sys, threading, time\n"
+
+
+def holds(bench: Any, code: str, *arguments: object) -> None:
+    bench.python(START + code + WAIT, *map(str, arguments))
+
+
+MAP = "f = os.open(sys.argv[1], os.O_RDWR)\nctypes.CDLL(None).mmap(0, 4096, {protection}, 1, f, 0)\n"
+"""Shared. (Python's own mmap keeps a descriptor.)"""
+
+
+def jail(bench: Any, device: str) -> Path:
+    """A node of the device with another name in another folder, as chroots and jailers of virtual machines have it."""
+    folder: Path = bench.new_path("jail")
+    folder.mkdir()
+    os.mknod(folder / "drive", 0o600 | stat.S_IFBLK, os.stat(device).st_rdev)
+    return folder
+
+
+@holder
+def a_node_made_elsewhere(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR)", jail(bench, device) / "drive")
+    return "has it open for writing"
+
+
+@holder
+def a_node_made_elsewhere_for_writing_only_and_removed(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_WRONLY); os.unlink(sys.argv[1])", jail(bench, device) / "drive")
+    return "has it open for writing"
+
+
+@holder
+def a_node_in_a_chroot(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.chroot(sys.argv[1]); os.chdir('/'); os.open('/drive', os.O_RDWR)", jail(bench, device))
+    return "has it open for writing"
+
+
+@holder
+def a_node_on_a_file_system_of_another_mount_namespace(bench: Any, device: str, image: Path) -> str:
+    folder = jail(bench, device)
+    code = (
+        "import subprocess\nlibc = ctypes.CDLL(None)\nassert libc.unshare(0x20000) == 0\n"
+        "subprocess.run(['mount', '--make-rprivate', '/'], check=True)\n"
+        "subprocess.run(['mount', '-t', 'tmpfs', 'none', sys.argv[1]], check=True)\n"
+        "os.mknod(sys.argv[1] + '/d', 0o60600, int(sys.argv[2]))\nos.open(sys.argv[1] + '/d', os.O_RDWR)"
+    )
+    holds(bench, code, folder, os.stat(device).st_rdev)
+    return "has it open for writing"
+
+
+@holder
+def a_mapping_whose_descriptor_is_closed(bench: Any, device: str, image: Path) -> str:
+    holds(bench, MAP.format(protection=3) + "os.close(f)", device)
+    return "has it mapped and can write to it"
+
+
+@holder
+def a_mapping_that_is_not_writable_yet_of_a_node_that_is_gone(bench: Any, device: str, image: Path) -> str:
+    holds(bench, MAP.format(protection=1) + "os.close(f); os.unlink(sys.argv[1])", jail(bench, device) / "drive")
+    return "has it mapped and can write to it"
+
+
+THREAD = (
+    "def own():\n    libc = ctypes.CDLL(None)\n    assert libc.unshare(0x400) == 0\n"
+    "    os.open(sys.argv[1], os.O_RDWR)\n    print('held', flush=True)\n    time.sleep(600)\n"
+    "threading.Thread(target=own, daemon=True).start()\n"
+)
+
+
+@holder
+def a_thread_with_descriptors_of_its_own(bench: Any, device: str, image: Path) -> str:
+    bench.python(START + THREAD + "sys.stdin.read()", device)
+    return "has it open for writing"
+
+
+@holder
+def a_thread_that_outlives_the_first_one(bench: Any, device: str, image: Path) -> str:
+    bench.python(START + THREAD + "ctypes.CDLL(None).syscall(60, 0)", device)
+    return "has it open for writing"
+
+
+@holder
+def an_io_uring_that_keeps_what_is_closed(bench: Any, device: str, image: Path) -> str:
+    code = (
+        "libc = ctypes.CDLL(None)\nring = libc.syscall(425, 4, ctypes.create_string_buffer(120))\n"
+        "if ring < 0:\n    print('none', flush=True)\nf = os.open(sys.argv[1], os.O_RDWR)\n"
+        "libc.syscall(427, ring, 2, struct.pack('i', f), 1)\nos.close(f)"
+    )
+    if os.uname().machine != "x86_64" or Path("/proc/sys/kernel/io_uring_disabled").read_text().strip() == "2":
+        pytest.skip("needs io_uring")
+    holds(bench, code, jail(bench, device) / "drive")
+    return "has it in an io_uring"
+
+
+@holder
+def the_file_behind_it_open_for_writing(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR)", image)
+    return f"has the file behind {device} ({image}) open for writing"
+
+
+@holder
+def the_file_behind_it_by_a_hard_link(bench: Any, device: str, image: Path) -> str:
+    link = bench.new_path("hard")
+    link.hardlink_to(image)
+    holds(bench, "os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND)", link)
+    return "open for writing"
+
+
+@holder
+def the_file_behind_it_by_a_bind_mount(bench: Any, device: str, image: Path) -> str:
+    other = bench.new_path("bound")
+    other.touch()
+    bench.run("mount", "--bind", image, other)
+    bench.undo.callback(bench.run, "umount", "--lazy", other, check=False)
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR)", other)
+    return "open for writing"
+
+
+@holder
+def the_file_behind_it_after_it_was_removed(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR); os.unlink(sys.argv[1])", image)
+    return "open for writing"
+
+
+@holder
+def the_file_behind_it_replaced_by_another(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR); os.rename(sys.argv[1], sys.argv[1] + '.old')", image)
+    image.touch()
+    return "open for writing"
+
+
+@holder
+def the_file_behind_it_mapped(bench: Any, device: str, image: Path) -> str:
+    holds(bench, MAP.format(protection=3) + "os.close(f)", image)
+    return "mapped and can write to it"
+
+
+@holder
+def the_file_behind_it_through_an_overlay(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR)", overlaid(bench, image.parent, image.name))
+    return "open for writing"
+
+
+@holder
+def the_file_behind_it_locked(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_SH)", image)
+    return f"has locked the file behind {device}"
+
+
+@holder
+def the_file_behind_it_locked_for_reading_as_qemu_does(bench: Any, device: str, image: Path) -> str:
+    code = "f = open(sys.argv[1])\nfcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 100, 1, 0))"
+    holds(bench, code, image)
+    return f"has locked the file behind {device}"
+
+
+@holder
+def the_file_behind_it_with_a_lock_whose_descriptor_travels(bench: Any, device: str, image: Path) -> str:
+    code = (
+        "import socket\na, b = socket.socketpair()\nf = os.open(sys.argv[1], os.O_RDWR)\nfcntl.flock(f, 2)\n"
+        "socket.send_fds(a, [b'x'], [f])\nos.close(f)"
+    )
+    holds(bench, code, image)
+    return f"has locked the file behind {device}"
+
+
+@holder
+def a_lock_on_a_node_made_elsewhere(bench: Any, device: str, image: Path) -> str:
+    holds(bench, "f = open(sys.argv[1], 'rb'); fcntl.flock(f, 2)", jail(bench, device) / "drive")
+    return "has locked it"
+
+
+def overlaid(bench: Any, upper: Path, name: str) -> Path:
+    """A file seen through an overlay. `upper` must hold nothing but files that the overlay may show."""
+    lower, work, point = (bench.new_path(stem) for stem in ("lower", "work", "overlay"))
+    for folder in (lower, work, point):
+        folder.mkdir()
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        pytest.skip("the kernel has no overlay")
+    bench.run("mount", "-t", "overlay", "-o", f"lowerdir={lower},upperdir={upper},workdir={work}", "overlay", point)
+    bench.undo.callback(bench.run, "umount", "--lazy", point, check=False)
+    return Path(point / name)
+
+
+def image_in_a_folder(bench: Any) -> Path:
+    folder: Path = bench.new_path("images")
+    folder.mkdir()
+    path = folder / "image"
+    with path.open("xb") as file:
+        file.truncate(8 << 20)
+    return path
+
+
+def refused(device: str, **consent: Any) -> str:
+    with pytest.raises(Refused) as found:
+        open_target(device, WRITE, erase=device, **consent).close()
+    text = str(found.value)
+    assert text.startswith(device)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_holder_is_found_and_nothing_is_written(name: str, bench: Any, content: Callable[[str], str]) -> None:
+    image = image_in_a_folder(bench)
+    device = bench.loop(image)
+    before = content(device)
+    word = HOLDERS[name](bench, device, image)
+    said = refused(device)
+    assert word in said
+    assert said.endswith("nothing is written to it")
+    assert content(device) == before
+
+
+@pytest.mark.parametrize("name", ["the_file_behind_it_open_for_writing", "a_node_made_elsewhere"])
+def test_a_holder_of_a_lower_device_is_found_through_the_stack(name: str, bench: Any) -> None:
+    image = image_in_a_folder(bench)
+    lower = bench.loop(image)
+    upper = bench.loop(bench.loop(lower))
+    HOLDERS[name](bench, lower, image)
+    assert lower in refused(upper, erase_stacked=True)
+
+
+def test_a_holder_of_the_file_behind_the_disk_is_found_for_its_partition(bench: Any) -> None:
+    image = bench.image()
+    device = bench.loop(image)
+    first, _ = bench.partitioned(device)
+    the_file_behind_it_open_for_writing(bench, device, image)
+    assert f"the file behind {device}" in refused(first, erase_shared=True)
+
+
+def test_a_partition_of_a_disk_that_is_built_of_others_needs_consent_and_claims_them(bench: Any) -> None:
+    lower = bench.loop()
+    first, _ = bench.partitioned(bench.loop(lower))
+    assert "--erase-stacked" in refused(first)
+    target = open_target(first, WRITE, erase=first, erase_stacked=True)
+    with target, pytest.raises(OSError, match="busy"):
+        os.open(lower, os.O_RDONLY | os.O_EXCL)
+
+
+def test_another_loop_device_over_the_same_file_is_found_through_an_overlay(bench: Any) -> None:
+    image = image_in_a_folder(bench)
+    device, second = bench.loop(image), bench.loop(overlaid(bench, image.parent, image.name))
+    assert f"as has {second}" in refused(device)
+    assert f"as has {device}" in refused(second)
+
+
+def test_a_loop_device_over_a_file_of_an_overlay_finds_who_writes_the_file_underneath(bench: Any) -> None:
+    image = image_in_a_folder(bench)
+    device = bench.loop(overlaid(bench, image.parent, image.name))
+    holds(bench, "os.open(sys.argv[1], os.O_RDWR)", image)
+    assert "open for writing" in refused(device)
+
+
+READERS = {
+    "a_reader": "os.open(sys.argv[1], os.O_RDONLY)",
+    "a_reader_of_the_file_behind": "os.open(sys.argv[2], os.O_RDONLY)",
+    "a_copy_on_write_mapping": "f = os.open(sys.argv[2], os.O_RDONLY); m = mmap.mmap(f, 4096, mmap.MAP_PRIVATE)",
+    "a_mapping_for_reading": "f = os.open(sys.argv[1], os.O_RDONLY); m = mmap.mmap(f, 4096, prot=mmap.PROT_READ)",
+    "a_writer_of_another_file_beside": "os.open(sys.argv[2] + '.other', os.O_RDWR | os.O_CREAT)",
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_who_cannot_write_is_no_reason_to_refuse(name: str, bench: Any) -> None:
+    image = image_in_a_folder(bench)
+    device = bench.loop(image)
+    overlaid(bench, image.parent, image.name)
+    holds(bench, READERS[name], device, image)
+    with open_target(device, WRITE, erase=device):
+        pass
+
+
+def test_a_lock_that_is_let_go_within_a_moment_is_waited_for(bench: Any) -> None:
+    image = image_in_a_folder(bench)
+    device = bench.loop(image)
+    code = "f = open(sys.argv[1]); fcntl.flock(f, 2)\nprint('held', flush=True)\ntime.sleep(0.3)\nf.close()"
+    bench.python(START + code + WAIT, str(image))
+    with open_target(device, WRITE, erase=device):
+        pass
+
+
+def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path) -> None:
+    fake_sys.device("sda", "240:0", size=8)
+    fake_sys.device("sda1", "240:1", size=8, disk="sda")
+    fake_sys.device("dm-0", "241:0", size=8, dm="data")
+    fake_sys.link("dm-0", "sda1")
+    node = tmp_path / "anything"
+    try:
+        os.mknod(node, 0o600 | stat.S_IFBLK, os.makedev(240, 0))
+    except PermissionError:
+        pytest.skip("needs the right to make device nodes")
+    for folder in ("fd", "fdinfo"):
+        (fake_sys.machine.proc / "77" / folder).mkdir(parents=True)
+    (fake_sys.machine.proc / "77/fd/3").symlink_to(node)
+    fake_sys.proc("77/fdinfo/3", "pos:\t0\nflags:\t0100002")
+    fake_sys.proc("77/comm", "qemu")
+    volume = by_name("dm-0", fake_sys.machine)
+    assert volume is not None
+    sought = Usage.now(fake_sys.machine).written_through(volume)
+    assert [one.use for one in openers(sought, fake_sys.machine)] == ["process 77 (qemu) has /dev/sda open for writing"]
+
+
+def test_what_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -> None:
+    image = bench.image()
+    device = bench.loop(image)
+    number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
+    loop = fake_sys.device("loop9", number, size=8)
+    fake_sys.file(loop / "loop/backing_file", str(image))
+    served = fake_sys.machine.sys / "kernel/config/nvmet/subsystems/nqn.test/namespaces/1"
+    fake_sys.file(served / "device_path", device)
+    fake_sys.file(served / "enable", "0")
+    found = by_name("loop9", fake_sys.machine)
+    assert found is not None
+    assert list(_uses(Usage.now(fake_sys.machine), found)) == []
+    fake_sys.file(served / "enable", "1")
+    assert list(_uses(Usage.now(fake_sys.machine), found)) == ["is served to others by an NVMe-oF target, nqn.test"]
+    fake_sys.file(served / "device_path", str(image))
+    assert "which is served to others by an NVMe-oF target" in next(_uses(Usage.now(fake_sys.machine), found))
+
+
+def test_descriptors_of_threads_that_share_a_table_are_looked_at_once(bench: Any) -> None:
+    code = "for _ in range(8):\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
+    process = bench.python(START + code + "f = open(sys.argv[1])" + WAIT, __file__)
+    assert list(tables(Path(f"/proc/{process.pid}"), HERE)) == [f"/proc/{process.pid}"]
+
+
+def test_a_process_that_only_reads_is_named_as_the_holder_of_a_claim(bench: Any) -> None:
+    device = bench.loop()
+    holds(bench, "os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", jail(bench, device) / "drive")
+    assert "held exclusively by another program, maybe process" in refused(device)
+    sought = Sought({by_name(Path(device).name).dev: "it"})  # type: ignore[union-attr]
+    assert [one.how for one in openers(sought, HERE)] == [How.READS]
