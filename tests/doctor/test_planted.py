@@ -273,6 +273,22 @@ def full(shape: Shape, layout: Layout, which: int) -> Planted | None:
     return {("space", "fs:/data")}
 
 
+def narrow_slot(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "sas" or shape.disks < 3:
+        return None
+    slot = "[sys/devices/pci0000:00/0000:00:02.0/0000:03:00.0]\n"
+    add(layout, slot + "current_link_speed=2.5 GT/s PCIe\ncurrent_link_width=1")
+    return {("shared-link", "md0")}
+
+
+def discards_held_back(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "nvme" or shape.level not in ("raid5", "raid6"):
+        return None
+    for at in range(shape.disks):
+        add(layout, f"[{shape.folder(at)}]\nqueue/discard_max_bytes=2199023255040")
+    return {("discard", "md0")}
+
+
 FAULTS: list[Fault] = [
     member_misaligned,
     partition_off_the_chunk,
@@ -303,6 +319,8 @@ FAULTS: list[Fault] = [
     failing,
     hot,
     full,
+    narrow_slot,
+    discards_held_back,
 ]
 
 

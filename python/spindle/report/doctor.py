@@ -114,18 +114,22 @@ def _row(head: str, words: str, style: Style) -> list[str]:
 
 
 def _step(head: str, step: Step, style: Style) -> Iterator[str]:
-    needs = ", ".join(_WORDS[need] for need in step.needs)
+    waits = [f"WAIT: {listed(step.waits)}"] if step.waits else []
+    needs = ", ".join([*waits, *(_WORDS[need] for need in step.needs)])
     yield from _row(head, f"{step.about}{f' ({needs})' if needs else ''}", style)
     for command in step.commands:
         yield f"  {' ' * _HEAD}   {_plain(command)}"  # whole, to be copied
 
 
 def _unjudged(told: Sequence[Unjudged]) -> list[tuple[str, str, list[str]]]:
-    """By rule; of several reasons the first stands for all."""
+    """By rule, and rules that could not look at the same parts in one; of several reasons the first stands for all."""
     grouped: dict[str, tuple[str, list[str]]] = {}
     for one in told:
         grouped.setdefault(one.rule, (one.why, []))[1].append(one.object)
-    return [(rule, why, objects) for rule, (why, objects) in grouped.items()]
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for rule, (why, objects) in grouped.items():
+        alike.setdefault((why, tuple(objects)), []).append(rule)
+    return [(", ".join(rules), why, list(objects)) for (why, objects), rules in alike.items()]
 
 
 def _plain(text: str) -> str:

@@ -12,20 +12,27 @@ from .finding import Diagnosis, Finding
 from .rule import Case, Rule, Workload
 from .rules import RULES
 from .stack import Stack
+from .states import decide
+from .unjudged import unjudged
 
 
 def diagnose(inventory: Inventory, rules: Sequence[Rule] = RULES, workload: Workload | None = None) -> Diagnosis:
-    """The worst findings first, and among equals in the order of the rules."""
-    case = Case(Stack(inventory), workload)
+    """The worst findings first, and among equals in the order of the rules; each step with what it must wait for."""
+    stack = Stack(inventory)
+    case = Case(stack, workload)
     told = Diagnosis(
         origin=inventory.origin, target=inventory.target, workload=workload, rules=[rule.name for rule in rules]
     )
     for rule in rules:
+        said: set[str] = set()
         for one in rule.check(case):
+            said.add(one.object)
             if isinstance(one, Finding):
                 told.findings.append(one)
             else:
                 told.unjudged.append(one)
+        told.unjudged.extend(unjudged(rule, stack, said))
+    decide(stack, told.findings)
     told.findings.sort(key=lambda found: -found.severity.rank)
     return told
 

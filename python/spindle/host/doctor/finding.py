@@ -52,6 +52,42 @@ class Needs(StrEnum):
     """A part must be replaced or moved by hand."""
 
 
+class Act(StrEnum):
+    """What a step does to a part. `states.FORBIDS` says in which states of the part that hurts."""
+
+    LOOK = "look"
+    """Asks for what is known: no state forbids it."""
+    READ_ALL = "read-all"
+    """Reads every block: check, scrub, long self-test."""
+    SAFEGUARD = "safeguard"
+    """Keeps writes from being lost: flushes, write-through."""
+    PACE = "pace"
+    """Changes how fast an array works on itself."""
+    SETTING = "setting"
+    """Changes a setting of a device or a mount."""
+    METADATA = "metadata"
+    """Writes what an array or a file system keeps of itself."""
+    DROP = "drop"
+    """Takes a faulty member out of an array."""
+    ADD = "add"
+    """Fills a missing place of an array: a rebuild begins."""
+    REPLACE = "replace"
+    """Copies a member that still works to a new one."""
+    MEND = "mend"
+    """Repairs by hand what is broken already: no state forbids it."""
+    REWORK = "rework"
+    """Unplugs, moves, reshapes or makes anew."""
+
+
+_USUAL_ACT = {
+    Phase.LOOK: Act.LOOK,
+    Phase.PROTECT: Act.SAFEGUARD,
+    Phase.TUNE: Act.SETTING,
+    Phase.KEEP: Act.SETTING,
+    Phase.REBUILD: Act.REWORK,
+}
+
+
 class Step(msgspec.Struct, kw_only=True, frozen=True):
     """A part of the remedy."""
 
@@ -61,6 +97,17 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
     commands: list[str] = []
     """For a shell, as root."""
     needs: list[Needs] = []
+    act: Act | None = None
+    """What it does to the part; None: what is usual for its phase."""
+    on: list[str] = []
+    """The parts it is done to, when that is not the finding's."""
+    waits: list[str] = []
+    """States in which it would hurt, as they are now: not to be done before they have passed."""
+
+    @property
+    def does(self) -> Act:
+        """What it does to the part."""
+        return self.act or _USUAL_ACT[self.phase]
 
 
 class Finding(msgspec.Struct, kw_only=True):
@@ -118,7 +165,7 @@ def shell(*words: object) -> str:
     return shlex.join(str(word) for word in words)
 
 
-def knob(device: str, **values: object) -> list[Step]:
+def knob(device: str, act: Act = Act.SETTING, **values: object) -> list[Step]:
     """Settings of a device: now, and at every boot."""
     words = " ".join(shlex.quote(f"{name.replace('__', '/')}={value}") for name, value in values.items())
     name = shlex.quote(device)
@@ -127,10 +174,14 @@ def knob(device: str, **values: object) -> list[Step]:
             phase=Phase.TUNE,
             about=f"set it now; `spindle restore` puts it back ({device})",
             commands=[f"spindle knobs set {name} {words}"],
+            act=act,
+            on=[device],
         ),
         Step(
             phase=Phase.KEEP,
             about=f"set it at every boot, by a udev rule ({device})",
             commands=[f"spindle knobs persist --yes {name} {words}"],
+            act=act,
+            on=[device],
         ),
     ]

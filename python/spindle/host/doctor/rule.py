@@ -29,3 +29,5 @@ class Rule:
     name: str
     about: str
     check: Callable[[Case], Told]
+    looks_at: tuple[str, ...] = ()
+    """Values without which it cannot judge a part, as `unjudged.PARTS` names them: 'md.degraded', 'drive.smart'."""

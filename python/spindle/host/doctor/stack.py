@@ -57,6 +57,7 @@ class Stack:
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
         self._devices = {device.id: device for device in inventory.devices}
+        self._beside = {device.id: device for device in inventory.beside}
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -95,6 +96,40 @@ class Stack:
         """Which of the controllers of its driver it is, from 0: how their tools count."""
         same = [found for found in self.inventory.controllers if found.driver == controller.driver]
         return sorted(same, key=lambda found: found.scsi_hosts or [found.id]).index(controller)
+
+    # --- what is touched together ------------------------------------------------------------------------------------
+
+    def seen(self) -> Iterator[Device]:
+        """All devices, those beside the target too."""
+        yield from self.inventory.devices
+        yield from self.inventory.beside
+
+    def around(self, name: str) -> set[str]:
+        """A part's devices, all below them, and all that lies on any of these. A part: a device, a file system, a pool,
+        or a controller and its units (0000:04:00.0/u0).
+        """
+        below: set[str] = set()
+        for first in self._devices_of(name):
+            below |= self._reach(first, up=False)
+        return below.union(*(self._reach(one, up=True) for one in below))
+
+    def _devices_of(self, name: str) -> list[str]:
+        if (found := self.inventory.file_system(name)) is not None:
+            return found.below
+        if (controller := self.inventory.controller(name.partition("/")[0])) is not None:
+            return controller.drives
+        return [name]
+
+    def _reach(self, name: str, up: bool) -> set[str]:
+        seen: set[str] = set()
+        pending = [name]
+        while pending:
+            one = pending.pop()
+            found = self._devices.get(one) or self._beside.get(one)
+            if found is not None and one not in seen:
+                seen.add(one)
+                pending.extend(found.above if up else found.below)
+        return seen
 
     # --- ways down -------------------------------------------------------------------------------------------------
 

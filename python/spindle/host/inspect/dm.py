@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..devices import SECTOR
-from .model import Area, Dm, DmPath, Segment
+from .model import Area, Dm, DmPath, DmRaid, Segment
 from .nodes import Nodes
 from .reading import Reading, value
 from .tree import Tool, Tree
@@ -29,6 +29,11 @@ def dm_of(device: str, folder: str, tree: Tree, nodes: Nodes) -> Dm:
     dm.segments = [segment for line in (table or "").splitlines() if (segment := _segment(line, nodes)) is not None]
     if table is not None and not dm.segments:
         read.lack("segments", f"dmsetup table {device}: no line of it is understood")
+    if any(segment.target == "raid" for segment in dm.segments):
+        status = read.output("raid", Tool("dmsetup-status", device, ("dmsetup", "status", f"/dev/{device}")))
+        dm.raid = _raid(status or "")
+        if status is not None and dm.raid is None:
+            read.lack("raid", f"dmsetup status {device}: not the form of raid")
     if dm.owner == "mpath":
         status = read.output("paths", Tool("dmsetup-status", device, ("dmsetup", "status", f"/dev/{device}")))
         dm.paths = _paths(status or "", nodes)
@@ -67,6 +72,12 @@ def _segment(line: str, nodes: Nodes) -> Segment | None:
 
 def _has_offset(target: str, following: str) -> bool:
     return target in ("linear", "striped", "crypt") and _NUMBER.fullmatch(following) is not None
+
+
+def _raid(status: str) -> DmRaid | None:
+    """'0 N raid raid5_ls 3 AAA 100/100 idle 0 ...' (Documentation/admin-guide/device-mapper/dm-raid.rst)."""
+    found = re.search(r"^(?:[^\s:]+: )?\d+ \d+ raid \S+ \d+ ([AaD-]{1,256}) \d+/\d+ ([a-z]{1,20})\b", status)
+    return DmRaid(health=found[1], sync_action=found[2]) if found else None
 
 
 def _paths(status: str, nodes: Nodes) -> list[DmPath]:

@@ -43,7 +43,9 @@ def drive_of(name: str, folder: str, tree: Tree, nodes: Nodes, udev: dict[str, s
         pci = up_to(device or folder, drive.controller)
         drive.numa_node = read.number("numa_node", f"{pci}/numa_node")
     _from_udev(drive, udev)
-    if drive.transport not in ("virtio", "raid"):
+    if drive.transport == "virtio":
+        read.lack("smart", "a virtual disk: the health of what is behind it is its host's to tell")
+    elif drive.transport != "raid":
         _from_smartctl(drive, read, name)
     _known_now(drive)
     return drive

@@ -8,7 +8,7 @@ import re
 from ..devices import SECTOR
 from ..mounts import Mount
 from .model import FileSystem
-from .reading import Reading, dig_int, dig_list, number, whole_number
+from .reading import Reading, dig_int, dig_list, value, whole_number
 from .tree import Tool, Tree
 
 _BARRIERS_BY_DEFAULT = ("ext4", "xfs", "btrfs", "f2fs")
@@ -85,7 +85,7 @@ def _whole(row: object, key: str) -> int | None:
 
 def _ext(found: FileSystem, read: Reading, devices: list[str]) -> None:
     if devices:
-        found.errors = number(read.tree, f"sys/fs/ext4/{devices[0]}/errors_count")
+        found.errors = read.number("errors", f"sys/fs/ext4/{devices[0]}/errors_count")
     for option in found.super_options:
         name, _, text = option.partition("=")
         if name == "data":
@@ -157,9 +157,9 @@ def _xfs(found: FileSystem, read: Reading) -> None:
             read.lack("block_bytes", "xfs_info prints something else")
         _xfs_mount(found, read)
     for option in found.super_options:
-        name, _, value = option.partition("=")
+        name, _, text = option.partition("=")
         if name == "logdev":
-            found.log_device = value
+            found.log_device = text
 
 
 def _xfs_info(found: FileSystem, text: str) -> bool:
@@ -216,6 +216,7 @@ def _btrfs(found: FileSystem, read: Reading, devices: list[str]) -> None:
     read.known("label")  # most have none
     found.block_bytes = read.number("block_bytes", f"{place}/sectorsize")
     found.features = read.tree.names(f"{place}/features")
+    found.exclusive_operation = value(read.tree, f"{place}/exclusive_operation")  # since Linux 5.10
     for kind in ("data", "metadata", "system"):
         profiles = [
             name

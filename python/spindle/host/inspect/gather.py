@@ -68,6 +68,7 @@ class _Gathering:
             read.lack("memory_bytes", "proc/meminfo does not tell")
         found.vm = self._settings("proc/sys/vm", VM)
         found.raid_speed_limits = self._settings("proc/sys/dev/raid", ("speed_limit_min", "speed_limit_max"))
+        found.beside = [self._device(name) for name in self._beside()] if target is not None else []
         found.file_systems = list(self.file_systems.values())
         found.devices = list(self.devices.values())
         found.controllers = sorted(self.controllers.values(), key=lambda controller: controller.id)
@@ -207,6 +208,17 @@ class _Gathering:
             below = device.below
         for under in below:
             self._visit(under, depth + 1)
+
+    def _beside(self) -> list[str]:
+        """What lies on the devices seen without being under the target."""
+        found: dict[str, None] = {}
+        pending = list(self.devices)
+        while pending:
+            for above in self.nodes.above(pending.pop()):
+                if above not in self.devices and above not in found:
+                    found[above] = None
+                    pending.append(above)
+        return sorted(found, key=natural)
 
     def _device(self, name: str) -> Device:
         folder, kind = self.nodes.folder(name), self.nodes.kind(name)

@@ -125,7 +125,7 @@ def _members(tree: Tree, place: str) -> list[MdMember]:
         state = read.text("state", f"{inside}/state")
         member.state = [] if state is None else [word.strip() for word in state.split(",") if word.strip()]
         slot = read.text("slot", f"{inside}/slot")
-        if slot is not None and slot != "none":
+        if slot is not None and slot not in ("none", "journal"):
             member.slot = read.number("slot", f"{inside}/slot")
         member.errors = read.number("errors", f"{inside}/errors")
         member.data_offset_sectors = read.number("data_offset_sectors", f"{inside}/offset")

@@ -80,9 +80,9 @@ class MdMember(Part, kw_only=True):
 
     device: str
     slot: int | None = None
-    """None: a spare, or faulty."""
+    """None: a spare, faulty, or the journal."""
     state: list[str] = []
-    """in_sync, faulty, spare, write_mostly, blocked, want_replacement, replacement ..."""
+    """in_sync, faulty, spare, journal, write_mostly, blocked, want_replacement, replacement ..."""
     errors: int | None = None
     """Read errors that were corrected; with metadata 1.x kept over restarts (Documentation/admin-guide/md.rst)."""
     data_offset_sectors: int | None = None
@@ -150,6 +150,15 @@ class Segment(msgspec.Struct, kw_only=True):
     areas: list[Area] = []
 
 
+class DmRaid(msgspec.Struct, kw_only=True):
+    """The state of a dm-raid target (LVM's raid1, raid5 ...), which `dmsetup status` tells."""
+
+    health: str
+    """A letter for each member: A in sync, a alive but not in sync, D dead, - not there."""
+    sync_action: str
+    """As md's."""
+
+
 class Dm(Part, kw_only=True):
     """A device-mapper device."""
 
@@ -160,6 +169,7 @@ class Dm(Part, kw_only=True):
     volume_group: str | None = None
     logical_volume: str | None = None
     segments: list[Segment] = []
+    raid: DmRaid | None = None
     paths: list[DmPath] = []
 
 
@@ -343,6 +353,8 @@ class FileSystem(Part, kw_only=True):
     journal: str | None = None
     """ext4's data mode: ordered, writeback, journal."""
     features: list[str] = []
+    exclusive_operation: str | None = None
+    """btrfs: none, balance, device replace ..., of which one goes at a time."""
     profiles: dict[str, str] = {}
     """btrfs: data, metadata, system -> single, raid1 ..."""
     errors: int | None = None
@@ -445,6 +457,8 @@ class Inventory(Part, kw_only=True):
     """Where the trees begin: file systems, or devices."""
     file_systems: list[FileSystem] = []
     devices: list[Device] = []
+    beside: list[Device] = []
+    """Of a target: what else lies on its drives (partitions, arrays, maps). Without a target all are in `devices`."""
     controllers: list[Controller] = []
 
     def device(self, name: str) -> Device | None:

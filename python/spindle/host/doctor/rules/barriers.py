@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from shlex import quote
 
+import msgspec
+
 from ...inspect.model import Device, Drive, FileSystem
-from ..finding import Finding, Phase, Severity, Step, Unjudged, knob
+from ..finding import Act, Finding, Phase, Severity, Step, Unjudged, knob
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
@@ -86,14 +88,12 @@ def _unknown_to_the_kernel(device: Device) -> Finding:
         why="Believing that nothing is cached, the kernel drops every flush, and with it the order that journals need.",
         effect="A power failure can damage any file system on it, and loses what fsync had promised.",
         steps=[
-            Step(
-                phase=step.phase if step.phase is Phase.KEEP else Phase.PROTECT,
-                about=step.about,
-                commands=step.commands,
-            )
-            for step in knob(device.id, write_cache="write back")
+            msgspec.structs.replace(step, phase=step.phase if step.phase is Phase.KEEP else Phase.PROTECT)
+            for step in knob(device.id, Act.SAFEGUARD, write_cache="write back")
         ],
     )
 
 
-RULE = Rule("barriers", "What a volatile cache holds is flushed when a file system asks.", _check)
+RULE = Rule(
+    "barriers", "What a volatile cache holds is flushed when a file system asks.", _check, ("queue.write_cache",)
+)

@@ -63,4 +63,4 @@ def _below_takes_it(stack: Stack, device: Device) -> bool:
     )
 
 
-RULE = Rule("discard", "Discards reach the flash.", _check)
+RULE = Rule("discard", "Discards reach the flash.", _check, ("queue.discard_max_bytes", "dm.segments"))

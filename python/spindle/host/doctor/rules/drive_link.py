@@ -65,4 +65,9 @@ def _of_controller(controller: Controller) -> Told:
     )
 
 
-RULE = Rule("drive-link", "Drives and controllers have the link they can have.", _check)
+RULE = Rule(
+    "drive-link",
+    "Drives and controllers have the link they can have.",
+    _check,
+    ("drive.link_gbps", "drive.link_max_gbps", "controller.link_speed"),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 
 
@@ -13,16 +13,14 @@ def _check(case: Case) -> Told:
         if not found.errors or found.errors < 0:
             continue
         point = quote(found.mount_point)
-        steps = [
-            Step(
-                phase=Phase.LOOK,
-                about="see which, and whether files are hit",
-                commands=[f"btrfs device stats {point}", f"btrfs scrub start -B -r {point}"]
-                if found.type == "btrfs"
-                else [f"dumpe2fs -h {quote(found.source)} | grep -i error"],
-            )
-        ]
-        if found.type != "btrfs":
+        btrfs = found.type == "btrfs"
+        stats = f"btrfs device stats {point}" if btrfs else f"dumpe2fs -h {quote(found.source)} | grep -i error"
+        steps = [Step(phase=Phase.LOOK, about="see which", commands=[stats])]
+        if btrfs:
+            about = f"read all of {found.mount_point}, to see whether files are hit"
+            scrub = [f"btrfs scrub start -B -r {point}"]
+            steps.append(Step(phase=Phase.PROTECT, act=Act.READ_ALL, about=about, commands=scrub))
+        else:
             about = f"mend {found.mount_point}; take a backup first, what is damaged may go to lost+found"
             check = [f"umount {point}", f"e2fsck -f {quote(found.source)}"]
             steps.append(Step(phase=Phase.REBUILD, about=about, commands=check, needs=[Needs.BACKUP, Needs.OFFLINE]))
@@ -40,4 +38,4 @@ def _check(case: Case) -> Told:
         )
 
 
-RULE = Rule("file-system-errors", "File systems have counted no errors.", _check)
+RULE = Rule("file-system-errors", "File systems have counted no errors.", _check, ("fs.errors",))

@@ -66,4 +66,9 @@ def _found(device: Device, most: int, hardware: int, stripe: Stripe | None) -> F
     )
 
 
-RULE = Rule("max-sectors", "Requests are not cut smaller than a chunk, or than the hardware wants.", _check)
+RULE = Rule(
+    "max-sectors",
+    "Requests are not cut smaller than a chunk, or than the hardware wants.",
+    _check,
+    ("queue.max_sectors_kb", "queue.max_hw_sectors_kb"),
+)

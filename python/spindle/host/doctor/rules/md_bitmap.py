@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...words import kib
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 
 TINY_BYTES = 8 << 20
@@ -32,6 +32,7 @@ def _check(case: Case) -> Told:
             steps=[
                 Step(
                     phase=Phase.TUNE,
+                    act=Act.METADATA,
                     about=f"make the bitmap of {device.id} anew with larger chunks; a crash between the two commands "
                     "means a whole resync",
                     commands=[
@@ -47,4 +48,6 @@ def _check(case: Case) -> Told:
         )
 
 
-RULE = Rule("md-bitmap", "Write-intent bitmaps have chunks large enough.", _check)
+RULE = Rule(
+    "md-bitmap", "Write-intent bitmaps have chunks large enough.", _check, ("md.bitmap", "md.bitmap_chunk_bytes")
+)

@@ -1,16 +1,19 @@
-"""An array with members missing. See docs/doctor."""
+"""An array with members missing, too many to run, or not running. See docs/doctor."""
 
 from __future__ import annotations
 
 from ...inspect.model import Device, Md
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
+from ..states import lost
 
 
 def _check(case: Case) -> Told:
     for device, md in case.stack.arrays():
-        if md.degraded and md.degraded > 0:
+        if lost(md) or md.array_state == "inactive":
+            yield _down(device, md)
+        elif md.degraded and md.degraded > 0:
             yield _degraded(device, md, md.degraded)
 
 
@@ -38,7 +41,7 @@ def _degraded(device: Device, md: Md, missing: int) -> Finding:
         "it.",
         effect=f"{more} {_cost(md, missing)}".strip(),
         numbers={"missing": missing, **({"failures_left": left} if left is not None else {})},
-        steps=_steps(device, faulty, rebuilding),
+        steps=_steps(device, faulty, len(rebuilding) >= missing),
     )
 
 
@@ -63,22 +66,59 @@ def _cost(md: Md, missing: int) -> str:
     )
 
 
-def _steps(device: Device, faulty: list[str], rebuilding: list[str]) -> list[Step]:
+def _steps(device: Device, faulty: list[str], rebuilding: bool) -> list[Step]:
     remove = [shell("mdadm", device.path, "--remove", f"/dev/{name}") for name in faulty]
-    steps = [
-        Step(
-            phase=Phase.LOOK,
-            about=f"see which are missing of {device.id}",
-            commands=[shell("mdadm", "--detail", device.path)],
-        )
-    ]
+    steps = [_look(device)]
     if remove:
-        steps.append(Step(phase=Phase.PROTECT, about=f"take the faulty out of {device.id}", commands=remove))
+        about = f"take the faulty out of {device.id}"
+        steps.append(Step(phase=Phase.PROTECT, act=Act.DROP, about=about, commands=remove))
     if not rebuilding:
         about = f"put a new drive in and add it to {device.id} (in place of NEW)"
         add = shell("mdadm", device.path, "--add", "/dev/NEW")
-        steps.append(Step(phase=Phase.PROTECT, about=about, commands=[add], needs=[Needs.HARDWARE]))
+        steps.append(Step(phase=Phase.PROTECT, act=Act.ADD, about=about, commands=[add], needs=[Needs.HARDWARE]))
     return steps
 
 
-RULE = Rule("md-degraded", "md arrays have all their members.", _check)
+def _look(device: Device) -> Step:
+    about = f"see which are missing of {device.id}"
+    return Step(phase=Phase.LOOK, about=about, commands=[shell("mdadm", "--detail", device.path)])
+
+
+def _down(device: Device, md: Md) -> Finding:
+    """Nothing is written: what the members still hold is all there is."""
+    members = [f"/dev/{member.device}" for member in md.members]
+    missing = f"; {md.degraded} of {md.raid_disks} members missing" if md.degraded and md.raid_disks else ""
+    states = "; ".join(f"{member.device} {' '.join(member.state) or 'without a state'}" for member in md.members)
+    examine = [shell("mdadm", "--examine", *members)] if members else []
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.CRITICAL,
+        summary=f"{device.id} has lost more members than it bears" if lost(md) else f"{device.id} does not run",
+        evidence=f"array_state {md.array_state or 'not told'}{missing}{f'; {states}' if states else ''}",
+        why="Members that were thrown out, not found in time, or that disagree on how often they were written leave "
+        "an array that md does not start, or that serves errors.",
+        effect="Its data cannot be reached, or only in part. What is written to a member now may make that final.",
+        numbers={"missing": md.degraded or 0},
+        steps=[
+            Step(
+                phase=Phase.LOOK,
+                about=f"see what md and the members of {device.id} say: events that differ a little are good news",
+                commands=[shell("mdadm", "--detail", device.path), *examine],
+            ),
+            Step(
+                phase=Phase.PROTECT,
+                act=Act.MEND,
+                about=f"copy every member of {device.id} to a new drive first (ddrescue), and work on the copies: "
+                "assemble those with the newest events by force, read-only",
+                commands=[
+                    shell("mdadm", "--stop", device.path),
+                    shell("mdadm", "--assemble", "--force", "--readonly", device.path, "/dev/NEW"),
+                ],
+                needs=[Needs.BACKUP, Needs.OFFLINE, Needs.HARDWARE],
+            ),
+        ],
+    )
+
+
+RULE = Rule("md-degraded", "md arrays have all their members.", _check, ("md.degraded", "md.array_state"))

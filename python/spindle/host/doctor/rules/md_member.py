@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, MdMember
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 
 
 def _check(case: Case) -> Told:
     for device, md in case.stack.arrays():
         for member in md.members:
-            if "faulty" in member.state or (member.errors or 0) > 0 or member.bad_blocks:
+            if "journal" in member.state and "faulty" in member.state:
+                yield _journal(device, member)
+            elif "faulty" in member.state or (member.errors or 0) > 0 or member.bad_blocks:
                 yield _found(device, member)
 
 
@@ -37,10 +39,12 @@ def _found(array: Device, member: MdMember) -> Finding:
             Step(
                 phase=Phase.LOOK,
                 about=f"see the drive's own view of {member.device}",
-                commands=[shell("smartctl", "-x", f"/dev/{member.device}")],
+                commands=[shell("smartctl", "-n", "standby", "-x", f"/dev/{member.device}")],
             ),
             Step(
                 phase=Phase.PROTECT,
+                act=Act.REPLACE,
+                on=[array.id],
                 about=f"replace {member.device} (NEW in its place), keeping it until the new one is ready",
                 commands=[
                     shell("mdadm", array.path, "--add", "/dev/NEW"),
@@ -54,4 +58,32 @@ def _found(array: Device, member: MdMember) -> Finding:
     )
 
 
-RULE = Rule("md-member", "No member of an array is faulty or has had errors.", _check)
+def _journal(array: Device, member: MdMember) -> Finding:
+    anew = ["mdadm", "--readonly", array.path], ["mdadm", array.path, "--add-journal", "/dev/NEW"]
+    return Finding(
+        rule=RULE.name,
+        object=member.device,
+        severity=Severity.CRITICAL,
+        summary=f"{member.device}, the journal of {array.id}, is faulty",
+        evidence=f"{member.device} in {array.id}: {', '.join(member.state)}",
+        why="A parity array with a journal writes there first, so that a crash in the midst of a stripe loses nothing. "
+        "Without it md stops writing.",
+        effect="The array is read-only until it has a journal again, or is made to do without.",
+        steps=[
+            Step(
+                phase=Phase.LOOK, about=f"see its state ({array.id})", commands=[shell("mdadm", "--detail", array.path)]
+            ),
+            Step(
+                phase=Phase.PROTECT,
+                act=Act.MEND,
+                about=f"stop what writes to {array.id}, then give it a new journal (NEW); mdadm(8), --add-journal",
+                commands=[shell(*words) for words in anew],
+                needs=[Needs.OFFLINE, Needs.HARDWARE],
+            ),
+        ],
+    )
+
+
+RULE = Rule(
+    "md-member", "No member of an array is faulty or has had errors.", _check, ("member.errors", "member.bad_blocks")
+)

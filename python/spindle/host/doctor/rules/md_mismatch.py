@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..finding import Finding, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
 
@@ -30,7 +30,8 @@ def _check(case: Case) -> Told:
             numbers={"mismatch_sectors": count},
             steps=[
                 Step(
-                    phase=Phase.LOOK,
+                    phase=Phase.PROTECT,
+                    act=Act.READ_ALL,
                     about=f"check {device.id} again: a count that stays is not from writes under way",
                     commands=[f"echo check > {shell(f'/sys/block/{device.id}/md/sync_action')}"],
                 )
@@ -38,4 +39,4 @@ def _check(case: Case) -> Told:
         )
 
 
-RULE = Rule("md-mismatch", "Copies and parity agreed at the last check.", _check)
+RULE = Rule("md-mismatch", "Copies and parity agreed at the last check.", _check, ("md.mismatches",))

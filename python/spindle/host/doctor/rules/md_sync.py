@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, Md
-from ..finding import Finding, Severity, knob
+from ..finding import Act, Finding, Severity, knob
 from ..rule import Case, Rule, Told
 
 AT_THE_LIMIT = 0.9
@@ -54,8 +54,8 @@ def _found(device: Device, md: Md, words: str, severity: Severity) -> Finding:
         )
         + (" Until it is over, redundancy is not whole." if md.sync_action == "recover" else ""),
         numbers=numbers,
-        steps=knob(device.id, sync_speed_max=2 * (limit or 0)) if limited else [],
+        steps=knob(device.id, Act.PACE, sync_speed_max=2 * (limit or 0)) if limited else [],
     )
 
 
-RULE = Rule("md-sync", "No array is busy with itself.", _check)
+RULE = Rule("md-sync", "No array is busy with itself.", _check, ("md.sync_action",))

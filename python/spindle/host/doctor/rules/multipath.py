@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, Dm, Drive
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
@@ -70,6 +70,7 @@ def _found(device: Device, failed: list[str], ways: int, check: list[str]) -> Fi
             Step(phase=Phase.LOOK, about=f"see the ways to {device.id}", commands=check),
             Step(
                 phase=Phase.PROTECT,
+                act=Act.MEND,
                 about="mend the cable, switch port or adapter; a way that works again is taken up by itself",
                 needs=[Needs.HARDWARE],
             ),
@@ -77,4 +78,4 @@ def _found(device: Device, failed: list[str], ways: int, check: list[str]) -> Fi
     )
 
 
-RULE = Rule("multipath", "Every way to a drive works.", _check)
+RULE = Rule("multipath", "Every way to a drive works.", _check, ("dm.paths", "drive.paths"))

@@ -189,4 +189,9 @@ def _moved(device: Device, disk: Device, start_bytes: int, grain: int) -> str:
     return f"echo 'start={start // sector}{kept}' | {shell('sfdisk', '-N', number or 1, disk.path)}"
 
 
-RULE = Rule("partition-alignment", "Partitions and volumes begin where a chunk or a physical sector begins.", _check)
+RULE = Rule(
+    "partition-alignment",
+    "Partitions and volumes begin where a chunk or a physical sector begins.",
+    _check,
+    ("partition.start_sector", "dm.segments"),
+)

@@ -57,4 +57,9 @@ def _found(device: Device, queue: Queue, requests: int, depth: int, words: str) 
     )
 
 
-RULE = Rule("queue-requests", "The block layer keeps at least as many requests as the device takes.", _check)
+RULE = Rule(
+    "queue-requests",
+    "The block layer keeps at least as many requests as the device takes.",
+    _check,
+    ("queue.nr_requests",),
+)

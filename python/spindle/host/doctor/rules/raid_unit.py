@@ -5,27 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.model import Controller, HardwareRaid
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
+from ..states import UNIT_BUSY, UNIT_WELL
 
-WELL = (
-    "OK",
-    "OPTL",
-    "OPTIMAL",
-    "ONLN",
-    "ONLINE",
-    "VERIFYING",
-    "GHS",
-    "DHS",
-    "SPARE",
-    "JBOD",
-    "UGOOD",
-    "UGUNSP",
-    "UGSHLD",
-)
-"""tw_cli's and storcli's words for what works; VERIFYING is the regular check (noted by itself)."""
-BUSY = ("REBUILDING", "RBLD", "INITIALIZING", "INIT", "MIGRATING", "VERIFYING", "RECOVERY", "CPYBCK", "REBUILD-PAUSED")
-"""Works on itself."""
 EMPTY = ("NOT-PRESENT", "-")
 
 
@@ -33,8 +16,10 @@ def _check(case: Case) -> Told:
     for controller, raid in case.stack.raids():
         for name, state, kind in _parts(raid):
             word = state.upper()
-            if word in BUSY or word not in WELL:
-                yield _found(case.stack.raid_number(controller), controller, raid, name, state, kind, busy=word in BUSY)
+            if word in UNIT_BUSY or word not in UNIT_WELL:
+                yield _found(
+                    case.stack.raid_number(controller), controller, raid, name, state, kind, busy=word in UNIT_BUSY
+                )
 
 
 def _parts(raid: HardwareRaid) -> Iterator[tuple[str, str, str]]:
@@ -69,10 +54,17 @@ def _found(
             *(
                 []
                 if busy
-                else [Step(phase=Phase.PROTECT, about=f"replace what failed of {name}", needs=[Needs.HARDWARE])]
+                else [
+                    Step(
+                        phase=Phase.PROTECT,
+                        act=Act.MEND,
+                        about=f"replace what failed of {name}",
+                        needs=[Needs.HARDWARE],
+                    )
+                ]
             ),
         ],
     )
 
 
-RULE = Rule("raid-unit", "Units and drives of RAID controllers are well.", _check)
+RULE = Rule("raid-unit", "Units and drives of RAID controllers are well.", _check, ("raid.units", "raid.drives"))

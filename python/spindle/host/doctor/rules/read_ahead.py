@@ -98,4 +98,6 @@ def _too_large(case: Case, device: Device, ahead: int, usual: int, why: str) -> 
     )
 
 
-RULE = Rule("read-ahead", "Read-ahead holds a stripe, and is not huge under a random load.", _check)
+RULE = Rule(
+    "read-ahead", "Read-ahead holds a stripe, and is not huge under a random load.", _check, ("queue.read_ahead_kb",)
+)

@@ -45,4 +45,4 @@ def _truth(stack: Stack, device: Device, drive: Drive) -> tuple[bool | None, str
     return None, ""
 
 
-RULE = Rule("rotational", "The kernel knows which drives turn.", _check)
+RULE = Rule("rotational", "The kernel knows which drives turn.", _check, ("queue.rotational", "drive.rotation_rpm"))

@@ -132,4 +132,4 @@ def _zoned(device: Device, queue: Queue, version: tuple[int, int]) -> Finding:
     return found
 
 
-RULE = Rule("scheduler", "The I/O scheduler suits what is below it.", _check)
+RULE = Rule("scheduler", "The I/O scheduler suits what is below it.", _check, ("queue.scheduler",))

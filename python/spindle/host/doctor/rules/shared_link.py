@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...inspect.model import Device, Drive
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, gigatransfers, rotates
 
@@ -120,6 +120,7 @@ def _one_drive(array: Device, name: str, members: list[str]) -> Finding:
         steps=[
             Step(
                 phase=Phase.REBUILD,
+                act=Act.REPLACE,
                 about=f"move all but one of the members of {array.id} on {name} to drives of their own (NEW)",
                 commands=[
                     shell("mdadm", array.path, "--add", "/dev/NEW"),
@@ -133,4 +134,4 @@ def _one_drive(array: Device, name: str, members: list[str]) -> Finding:
     )
 
 
-RULE = Rule("shared-link", "The members of an array do not wait for one link.", _check)
+RULE = Rule("shared-link", "The members of an array do not wait for one link.", _check, ("drive.controller",))

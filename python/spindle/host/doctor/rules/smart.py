@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...inspect.model import Smart
-from ..finding import Finding, Needs, Phase, Severity, Step, Unjudged, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack
 
@@ -24,9 +24,6 @@ def _check(case: Case) -> Told:
         signs = list(_signs(smart))
         if signs:
             yield _found(name, command, signs)
-    for device, drive in case.stack.drives():
-        if drive.smart is None and "smart" in drive.unknown and drive.transport in ("sata", "sas", "nvme"):
-            yield Unjudged(rule=RULE.name, object=device.id, why=drive.unknown["smart"])
 
 
 def _drives(stack: Stack) -> Iterator[tuple[str, str, Smart]]:
@@ -35,7 +32,7 @@ def _drives(stack: Stack) -> Iterator[tuple[str, str, Smart]]:
         same = drive.wwid or device.id  # ways to one drive
         if drive.smart is not None and same not in seen:
             seen.add(same)
-            yield device.id, shell("smartctl", "-x", device.path), drive.smart
+            yield device.id, shell("smartctl", "-n", "standby", "-x", device.path), drive.smart
     for controller, raid in stack.raids():
         for behind in raid.drives:
             if behind.smart is not None:
@@ -96,13 +93,23 @@ def _found(name: str, command: str, signs: list[Sign]) -> Finding:
         numbers=numbers,
         steps=[
             Step(phase=Phase.LOOK, about=f"see all that {name} tells", commands=[command]),
-            Step(
-                phase=Phase.PROTECT,
-                about=f"{'change the cable of' if cable else 'copy what is not kept elsewhere, and replace'} {name}",
-                needs=[Needs.HARDWARE],
-            ),
+            *(_another_cable(name) if cable else _another_drive(name)),
         ],
     )
 
 
-RULE = Rule("smart", "Drives show no signs of failing.", _check)
+def _another_cable(name: str) -> list[Step]:
+    about = f"change the cable of {name}, with the machine off or {name} out of use"
+    return [Step(phase=Phase.PROTECT, act=Act.REWORK, about=about, needs=[Needs.HARDWARE])]
+
+
+def _another_drive(name: str) -> list[Step]:
+    copy = f"copy what is on {name} and not kept elsewhere, before anything else reads all of it"
+    swap = f"replace {name}; in an array while the old one still runs (its rule has the command)"
+    return [
+        Step(phase=Phase.PROTECT, act=Act.MEND, about=copy, needs=[Needs.HARDWARE]),
+        Step(phase=Phase.PROTECT, act=Act.REPLACE, about=swap, needs=[Needs.HARDWARE]),
+    ]
+
+
+RULE = Rule("smart", "Drives show no signs of failing.", _check, ("smart.healthy",))

@@ -40,4 +40,4 @@ def _check(case: Case) -> Told:
         )
 
 
-RULE = Rule("space", "File systems have room left.", _check)
+RULE = Rule("space", "File systems have room left.", _check, ("fs.size_bytes",))

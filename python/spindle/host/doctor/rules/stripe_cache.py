@@ -53,4 +53,6 @@ def _found(case: Case, device: Device, md: Md, pages: int, version: tuple[int, i
     )
 
 
-RULE = Rule("stripe-cache", "Parity arrays have a stripe cache that holds full stripes.", _check)
+RULE = Rule(
+    "stripe-cache", "Parity arrays have a stripe cache that holds full stripes.", _check, ("md.stripe_cache_size",)
+)

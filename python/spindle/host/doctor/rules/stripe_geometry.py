@@ -6,7 +6,7 @@ from shlex import quote
 
 from ...inspect.model import FileSystem
 from ...words import kib
-from ..finding import Finding, Needs, Phase, Severity, Step, Unjudged
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, Unjudged
 from ..rule import Case, Rule, Told
 from ..stack import Stripe
 
@@ -127,6 +127,7 @@ def _steps(found: FileSystem, stripe: Stripe) -> list[Step]:
         return [
             Step(
                 phase=Phase.TUNE,
+                act=Act.METADATA,
                 about=f"write the geometry to the superblock; new files of {found.mount_point} follow it from the next "
                 "mount on, old ones stay where they are",
                 commands=[f"tune2fs -E {geometry} {quote(found.source)}"],
@@ -166,6 +167,7 @@ def _uneven(found: FileSystem, unit: int, width: int) -> Finding:
         steps=[
             Step(
                 phase=Phase.TUNE,
+                act=Act.METADATA,
                 about=f"take the geometry of {found.mount_point} away; nothing below is striped",
                 commands=[f"tune2fs -E stride=0,stripe_width=0 {quote(found.source)}"],
             )

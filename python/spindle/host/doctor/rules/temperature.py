@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 from ..stack import Stack, rotates
 
@@ -33,7 +33,14 @@ def _check(case: Case) -> Told:
             if turns
             else "Throughput falls to a part of it until the drive is cool.",
             numbers={"celsius": celsius, "limit_celsius": limit},
-            steps=[Step(phase=Phase.PROTECT, about=f"see to the air that reaches {name}", needs=[Needs.HARDWARE])],
+            steps=[
+                Step(
+                    phase=Phase.PROTECT,
+                    act=Act.MEND,
+                    about=f"see to the air that reaches {name}",
+                    needs=[Needs.HARDWARE],
+                )
+            ],
         )
 
 
@@ -48,4 +55,4 @@ def _drives(stack: Stack) -> Iterator[tuple[str, int, int]]:
                 yield f"{controller.id}/{behind.name}", celsius, limit
 
 
-RULE = Rule("temperature", "No drive is hot.", _check)
+RULE = Rule("temperature", "No drive is hot.", _check, ("smart.temperature_celsius",))

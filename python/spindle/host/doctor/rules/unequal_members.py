@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...inspect.model import Device, Drive, Md, MdMember
 from ...words import size
 from ..arithmetic import pcie_bytes_per_s
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, gigatransfers, rotates
 
@@ -92,6 +92,7 @@ def _slow(array: Device, unequal: list[tuple[str, float]]) -> Finding:
         steps=[
             Step(
                 phase=Phase.REBUILD,
+                act=Act.REPLACE,
                 about=f"give {array.id} members of one kind: replace the slow ones (OLD by NEW), one at a time",
                 commands=[
                     shell("mdadm", array.path, "--add", "/dev/NEW"),
@@ -126,4 +127,9 @@ def _waste(array: Device, sizes: dict[str, int], least: int, most: int) -> Findi
     )
 
 
-RULE = Rule("unequal-members", "The members of an array are of one speed and size.", _check)
+RULE = Rule(
+    "unequal-members",
+    "The members of an array are of one speed and size.",
+    _check,
+    ("drive.rotation_rpm", "drive.link_gbps"),
+)

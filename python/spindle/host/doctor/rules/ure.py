@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...inspect.model import Device, Drive
 from ...words import size
 from ..arithmetic import unreadable_probability
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import Stack, binary_size, rotates
 
@@ -136,6 +136,7 @@ def _steps(read: _Read) -> list[Step]:
     return [
         Step(
             phase=Phase.PROTECT,
+            act=Act.READ_ALL,
             about=f"read {read.object} from end to end now, and every month: what cannot be read is mended while it "
             "can be",
             commands=[f"echo check > {shell(f'/sys/block/{read.object}/md/sync_action')}"],
@@ -152,4 +153,6 @@ def _steps(read: _Read) -> list[Step]:
     ]
 
 
-RULE = Rule("ure", "A RAID5 is small enough to be rebuilt without an unreadable sector.", _check)
+RULE = Rule(
+    "ure", "A RAID5 is small enough to be rebuilt without an unreadable sector.", _check, ("md.component_bytes",)
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from ...inspect.model import Controller, HardwareRaid, RaidUnit
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 
 FORCED = ("AWB", "FWB")
@@ -57,6 +57,7 @@ def _unprotected(name: str, number: int, controller: Controller, raid: HardwareR
         steps=[
             Step(
                 phase=Phase.PROTECT,
+                act=Act.MEND,
                 about=f"replace or learn the battery of {controller.id}",
                 needs=[Needs.HARDWARE],
             ),
@@ -86,4 +87,9 @@ def _command(number: int, raid: HardwareRaid, unit: RaidUnit, on: bool) -> Itera
         yield f"{raid.tool}64 {quote(f'/c{number}/v{volume}')} set wrcache={'wb' if on else 'wt'}"
 
 
-RULE = Rule("write-cache", "A RAID controller caches writes if, and only if, its battery is good.", _check)
+RULE = Rule(
+    "write-cache",
+    "A RAID controller caches writes if, and only if, its battery is good.",
+    _check,
+    ("raid.units", "raid.battery"),
+)
