@@ -8,6 +8,7 @@ use spindle_measure::OpKind;
 use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
+use crate::system;
 use crate::thread;
 use crate::verify::{Memory, Ready};
 
@@ -63,15 +64,11 @@ impl Blocking {
         let done = call.done as usize;
         let rest = call.len as usize - done;
         let offset = call.offset + u64::from(call.done);
-        let moved = match call.kind {
+        let answer = match call.kind {
             OpKind::Read => {
                 let place = self.buffers.read_place(0);
-                // The plain system call: libc's pread is a cancellation point and costs 30 ns more in a process with threads.
                 // SAFETY: the slot's place holds `len` bytes and no other call uses it.
-                unsafe {
-                    let address = place.address.add(done);
-                    libc::syscall(libc::SYS_pread64, fd, address, rest, offset) as isize
-                }
+                unsafe { transfer(libc::SYS_pread64, fd, place.address.add(done), rest, offset) }
             }
             OpKind::Write => {
                 let place = self
@@ -79,20 +76,21 @@ impl Blocking {
                     .write_place(0, call.len as usize, call.done == 0);
                 // SAFETY: as for reading.
                 unsafe {
-                    let address = place.address.add(done);
-                    libc::syscall(libc::SYS_pwrite64, fd, address, rest, offset) as isize
+                    transfer(
+                        libc::SYS_pwrite64,
+                        fd,
+                        place.address.add(done),
+                        rest,
+                        offset,
+                    )
                 }
             }
-            OpKind::Trim => trim(fd, self.is_device, offset, rest as u64) as isize,
-            OpKind::Zero => zero(fd, self.is_device, offset, rest as u64) as isize,
-            OpKind::Fsync => return sync(fd, self.data_only),
+            OpKind::Trim => trim(fd, self.is_device, offset, rest as u64),
+            OpKind::Zero => zero(fd, self.is_device, offset, rest as u64),
+            OpKind::Fsync => sync_file(fd, self.data_only),
             name => unreachable!("{name:?} is for the back end `Names`"),
         };
-        if moved < 0 {
-            -last_errno()
-        } else {
-            moved as i32
-        }
+        result(answer)
     }
 }
 
@@ -147,8 +145,31 @@ impl Backend for Blocking {
     }
 }
 
+/// Reads or writes `len` bytes.
+///
+/// # Safety
+///
+/// `address` holds `len` bytes that no other call uses.
+#[inline(always)]
+unsafe fn transfer(
+    number: libc::c_long,
+    fd: RawFd,
+    address: *mut u8,
+    len: usize,
+    offset: u64,
+) -> Result<usize, Errno> {
+    let arguments = [
+        fd as usize,
+        address.expose_provenance(),
+        len,
+        offset as usize,
+    ];
+    // SAFETY: the caller's.
+    unsafe { system::call(number, arguments) }
+}
+
 /// Discards: BLKDISCARD on a device, a hole in a file.
-fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> i32 {
+fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
     if is_device {
         range_ioctl(fd, BLKDISCARD, offset, len)
     } else {
@@ -157,7 +178,7 @@ fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> i32 {
 }
 
 /// Zeroes: BLKZEROOUT on a device, FALLOC_FL_ZERO_RANGE in a file.
-fn zero(fd: RawFd, is_device: bool, offset: u64, len: u64) -> i32 {
+fn zero(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
     if is_device {
         range_ioctl(fd, BLKZEROOUT, offset, len)
     } else {
@@ -170,35 +191,43 @@ pub(crate) const PUNCH: libc::c_int = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_
 /// Mode of `fallocate(2)` that zeroes.
 pub(crate) const ZERO: libc::c_int = libc::FALLOC_FL_ZERO_RANGE | libc::FALLOC_FL_KEEP_SIZE;
 
-fn range_ioctl(fd: RawFd, request: libc::Ioctl, offset: u64, len: u64) -> i32 {
+fn range_ioctl(fd: RawFd, request: libc::Ioctl, offset: u64, len: u64) -> Result<usize, Errno> {
     let range = [offset, len];
+    let arguments = [
+        fd as usize,
+        request as usize,
+        (&raw const range).expose_provenance(),
+    ];
     // SAFETY: both requests read two 64-bit words (block/ioctl.c).
-    unsafe { libc::ioctl(fd, request, range.as_ptr()) }
+    unsafe { system::call(libc::SYS_ioctl, arguments) }
 }
 
-fn allocate(fd: RawFd, mode: libc::c_int, offset: u64, len: u64) -> i32 {
+fn allocate(fd: RawFd, mode: libc::c_int, offset: u64, len: u64) -> Result<usize, Errno> {
+    let arguments = [fd as usize, mode as usize, offset as usize, len as usize];
     // SAFETY: no pointer is passed.
-    unsafe { libc::fallocate64(fd, mode, offset as libc::off64_t, len as libc::off64_t) }
+    unsafe { system::call(libc::SYS_fallocate, arguments) }
 }
 
 /// fsync, or fdatasync; 0 or minus errno.
 pub(crate) fn sync(fd: RawFd, data_only: bool) -> i32 {
-    // SAFETY: no pointer is passed.
-    let answer = unsafe {
-        if data_only {
-            libc::fdatasync(fd)
-        } else {
-            libc::fsync(fd)
-        }
-    };
-    match answer {
-        0 => 0,
-        _ => -last_errno(),
-    }
+    result(sync_file(fd, data_only))
 }
 
-fn last_errno() -> Errno {
-    std::io::Error::last_os_error()
-        .raw_os_error()
-        .unwrap_or(libc::EIO)
+fn sync_file(fd: RawFd, data_only: bool) -> Result<usize, Errno> {
+    let number = if data_only {
+        libc::SYS_fdatasync
+    } else {
+        libc::SYS_fsync
+    };
+    // SAFETY: no pointer is passed.
+    unsafe { system::call(number, [fd as usize]) }
+}
+
+/// As a ring gives it: bytes moved, or minus errno.
+#[inline(always)]
+fn result(answer: Result<usize, Errno>) -> i32 {
+    match answer {
+        Ok(moved) => moved as i32,
+        Err(errno) => -errno,
+    }
 }

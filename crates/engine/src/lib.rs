@@ -26,6 +26,9 @@ mod run;
 mod shared;
 mod slots;
 mod steady;
+mod system;
+#[cfg(test)]
+mod system_tests;
 mod target;
 mod thread;
 mod verify;

@@ -17,6 +17,7 @@ use spindle_workload::{Names as Spec, Op};
 use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
 use crate::clock::Clock;
+use crate::system;
 use crate::thread;
 
 /// Digits of a directory's number.
@@ -175,17 +176,19 @@ impl Names {
         let listed = loop {
             // SAFETY: the kernel writes at most `len` bytes to the buffer, which nobody else uses.
             let got = unsafe {
-                libc::syscall(
+                system::call(
                     libc::SYS_getdents64,
-                    fd,
-                    entries.as_mut_ptr(),
-                    entries.len(),
+                    [
+                        fd as usize,
+                        entries.as_mut_ptr().expose_provenance(),
+                        entries.len(),
+                    ],
                 )
             };
             match got {
-                0 => break Ok(()),
-                got if got < 0 => break Err(last_errno()),
-                _ => {}
+                Ok(0) => break Ok(()),
+                Ok(_) => {}
+                Err(errno) => break Err(errno),
             }
         };
         listed.and(close(fd))
@@ -350,24 +353,28 @@ fn directory_name(number: u64) -> Name {
     Name::new(b'd', number, DIRECTORY_DIGITS)
 }
 
-// Plain system calls: libc's are cancellation points and cost some 10 ns more in a process with threads.
-
 #[inline]
 fn open(directory: RawFd, name: &CStr, flags: libc::c_int) -> Result<RawFd, Errno> {
     let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: the name is a valid string during the call.
-    let fd = unsafe { libc::syscall(libc::SYS_openat, directory, name.as_ptr(), flags, FILE_MODE) };
-    if fd < 0 {
-        Err(last_errno())
-    } else {
-        Ok(fd as RawFd)
-    }
+    let fd = unsafe {
+        system::call(
+            libc::SYS_openat,
+            [
+                directory as usize,
+                address(name),
+                flags as usize,
+                FILE_MODE as usize,
+            ],
+        )
+    };
+    fd.map(|fd| fd as RawFd)
 }
 
 #[inline]
 fn close(fd: RawFd) -> Result<(), Errno> {
     // SAFETY: only called with descriptors that this module opened, and never again.
-    done(unsafe { libc::syscall(libc::SYS_close, fd) })
+    done(unsafe { system::call(libc::SYS_close, [fd as usize]) })
 }
 
 #[inline]
@@ -376,12 +383,14 @@ fn attributes(directory: RawFd, name: &CStr) -> Result<(), Errno> {
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the name is a valid string and `status` a valid place for the answer.
     done(unsafe {
-        libc::syscall(
+        system::call(
             libc::SYS_newfstatat,
-            directory,
-            name.as_ptr(),
-            &raw mut status,
-            libc::AT_SYMLINK_NOFOLLOW,
+            [
+                directory as usize,
+                address(name),
+                (&raw mut status).expose_provenance(),
+                libc::AT_SYMLINK_NOFOLLOW as usize,
+            ],
         )
     })
 }
@@ -390,13 +399,15 @@ fn attributes(directory: RawFd, name: &CStr) -> Result<(), Errno> {
 fn rename(directory: RawFd, old: &CStr, new: &CStr) -> Result<(), Errno> {
     // SAFETY: both names are valid strings during the call.
     done(unsafe {
-        libc::syscall(
+        system::call(
             libc::SYS_renameat2,
-            directory,
-            old.as_ptr(),
-            directory,
-            new.as_ptr(),
-            0,
+            [
+                directory as usize,
+                address(old),
+                directory as usize,
+                address(new),
+                0,
+            ],
         )
     })
 }
@@ -404,18 +415,28 @@ fn rename(directory: RawFd, old: &CStr, new: &CStr) -> Result<(), Errno> {
 #[inline]
 fn remove(directory: RawFd, name: &CStr, flags: libc::c_int) -> Result<(), Errno> {
     // SAFETY: the name is a valid string during the call.
-    done(unsafe { libc::syscall(libc::SYS_unlinkat, directory, name.as_ptr(), flags) })
+    done(unsafe {
+        system::call(
+            libc::SYS_unlinkat,
+            [directory as usize, address(name), flags as usize],
+        )
+    })
 }
 
 #[inline]
 fn make_directory(directory: RawFd, name: &CStr) -> Result<(), Errno> {
     // SAFETY: the name is a valid string during the call.
-    done(unsafe { libc::syscall(libc::SYS_mkdirat, directory, name.as_ptr(), DIRECTORY_MODE) })
+    done(unsafe {
+        system::call(
+            libc::SYS_mkdirat,
+            [directory as usize, address(name), DIRECTORY_MODE as usize],
+        )
+    })
 }
 
 fn sync(fd: RawFd) -> Result<(), Errno> {
     // SAFETY: no pointer is passed.
-    done(unsafe { libc::syscall(libc::SYS_fsync, fd) })
+    done(unsafe { system::call(libc::SYS_fsync, [fd as usize]) })
 }
 
 /// Everything of the file system that the descriptor lies on; 0 or minus errno.
@@ -434,32 +455,33 @@ fn write_all(fd: RawFd, content: &mut Buffers, len: usize) -> Result<(), Errno> 
     while written < len {
         // SAFETY: the slot's place holds `len` bytes and no other call uses it.
         let moved = unsafe {
-            libc::syscall(
+            system::call(
                 libc::SYS_write,
-                fd,
-                place.address.add(written),
-                len - written,
+                [
+                    fd as usize,
+                    place.address.add(written).expose_provenance(),
+                    len - written,
+                ],
             )
         };
         match moved {
-            0 => return Err(libc::EIO),
-            moved if moved > 0 => written += moved as usize,
-            _ => match last_errno() {
-                libc::EINTR => {}
-                errno => return Err(errno),
-            },
+            Ok(0) => return Err(libc::EIO),
+            Ok(moved) => written += moved,
+            Err(libc::EINTR) => {}
+            Err(errno) => return Err(errno),
         }
     }
     Ok(())
 }
 
 #[inline]
-fn done(answer: libc::c_long) -> Result<(), Errno> {
-    if answer < 0 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+fn done(answer: Result<usize, Errno>) -> Result<(), Errno> {
+    answer.map(drop)
+}
+
+#[inline]
+fn address(name: &CStr) -> usize {
+    name.as_ptr().expose_provenance()
 }
 
 fn last_errno() -> Errno {

@@ -13,6 +13,7 @@ use crate::backend::{Backend, Call, Errno, Wait};
 use crate::blocking::{PUNCH, ZERO, sync};
 use crate::buffers::{Buffers, Place};
 use crate::clock::Clock;
+use crate::system;
 use crate::verify::{Memory, Ready};
 
 /// `user_data` of the timer that ends a wait, so that the worker looks up at least this often.
@@ -219,21 +220,19 @@ impl Ring {
         // SAFETY: the entries were valid when they were pushed; the argument, if any, is the kernel's own structure
         // (`SubmitArgs` is transparent) with its size, and outlives the call.
         let answer = unsafe {
-            libc::syscall(
+            system::call(
                 libc::SYS_io_uring_enter,
-                self.handle,
-                pushed,
-                want,
-                GETEVENTS | self.handle_flag | flag,
-                argument,
-                size,
+                [
+                    self.handle as usize,
+                    pushed as usize,
+                    want as usize,
+                    (GETEVENTS | self.handle_flag | flag) as usize,
+                    argument.expose_provenance(),
+                    size,
+                ],
             )
         };
-        if answer < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        answer.map(drop).map_err(io::Error::from_raw_os_error)
     }
 
     fn wait_until(&mut self, until: u64) -> io::Result<()> {

@@ -8,6 +8,7 @@ use io_uring::types::Fixed;
 use io_uring::{IoUring, opcode};
 
 use crate::Round;
+use crate::system;
 use crate::target::{BenchTarget, SIZE};
 
 const BLOCK: usize = 4096;
@@ -26,10 +27,18 @@ pub(crate) fn pread_loop(
             for _ in 0..LOOK {
                 // SAFETY: the buffer holds a block.
                 let moved = unsafe {
-                    libc::pread64(target.fd, buffer.start.cast(), BLOCK, offsets.next() as i64)
+                    system::call(
+                        libc::SYS_pread64,
+                        [
+                            target.fd as usize,
+                            buffer.start.expose_provenance(),
+                            BLOCK,
+                            offsets.next() as usize,
+                        ],
+                    )
                 };
-                if moved != BLOCK as isize {
-                    return Err(std::io::Error::last_os_error().to_string());
+                if moved != Ok(BLOCK) {
+                    return Err(format!("a read gave {moved:?}"));
                 }
             }
             Ok(LOOK)
@@ -98,25 +107,19 @@ pub(crate) fn ring_loop(
 }
 
 fn enter(handle: i32, pushed: u32) -> Result<(), String> {
-    const GETEVENTS: u32 = 1;
-    const REGISTERED_RING: u32 = 1 << 4;
+    const GETEVENTS: usize = 1;
+    const REGISTERED_RING: usize = 1 << 4;
     let flags = GETEVENTS | REGISTERED_RING;
     // SAFETY: no argument is passed.
     let answer = unsafe {
-        libc::syscall(
+        system::call(
             libc::SYS_io_uring_enter,
-            handle,
-            pushed,
-            1,
-            flags,
-            std::ptr::null::<u8>(),
-            0,
+            [handle as usize, pushed as usize, 1, flags, 0, 0],
         )
     };
-    if answer < 0 {
-        return Err(std::io::Error::last_os_error().to_string());
-    }
-    Ok(())
+    answer
+        .map(drop)
+        .map_err(|errno| std::io::Error::from_raw_os_error(errno).to_string())
 }
 
 fn register(fd: i32) -> Result<i32, String> {

@@ -9,13 +9,15 @@ mod bare;
 mod fio;
 mod interrupt;
 mod ours;
+#[path = "../../src/system.rs"]
+mod system;
 mod table;
 mod target;
 
 use std::process::ExitCode;
 
 use table::{Bound, Contender, Section};
-use target::{CachedFile, Zram};
+use target::{CachedFile, Loop, Zram};
 
 /// What one contender did in one round.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +41,7 @@ const HELP: &str = "cargo bench -p spindle-engine --bench engine -- [OPTIONS]
   --rounds N        rounds of each comparison (default 7)
   --seconds S       length of each run; fio's are a whole second at least (default 0.5)
   --cpu N           CPU that all contenders are pinned to (default 1, or 0 if there is no other)
-  --only SECTION    cached, zram or null
+  --only SECTION    cached, loop, zram or null
   --depth N         only this many outstanding requests
   --without-fio     leave fio out
   --dir DIRECTORY   where the cached file is made (default: the temporary directory)";
@@ -78,6 +80,22 @@ fn main() -> ExitCode {
                 }
             }
             Err(why) => println!("cached file: skipped, {why}"),
+        }
+    }
+    if wanted("loop") && !interrupt::came() {
+        match Loop::new(&settings.directory) {
+            Ok(device) => {
+                for &depth in &settings.depths {
+                    kept &= section(
+                        &settings,
+                        fio.is_some(),
+                        "loop device, O_DIRECT, 256 MiB",
+                        device.target(),
+                        depth,
+                    );
+                }
+            }
+            Err(why) => println!("\nloop device: skipped, {why}"),
         }
     }
     if wanted("zram") && !interrupt::came() {
@@ -143,6 +161,15 @@ fn section(
             fio::tuned(target, depth, seconds, cpu)
         }));
     }
+    let ring = contenders.len();
+    if depth == 1 {
+        contenders.push(Contender::new("bare ring loop", move || {
+            bare::ring_loop(target, depth, seconds, cpu)
+        }));
+        contenders.push(Contender::new(ours::Engine::Ring.name(), move || {
+            ours::run(target, ours::Engine::Ring, depth, seconds, cpu)
+        }));
+    }
     let section = Section::measure(
         &format!("{name}, depth {depth}"),
         settings.rounds,
@@ -160,6 +187,13 @@ fn section(
             60.0,
         ),
     ];
+    if depth == 1 {
+        bounds.push(Bound::at_least(
+            "ring of the engine / bare ring",
+            section.ratio(ring + 1, ring),
+            0.95,
+        ));
+    }
     if fio && depth > 1 {
         bounds.push(Bound::at_least(
             "engine / fio default",

@@ -1,4 +1,4 @@
-//! What is read: a file that lies in the page cache, and a zram device.
+//! What is read: a file in the page cache, a loop device over it, and a zram device.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -62,6 +62,57 @@ impl CachedFile {
 impl Drop for CachedFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A loop device over a cached file: a completion comes from another thread, as it does from a drive.
+pub(crate) struct Loop {
+    path: PathBuf,
+    file: Option<File>,
+    _backing: CachedFile,
+}
+
+impl Loop {
+    pub(crate) fn new(directory: &Path) -> Result<Loop, String> {
+        let backing = CachedFile::new(directory)?;
+        let made = Command::new("losetup")
+            .args(["--find", "--show", "--read-only"])
+            .arg(&backing.path)
+            .process_group(0)
+            .output()
+            .map_err(|error| format!("losetup: {error}"))?;
+        if !made.status.success() {
+            let why = String::from_utf8_lossy(&made.stderr).trim().to_owned();
+            return Err(format!("no loop device to be had (needs root): {why}"));
+        }
+        let path = PathBuf::from(String::from_utf8_lossy(&made.stdout).trim());
+        // From here on it is given back with the value, whatever fails.
+        let mut looped = Loop {
+            path: path.clone(),
+            file: None,
+            _backing: backing,
+        };
+        let file = open_direct(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        looped.file = Some(file);
+        Ok(looped)
+    }
+
+    pub(crate) fn target(&self) -> BenchTarget<'_> {
+        BenchTarget {
+            fd: self.file.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            path: &self.path,
+            direct: true,
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.file = None;
+        let _ = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.path)
+            .status();
     }
 }
 
@@ -171,6 +222,10 @@ fn open_full(path: &Path) -> std::io::Result<File> {
     fill(&mut file)?;
     file.sync_all()?;
     drop(file);
+    open_direct(path)
+}
+
+fn open_direct(path: &Path) -> std::io::Result<File> {
     OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_DIRECT | libc::O_NOATIME)
