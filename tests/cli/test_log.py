@@ -55,7 +55,7 @@ def test_a_run_without_a_log_says_nothing_of_one(invoke, here: Path) -> None:
 
 
 def test_the_null_target_is_logged_too_and_an_earlier_log_replaced(invoke, here: Path) -> None:
-    (here / "log.csv").write_text("old\n")
+    run(invoke, "saturate", "null:1GiB", "--requests", "50", "--log", "log.csv")
     run(invoke, "saturate", "null:1GiB", "--requests", "100", "--log", "log.csv")
     assert len(list(completions(here / "log.csv"))) == 100
 

@@ -13,10 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from spindle.cli.kinds import KINDS
 from spindle.host.devices import DevNumber
 from spindle.host.monitor import Report, Summary, between
 from spindle.host.monitor.cgroups import CgroupIo, parse_v1, parse_v2
 from spindle.host.monitor.disks import parse
+from spindle.host.outputs import Output
 from spindle.report.monitor import CsvFile, JsonLines, Rows
 from spindle.report.monitor.live import LiveView
 
@@ -69,7 +71,7 @@ def shown(report: Report, folder: Path) -> str:
                 for line in out.getvalue()[mark:].splitlines():
                     json.loads(line, parse_constant=pytest.fail)
     path = folder / f"{len(list(folder.iterdir()))}.csv"
-    file = CsvFile(path)
+    file = CsvFile(Output(path, KINDS["recording"], "--output"))
     file.add(report)
     file.close()
     return out.getvalue() + path.read_text()

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from spindle.cli.kinds import KINDS
+from spindle.host.outputs import Output
 from spindle.run.bench import Consent, Part
 from spindle.run.bench import bench as open_bench
 from spindle.run.resolve import resolve_text
@@ -101,7 +103,7 @@ def written_twice(device: str, image: Path) -> bytes:
         assert seen is not None
         assert seen.wrong == 0
         assert opened.written is not None
-        keep_state(opened.written, device, Path("state"))
+        keep_state(opened.written, device, Output(Path("state"), KINDS["state"], "--verify-state"))
     return older
 
 

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.jobfile import section_option
-from spindle.cli.output import check_place, json_option, save
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, Writing
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
 
 
-@click.command("convert")
+@click.command("convert", cls=Writing)
 @click.argument("job")
 @click.argument("target", required=False)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    cls=OutputOption,
+    kind="workload",
     metavar="FILE.toml",
     help="Write the workload here.",
 )
 @section_option
 @json_option
-def command(job: str, target: str | None, output: Path | None, sections: tuple[str, ...], json: bool) -> Exit:
+def command(job: str, target: str | None, output: Output | None, sections: tuple[str, ...], json: bool) -> Exit:
     """Turn fio's job file JOB (`-`: the standard input) into a workload for `spindle run`, and tell each option that is
     not carried over.
 
@@ -42,7 +47,7 @@ def command(job: str, target: str | None, output: Path | None, sections: tuple[s
         raise JobFileRefused(errors)
     text = toml_of(conversion)
     if output is not None:
-        save(text.encode(), check_place(output))
+        output.save(text.encode())
     elif not json:
         sys.stdout.write(text)
     return Exit.FINE

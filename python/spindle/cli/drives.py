@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import check_output, json_option
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, Writing
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
 
 
 @click.group("drives", invoke_without_command=True)
@@ -25,17 +29,16 @@ def command(context: click.Context) -> Exit | None:
     return Exit.FINE
 
 
-@command.command("show")
+@command.command("show", cls=Writing)
 @click.argument("name")
 @click.option(
     "--chart",
-    type=click.Path(path_type=Path),
-    callback=check_output,
-    metavar="FILE",
+    cls=OutputOption,
+    kind="chart",
     help="Draw the curves to a PNG or SVG file.",
 )
 @json_option
-def show(name: str, chart: Path | None, json: bool) -> Exit:
+def show(name: str, chart: Output | None, json: bool) -> Exit:
     """Seek curve, transfer rate over the address space, IOPS against request size and queue depth of drive NAME, and
     where each number of its data sheet comes from."""
     from spindle.report import chart as charts

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from spindle.cli.output import check_place, save
+from spindle.cli.writing import keep_apart, named_by, output_of
 from spindle.store import Selected, Store
 from spindle.store.export import Sheet, as_csv, as_parquet, need_parquet
 
 SUFFIXES = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+KINDS = {"json": "result", "fio": "fio-json"}
 WRITERS: dict[str, Callable[[Sheet], bytes]] = {"csv": as_csv, "parquet": as_parquet}
 
 
@@ -25,10 +26,10 @@ def export(store: Store, chosen: list[Selected], output: Path, form: str | None,
     if tables:
         return _folder(output, ((f"{sheet.name}.{form}", WRITERS[form](sheet)) for sheet in store.sheets(chosen)))
     if form in WRITERS:
-        return _file(output, WRITERS[form](store.flat(chosen)), f"{len(chosen)} rows")
+        return _file(output, "sheet", WRITERS[form](store.flat(chosen)), f"{len(chosen)} rows")
     documents = ((each.run_id, _document(store, each, form)) for each in chosen)
     if len(chosen) == 1 and (output.suffix == ".json" or not output.is_dir()):
-        return _file(output, next(documents)[1], "1 result")
+        return _file(output, KINDS[form], next(documents)[1], "1 result")
     return _folder(output, ((f"{run_id}.json", data) for run_id, data in documents))
 
 
@@ -42,9 +43,10 @@ def _document(store: Store, each: Selected, form: str) -> bytes:
     return store.document(each.run_id) if each.key is not None else encode(each.record)
 
 
-def _file(output: Path, data: bytes, what: str) -> str:
-    check_place(output)
-    save(data, output)
+def _file(output: Path, kind: str, data: bytes, what: str) -> str:
+    file = output_of(output, kind, "--output")
+    keep_apart([file], named_by(click.get_current_context()))
+    file.save(data)
     return f"{output}: {what}, {len(data)} bytes"
 
 
@@ -58,6 +60,6 @@ def _folder(output: Path, files: Iterator[tuple[str, bytes]]) -> str:
         raise click.UsageError(f"--output {output}: {error.strerror}; name a folder elsewhere") from None
     count, size = 0, 0
     for name, data in files:
-        save(data, output / name)
+        output_of(output / name, KINDS.get(name.rpartition(".")[2], "sheet"), "--output").save(data)
         count, size = count + 1, size + len(data)
     return f"{output}: {count} files, {size} bytes"

@@ -11,13 +11,14 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import check_place, emit, json_option
+from spindle.cli.output import emit, json_option
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.writing import Writing, keep_apart, output_of
 
 _ARGUMENTS = "jobs"
 
 
-class _FioCommand(click.Command):
+class _FioCommand(Writing):
     """Takes fio's options out before click looks for its own. A name that both have means what it means to fio."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -71,7 +72,6 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     if line.show:
         print(shown(sections))
         return Exit.FINE
-    output = check_place(Path(line.output)) if line.output else None
     conversion = convert_sections(sections, source_of(line), target)
     if line.read_only and conversion.changes:
         raise click.UsageError("--readonly: a job writes or trims; leave it out, or change rw")
@@ -82,6 +82,10 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
             raise JobFileRefused(errors)
         return Exit.FINE
     asked = of_jobs(conversion, making)
+    output = output_of(Path(line.output), "fio-output", "--output") if line.output else None
+    if output is not None:
+        keep_apart([output], [(asked.target, "the target"), *((file, "a job file") for file in line.files)])
+        output.check()
     with session(quiet or line.quiet) as watch, asked.logging() as logged:
         one = Order(
             workload=source_of(line),

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import check_output, json_option
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, Writing
 
 if TYPE_CHECKING:
     from spindle.host.inspect import Inventory
+    from spindle.host.outputs import Output
 
 
-@click.command("inspect")
+@click.command("inspect", cls=Writing)
 @click.argument("target", required=False)
 @click.option("--root", metavar="PATH", help="Inspect a capture: a folder with sys and proc in it, or a tar.")
 @click.option(
     "--capture",
     "into",
-    type=click.Path(path_type=Path),
-    callback=check_output,
+    cls=OutputOption,
+    kind="capture",
     metavar="FILE.tar[.gz]",
     help="Save what was read to a tar, for `--root` elsewhere.",
 )
 @click.option("--mask-serials", is_flag=True, help="Replace serial numbers and world-wide names in the capture.")
 @click.option(
     "--machine",
-    type=click.Path(path_type=Path),
-    callback=check_output,
+    cls=OutputOption,
+    kind="machine",
     metavar="FILE.toml",
     help="Save a machine file for the simulator, of the one stack that TARGET names.",
 )
 @json_option
 def command(
-    target: str | None, root: str | None, into: Path | None, mask_serials: bool, machine: Path | None, json: bool
+    target: str | None, root: str | None, into: Output | None, mask_serials: bool, machine: Output | None, json: bool
 ) -> Exit:
     """Show the block stack under TARGET (a mount point, a file or a block device) as a tree down to drives and
     controllers, with the settings in force. Without TARGET: everything. Nothing is changed; as root more is learnt.
@@ -55,25 +56,23 @@ def command(
     return _show(inventory, json)
 
 
-def _capture(target: str | None, into: Path, mask_serials: bool) -> Inventory:
+def _capture(target: str | None, into: Output, mask_serials: bool) -> Inventory:
     from spindle import _core
-    from spindle.cli.output import save
     from spindle.host.inspect import capture, inspect_stack
 
     taken = capture(target, mask_serials, _core.__version__)
-    save(taken.tar(compressed=into.name.endswith((".gz", ".tgz"))), into, option="--capture")
+    into.save(taken.tar(compressed=into.path.name.endswith((".gz", ".tgz"))))
     # What is shown is what the capture will show, masked or not.
     return inspect_stack(target, taken.held) if mask_serials else taken.inventory
 
 
-def _save_machine(inventory: Inventory, file: Path) -> None:
+def _save_machine(inventory: Inventory, file: Output) -> None:
     from spindle import _core
-    from spindle.cli.output import save
     from spindle.host.inspect.machine import machine_file
 
     text = machine_file(inventory, _core.drive_names())
-    _core.Machine.parse(text, str(file))  # what the simulator would refuse is not saved
-    save(text.encode(), file, option="--machine")
+    _core.Machine.parse(text, str(file.path))  # what the simulator would refuse is not saved
+    file.save(text.encode())
 
 
 def _show(inventory: Inventory, json: bool) -> Exit:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import click
 if TYPE_CHECKING:
     from spindle.formats.fio_job import Conversion, Finding
     from spindle.formats.fio_json import Shape
+    from spindle.host.outputs import Output
     from spindle.run.bench import Making
     from spindle.run.searching import Search
 
@@ -87,10 +89,18 @@ class Prepared:
         if self.conversion is None or not any(each.job.logs for each in self.conversion.jobs):
             yield self.making
             return
+        from spindle.cli.writing import output_of
+        from spindle.formats import fio_log
+        from spindle.formats.fio_job import logged_jobs
+
+        names = {name for jobs in logged_jobs(self.conversion) for name in fio_log.names_of(jobs)}
+        logs = [output_of(Path(name), "fio-log", "log of the job") for name in sorted(names)]
+        for each in logs:
+            each.check()
         with tempfile.TemporaryDirectory(prefix="spindle-log-") as folder:
-            log = self.making.log or Path(folder) / "completions.csv"
+            log = self.making.log or output_of(Path(folder) / "completions.csv", "log", "--log")
             yield replace(self.making, log=log)
-            _write_logs(self.conversion, log)
+            _write_logs(self.conversion, log, logs)
 
 
 def tell(findings: Iterable[Finding]) -> None:
@@ -140,7 +150,8 @@ def _is_modelled(target: str) -> bool:
     return target.endswith(".toml") or target.startswith("null:")
 
 
-def _write_logs(conversion: Conversion, log: Path) -> None:
+def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None:
+    """fio's logs, each complete before it takes its name."""
     from spindle.formats import fio_log
     from spindle.formats.fio_job import logged_jobs
     from spindle.result.completions import completions
@@ -148,11 +159,17 @@ def _write_logs(conversion: Conversion, log: Path) -> None:
     from spindle.run.errors import RunFailed
 
     several = len(conversion.phases) > 1
-    begun: set[str] = set()
-    try:
-        for phase, jobs in zip(conversion.phases, logged_jobs(conversion), strict=True):
-            path = Part(name=str(phase.head["name"]) if several else None).file_of(log)
-            if path is not None and path.exists():
-                fio_log.write(completions(path), jobs, Path(), begun)
-    except OSError as error:
-        raise RunFailed(f"{error.filename or '.'}: the logs cannot be written ({error.strerror})") from None
+    with ExitStack() as stack:
+        drafts = {str(each.path): stack.enter_context(each.draft()) for each in logs}
+        files = {name: io.TextIOWrapper(draft.file, "ascii") for name, draft in drafts.items()}
+        try:
+            for phase, jobs in zip(conversion.phases, logged_jobs(conversion), strict=True):
+                found = Part(name=str(phase.head["name"]) if several else None).file_of(log)
+                if found is not None and found.path.exists():
+                    fio_log.write(completions(found.path), jobs, files)
+            for file in files.values():
+                file.flush()
+        except OSError as error:
+            raise RunFailed(f"{error.filename or '.'}: the logs cannot be written ({error.strerror})") from None
+        for draft in drafts.values():
+            draft.commit()

@@ -11,6 +11,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.writing import Writing, forced
 
 if TYPE_CHECKING:
     from spindle.host.knobs.places import Place
@@ -249,7 +250,7 @@ def profile_group() -> None:
     """Chosen values under a name, for any device."""
 
 
-@profile_group.command("save")
+@profile_group.command("save", cls=Writing)
 @click.argument("name")
 @click.argument("words", nargs=-1, required=True, metavar="[DEVICE] [KNOB|KNOB=VALUE]...")
 @json_option
@@ -285,7 +286,7 @@ def profile_save(name: str, words: tuple[str, ...], json: bool) -> Exit:
                 settings.append(Setting(at, one, value))
     # A pair such as dirty_ratio and dirty_bytes has one that is in force.
     settings = [one for one in settings if one.value != "0" or one.knob.values.parse("0") is not None]
-    path = profiles.save(name, settings)
+    path = profiles.save(name, settings, forced())
     print(to_json({"profile": name, "path": str(path)}) if json else f"saved {name}: {path}")
     return Exit.FINE
 

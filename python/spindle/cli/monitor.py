@@ -7,17 +7,17 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import check_output
 from spindle.cli.storing import opened, where_option
+from spindle.cli.writing import OutputOption, Writing
 
 if TYPE_CHECKING:
     from spindle.cli.recording import Recorder
+    from spindle.host.outputs import Output
     from spindle.report.monitor import CsvFile, View
 
 SHORTEST_S = 0.05
@@ -32,7 +32,7 @@ def _interval(_context: click.Context, _parameter: click.Parameter, value: float
     return value
 
 
-@click.command("monitor")
+@click.command("monitor", cls=Writing)
 @click.argument("devices", nargs=-1)
 @click.option(
     "-i",
@@ -57,7 +57,7 @@ def _interval(_context: click.Context, _parameter: click.Parameter, value: float
 )
 @click.option("--json", is_flag=True, help="One JSON object a line, the summary as the last.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), callback=check_output, metavar="FILE",
+    "-o", "--output", cls=OutputOption, kind="recording",
     help="Write a row a device and interval to a new CSV file as well.",
 )  # fmt: skip
 @where_option("Record devices and CPUs")
@@ -68,7 +68,7 @@ def command(
     active: bool,
     cgroups: int,
     json: bool,
-    output: Path | None,
+    output: Output | None,
     store: str | None,
 ) -> Exit:
     """Tell at each interval what DEVICES did (any name, or a file on them; default: all disks that ever did I/O), in
@@ -122,12 +122,7 @@ def _view(json: bool, active: bool, cgroups: int) -> View:
     return Rows(active_only=active, most_cgroups=cgroups)
 
 
-def _new_file(path: Path) -> CsvFile:
+def _new_file(output: Output) -> CsvFile:
     from spindle.report.monitor import CsvFile
 
-    try:
-        return CsvFile(path)
-    except FileExistsError:
-        raise click.UsageError(f"--output {path}: the file exists, and is not written over; name a new one") from None
-    except OSError as error:
-        raise click.UsageError(f"--output {path}: {error.strerror}; name a file elsewhere") from None
+    return CsvFile(output)

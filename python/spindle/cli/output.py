@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.writing import OutputOption
 
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
     from spindle.cli.storing import Keeping
     from spindle.formats.fio_json import Shape
+    from spindle.host.outputs import Output
     from spindle.result.record import Record
 
 
 def emit(
     record: Record,
     json: bool,
-    output: Path | None,
+    output: Output | None,
     strict: bool = False,
     keeping: Keeping | None = None,
     output_format: str | None = None,
     shape: Shape | None = None,
-    into: Path | None = None,
+    into: Output | None = None,
 ) -> Exit:
     """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON. `into`: what
     would be printed goes to this file instead."""
@@ -37,12 +36,12 @@ def emit(
 
     data = encode(record)
     if output is not None:
-        save(data, output)
+        output.save(data)
     unkept = _keep(record, keeping)
     try:
         if into is not None:
             lines = "".join(f"{line}\n" for line in page(record, Style())).encode()
-            save(data if json else lines if output_format is None else _as_fio_json(record, shape), into)
+            into.save(data if json else lines if output_format is None else _as_fio_json(record, shape))
         elif json or output_format is not None:
             sys.stdout.flush()
             sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record, shape))
@@ -100,40 +99,6 @@ def complain(record: Record) -> None:
             return
 
 
-def check_output(_context: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Before a minute of work: can the result be saved there? Nothing but a regular file is ever replaced."""
-    return check_place(path) if path is not None else None
-
-
-def check_place(path: Path) -> Path:
-    """Raises click.BadParameter."""
-    try:
-        there = path.lstat()
-    except FileNotFoundError:
-        there = None
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}") from None
-    if there is not None and not stat.S_ISREG(there.st_mode):
-        raise click.BadParameter(f"{path} is not a regular file; a result is saved to a file of its own")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise click.BadParameter(f"{folder}: no such folder")
-    if folder.as_posix().startswith("/dev") or not os.access(folder, os.W_OK):
-        raise click.BadParameter(f"{folder}: no file can be made there")
-    return path
-
-
-def save(data: bytes, path: Path, option: str = "--output") -> None:
-    """All of it or nothing: a new file takes the name when it is complete."""
-    from spindle.host.durably import write_whole
-    from spindle.run.errors import Usage
-
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        raise Usage(f"{option} {path}: {error.strerror}; the result is lost, save it elsewhere") from None
-
-
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--json`."""
     return click.option("--json", is_flag=True, help="Print the result as JSON instead of tables.")(command)
@@ -153,9 +118,8 @@ def output_option(command: click.decorators.FC) -> click.decorators.FC:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path),
-        callback=check_output,
-        metavar="FILE",
+        cls=OutputOption,
+        kind="result",
         help="Save the result (JSON) to a file as well; `spindle show FILE` shows it again.",
     )(command)
 

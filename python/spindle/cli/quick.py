@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +11,13 @@ from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option, output_option
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.writing import Writing
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
 
 
-@click.command("quick")
+@click.command("quick", cls=Writing)
 @click.argument("target", required=False)
 @making_options
 @keep_options
@@ -22,7 +25,7 @@ from spindle.cli.storing import keep_options, keeping_of
 @output_option
 @care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(target: str | None, json: bool, output: Path | None, quiet: bool, **values: Any) -> Exit:
+def command(target: str | None, json: bool, output: Output | None, quiet: bool, **values: Any) -> Exit:
     """Tell in about a minute what TARGET delivers: a block device or a file (both only read), or a directory, in which
     a test file is made and removed. Without TARGET: the current directory.
     """

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from spindle.cli.alternatives import opened
 from spindle.cli.exits import Exit
-from spindle.cli.output import check_output, save
 from spindle.cli.storing import store_option
+from spindle.cli.writing import OutputOption, Writing
 
 if TYPE_CHECKING:
+    from spindle.host.outputs import Output
     from spindle.report.document.entry import Entry, Plan
 
 FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
 
 
-@click.command("report")
+@click.command("report", cls=Writing)
 @click.argument("selections", metavar="SELECTION...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    callback=check_output,
-    metavar="FILE",
+    cls=OutputOption,
+    kind="report",
     help="Where to; stdout unless given.",
 )
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Unless given, as FILE ends; txt without a file.")
@@ -41,7 +40,7 @@ FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
 @click.option("--json", is_flag=True, help="The same as --format json: sections, tables and chart specifications.")
 def command(
     selections: tuple[str, ...],
-    output: Path | None,
+    output: Output | None,
     form: str | None,
     shape: str | None,
     title: str | None,
@@ -108,13 +107,15 @@ def _shaped(entries: list[Entry], shape: str) -> bytes:
     return "".join(f"{line}\n" for line in page(shape, runs)).encode("utf-8", "backslashreplace")
 
 
-def _by_name(output: Path | None) -> str:
+def _by_name(output: Output | None) -> str:
     if output is None:
         return "txt"
-    ending = output.suffix.lower().removeprefix(".")
+    ending = output.path.suffix.lower().removeprefix(".")
     known = {"htm": "html", "markdown": "md", "text": "txt", **{form: form for form in FORMATS}}
     if ending not in known:
-        raise click.UsageError(f"-o {output}: its ending names no format; give --format, one of {', '.join(FORMATS)}")
+        raise click.UsageError(
+            f"-o {output.path}: its ending names no format; give --format, one of {', '.join(FORMATS)}"
+        )
     return known[ending]
 
 
@@ -159,9 +160,9 @@ def _assignments(detail: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()
 
 
-def _write(data: bytes, output: Path | None, wanted: str) -> None:
+def _write(data: bytes, output: Output | None, wanted: str) -> None:
     if output is not None:
-        save(data, output)
+        output.save(data)
         return
     if wanted == "png" and sys.stdout.isatty():
         raise click.UsageError("--format png: a picture cannot be shown here; give -o FILE.png")

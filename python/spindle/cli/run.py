@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,13 +12,17 @@ from spindle.cli.exits import Exit
 from spindle.cli.jobfile import prepared, section_option
 from spindle.cli.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import check_output, emit, json_option, output_format_option, output_option
+from spindle.cli.output import emit, json_option, output_format_option, output_option
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.writing import OutputOption, Writing, keep_apart
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
 
 
-@click.command("run")
+@click.command("run", cls=Writing)
 @click.argument("workload")
 @click.argument("target", required=False)
 @click.option(
@@ -41,23 +44,20 @@ from spindle.cli.storing import keep_options, keeping_of
 @consent_options
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path),
-    callback=check_output,
-    metavar="FILE",
+    cls=OutputOption,
+    kind="trace",
     help="Modelled machines: write every command of every drive here (CSV).",
 )
 @click.option(
     "--log",
-    type=click.Path(path_type=Path),
-    callback=check_output,
-    metavar="FILE",
+    cls=OutputOption,
+    kind="log",
     help="Write every completion here (CSV): time, latency, operation, place. Best on another disk than TARGET's.",
 )
 @click.option(
     "--verify-state",
-    type=click.Path(path_type=Path),
-    callback=check_output,
-    metavar="FILE",
+    cls=OutputOption,
+    kind="state",
     help="With --verify: keep here what must be on TARGET; `spindle verify --state FILE` reads it back on another day.",
 )
 @keep_options
@@ -74,12 +74,12 @@ def command(
     sections: tuple[str, ...],
     assignments: tuple[tuple[str, str], ...],
     variations: tuple[str, ...],
-    trace: Path | None,
-    log: Path | None,
-    verify_state: Path | None,
+    trace: Output | None,
+    log: Output | None,
+    verify_state: Output | None,
     json: bool,
     output_format: str | None,
-    output: Path | None,
+    output: Output | None,
     quiet: bool,
     **values: Any,
 ) -> Exit:
@@ -99,6 +99,9 @@ def command(
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
     asked = prepared(workload, target, replace(making_of(values), log=log), sections)
+    keep_apart(
+        [each for each in (trace, log, verify_state, output) if each is not None], [(asked.target, "the target")]
+    )
     wanted = varied.parse(variations)
     one = Order(
         workload=asked.source or workload,

@@ -11,6 +11,7 @@ import click
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
 from spindle.cli.storing import opened, store_option
+from spindle.cli.writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +138,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-@command.command("export")
+@command.command("export", cls=Writing)
 @click.argument("selections", nargs=-1, required=True, metavar="SELECTION...")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, metavar="PLACE",

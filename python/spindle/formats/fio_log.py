@@ -8,9 +8,7 @@ tell submission from completion: `clat` is the whole latency and `slat` is empty
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO
 
 from spindle.result.completions import Completion
@@ -135,32 +133,26 @@ class _Writer:
             file.write(line)
 
 
-def write(
-    completions: Iterable[Completion], jobs: Mapping[tuple[str, int], Job], folder: Path, begun: set[str]
-) -> None:
-    """The logs of all jobs, by stream and worker; those asked for without a number are of all jobs together. `begun`:
-    names of logs that an earlier phase has begun; this one's are added. Memory is taken for the windows alone. Raises
-    OSError."""
-    with ExitStack() as stack:
-        opened: dict[str, IO[str]] = {}
-        writers: dict[int, list[_Writer]] = {}
-        for job in {job.number: job for job in jobs.values()}.values():
-            for order in job.orders:
-                files = []
-                for name in order.files(job.number):
-                    if name not in opened:
-                        mode = "a" if name in begun else "w"
-                        opened[name] = stack.enter_context((folder / name).open(mode, encoding="ascii"))
-                    files.append(opened[name])
-                writers.setdefault(job.number, []).append(_Writer(job, order, files[:2]))
-        for each in completions:
-            found = jobs.get((each.stream, each.worker))
-            if found is None or each.operation in UNTOLD:
-                continue
-            direction = DIRECTIONS.get(each.operation, found.directions[0])
-            for writer in writers.get(found.number, ()):
-                writer.take(each, direction)
-        for listed in writers.values():
-            for writer in listed:
-                writer.finish()
-        begun |= set(opened)
+def names_of(jobs: Mapping[tuple[str, int], Job]) -> set[str]:
+    """The files of all their logs."""
+    return {name for job in jobs.values() for order in job.orders for name in order.files(job.number)}
+
+
+def write(completions: Iterable[Completion], jobs: Mapping[tuple[str, int], Job], files: Mapping[str, IO[str]]) -> None:
+    """The logs of all jobs, by stream and worker; those asked for without a number are of all jobs together. `files`:
+    by name, open; an earlier phase may have written to them. Memory is taken for the windows alone. Raises OSError."""
+    writers: dict[int, list[_Writer]] = {}
+    for job in {job.number: job for job in jobs.values()}.values():
+        for order in job.orders:
+            opened = [files[name] for name in order.files(job.number)]
+            writers.setdefault(job.number, []).append(_Writer(job, order, opened[:2]))
+    for each in completions:
+        found = jobs.get((each.stream, each.worker))
+        if found is None or each.operation in UNTOLD:
+            continue
+        direction = DIRECTIONS.get(each.operation, found.directions[0])
+        for writer in writers.get(found.number, ()):
+            writer.take(each, direction)
+    for listed in writers.values():
+        for writer in listed:
+            writer.finish()

@@ -15,14 +15,9 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
-def part_of(path: Path) -> Path:
-    """Where a file is written that takes its name when it is complete."""
-    return path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
-
-
 def write_whole(path: Path, data: bytes) -> None:
     """All of it or nothing: a new file takes the name when it is complete, whatever had it before. Raises OSError."""
-    part = part_of(path)
+    part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
     with part.open("xb") as file:
         try:
             file.write(data)

@@ -7,9 +7,10 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from spindle.host.outputs import Output
+from spindle.report.picture import marked
 from spindle.report.style import Style
 from spindle.run.errors import RunFailed, Usage
 
@@ -101,8 +102,9 @@ def _axis(field: str, title: str, log: bool) -> dict[str, Any]:
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": {"format": "~s"}}
 
 
-def save(specification: dict[str, Any], path: Path) -> None:
+def save(specification: dict[str, Any], output: Output) -> None:
     """A PNG or SVG file. Raises `Usage` where that is not what the name says, `RunFailed` without the package."""
+    path = output.path
     if path.suffix not in (".png", ".svg"):
         raise Usage(f"--chart {path}: the name must end with .png or .svg")
     try:
@@ -113,7 +115,4 @@ def save(specification: dict[str, Any], path: Path) -> None:
         data: bytes = converter.vegalite_to_png(specification, scale=2)
     else:
         data = converter.vegalite_to_svg(specification).encode()
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise Usage(f"--chart {path}: {error.strerror}; name a file in a folder that can be written") from None
+    output.save(marked(data))

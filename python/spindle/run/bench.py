@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from dataclasses import replace as dataclass_replace
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from spindle.host.cputimes import CpuTimes
 from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.memory import swapped_pages
+from spindle.host.outputs import Output
 from spindle.host.sizing import rule_of
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
@@ -107,7 +107,7 @@ class Making:
     cpus: tuple[int, ...] | None = None
     interval_ns: int = 1_000_000_000
     """Length of an interval of the series."""
-    log: Path | None = None
+    log: Output | None = None
     """Every completion is written to this file."""
 
 
@@ -124,11 +124,11 @@ class Part:
     read_back: bool = True
     """What was written is read back after it, where it is verified."""
 
-    def file_of(self, path: Path | None) -> Path | None:
+    def file_of(self, output: Output | None) -> Output | None:
         """A file of this load's own: `log.csv` becomes `log-NAME.csv` where there are several."""
-        if path is None or self.name is None:
-            return path
-        return path.with_name(f"{path.stem}-{self.name}{path.suffix}")
+        if output is None or self.name is None:
+            return output
+        return output.named(f"{output.path.stem}-{self.name}{output.path.suffix}")
 
 
 WHOLE = Part()

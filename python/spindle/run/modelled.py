@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from spindle import _core
 from spindle.host import diskstats
+from spindle.host.outputs import Output
 from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Target, Tool, new_id
 from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
@@ -48,7 +48,7 @@ class ModelledBench:
 
     asked: str
     watch: Watch
-    trace: Path | None
+    trace: Output | None
     interval_ns: int
     _machine: _core.Machine
     _text: str
@@ -118,7 +118,7 @@ class ModelledBench:
 
 @contextmanager
 def modelled(
-    asked: str, watch: Watch, *, trace: Path | None = None, interval_ns: int, text: str | None = None
+    asked: str, watch: Watch, *, trace: Output | None = None, interval_ns: int, text: str | None = None
 ) -> Iterator[ModelledBench]:
     """Read a machine; `text`: what it is, where that is no longer what `asked` names. Raises `Usage` or
     `_core.ConfigError`, one line with file and line.

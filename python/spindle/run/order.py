@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spindle import _core
+from spindle.host.outputs import Output
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 from spindle.result.record import Record
@@ -49,9 +50,9 @@ class Order:
     consent: Consent = field(default_factory=Consent)
     making: Making = field(default_factory=Making)
     care: Care = AS_IT_IS
-    verify_state: Path | None = None
+    verify_state: Output | None = None
     """Keep what must be on the target here, to be read back on another day."""
-    trace: Path | None = None
+    trace: Output | None = None
     """Modelled machines: write every command of every drive to this file."""
     text: str | None = None
     """The workload as TOML, where it was made of something else; None: `workload` says where it is."""
@@ -165,6 +166,10 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--trace: only a modelled machine tells what each drive does; give a machine file as target")
     if order.making.log is not None and order.search is not None:
         raise Usage("--log: a search is many runs; log one of them")
+    if order.making.log is not None:
+        for part in phases.parts_of(resolved.spec):
+            if (log := part.file_of(order.making.log)) is not None:
+                log.check()
     if null and _verifies(resolved):
         raise Usage("--verify: the null target stores nothing; leave it out")
     if order.verify_state is not None and not _verifies(resolved):

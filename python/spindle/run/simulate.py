@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from spindle import _core
+from spindle.host.outputs import Output
 from spindle.result.figures import Figures
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve
-from spindle.run.trace import started
+from spindle.run.trace import KIND, started
 
 LARGEST_FILE_BYTES = 1 << 20
 """No machine file is that long."""
@@ -140,7 +141,7 @@ def simulate(
     elif options or more:
         raise Usage("options go with a workload that is given by name; this one is resolved already")
     core = workload.core if isinstance(workload, Resolved) else workload
-    load = started(machine, core, Path(trace) if trace is not None else None, interval_ns)
+    load = started(machine, core, Output(Path(trace), KIND, "trace") if trace is not None else None, interval_ns)
     try:
         while not load.wait(0.2):
             pass

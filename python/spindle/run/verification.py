@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from spindle import _core
-from spindle.host.durably import write_whole
 from spindle.host.errors import TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.outputs import Output
 from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.verification import ReadBack, StateCheck, read_back_from_json
-from spindle.run.errors import RunFailed, Usage
+from spindle.run.errors import Usage
 from spindle.run.watch import Watch
 
 POLL_S = 0.1
@@ -39,17 +39,12 @@ def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None
     return read_back_from_json(reading.figures())
 
 
-def keep_state(written: _core.Written, place: str, path: Path) -> None:
+def keep_state(written: _core.Written, place: str, output: Output) -> None:
     """What must be in the file or device `place`, or in the files in that folder: all of it or nothing, as a new file
     takes the name when complete."""
     # Files of sets are made under their names; a test file's descriptor does not know its name.
     paths = [] if os.path.isdir(place) else [os.path.abspath(place)]
-    try:
-        write_whole(path, written.to_state(paths))
-    except OSError as error:
-        raise RunFailed(
-            f"--verify-state {path}: {error.strerror}; the state is lost, run it again with another file"
-        ) from None
+    output.save(written.to_state(paths))
 
 
 def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:

@@ -17,6 +17,9 @@ from .errors import StoreUsage
 from .metrics import metrics_of
 from .selection import Selected, in_pieces
 
+MARK = "spindle.sheet"
+"""Key in a Parquet file's own metadata: the name of the sheet. It tells that Spindle wrote the file."""
+
 Cell = str | int | float | None
 
 
@@ -99,6 +102,7 @@ def as_parquet(sheet: Sheet) -> bytes:
     arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     columns = [[row[at] for row in sheet.rows] for at in range(len(sheet.columns))]
     table = arrow.table([_typed(arrow, column) for column in columns], names=sheet.columns)
+    table = table.replace_schema_metadata({MARK: sheet.name})
     sink = io.BytesIO()
     parquet.write_table(table, sink, compression="zstd")
     return sink.getvalue()

@@ -266,6 +266,20 @@ def _inside(name: str) -> str | None:
     return None
 
 
+def is_capture(file: IO[bytes]) -> bool:
+    """Whether a tar is a capture: whether it says so."""
+    try:
+        with tarfile.open(fileobj=file, mode="r|*") as tar:
+            limits = _Limits("")
+            for entry in tar:
+                limits.count(entry.size)
+                if entry.name == MARK:
+                    return True
+    except Exception:  # each way to pack has errors of its own
+        return False
+    return False
+
+
 def _from_tar(path: str) -> Held:
     held, limits = Held(), _Limits(path)
     with tarfile.open(path, mode="r|*") as tar:

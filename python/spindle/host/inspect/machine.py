@@ -61,12 +61,16 @@ _OF = {
 """Parameters that the simulator has of each elevator."""
 
 
+MADE_BY = "# made by `spindle inspect --machine`"
+"""First line of a machine file, by which it is known as Spindle's own."""
+
+
 def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
     """TOML. `models`: names of the drives in the catalogue. Raises `TargetError`."""
     if len(inventory.tops) != 1:
         raise TargetError("a machine file is of one stack; name a mount point or a device")
     top = _device(inventory, inventory.tops[0])
-    lines = [f"about = {_text(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
+    lines = [MADE_BY, f"about = {_text(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
     kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")
     if kernel:
         lines.append(f'kernel = "{kernel[0]}"')

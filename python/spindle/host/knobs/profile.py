@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ..devices import HERE, Machine
-from ..durably import write_whole
 from ..errors import TargetError, reason
+from ..outputs import Kind, Output, begins
 from .asking import value_of
 from .catalogue import Scope, known
 from .errors import KnobUsage
@@ -20,6 +20,9 @@ from .session import Setting
 
 SECTIONS = (Scope.DEVICE, Scope.VM, Scope.RAID, Scope.CPU)
 """What a profile can hold. Interrupts have other numbers on every machine."""
+
+_HEAD = "# spindle knobs profile apply"
+KIND = Kind("a profile that Spindle saved", begins(f"{_HEAD} ".encode()))
 
 Values = Mapping[Scope, Mapping[str, str]]
 
@@ -43,8 +46,8 @@ def path_of(name: str) -> Path:
     return folder() / f"{name}.toml"
 
 
-def save(name: str, settings: Iterable[Setting]) -> Path:
-    """Write it, all or nothing; one of that name is replaced."""
+def save(name: str, settings: Iterable[Setting], force: bool) -> Path:
+    """Write it, all or nothing. One of that name is replaced if Spindle wrote it, or with `force`."""
     values: dict[Scope, dict[str, str]] = {}
     for one in settings:
         if one.place.scope not in SECTIONS:
@@ -53,15 +56,15 @@ def save(name: str, settings: Iterable[Setting]) -> Path:
     path = path_of(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text(name, values).encode())
     except OSError as error:
         raise TargetError(f"{path}: the profile cannot be saved: {reason(error)}") from None
+    Output(path, KIND, "profile", force).save(text(name, values).encode())
     return path
 
 
 def text(name: str, values: Values) -> str:
     """As TOML."""
-    lines = [f"# spindle knobs profile apply {name} DEVICE"]
+    lines = [f"{_HEAD} {name} DEVICE"]
     for scope in SECTIONS:
         if scope in values:
             lines += ["", f"[{scope}]"]

@@ -6,10 +6,10 @@ import csv
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from spindle.host.monitor import DISK, HOST, Report, Summary
+from spindle.host.outputs import Output
 from spindle.report.monitor.rows import moment
 from spindle.run.errors import RunFailed
 
@@ -19,11 +19,12 @@ KEYS = ("time [UTC]", "elapsed [s]", "device", "cgroup")
 class CsvFile:
     """A new file; each row is in it as soon as it is known."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises OSError, FileExistsError above all: a measurement is never written over."""
+    def __init__(self, output: Output) -> None:
+        """Raises as `Output.check`."""
         # Line buffering: a row reaches the kernel in one write, so that whoever reads along sees whole rows.
-        self._file = path.open("x", buffering=1, encoding="utf-8", errors="surrogateescape", newline="")
-        self._path = path
+        fd = output.create()
+        self._file = os.fdopen(fd, "w", buffering=1, encoding="utf-8", errors="surrogateescape", newline="")
+        self._path = output.path
         self._rows = csv.writer(self._file, lineterminator="\n")
         self._write([*KEYS, *(column.heading for column in (*HOST, *DISK))])
 

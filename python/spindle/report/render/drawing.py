@@ -12,6 +12,7 @@ from typing import Any
 from spindle.report.charts import theme
 from spindle.report.charts.parts import SCHEMA
 from spindle.report.document.model import Chart
+from spindle.report.picture import marked
 from spindle.run.errors import RunFailed, Usage
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -131,9 +132,9 @@ def picture(charts: Sequence[Chart], ending: str, title: str) -> bytes:
     specification = theme.coloured(whole, theme.LIGHT)
     if ending == "svg":
         text: str = _converter().vegalite_to_svg(specification)
-        return text.encode()
+        return marked(text.encode())
     data: bytes = _converter().vegalite_to_png(specification, scale=2 if _height(panels) * 2 < TALLEST else 1)
-    return data
+    return marked(data)
 
 
 def _panel(chart: Chart) -> dict[str, Any]:
