@@ -194,7 +194,7 @@ def test_sql_answers_as_table_csv_and_json_and_changes_nothing(invoke: Invoke, f
     assert invoke("sql", query).out.split() == ["n", "word", "3", "x"]
     assert invoke("sql", query, "--csv").out == "n,word\n3,x\n"
     assert json.loads(invoke("sql", query, "--json").out) == [{"n": 3, "word": "x"}]
-    assert "readonly" in invoke("sql", "DELETE FROM records").complaint
+    assert "not a question" in invoke("sql", "DELETE FROM records").complaint
     assert "no such table" in invoke("sql", "SELECT * FROM nowhere").complaint
     assert "exclude each other" in invoke("sql", query, "--csv", "--json").complaint
 

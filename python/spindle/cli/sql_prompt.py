@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +38,8 @@ class Form(Enum):
             case Form.JSON:
                 import msgspec
 
-                objects = [dict(zip(columns, _plain(row), strict=True)) for row in rows]
+                keys = _unequal(columns)
+                objects = [dict(zip(keys, _plain(row), strict=True)) for row in rows]
                 sys.stdout.write(msgspec.json.format(msgspec.json.encode(objects), indent=2).decode() + "\n")
 
 
@@ -57,6 +60,8 @@ def prompt(store: Store, form: Form) -> None:
                 form.show(*store.query(text))
         except StoreError as error:
             print(one_line(str(error)), file=sys.stderr)
+        except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
 
 
 def _asked() -> str | None:
@@ -116,14 +121,15 @@ def _shown(value: Any) -> str:
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values that JSON and CSV can hold: no bytes, no decimals."""
-    return tuple(
-        value.hex()
-        if isinstance(value, bytes)
-        else value
-        if value is None or isinstance(value, str | int | float)
-        else float(value)
-        if hasattr(value, "as_tuple")
-        else str(value)
-        for value in row
-    )
+    """Values that JSON and CSV can hold: no bytes."""
+    return tuple(value.hex() if isinstance(value, bytes) else value for value in row)
+
+
+def _unequal(columns: Sequence[str]) -> list[str]:
+    """Names that JSON can hold as keys: the second `n` is `n:2`."""
+    seen: Counter[str] = Counter()
+    found = []
+    for column in columns:
+        seen[column] += 1
+        found.append(column if seen[column] == 1 else f"{column}:{seen[column]}")
+    return found

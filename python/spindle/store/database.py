@@ -10,9 +10,10 @@ from sqlalchemy import Connection, Engine, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from .connection import in_words, is_lost, may_come_back
+from .connection import Say, in_words, is_lost, may_come_back
 from .errors import StoreError, StoreUsage
 from .place import Place
+from .question import Answer, ask
 
 T = TypeVar("T")
 
@@ -64,18 +65,19 @@ class Database:
                     raise in_words(error, self.place) from None
             time.sleep(PAUSE_S)
 
-    def ask(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
-        """A question as it was written."""
+    def ask(self, sql: str, say: Say) -> Answer:
+        """A question as it was written. Raises StoreUsage, StoreError."""
         try:
-            with self.engine.connect() as connection, connection.begin():
-                answer = connection.exec_driver_sql(sql.replace("%", "%%") if self.place.url else sql)
-                if not answer.returns_rows:
-                    return [], []
-                return list(answer.keys()), [tuple(row) for row in answer]
+            return ask(self.engine, sql, say)
         except DBAPIError as error:
-            if is_lost(error):
-                raise in_words(error, self.place) from None
-            raise StoreUsage(f"SQL: {str(error.orig).splitlines()[0]}") from None
+            raise in_words(error, self.place) from None
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] not in ("sqlite3", "psycopg"):
+                raise
+            wrapped = DBAPIError(sql, (), error)  # past SQLAlchemy
+            if is_lost(wrapped):
+                raise in_words(wrapped, self.place) from None
+            raise StoreUsage(f"SQL: {(str(error).splitlines() or [type(error).__name__])[0]}") from None
 
 
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:

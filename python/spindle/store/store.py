@@ -24,6 +24,7 @@ from .export import Sheet
 from .listing import Listed
 from .metrics import metrics_of
 from .place import Place, place_of
+from .question import Answer
 from .recordings import MachineSample, Recorded, Recording, Sample, add_recording, add_samples, recorded
 from .removal import Removed
 from .selection import Selected
@@ -248,9 +249,11 @@ class Store:
         """The tables themselves, cut to these results."""
         yield from self._database.read(lambda connection: list(export.sheets(connection, chosen)))
 
-    def query(self, sql: str) -> tuple[list[str], list[tuple[object, ...]]]:
-        """The answer to a question in SQL: names of the columns, rows. Raises StoreUsage for what is not SQL."""
-        return self._database.ask(sql)
+    def query(self, sql: str, say: Say | None = None) -> Answer:
+        """The answer to one question in SQL, which can only read: names of the columns, rows. Raises StoreUsage for
+        what is not a question. `say` is told what deserves caution (default: stderr).
+        """
+        return self._database.ask(sql, say or _to_stderr)
 
     def _key(self, run_id: str) -> int:
         [found] = self.select(run_id)
