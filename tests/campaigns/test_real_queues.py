@@ -16,6 +16,8 @@ from real_queue import Queue
 
 from program import Ended, started
 from spindle.campaign.leftovers import TOKEN
+from spindle.host.devices import HERE, DevNumber
+from spindle.host.mounts import devices_of, own_mounts
 from spindle.store import Store, open_store
 
 Invoke = Callable[..., Ended]
@@ -193,12 +195,14 @@ tolerate = TOLERATE
 def scratch(bench: object) -> Iterator[str]:
     device = bench.loop(size=400 << 20)  # type: ignore[attr-defined]
     yield device
-    for line in mounts_of(device):
-        subprocess.run(["umount", line.split()[1]], check=False)
+    for point in mounts_of(device):
+        subprocess.run(["umount", "--lazy", point], check=False)
 
 
 def mounts_of(device: str) -> list[str]:
-    return [line for line in Path("/proc/mounts").read_text().splitlines() if line.startswith(f"{device} ")]
+    """Where it is mounted, by whatever name."""
+    number = DevNumber.of(os.stat(device).st_rdev)
+    return [one.point for one in own_mounts(HERE) if number in devices_of(one, HERE)]
 
 
 def types_on(device: str) -> str:

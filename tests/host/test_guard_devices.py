@@ -15,6 +15,7 @@ from spindle.host import signatures
 from spindle.host.devices import Machine
 from spindle.host.errors import Refused, TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.testfile import TestFile
 
 Case = Callable[[Any], tuple[str, str]]
 """Prepares a device; returns it and a word that the refusal must contain."""
@@ -355,7 +356,7 @@ def prepared(shared_bench: Any) -> Callable[[str], tuple[str, str]]:
     return prepare
 
 
-def attempt(path: str | Path, change: str, **consent: Any) -> str:
+def attempt(path: str | Path, change: str | None, **consent: Any) -> str:
     """The refusal; a target that opens fails the test."""
     with pytest.raises(Refused) as refused:
         open_target(path, [stream(change)], **{"erase": str(path), **consent}).close()
@@ -461,6 +462,24 @@ def test_erase_of_the_disk_does_not_name_its_partition(bench: Any) -> None:
     assert "another device" in attempt(first, "write", erase=device)
     assert "another device" in attempt(first, "write", erase=second)
     assert "another device" in attempt(device, "write", erase=first)
+
+
+@pytest.mark.promise(26)
+def test_erase_that_names_another_device_is_refused_also_where_nothing_is_written(bench: Any, tmp_path: Path) -> None:
+    device, other = bench.loop(), bench.loop()
+    assert "another device" in attempt(device, None, erase=other)
+    assert "cannot be looked at" in attempt(device, None, erase="/dev/spindle-no-such-device")
+    file = tmp_path / "file"
+    file.write_bytes(bytes(4096))
+    assert "is no device, yet --erase names" in attempt(file, None, erase=device)
+    with (
+        TestFile.create(tmp_path / "made", MIB) as made,
+        pytest.raises(Refused, match="is no device"),
+        open_target(made, [stream("write")], erase=device),
+    ):
+        pass
+    with open_target(device, [stream(None)], erase=device) as target:
+        assert not target.writes
 
 
 # --- what is allowed -------------------------------------------------------------------------------------------------

@@ -65,6 +65,14 @@ pub(crate) struct Ring {
     features: Vec<String>,
 }
 
+impl Drop for Ring {
+    /// The kernel takes a ring apart some 100 ms after it was closed, and keeps its files that long: their file
+    /// system could not be unmounted meanwhile.
+    fn drop(&mut self) {
+        let _ = self.ring.submitter().unregister_files();
+    }
+}
+
 /// Writes submissions.
 struct Author {
     is_device: bool,
@@ -578,6 +586,7 @@ pub(crate) fn discards(fd: RawFd) -> bool {
             .map_err(|_| libc::EBUSY)
             .ok();
         ring.submit_and_wait(1)?;
+        ring.submitter().unregister_files()?;
         Ok(ring.completion().next().map_or(0, |entry| entry.result()))
     };
     matches!(probe(), Ok(result) if result == -libc::EINVAL)

@@ -22,8 +22,9 @@ from spindle.campaign.prepare import Prepared, Sources, prepare
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
 from spindle.campaign.trial import AS_USUAL, NO_CONSENT, Done, NotInForce, workshop
+from spindle.host.errors import Held as HeldByOthers
 from spindle.host.errors import Refused, TargetError
-from spindle.host.guard import StreamAccess, open_target
+from spindle.host.guard import StreamAccess, same_device
 from spindle.host.knobs.errors import KnobUsage
 from spindle.host.knobs.persist import persisted
 from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
@@ -153,6 +154,7 @@ def _tidy(campaign: Campaign, watch: Watch) -> None:
 
 def checked(ready: Ready, consent: Consent) -> Consent:
     """Every real target can be had with what was agreed to, or Refused or TargetError: what is left to ask."""
+    _check_names_a_target(ready, consent)
     for target, filesystem, writes in dict.fromkeys(
         (one.target, one.filesystem is not None, one.writes)
         for one in ready.prepared
@@ -164,11 +166,21 @@ def checked(ready: Ready, consent: Consent) -> Consent:
         if target.startswith(NULL):
             continue
         allowed = consent if writes else NO_CONSENT
-        with open_target(target, [StreamAccess(write=writes, direct=not filesystem)], **vars(allowed)):
+        with allowed.opened(target, [StreamAccess(write=writes, direct=not filesystem)]):
             consent = replace(consent, confirm=None) if writes else consent
     for kind in {one.filesystem.type for one in ready.prepared if one.filesystem is not None}:
         check_tools(kind)
     return consent
+
+
+def _check_names_a_target(ready: Ready, consent: Consent) -> None:
+    """Raises Refused."""
+    if consent.erase is not None:
+        targets = {one.target for one in ready.prepared if one.machine is None and not one.target.startswith(NULL)}
+        if not any(same_device(consent.erase, target) for target in targets):
+            raise Refused(
+                f"--erase names {consent.erase}, which is no target of this campaign; is it the device meant?"
+            )
 
 
 # --- trial by trial --------------------------------------------------------------------------------------------------
@@ -248,6 +260,8 @@ class _Run:
         again = trial.attempts <= self.ready.plan.trials.repeats
         try:
             done = work()
+        except HeldByOthers as error:
+            self._reject(trial, "failed", str(error), None, again=again)
         except (StillThere, Refused, KnobUsage, Usage):
             raise  # to go on would do the same again, or harm
         except (NotInForce, _core.ConfigError) as error:

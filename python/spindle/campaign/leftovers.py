@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from spindle.host.identity import Identity
 from spindle.host.register import boot_id, state_folder
 from spindle.run.errors import RunFailed
 
@@ -32,6 +33,10 @@ class Scratch(msgspec.Struct, frozen=True):
     uuid: str
     """Which it gets from us: nothing else is ever wiped."""
     mount: str
+    node: str = ""
+    """Folder of the node that tools are given."""
+    identity: Identity | None = None
+    """Of the device, true until the machine is booted again."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,23 +53,39 @@ def _folder() -> Path:
     return state_folder() / "campaigns"
 
 
+class Kept:
+    """Whether a note is still true."""
+
+    stays = False
+
+
 @contextmanager
-def noted(campaign: str, what: str, note: Note) -> Iterator[None]:
-    """Within it, the note is on the disk; it stays there if what is within fails to take down what it made.
+def noted(campaign: str, what: str, note: Note) -> Iterator[Kept]:
+    """Within it, the note is on the disk; it stays there if what is within fails to take down what it made: raises
+    StillThere, or says so in what it gets.
 
     `campaign`: its identity. Raises RunFailed where it cannot be written.
     """
     path = _folder() / f"{campaign}.{what}.json"
     _write(path, msgspec.json.encode(note))
-    stays = False
+    kept = Kept()
     try:
-        yield
+        yield kept
     except StillThere:
-        stays = True
+        kept.stays = True
         raise
     finally:
-        if not stays:
+        if not kept.stays:
             path.unlink(missing_ok=True)
+
+
+def scratches(campaign: str) -> Iterator[tuple[Path, Scratch, bool]]:
+    """File systems of this campaign that could not be taken down so far: where it is noted, what, whether the machine
+    has not been booted since."""
+    for path in sorted(_folder().glob(f"{campaign}.scratch-*.json")):
+        note = _read(path)
+        if note.scratch is not None:
+            yield path, note.scratch, note.boot == boot_id()
 
 
 class StillThere(RunFailed):
@@ -99,13 +120,16 @@ def take_down(campaign: str) -> list[str]:
     for path in sorted(_folder().glob(f"{campaign}.*.json{_DRAFT}")):
         path.unlink(missing_ok=True)  # never complete, so nothing was begun
     for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.stat().st_mtime_ns, reverse=True):
-        try:
-            note = msgspec.json.decode(path.read_bytes(), type=Note)
-        except (OSError, msgspec.DecodeError) as error:
-            raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
-        lines += _take_down(note)
+        lines += _take_down(_read(path))
         path.unlink(missing_ok=True)
     return lines
+
+
+def _read(path: Path) -> Note:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Note)
+    except (OSError, msgspec.DecodeError) as error:
+        raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
 
 
 def _take_down(note: Note) -> list[str]:
@@ -118,7 +142,7 @@ def _take_down(note: Note) -> list[str]:
     for command in note.teardown if same_boot else ():
         status = _status(command)
         lines.append(f"teardown that the killed campaign left undone: `{shlex.join(command)}`: {status}")
-    if note.scratch is not None and remove(note.scratch):
+    if note.scratch is not None and remove(note.scratch, same_boot):
         lines.append(f"{note.scratch.device}: the file system that the killed campaign made on it was removed")
     return lines
 

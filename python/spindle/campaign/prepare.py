@@ -4,6 +4,7 @@ cell should not fail after a night.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -191,6 +192,8 @@ def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> 
         create_bytes=_size(settings.create, where) if settings.create is not None else None,
     )
     _check_place(found, settings, where)
+    if found.filesystem is not None:
+        _check_writes_no_other(found.filesystem, where)
     found.knobs()
     for command in (*settings.setup, *settings.teardown, *((load.command,) if load is not None else ())):
         if TARGET not in command[0] and shutil.which(command[0]) is None:
@@ -215,6 +218,17 @@ def _check_place(found: Prepared, settings: Settings, where: str) -> None:
             )
     elif folder and found.create_bytes is None:
         raise Usage(f"{where}: target {found.target}: is a folder; `create` says how large a test file to make in it")
+
+
+def _check_writes_no_other(wanted: FileSystem, where: str) -> None:
+    """mkfs and mount can be told to write to other devices and files: a journal, a log, further members, an undo file.
+    Nobody agreed to lose what is on those. Raises Usage."""
+    for key, words in (("mkfs", wanted.mkfs), ("mount", wanted.mount.split(","))):
+        for word in words:
+            if "/" in word or re.search(r"(^|,)\s*(device|logdev|rtdev|name|journal_path|journal_dev|loop)\b", word):
+                raise Usage(
+                    f"{where}: filesystem.{key}: {word}: names a device or file; only the target may be written"
+                )
 
 
 def _any(values: object) -> dict[str, Any]:

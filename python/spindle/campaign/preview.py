@@ -11,6 +11,7 @@ from spindle.campaign.commands import filled
 from spindle.campaign.execution import Ready, trial_seconds
 from spindle.campaign.order import Trial
 from spindle.campaign.prepare import Prepared
+from spindle.host.guard import consent_needed
 from spindle.host.knobs.files import Files
 
 
@@ -84,14 +85,21 @@ def _changes(prepared: Prepared) -> list[str]:
     if prepared.filesystem is not None:
         lines.append(
             f"{prepared.target}: all data on it is lost; {prepared.filesystem.type} is made on it for each trial"
+            f"{_agrees(prepared)}"
         )
     elif prepared.create_bytes is not None:
         lines.append(f"{prepared.target}: made, a test file of {prepared.create_bytes} bytes, and removed at the end")
     elif prepared.writes:
-        lines.append(f"{prepared.target}: all data on it is lost; the workload writes")
+        lines.append(f"{prepared.target}: all data on it is lost; the workload writes{_agrees(prepared)}")
     settings = prepared.settings
     for what, those in (("before each trial", settings.setup), ("after each trial", settings.teardown)):
         lines += [f"{what}: `{shlex.join(command)}`" for command in those]
     if prepared.load is not None:
         lines.append(f"as the load: `{shlex.join(filled(prepared.load.command, prepared.target))}`")
     return lines
+
+
+def _agrees(prepared: Prepared) -> str:
+    """What a person has to say to it."""
+    options = consent_needed(prepared.target)
+    return f"; needs {' '.join(options)}" if options else ""

@@ -1,11 +1,13 @@
 """A file system made anew on a device that the user gave to be erased, for one trial, and taken away again.
 
-The guard decides whether the device may be written at all, with the same consent as `spindle run`. The file system gets
-a UUID of ours, which is noted before it is made: what is removed later, after kill -9 as well, is what carries it.
+The guard decides whether the device may be written at all, with the same consent as `spindle run`; the device is then
+kept open, and tools get a node that can mean nothing else (`host.held`). The file system gets a UUID of ours, which is
+noted before it is made: what is removed later, after kill -9 as well, is what carries it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -13,17 +15,25 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from spindle import _core
-from spindle.campaign.leftovers import Note, Scratch, StillThere, noted
+from spindle.campaign.leftovers import Note, Scratch, noted, scratches
 from spindle.campaign.plan import FileSystem
-from spindle.host.guard import StreamAccess
-from spindle.host.mounts import mount_of
+from spindle.host import kernel
+from spindle.host.busy import holders_of
+from spindle.host.devices import HERE, DevNumber, by_number
+from spindle.host.errors import Held, TargetError, reason
+from spindle.host.held import PRIVATE, HeldDevice, remove_node
+from spindle.host.mounts import Mount, devices_of, mount_of
+from spindle.host.patience import Busy, patiently
 from spindle.host.signals import held_back
+from spindle.host.signatures import Unknown, uuid_of
 from spindle.run.bench import Consent
 from spindle.run.errors import RunFailed, Usage
+from spindle.run.watch import Watch
 
 _UUID = {
     "ext2": ("-F", "-q", "-U"),
@@ -39,7 +49,7 @@ _BLOCK = 1 << 20
 
 def check_tools(kind: str) -> None:
     """Raises Usage."""
-    for tool in (f"mkfs.{kind}", "mount", "umount", "wipefs", "blkid"):
+    for tool in (f"mkfs.{kind}", "mount", "wipefs", "blkid"):
         if _tool(tool) is None:
             raise Usage(f"filesystem.type: {kind}: {tool} is not installed")
 
@@ -49,89 +59,204 @@ def _tool(name: str) -> str | None:
 
 
 @contextmanager
-def made(campaign: str, device: str, wanted: FileSystem, consent: Consent) -> Iterator[Path]:
-    """The folder where it is mounted. Raises Refused, TargetError or RunFailed."""
-    with consent.opened(device, [StreamAccess(write=True)]):
-        pass  # it may be erased; mkfs itself refuses one that somebody has mounted since
-    folder = Path(tempfile.mkdtemp(prefix="spindle-campaign-"))
-    scratch = Scratch(device, str(uuid.uuid4()), str(folder))
-    with noted(campaign, "scratch", Note(scratch=scratch)):
+def made(campaign: str, device: str, wanted: FileSystem, consent: Consent, watch: Watch) -> Iterator[Path]:
+    """The folder where it is mounted. Raises Refused, TargetError or RunFailed.
+
+    One that cannot be unmounted afterwards spoils no figure: it is told, noted, and taken away before the device is
+    used again or at the end (`clear`).
+    """
+    clear(campaign, device)
+    with ExitStack() as stack:
+        held = stack.enter_context(consent.held(device))
+        identity = str(uuid.uuid4())
+        folder = Path(tempfile.mkdtemp(prefix="spindle-campaign-"))
+        scratch = Scratch(device, identity, str(folder), PRIVATE + identity, held.identity)
+        kept = stack.enter_context(noted(campaign, f"scratch-{identity}", Note(scratch=scratch)))
+        node = stack.enter_context(held.node(scratch.node))
         try:
             with held_back():
-                _make(scratch, wanted)
+                _make(held, node, scratch, wanted, consent)
             yield folder
         finally:
             with held_back():
-                if not _gone(scratch):
-                    raise StillThere(
-                        f"{device}: its file system cannot be unmounted from {folder}; unmount it, then resume"
-                    )
+                kept.stays = True
+                try:
+                    _take_away(held, node, scratch)
+                    kept.stays = False
+                except Busy as busy:
+                    watch.say(f"spindle: {busy}; it is tried again before the device is used again")
 
 
-def _make(scratch: Scratch, wanted: FileSystem) -> None:
-    *quiet, sets = _UUID[wanted.type]
-    value = f"uuid={scratch.uuid}" if wanted.type == "xfs" else scratch.uuid
-    _run(f"mkfs.{wanted.type}", *quiet, sets, value, *wanted.mkfs, scratch.device)
+def clear(campaign: str, device: str | None = None) -> None:
+    """Take away what could not be taken away at the end of a trial: all, or what is on one device. Raises RunFailed."""
+    for path, scratch, same_boot in scratches(campaign):
+        if device is None or _is(device, scratch):
+            remove(scratch, same_boot)
+            path.unlink(missing_ok=True)
+
+
+def _is(device: str, scratch: Scratch) -> bool:
+    try:
+        return scratch.identity is None or DevNumber.of(os.stat(device).st_rdev) == scratch.identity.number
+    except OSError:
+        return False
+
+
+def remove(scratch: Scratch, same_boot: bool) -> bool:
+    """Unmount and wipe what carries our UUID; whether there was anything. Raises RunFailed where it stays."""
+    remove_node(scratch.node)
+    try:
+        with _found_again(scratch, same_boot) as held, held.node(scratch.node or PRIVATE + scratch.uuid) as node:
+            return _take_away(held, node, scratch)
+    except Busy as busy:
+        raise RunFailed(f"{busy}; end that, or unmount it, then resume") from None
+    except TargetError as error:
+        if _mounted(scratch) is not None:
+            raise RunFailed(f"{error}; unmount {scratch.mount}, then resume") from None
+        _rmdir(scratch.mount)
+        return False  # a device that is gone, or has become another one, has nothing of ours
+
+
+@contextmanager
+def _found_again(scratch: Scratch, same_boot: bool) -> Iterator[HeldDevice]:
+    """By its number as long as that means the same, by its name after a reboot. Raises TargetError."""
+    if same_boot and scratch.identity is not None:
+        device = by_number(scratch.identity.number)
+        name = device.path if device is not None else scratch.device
+    else:
+        name = scratch.device
+    with HeldDevice.opened(scratch.device, name) as held:
+        known = scratch.identity
+        if known is not None and (
+            held.identity != known if same_boot else held.identity.size_bytes != known.size_bytes
+        ):
+            raise TargetError(f"{scratch.device}: has become another device")
+        yield held
+
+
+# --- the tools -------------------------------------------------------------------------------------------------------
+
+
+def _make(held: HeldDevice, node: str, scratch: Scratch, wanted: FileSystem, consent: Consent) -> None:
+    """Raises Refused, TargetError or RunFailed."""
     options = ("-o", wanted.mount) if wanted.mount else ()
-    _run("mount", "-t", wanted.type, *options, scratch.device, scratch.mount)
+    try:
+        patiently(_Mkfs(held, node, scratch, wanted, consent))
+        _forget_pages(held)
+        if not _carries(held, scratch):
+            raise RunFailed(f"{held.called}: what was made on it is not there; another program writes to it")
+        patiently(lambda: _run(held, node, "mount", "-t", wanted.type, *options, node, scratch.mount))
+    except Busy as busy:
+        raise RunFailed(str(busy)) from None
+    if _mounted(scratch) is None:
+        raise RunFailed(f"{held.called}: mount did not mount it on {scratch.mount}")
 
 
-def remove(scratch: Scratch) -> bool:
-    """After a kill: unmount and wipe what carries our UUID. Whether there was anything."""
-    there = _mounted(scratch) or _carries(scratch)
-    if there and not _gone(scratch):
-        raise RunFailed(
-            f"{scratch.device}: its file system cannot be unmounted from {scratch.mount}; unmount it, then resume"
-        )
+@dataclass
+class _Mkfs:
+    """Attempts to make the file system."""
+
+    held: HeldDevice
+    node: str
+    scratch: Scratch
+    wanted: FileSystem
+    consent: Consent
+    _again: bool = False
+
+    def __call__(self) -> None:
+        """Raises Busy, RunFailed, Refused, TargetError."""
+        if self._again:
+            self._check()
+        self._again = True
+        *quiet, sets = _UUID[self.wanted.type]
+        value = f"uuid={self.scratch.uuid}" if self.wanted.type == "xfs" else self.scratch.uuid
+        _run(self.held, self.node, f"mkfs.{self.wanted.type}", *quiet, sets, value, *self.wanted.mkfs, self.node)
+
+    def _check(self) -> None:
+        """Somebody had the device; there may be something on it now that nobody agreed to lose."""
+        try:
+            with self.consent.held(self.scratch.device):
+                pass
+        except Held as error:
+            raise Busy(str(error)) from None
+
+
+def _run(held: HeldDevice, node: str, tool: str, *arguments: str, claimed: bool = False) -> None:
+    """Raises Busy, RunFailed, Refused. The tool is given the node right after that was compared with the device, and
+    has no other folder to work in. `claimed`: the claim is ours."""
+    held.check(node)
+    done = subprocess.run(
+        [_tool(tool) or tool, *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        cwd=os.path.dirname(node),
+        env={**os.environ, "LC_ALL": "C"},
+        check=False,
+    )
+    if done.returncode == 0:
+        return
+    lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
+    said = lines[-1].replace(node, held.called)
+    if (not claimed and held.is_claimed()) or re.search("busy|in use", done.stderr + done.stdout, re.I):
+        raise Busy(f"{held.called}: {tool}: {said}; {held.held_by()}")
+    raise RunFailed(f"{tool}: {said}")
+
+
+def _forget_pages(held: HeldDevice) -> None:
+    """What mkfs left in the page cache of the device, which would go if nobody kept the device open."""
+    os.fsync(held.fd)
+    os.posix_fadvise(held.fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
+    """Whether there was anything. Raises Busy."""
+    mounted = _mounted(scratch) is not None
+    if mounted:
+        patiently(lambda: _unmount(held, scratch))
     _rmdir(scratch.mount)
-    return there
-
-
-def _gone(scratch: Scratch) -> bool:
-    if _mounted(scratch) and not _try("umount", scratch.mount):
-        return False
-    if _carries(scratch) and not _try("wipefs", "--all", "--quiet", scratch.device):
-        return False
-    _rmdir(scratch.mount)
+    if not _carries(held, scratch):
+        return mounted
+    with held.claimed():
+        # --force: without it wipefs wants the claim for itself, which is better kept.
+        _run(held, node, "wipefs", "--all", "--force", "--quiet", node, claimed=True)
+        os.fsync(held.fd)
     return True
 
 
-def _mounted(scratch: Scratch) -> bool:
+def _unmount(held: HeldDevice, scratch: Scratch) -> None:
+    try:
+        kernel.unmount(scratch.mount)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise RunFailed(f"{held.called}: cannot be unmounted from {scratch.mount}: {reason(error)}") from None
+        who = holders_of(scratch.mount)
+        raise Busy(f"{held.called}: its file system on {scratch.mount} is busy: {who}") from None
+
+
+def _mounted(scratch: Scratch) -> Mount | None:
+    """What is mounted in our folder, if it is on our device."""
     try:
         found = mount_of(scratch.mount)
     except OSError:
-        return False
-    return found is not None and found.point == scratch.mount
+        return None
+    if found is None or found.point != scratch.mount:
+        return None
+    known = scratch.identity
+    return found if known is None or known.number in devices_of(found, HERE) or found.dev.major == 0 else None
 
 
-def _carries(scratch: Scratch) -> bool:
-    tool = _tool("blkid")
-    done = subprocess.run(
-        [tool or "blkid", "-p", "-s", "UUID", "-o", "value", scratch.device],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip().lower() == scratch.uuid
+def _carries(held: HeldDevice, scratch: Scratch) -> bool:
+    try:
+        return uuid_of(held.fd) == scratch.uuid
+    except Unknown as error:
+        raise RunFailed(f"{held.called}: cannot tell what it holds ({error})") from None
 
 
 def _rmdir(folder: str) -> None:
     with suppress(OSError):  # gone already, or a file system that somebody else has mounted there
         Path(folder).rmdir()
-
-
-def _try(tool: str, *arguments: str) -> bool:
-    done = subprocess.run([_tool(tool) or tool, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return done.returncode == 0
-
-
-def _run(tool: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [_tool(tool) or tool, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
-        raise RunFailed(f"{tool}: {said[-1]}")
 
 
 def file_bytes(folder: Path, size: str) -> int:

@@ -107,7 +107,7 @@ class Workshop:
         folder = Path(prepared.target)
         if prepared.filesystem is not None:
             folder = stack.enter_context(
-                scratch.made(self.campaign, prepared.target, prepared.filesystem, self.consent)
+                scratch.made(self.campaign, prepared.target, prepared.filesystem, self.consent, self.watch)
             )
             self._consented()
         if prepared.makes_files:
@@ -152,6 +152,7 @@ def workshop(campaign: str, consent: Consent, making: Making, care: Care, watch:
     """Everything it made is taken down at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
+        stack.callback(scratch.clear, campaign)
         yield Workshop(campaign, consent, making, care, watch, stack, load, {})
 
 

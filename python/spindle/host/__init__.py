@@ -39,13 +39,13 @@ Public signatures (times in seconds or integer nanoseconds as the name says, siz
     def open_target(path: str | os.PathLike[str] | TestFile, streams: Sequence[StreamAccess], *,
                     erase: str | None = None, erase_signature: str | None = None, erase_stacked: bool = False,
                     erase_shared: bool = False,
-                    erased_before: bool = False,
+                    erased_before: bool = False, agreed: Identity | None = None,
                     confirm: Callable[[str], bool] | None = None, machine: Machine = Machine()) -> OpenTarget
         # Raises Refused or TargetError. `confirm` gets one line naming the device (size, model, serial) while the
         # device is already claimed; False refuses. None: the user has confirmed already (--yes).
         # erase_stacked: the target may be built of others (md, dm, loop over a device). erase_shared: the target may be
         # a partition while another partition of the same disk is in use. erased_before: signatures that are gone since
-        # the device was last written to with this consent are not missed.
+        # the device was last written to with this consent are not missed. agreed: the device that was consented to.
         # A TestFile is the only regular file that may be written.
 
     def describe_for_confirmation(device: Device, ...) -> str

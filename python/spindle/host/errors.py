@@ -15,6 +15,10 @@ class Refused(TargetError):
     exit_code = 3
 
 
+class Held(Refused):
+    """Some program that is not known holds the device: it may let go again."""
+
+
 def reason(error: OSError) -> str:
     """The system's words for an error, in lower case and without the number."""
     text = error.strerror or str(error)

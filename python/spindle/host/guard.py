@@ -16,15 +16,17 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn
 
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
-from .errors import Refused, TargetError, reason
+from .errors import Held, Refused, TargetError, reason
 from .folder import SET_PREFIX, file_name
+from .held import HeldDevice
+from .identity import Identity
 from .openers import How, Sought, openers
 from .paths import is_under_dev
 from .signatures import Signature, Unknown, signatures_of
@@ -102,6 +104,7 @@ class OpenTarget:
         writes: bool,
         machine: Machine,
         sets: _Sets | None = None,
+        identity: Identity | None = None,
     ) -> None:
         self.path = path
         self.kind = kind
@@ -109,6 +112,8 @@ class OpenTarget:
         self.files = files
         """For each stream its file, or the first of its set."""
         self._sets = sets
+        self.identity = identity
+        """Of a device that is written to."""
         self.devices = devices
         self.writes = writes
         self._machine = machine
@@ -198,6 +203,7 @@ def open_target(
     erase_stacked: bool = False,
     erase_shared: bool = False,
     erased_before: bool = False,
+    agreed: Identity | None = None,
     confirm: Callable[[str], bool] | None = None,
     machine: Machine = HERE,
 ) -> OpenTarget:
@@ -207,19 +213,49 @@ def open_target(
     `erase` names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
     `erase_stacked`: it may be built of other devices. `erase_shared`: it may be a partition while another partition of
     the same disk is in use. `erased_before`: it was written to with this consent already, so that signatures which are
-    gone are not missed; others than those named are refused as ever. `confirm` gets one line that names the device,
-    while the device is already claimed; when it returns False, the target is refused.
+    gone are not missed; others than those named are refused as ever. `agreed`: the device that this consent was given
+    for; names may lead to another one by now. `confirm` gets one line that names the device, while the device is
+    already claimed; when it returns False, the target is refused. `erase` that names another device is refused also
+    where nothing is written: it is a sign of a mix-up.
     """
-    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, confirm)
+    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, agreed, confirm)
     with ExitStack() as opened:
         if isinstance(path, TestFiles):
+            _check_no_device_named(path.path, erase)
             target = _open_test_files(path, streams, opened, machine)
         elif isinstance(path, TestFile):
+            _check_no_device_named(str(path.path), erase)
             target = _open_test_file(path, streams, opened, machine)
         else:
             target = _open_path(os.fspath(path), streams, consent, opened, machine)
         target.take_over(opened)
         return target
+
+
+@contextmanager
+def hold_device(
+    path: str,
+    *,
+    erase: str | None = None,
+    erase_signature: str | None = None,
+    erase_stacked: bool = False,
+    erase_shared: bool = False,
+    erased_before: bool = False,
+    agreed: Identity | None = None,
+    confirm: Callable[[str], bool] | None = None,
+) -> Iterator[HeldDevice]:
+    """A block device that tools may write to: checked as `open_target` does, then kept open without the claim, which
+    they want for themselves. Raises Refused or TargetError."""
+    consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, agreed, confirm)
+    with ExitStack() as checked:
+        found = _look_up(path, True, checked)
+        if not stat.S_ISBLK(os.fstat(found).st_mode):
+            raise Refused(f"{path}: is {_kind_of(os.fstat(found).st_mode)}; a file system is made on a block device")
+        device, called = _device_at(path, found, True, HERE)
+        claim = _claim(called, path, found, device, consent, checked, HERE)
+        with HeldDevice.opened(called, f"/proc/self/fd/{claim}") as held:
+            checked.close()
+            yield held
 
 
 @dataclass(frozen=True)
@@ -231,6 +267,7 @@ class _Consent:
     stacked: bool
     shared: bool
     erased_before: bool
+    agreed: Identity | None
     confirm: Callable[[str], bool] | None
 
 
@@ -246,11 +283,17 @@ def _open_path(
         _fail(writes, f"{path}: is {_kind_of(mode)}; a target is a block device or a file")
     if writes:
         _refuse_file(path, found, machine)
+    _check_no_device_named(path, consent.erase)
     return _open_regular(path, found, streams, opened, machine)
 
 
 def _kind_of(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "a folder", stat.S_IFCHR: "a character device", stat.S_IFIFO: "a pipe"}
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFREG: "a file",
+        stat.S_IFCHR: "a character device",
+        stat.S_IFIFO: "a pipe",
+    }
     return kinds.get(stat.S_IFMT(mode), "neither a file nor a block device")
 
 
@@ -436,10 +479,9 @@ def _open_device(
     machine: Machine,
 ) -> OpenTarget:
     writes = any(stream.write for stream in streams)
-    device = by_number(DevNumber.of(os.fstat(found).st_rdev), machine)
-    if device is None:
-        _fail(writes, f"{path}: the kernel knows no such device (any more)")
-    called = path if os.path.abspath(path) == device.path else f"{path} ({device.path})"
+    device, called = _device_at(path, found, writes, machine)
+    if not writes and consent.erase is not None:
+        _check_names_target(called, device, consent.erase)
     source = _claim(called, path, found, device, consent, opened, machine) if writes else found
     files = tuple(
         _stream_file(called, source, stream, device.size_bytes, device.logical_block_bytes, opened)
@@ -447,7 +489,16 @@ def _open_device(
     )
     length = _device_bytes(called, files, device)
     files = tuple(StreamFile(file.fd, length, file.block_bytes, file.memory_align) for file in files)
-    return OpenTarget(path, "device", length, files, [device], writes, machine)
+    identity = Identity.of(source, machine) if writes else None
+    return OpenTarget(path, "device", length, files, [device], writes, machine, identity=identity)
+
+
+def _device_at(path: str, found: int, writes: bool, machine: Machine) -> tuple[Device, str]:
+    """The device, and how to call it: the user's name and the kernel's."""
+    device = by_number(DevNumber.of(os.fstat(found).st_rdev), machine)
+    if device is None:
+        _fail(writes, f"{path}: the kernel knows no such device (any more)")
+    return device, path if os.path.abspath(path) == device.path else f"{path} ({device.path})"
 
 
 def _device_bytes(called: str, files: tuple[StreamFile, ...], device: Device) -> int:
@@ -478,6 +529,8 @@ def _claim(
     disk_busy = device.partition is not None and _is_claimed(whole(device), machine)
 
     claim = _open_exclusively(called, found, device, None, machine, opened)
+    if consent.agreed not in (None, Identity.of(claim, machine)):
+        raise Refused(f"{called}: is another device than the one agreed to be erased; nothing is written to it")
     under = _claim_below_loop(called, device, machine, opened)
     usage = Usage.now(machine)
     lower_uses = (_uses_of_lower(usage, lower, above) for above, lower in itertools.pairwise([whole(device), *under]))
@@ -503,6 +556,10 @@ def _claim(
 def _check_named(called: str, path: str, device: Device, erase: str | None) -> None:
     if erase is None:
         raise Refused(f"{called}: writing destroys what is on it; --erase {path} agrees to that")
+    _check_names_target(called, device, erase)
+
+
+def _check_names_target(called: str, device: Device, erase: str) -> None:
     try:
         named = os.stat(erase)
     except (OSError, ValueError) as error:
@@ -510,6 +567,40 @@ def _check_named(called: str, path: str, device: Device, erase: str | None) -> N
         raise Refused(f"{called}: --erase names {erase}, which cannot be looked at: {why}") from None
     if not stat.S_ISBLK(named.st_mode) or DevNumber.of(named.st_rdev) != device.dev:
         raise Refused(f"{called}: --erase names {erase}, which is another device; name the target itself")
+
+
+def same_device(name: str, other: str) -> bool:
+    """Whether two names lead to one block device."""
+    try:
+        found = os.stat(name), os.stat(other)
+    except (OSError, ValueError):
+        return False
+    return all(stat.S_ISBLK(one.st_mode) for one in found) and found[0].st_rdev == found[1].st_rdev
+
+
+def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
+    """The options that agree to lose what is on a device, as far as a look without a claim can tell; none where it is
+    not a block device."""
+    if not same_device(path, path):
+        return []
+    options = [f"--erase {path}"]
+    with suppress(OSError, Unknown), ExitStack() as opened:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened.callback(os.close, fd)
+        device = by_number(DevNumber.of(os.fstat(fd).st_rdev), machine)
+        if device is None:
+            return options
+        behind = backing(whole(device), machine)
+        if whole(device).stacked or (behind is not None and behind.block is not None):
+            options.append("--erase-stacked")
+        if types := dict.fromkeys(one.type for one in _signatures(fd, device, machine)):
+            options.append(f"--erase-signature {','.join(types)}")
+    return options
+
+
+def _check_no_device_named(called: str, erase: str | None) -> None:
+    if erase is not None:
+        raise Refused(f"{called}: is no device, yet --erase names {erase}; is it the target meant? leave --erase out")
 
 
 def _is_claimed(device: Device, machine: Machine) -> bool:
@@ -531,7 +622,8 @@ def _open_exclusively(
     except OSError as error:
         use = _who_holds(device, above, error.errno == errno.EBUSY, machine)
         if use:
-            raise Refused(f"{called}: {use}; nothing is written to it") from None
+            kind = Held if _HELD in use else Refused
+            raise kind(f"{called}: {use}; nothing is written to it") from None
         raise TargetError(f"{called}: {_open_error(error, writes=True)}") from None
     opened.callback(os.close, claim)
     if DevNumber.of(os.fstat(claim).st_rdev) != device.dev:
@@ -548,7 +640,10 @@ def _who_holds(device: Device, above: Device | None, claimed: bool, machine: Mac
     sought = Sought({part.dev: part.path for part in (device, *partitions(device))})
     others = openers(sought, machine, usage.mounts)
     subject = "" if above is None else f"{device.path}, which is behind it, "
-    return f"{subject}is held exclusively by another program" + (f", maybe {others[0]}" if others else "")
+    return f"{subject}{_HELD}" + (f", maybe {others[0]}" if others else "")
+
+
+_HELD = "is held exclusively by another program"
 
 
 def _claim_below_loop(called: str, device: Device, machine: Machine, opened: ExitStack) -> list[Device]:
@@ -612,7 +707,7 @@ def _lock(called: str, claim: int) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise Refused(f"{called}: another program has locked it (flock); nothing is written to it") from None
+                raise Held(f"{called}: another program has locked it (flock); nothing is written to it") from None
             time.sleep(0.05)
 
 
@@ -633,21 +728,26 @@ def _check_signatures(called: str, claim: int, device: Device, consent: _Consent
 
 
 def _all_signatures(called: str, claim: int, device: Device, machine: Machine) -> list[Signature]:
-    """Of the device and of every partition on it."""
+    """Of the device and of every partition on it. Raises Refused."""
     try:
-        found = signatures_of(claim)
-        for part in partitions(device):
-            fd = os.open(part.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            try:
-                if DevNumber.of(os.fstat(fd).st_rdev) != part.dev:
-                    raise Unknown(f"{part.path} is not the device the kernel calls {part.name}")
-                found += [entry for entry in signatures_of(fd) if entry not in found]
-            finally:
-                os.close(fd)
+        return _signatures(claim, device, machine)
     except Unknown as error:
         raise Refused(f"{called}: cannot tell what it holds ({error}); nothing is written to it") from None
     except OSError as error:
         raise Refused(f"{called}: cannot tell what its partitions hold: {reason(error)}") from None
+
+
+def _signatures(fd: int, device: Device, machine: Machine) -> list[Signature]:
+    """Raises Unknown, OSError."""
+    found = signatures_of(fd)
+    for part in partitions(device):
+        inside = os.open(part.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if DevNumber.of(os.fstat(inside).st_rdev) != part.dev:
+                raise Unknown(f"{part.path} is not the device the kernel calls {part.name}")
+            found += [entry for entry in signatures_of(inside) if entry not in found]
+        finally:
+            os.close(inside)
     return found
 
 

@@ -1,5 +1,4 @@
-"""The few kernel interfaces that Python has no function for: statx, kcmp and block device ioctls. Read-only, all of
-them."""
+"""The few kernel interfaces that Python has no function for: statx, kcmp, umount2 and block device ioctls."""
 
 from __future__ import annotations
 
@@ -31,6 +30,8 @@ _STATX_BYTES = 256
 # include/uapi/linux/kcmp.h; numbers of the system call: arch/x86/entry/syscalls, include/uapi/asm-generic/unistd.h
 _KCMP_FILES = 2
 _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "ppc64le": 354, "s390x": 343}
+# include/linux/fs.h
+_UMOUNT_NOFOLLOW = 8
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -194,5 +195,12 @@ def ata_buffer_bytes(fd: int) -> int | None:
 def sync_file_system(fd: int) -> None:
     """syncfs(2)."""
     if _libc.syncfs(fd) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def unmount(point: str) -> None:
+    """umount2(2) of what is mounted at this very path; a link is not followed. Raises OSError."""
+    if _libc.umount2(os.fsencode(point), _UMOUNT_NOFOLLOW) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -41,6 +41,14 @@ def signatures_of(fd: int) -> list[Signature]:
     return list(found.values())
 
 
+def uuid_of(fd: int) -> str | None:
+    """Of the file system on an open block device, in lower case; None where there is none. Raises Unknown."""
+    result = _tool(["blkid", "--probe", "--match-tag", "UUID", "--output", "value", f"/proc/self/fd/{fd}"], fd)
+    if result.returncode not in (_FOUND, _NOTHING, _AMBIVALENT):
+        raise Unknown(f"blkid: {_first_line(result.stderr)}")
+    return result.stdout.strip().lower() or None
+
+
 def _wipefs(fd: int) -> list[Signature]:
     # Without --all, wipefs only reads.
     result = _tool(["wipefs", "--json", "--output", "TYPE,LABEL", f"/proc/self/fd/{fd}"], fd)

@@ -24,6 +24,7 @@ from .devices import (
     text_of,
     whole,
 )
+from .held import PRIVATE
 from .mounts import Mount, devices_of, mount_of
 
 PathLike = str | os.PathLike[str] | int
@@ -159,7 +160,7 @@ def _file_system_layer(path: PathLike, machine: Machine) -> Layer:
         mount.fs_type,
         {
             "mount_point": mount.point,
-            "source": mount.source,
+            "source": _source(mount, machine),
             "options": mount.options,
             "super_options": mount.super_options,
             "block_bytes": space.f_frsize,
@@ -167,6 +168,15 @@ def _file_system_layer(path: PathLike, machine: Machine) -> Layer:
             "available_bytes": space.f_bavail * space.f_frsize,
         },
     )
+
+
+def _source(mount: Mount, machine: Machine) -> str:
+    """A file system that was mounted by a private node is on a device with a name."""
+    if mount.source.startswith(PRIVATE):
+        return next(
+            (device.path for number in devices_of(mount, machine) if (device := by_number(number, machine))), ""
+        )
+    return mount.source
 
 
 def _device_details(device: Device) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from dataclasses import replace as dataclass_replace
 from typing import Any
@@ -20,7 +20,9 @@ from spindle.host.conditions import jobs
 from spindle.host.conditions.during import fetched_bytes
 from spindle.host.cputimes import CpuTimes
 from spindle.host.devices import Device
-from spindle.host.guard import OpenTarget, StreamAccess, open_target
+from spindle.host.guard import OpenTarget, StreamAccess, hold_device, open_target
+from spindle.host.held import HeldDevice
+from spindle.host.identity import Identity
 from spindle.host.memory import swapped_pages
 from spindle.host.outputs import Output
 from spindle.host.sizing import rule_of
@@ -58,6 +60,13 @@ NULL = "null:"
 """`null:SIZE` is a target that completes everything at once: the generator's own cost."""
 
 
+@dataclass
+class Agreement:
+    """Which device a consent was given for: the first one that was opened with it. Names may change their meaning."""
+
+    device: Identity | None = None
+
+
 @dataclass(frozen=True)
 class Consent:
     """What a person allowed to be destroyed."""
@@ -74,25 +83,39 @@ class Consent:
     """Asks them; None: they said yes beforehand."""
     erased_before: bool = False
     """It was written to with this consent already: signatures that are gone are not missed."""
+    agreement: Agreement = field(default_factory=Agreement, compare=False)
+    """Shared by all that is derived from this consent."""
 
     def after_writing(self) -> Consent:
         """For the next run on the same target, which nobody is asked about again."""
         return dataclass_replace(self, erased_before=True, confirm=None)
 
+    @contextmanager
     def opened(
         self, target: str | os.PathLike[str] | TestFile | TestFiles, streams: Sequence[StreamAccess]
-    ) -> AbstractContextManager[OpenTarget]:
+    ) -> Iterator[OpenTarget]:
         """The target, open for those streams as far as this allows it. Raises `host.errors.TargetError`."""
-        return open_target(
-            target,
-            streams,
-            erase=self.erase,
-            erase_signature=self.erase_signature,
-            erase_stacked=self.erase_stacked,
-            erase_shared=self.erase_shared,
-            erased_before=self.erased_before,
-            confirm=self.confirm,
-        )
+        with open_target(target, streams, **self._given()) as opened:
+            self.agreement.device = self.agreement.device or opened.identity
+            yield opened
+
+    @contextmanager
+    def held(self, device: str) -> Iterator[HeldDevice]:
+        """A device that tools may write to. Raises `host.errors.TargetError`."""
+        with hold_device(device, **self._given()) as held:
+            self.agreement.device = self.agreement.device or held.identity
+            yield held
+
+    def _given(self) -> dict[str, Any]:
+        return {
+            "erase": self.erase,
+            "erase_signature": self.erase_signature,
+            "erase_stacked": self.erase_stacked,
+            "erase_shared": self.erase_shared,
+            "erased_before": self.erased_before,
+            "agreed": self.agreement.device,
+            "confirm": self.confirm,
+        }
 
 
 @dataclass(frozen=True)

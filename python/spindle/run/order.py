@@ -189,6 +189,8 @@ def _check(order: Order, resolved: Resolved) -> None:
             raise Usage("--create: makes one test file; this workload's files are made in TARGET anyway; leave it out")
         if not os.path.isdir(order.target):
             raise Usage(f"{order.target}: {resolved.spec.name} makes files of its own; name a folder to make them in")
+    if order.consent.erase is not None and null:
+        raise Usage("--erase: the null target keeps nothing; leave it out")
     if order.create is not None and null:
         raise Usage("--create: the null target needs no file; leave it out")
     if order.keep and _makes(order, resolved) is None:

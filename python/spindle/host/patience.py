@@ -1,0 +1,32 @@
+"""Calls that fail because something is busy for a moment: tried again, with growing pauses, for a bounded time.
+
+A program that lists open files (lsof, fuser, another spindle), probes a device (udev, lvm) or ends with requests in
+flight keeps a file system or a device busy for milliseconds to seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
+
+T = TypeVar("T")
+
+
+class Busy(Exception):
+    """Something is in use; the text says what, and by whom as far as that can be seen."""
+
+
+def patiently(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
+    """What `attempt` returns, once it no longer raises `Busy`. Raises the last `Busy`, with the time that was spent."""
+    for pause in PAUSES_S:
+        try:
+            return attempt()
+        except Busy:
+            sleep(pause)
+    try:
+        return attempt()
+    except Busy as busy:
+        raise Busy(f"{busy} (tried for {sum(PAUSES_S):.0f} s)") from None
