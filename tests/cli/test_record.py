@@ -30,6 +30,8 @@ OPTIONS = [
     [("pattern", "hot-set"), ("size", "4KiB:70,64KiB:30"), ("rate_limit", "10 MB/s"), ("region", "1GiB-50%")],
     [("until_steady", "true"), ("steady_metric", "latency"), ("steady_window", "30s"), ("steady_drift", "none")],
     [("pattern", "strided"), ("think", "10ms"), ("content", "compressible:50%"), ("rate_limit", "500 IOPS")],
+    [("mapped", "true"), ("write_fraction", "50%"), ("dedupe", "30%"), ("dedupe_set", "20"), ("ends", "all")],
+    [("pattern", "shuffled"), ("window", "1MiB"), ("window_bytes", "64KiB"), ("window_skip", "8KiB")],
     [("pattern", "runs"), ("size", "log-normal:mean=26KiB,max=512KiB"), ("requests", "10"), ("bytes", "1GiB")],
 ]
 

@@ -169,7 +169,7 @@ unsafe fn transfer(
 }
 
 /// Discards: BLKDISCARD on a device, a hole in a file.
-fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
+pub(crate) fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
     if is_device {
         range_ioctl(fd, BLKDISCARD, offset, len)
     } else {
@@ -178,7 +178,7 @@ fn trim(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errn
 }
 
 /// Zeroes: BLKZEROOUT on a device, FALLOC_FL_ZERO_RANGE in a file.
-fn zero(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
+pub(crate) fn zero(fd: RawFd, is_device: bool, offset: u64, len: u64) -> Result<usize, Errno> {
     if is_device {
         range_ioctl(fd, BLKZEROOUT, offset, len)
     } else {
@@ -225,7 +225,7 @@ fn sync_file(fd: RawFd, data_only: bool) -> Result<usize, Errno> {
 
 /// As a ring gives it: bytes moved, or minus errno.
 #[inline(always)]
-fn result(answer: Result<usize, Errno>) -> i32 {
+pub(crate) fn result(answer: Result<usize, Errno>) -> i32 {
     match answer {
         Ok(moved) => moved as i32,
         Err(errno) => -errno,

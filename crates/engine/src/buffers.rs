@@ -48,6 +48,8 @@ pub(crate) struct BufferNeed {
     pub(crate) writes: bool,
     /// Whether what is written is zero bytes: then it needs no stamps.
     pub(crate) zeroes: bool,
+    /// Some of what is written was written before.
+    pub(crate) repeats: Option<spindle_workload::Repeats>,
     /// Seed of the stamps; different for every worker.
     pub(crate) stamp_seed: u64,
 }
@@ -62,6 +64,7 @@ pub(crate) struct Buffers {
     write: Row,
     cursors: Vec<Cursor>,
     stamps: Option<Stamps>,
+    repeater: Option<Repeater>,
     /// Verified content: what `seal` needs to know of each sector of the places to write from.
     prepared: Option<Box<[u32]>>,
     /// Areas as (start, length) for registration.
@@ -144,6 +147,10 @@ impl Buffers {
             write,
             cursors: vec![Cursor::default(); if need.writes { need.depth } else { 0 }],
             stamps,
+            repeater: need
+                .repeats
+                .filter(|_| need.writes)
+                .map(|repeats| Repeater::new(repeats, filler, need.stamp_seed)),
             prepared: None,
             areas,
         })
@@ -172,7 +179,12 @@ impl Buffers {
         // Verified content is in place before: see `seal`.
         let fresh = fresh && self.prepared.is_none();
         let cursor = &mut self.cursors[slot];
-        if fresh {
+        if fresh && let Some(repeater) = &mut self.repeater {
+            repeater.next(&mut self.map, cursor, (start, self.write.place, len));
+            if let (Some(stamps), Next::Stamped) = (&mut self.stamps, repeater.last) {
+                self.map.stamp(start + cursor.current, len, stamps);
+            }
+        } else if fresh {
             cursor.advance(len, self.write.place);
             if let Some(stamps) = &mut self.stamps {
                 self.map.stamp(start + cursor.current, len, stamps);
@@ -267,6 +279,60 @@ impl Row {
             Some(per_area) => self.area + (slot / per_area) as u16,
         };
         (self.start + slot * self.place, area)
+    }
+}
+
+/// Draws which writes have a content that was written before.
+#[derive(Debug)]
+struct Repeater {
+    /// Of 2^64.
+    chance: u64,
+    words: Stamps,
+    /// Contents that such a write has one of, with the one that makes all others; none: that of the slot's last one.
+    set: Option<(u64, ContentFiller)>,
+    last: Next,
+}
+
+/// What a write that was drawn has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The next part of the slot's place, to be stamped.
+    Stamped,
+    /// What is there already.
+    Ready,
+}
+
+impl Repeater {
+    fn new(repeats: spindle_workload::Repeats, filler: &ContentFiller, seed: u64) -> Repeater {
+        Repeater {
+            // 2^64 itself becomes the largest number: of 2^64 draws one is not a repeat.
+            chance: (repeats.fraction * 2f64.powi(64)) as u64,
+            words: Stamps { counter: !seed },
+            set: repeats.set.map(|count| (u64::from(count), filler.clone())),
+            last: Next::Ready,
+        }
+    }
+
+    #[inline(never)]
+    fn next(&mut self, map: &mut Mapping, cursor: &mut Cursor, place: (usize, usize, usize)) {
+        let (start, place, len) = place;
+        let again = self.words.next() < self.chance;
+        if let Some((count, filler)) = &mut self.set {
+            cursor.advance(len, place);
+            let part = map.part(start + cursor.current, len);
+            if again {
+                let number = (u128::from(self.words.next()) * u128::from(*count)) >> 64;
+                filler.numbered(number as u64).fill(part);
+            } else {
+                filler.fill(part);
+            }
+            self.last = Next::Ready;
+        } else if again && cursor.next > 0 && cursor.current + len <= place {
+            self.last = Next::Ready;
+        } else {
+            cursor.advance(len, place);
+            self.last = Next::Stamped;
+        }
     }
 }
 
@@ -400,6 +466,7 @@ mod tests {
             looks: true,
             writes: true,
             zeroes: content == Content::Zero,
+            repeats: None,
             stamp_seed: 7,
         };
         Buffers::new(&need, &mut ContentFiller::new(content, 0, 0, 1)).expect("memory")
@@ -439,6 +506,38 @@ mod tests {
         for _ in 0..1000 {
             assert!(written(&mut buffers, 0, 4096).iter().all(|&byte| byte == 0));
         }
+    }
+
+    fn repeating(fraction: f64, set: Option<u32>) -> (usize, usize) {
+        let need = BufferNeed {
+            depth: 1,
+            max_len: 4096,
+            align: 512,
+            reads: false,
+            looks: false,
+            writes: true,
+            zeroes: false,
+            repeats: Some(spindle_workload::Repeats { fraction, set }),
+            stamp_seed: 7,
+        };
+        let mut filler = ContentFiller::new(Content::Random, 0, 0, 1);
+        let mut buffers = Buffers::new(&need, &mut filler).expect("memory");
+        let mut seen = HashSet::new();
+        let again = (0..4000).filter(|_| !seen.insert(written(&mut buffers, 0, 4096)));
+        (again.count(), seen.len())
+    }
+
+    #[test]
+    fn as_many_writes_as_asked_repeat_what_was_written_before() {
+        let (again, _) = repeating(0.3, None);
+        assert!((1050..1350).contains(&again), "{again} of 4000");
+        let (again, different) = repeating(1.0, None);
+        assert_eq!((again, different), (3999, 1));
+        // 1200 draws out of 10: all of them but the first of each are repeats.
+        let (again, _) = repeating(0.3, Some(10));
+        assert!((1040..1340).contains(&again), "{again} of 4000");
+        let (again, different) = repeating(1.0, Some(10));
+        assert_eq!((again, different), (3990, 10));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod free;
 mod helpers;
 mod load;
 mod log;
+mod mapped;
 mod names;
 mod null;
 mod options;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use spindle_measure::{EndedBy, OpKind, Plan as Recording, RunFigures, StreamRecorder};
 use spindle_workload::{
-    Arrival, Arrivals, Content, ContentFiller, NameStream, Passes, RequestStream, Stream,
+    Arrival, Arrivals, Content, ContentFiller, NameStream, Passes, Pattern, RequestStream, Stream,
     StreamError, Thinker, Workload,
 };
 
@@ -25,6 +25,7 @@ use crate::feed::{Feed, NameFeed, Source};
 use crate::figures;
 use crate::helpers::Helpers;
 use crate::log;
+use crate::mapped::{Advice, Mapped, MappedNeed};
 use crate::names::Names;
 use crate::null::Null;
 use crate::options::Timestamps;
@@ -44,6 +45,7 @@ use crate::{EngineError, Options};
 pub(crate) enum BackendKind {
     Ring,
     Blocking,
+    Mapped,
     Names,
     Null,
 }
@@ -51,7 +53,10 @@ pub(crate) enum BackendKind {
 impl BackendKind {
     /// Whether it makes one call at a time, so that each outstanding request needs a thread.
     fn blocks(self) -> bool {
-        matches!(self, BackendKind::Blocking | BackendKind::Names)
+        matches!(
+            self,
+            BackendKind::Blocking | BackendKind::Mapped | BackendKind::Names
+        )
     }
 
     /// Name in figures.
@@ -59,6 +64,7 @@ impl BackendKind {
         match self {
             BackendKind::Ring => "io_uring",
             BackendKind::Blocking => "pread",
+            BackendKind::Mapped => "mmap",
             BackendKind::Names => "names",
             BackendKind::Null => "null",
         }
@@ -323,6 +329,33 @@ impl Load {
                 }
                 Err(error) => self.refuse(seat, "get memory", &error, ready),
             },
+            (BackendKind::Mapped, Target::Files(open)) => {
+                let in_order = matches!(
+                    stream.pattern,
+                    Pattern::Sequential | Pattern::Backward | Pattern::Strided { .. }
+                );
+                let need = MappedNeed {
+                    files: open
+                        .iter()
+                        .map(|each| (each.file.fd, each.file.size_bytes))
+                        .collect(),
+                    is_device: open.first().is_device,
+                    writes: open.first().can_write,
+                    sync_each: stream.sync.dsync || stream.sync.osync,
+                    advice: if in_order {
+                        Advice::Sequential
+                    } else {
+                        Advice::Random
+                    },
+                };
+                let mapped = self
+                    .buffers(index)
+                    .and_then(|buffers| Mapped::new(&need, buffers));
+                match mapped {
+                    Ok(mapped) => self.start_checked(seat, core, mapped, source, ready),
+                    Err(error) => self.refuse(seat, "map the target", &error, ready),
+                }
+            }
             (BackendKind::Names, Target::Folder(root)) => match self.names(index, stream, *root) {
                 Ok(backend) => {
                     core.features = backend.features();
@@ -406,6 +439,7 @@ impl Load {
                 && self.verify_of(seat).is_some(),
             writes: kinds[OpKind::Write as usize] || kinds[OpKind::Create as usize],
             zeroes: stream.content == Content::Zero,
+            repeats: stream.repeats.filter(|_| stream.content != Content::Zero),
             stamp_seed: stamp_seed(workload.seed, index),
         };
         Buffers::new(&need, &mut filler)

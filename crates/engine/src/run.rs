@@ -294,6 +294,11 @@ impl Control {
                     reason: "operations on names are blocking calls, a thread each".to_owned(),
                     rates: Vec::new(),
                 },
+                Target::Files(_) if stream.mapped => Choice {
+                    backend: BackendKind::Mapped,
+                    reason: "the stream asks for a mapping".to_owned(),
+                    rates: Vec::new(),
+                },
                 Target::Files(open) => {
                     let same = known.iter().find(|(other, earlier, _)| {
                         other.same_target(open) && same_load(earlier, stream)
@@ -483,6 +488,14 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
         (Some(_), false) => return refuse("it works on names, but the target is not a folder"),
         (None, true) => return refuse("it moves data, but the target is a folder"),
         (None, false) => {}
+    }
+    if stream.mapped && !open.is_whole() {
+        return refuse(
+            "it goes through a mapping, which cannot make a file longer; set `fill = true`",
+        );
+    }
+    if stream.mapped && (options.iopoll || options.sqpoll) {
+        return refuse("a mapping cannot be polled for; leave out the polling");
     }
     if !file.memory_align.is_power_of_two() {
         return refuse("the memory alignment of the target is not a power of two");

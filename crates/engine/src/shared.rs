@@ -50,6 +50,8 @@ pub(crate) struct StreamShared {
     pub(crate) requests: Option<Budget>,
     pub(crate) bytes: Option<Budget>,
     pub(crate) pace: Option<Pace>,
+    /// Streams that end when this one does.
+    pub(crate) ends: Vec<usize>,
     /// Workers not done yet: the last makes the end fsync.
     pub(crate) active: AtomicU32,
     /// The end fsync is on.
@@ -89,6 +91,7 @@ impl Shared {
                     pace: stream
                         .rate_limit
                         .map(|limit| Pace::new(limit, stream.start_delay_ns)),
+                    ends: indices(workload, &stream.ends),
                     active: AtomicU32::new(threads),
                     syncing: AtomicBool::new(false),
                     changed: (0..files).map(|_| AtomicBool::new(false)).collect(),
@@ -112,6 +115,16 @@ impl Shared {
 
     pub(crate) fn ended(&self) -> Option<EndedBy> {
         lock(&self.ended).clone()
+    }
+
+    /// A stream is done: others may end with it.
+    pub(crate) fn end_others(&self, stream: usize) {
+        let done = &self.streams[stream];
+        for &other in &done.ends {
+            let other = &self.streams[other];
+            other.note(done.ended().unwrap_or(EndedBy::Time));
+            other.halt.store(true, Ordering::Release);
+        }
     }
 
     /// Lets the workers go at `start`, ns of the process's clock.
@@ -170,6 +183,14 @@ impl StreamShared {
     pub(crate) fn ended(&self) -> Option<EndedBy> {
         lock(&self.ended).clone()
     }
+}
+
+fn indices(workload: &Workload, names: &[String]) -> Vec<usize> {
+    let streams = workload.streams.iter().enumerate();
+    streams
+        .filter(|(_, stream)| names.contains(&stream.name))
+        .map(|(index, _)| index)
+        .collect()
 }
 
 fn request_budget(end: &End, threads: u32) -> Option<Budget> {

@@ -614,6 +614,9 @@ impl<'a, B: Backend> Worker<'a, B> {
         if leave == Leave::Drained && last_of_stream && !self.end_sync() {
             return false;
         }
+        if last_of_stream {
+            self.shared.end_others(self.orders.stream);
+        }
         if let Some(begin) = self.usage_begin {
             self.core.usage = Usage::of_this_thread().since(&begin);
         }

@@ -389,3 +389,26 @@ fn some_of_the_requests_rewrite() {
         assert!((share - 0.1).abs() < 0.02, "{share}");
     }
 }
+
+#[test]
+fn a_stream_that_is_done_ends_those_it_names_and_no_others() {
+    let scratch = Scratch::new(4 << 20);
+    for engine in BOTH {
+        let mut short = stream("short");
+        short.end.requests = Some(50);
+        short.ends = vec!["endless".to_owned()];
+        let endless = stream("endless");
+        let mut own = stream("own");
+        own.end.requests = Some(100_000);
+        let mut load = workload(vec![short, endless, own]);
+        load.end = End {
+            time_ns: Some(60_000 * MS),
+            ..End::default()
+        };
+        let figures = run_with(&load, &scratch, options(engine));
+        assert_eq!(requests(&figures, 0), 50, "{engine:?}");
+        assert_eq!(requests(&figures, 2), 100_000, "{engine:?}");
+        assert!(figures.streams[1].measured_ns < 50_000 * MS);
+        assert_eq!(figures.ended_by, EndedBy::Requests);
+    }
+}

@@ -20,6 +20,14 @@ pub enum SimError {
         /// Stream's name.
         stream: String,
     },
+    /// A mapping.
+    #[error(
+        "stream \"{stream}\": a mapping needs a page cache, which is not modelled; leave out `mapped`"
+    )]
+    Mapped {
+        /// Stream's name.
+        stream: String,
+    },
     /// Discards.
     #[error("stream \"{stream}\": discards are not modelled; leave out `trim_fraction`")]
     Trim {

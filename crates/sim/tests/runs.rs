@@ -120,6 +120,21 @@ fn passes_and_rewrites_are_as_on_real_targets() {
 }
 
 #[test]
+fn a_stream_that_is_done_ends_those_it_names() {
+    let load = "seconds = 100\n[[stream]]\nname = 'a'\nstop_requests = 100\nends = 'b'\n[[stream]]\nname = 'b'\n\
+                [[stream]]\nname = 'c'\nstop_requests = 3000";
+    let figures = run(&machine(DISK), load);
+    let streams = &figures.run.streams;
+    let counts: Vec<u64> = streams
+        .iter()
+        .map(|of| of.read.as_ref().unwrap().requests)
+        .collect();
+    assert_eq!((counts[0], counts[2]), (100, 3000));
+    assert!(counts[1] < 300, "{counts:?}");
+    assert_eq!(figures.run.ended_by, EndedBy::Requests);
+}
+
+#[test]
 fn a_run_can_be_stopped() {
     let stop = Arc::new(AtomicBool::new(true));
     let options = SimOptions {
@@ -319,6 +334,8 @@ fn what_is_not_modelled_is_refused_in_one_line() {
         text.contains("log") && text.contains("direct = true"),
         "{text}"
     );
+    let (error, _) = refused("seconds = 1\n[[stream]]\nname = 's'\nmapped = true");
+    assert!(matches!(error, SimError::Mapped { .. }));
     let (error, _) =
         refused("seconds = 1\n[[stream]]\nname = 's'\nsize = '4KiB'\ntrim_fraction = 0.5");
     assert!(matches!(error, SimError::Trim { .. }));

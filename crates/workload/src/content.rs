@@ -12,6 +12,8 @@ const UNIT: usize = 4096;
 pub struct ContentFiller {
     /// Random bytes at the start of each unit; the rest is zero.
     random_bytes: usize,
+    /// Of the worker.
+    origin: u64,
     state: u64,
 }
 
@@ -30,7 +32,17 @@ impl ContentFiller {
         let state = mix(sub_seed(seed, stream_index, worker, Purpose::Content));
         ContentFiller {
             random_bytes,
+            origin: state,
             state,
+        }
+    }
+
+    /// One that begins with the worker's content of this number: the same whenever it is asked for.
+    #[must_use]
+    pub fn numbered(&self, number: u64) -> ContentFiller {
+        ContentFiller {
+            state: mix(self.origin ^ mix(number)),
+            ..self.clone()
         }
     }
 

@@ -297,6 +297,12 @@ keys! {
         "all runs have exactly run_length requests";
     RUN_REPEAT "run_repeat" Stream Flag, "false", "true",
         "the requests of a run go to the same place, not one behind the other";
+    WINDOW "window" Stream Size, "none", "256MiB",
+        "the pattern stays in a part of the region of this length, which moves on when window_bytes are moved";
+    WINDOW_BYTES "window_bytes" Stream Size, "none", "64MiB",
+        "bytes moved in a window before the next one; none: its length";
+    WINDOW_SKIP "window_skip" Stream Size, "0B", "1GiB",
+        "left out between two windows";
     SIZE "size" Stream Sizes, "4KiB", "64KiB",
         "request size: 64KiB, 4KiB-64KiB, 4KiB:70,64KiB:30 or log-normal:mean=26KiB,max=512KiB";
     ALIGN "align" Stream Size, "none", "4KiB",
@@ -330,6 +336,10 @@ keys! {
         "share of the requests that read a block and write it back in place";
     CONTENT "content" Stream Content, "random", "compressible:50%",
         "what is written: random, zero or compressible:R with R the compressed share";
+    DEDUPE "dedupe" Stream Fraction, "0%", "30%",
+        "share of the writes whose content was written before, for targets that deduplicate";
+    DEDUPE_SET "dedupe_set" Stream Integer, "none", "1000",
+        "each of them has one of so many contents; none: that of the last write that was new";
     VERIFY "verify" Stream Flag, "false", "true",
         "blocks written say what they are; what is read of them is checked, and all of them are read back at the end";
     VERIFY_FATAL "verify_fatal" Stream Flag, "false", "true",
@@ -337,6 +347,8 @@ keys! {
     #[opposite = Some("buffered")]
     DIRECT "direct" Stream Flag, "true", "false",
         "bypass the page cache (O_DIRECT)";
+    MAPPED "mapped" Stream Flag, "false", "true",
+        "go through a shared mapping (mmap) as databases do: page faults read, msync is the fsync; never direct";
     FSYNC_FRACTION "fsync_fraction" Stream Fraction, "0%", "10%",
         "share of the writes that an fsync follows";
     FSYNC_EVERY "fsync_every" Stream Integer, "0", "32",
@@ -381,6 +393,8 @@ keys! {
         "time after the start of the run before the stream's first request";
     STOP_AFTER "stop_after" Stream Seconds, "none", "30",
         "measured time after which this stream ends, before the run does";
+    ENDS "ends" Stream Text, "none", "all",
+        "streams that end when this one does: all, or names such as log,backup";
     STOP_BYTES "stop_bytes" Stream Size, "none", "1GiB",
         "bytes moved after which this stream ends";
     STOP_PASSES "stop_passes" Stream Number, "none", "2",

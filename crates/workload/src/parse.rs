@@ -4,15 +4,15 @@ use spindle_config::units::{self, Rate, UnitError};
 use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean, nearest};
 
 use crate::file_tables::{self, SetOfFile};
-use crate::keys::{self, KEYS, Key, Level};
+use crate::keys::{self, KEYS, Key, Level, PatternKind};
 use crate::patterns::pattern;
 use crate::phases::{self, PhaseOfFile};
 use crate::settings::{Layer, Settings};
 use crate::sizes::sizes;
 use crate::spec;
 use crate::spec::{
-    Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Size, SteadyRule,
-    Stream, Sync, Think, Workload, WriteWalk,
+    Arrival, Content, End, Mix, Priority, PriorityClass, RateLimit, Region, Repeats, Size,
+    SteadyRule, Stream, Sync, Think, Window, Workload, WriteWalk,
 };
 use crate::trees;
 
@@ -24,6 +24,8 @@ const MAX_OUTSTANDING: u64 = 65_536;
 const STEADY_LIMIT_NS: u64 = 600_000_000_000;
 /// The same in windows, where they are longer than a minute.
 const STEADY_LIMIT_WINDOWS: u64 = 10;
+/// For `ends`: each other stream.
+const ALL: &str = "all";
 /// Sixty samples in a window: shorter ones would be counted by chance.
 const SHORTEST_STEADY_NS: u64 = 3_000_000_000;
 const LONGEST_STEADY_NS: u64 = 86_400_000_000_000;
@@ -205,6 +207,7 @@ impl File {
             streams.push(stream);
         }
         trees::check_shared(&streams, &self.streams)?;
+        ends(&mut streams, &self.streams)?;
         if ramp_ns > 0 && streams.iter().any(|stream| stream.names.is_some()) {
             let what = "would use up names that then do not count; leave it out";
             return Err(workload.value(&keys::RAMP).error(what));
@@ -469,6 +472,10 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
         pattern: pattern(settings, &size, align_bytes, &keys::ZONES)?,
         writes_apart: writes_apart(settings, &size, align_bytes, trim_first)?,
         trim_first,
+        window: window(settings, trim_first)?,
+        repeats: repeats(settings)?,
+        ends: Vec::new(),
+        mapped: mapped(settings)?,
         size,
         align_bytes,
         workers,
@@ -477,7 +484,7 @@ fn stream(name: &str, settings: &Settings) -> Result<Stream, ConfigError> {
         arrival,
         rate_limit: rate_limit(settings)?,
         think: think(settings)?,
-        direct: settings.value(&keys::DIRECT).flag()?,
+        direct: settings.value(&keys::DIRECT).flag()? && !mapped(settings)?,
         sync: sync(settings)?,
         priority: settings
             .optional(&keys::PRIORITY)
@@ -542,6 +549,102 @@ fn writes_apart(
         size,
         align_bytes,
     }))
+}
+
+/// The part of the region that moves.
+fn window(settings: &Settings, trim_first: bool) -> Result<Option<Window>, ConfigError> {
+    let length = positive(settings, &keys::WINDOW, Value::size)?;
+    for key in [&keys::WINDOW_BYTES, &keys::WINDOW_SKIP] {
+        settings.only_with(key, &keys::WINDOW, length.is_some(), "`window`")?;
+    }
+    let Some(length_bytes) = length else {
+        return Ok(None);
+    };
+    let pattern = settings.value(&keys::PATTERN);
+    let fits = [
+        PatternKind::Sequential,
+        PatternKind::Uniform,
+        PatternKind::Shuffled,
+    ];
+    if !fits.contains(&pattern.choice(keys::PATTERNS)?) {
+        return Err(settings
+            .last_set(&[&keys::WINDOW, &keys::PATTERN])
+            .error("a window is for the patterns sequential, uniform and shuffled"));
+    }
+    let apart = [&keys::WRITE_SIZE, &keys::WRITE_ALIGN];
+    let own = settings.value(&keys::WRITES_APART).flag()?
+        || apart.iter().any(|key| settings.optional(key).is_some());
+    if own || trim_first {
+        return Err(settings.value(&keys::WINDOW).error(
+            "all requests share it: it excludes writes that go on their own and `trim_first`",
+        ));
+    }
+    Ok(Some(Window {
+        length_bytes,
+        moved_bytes: positive(settings, &keys::WINDOW_BYTES, Value::size)?.unwrap_or(length_bytes),
+        skip_bytes: settings.value(&keys::WINDOW_SKIP).size()?,
+    }))
+}
+
+/// Writes whose content was written before.
+fn repeats(settings: &Settings) -> Result<Option<Repeats>, ConfigError> {
+    let fraction = settings.value(&keys::DEDUPE).fraction()?;
+    let holds = fraction > 0.0;
+    settings.only_with(&keys::DEDUPE_SET, &keys::DEDUPE, holds, "`dedupe`")?;
+    if !holds {
+        return Ok(None);
+    }
+    if settings.value(&keys::VERIFY).flag()? {
+        return Err(settings
+            .last_set(&[&keys::DEDUPE, &keys::VERIFY])
+            .error("`dedupe` and `verify` exclude each other: a verified block says where it lies, so none equals another"));
+    }
+    let set = positive(settings, &keys::DEDUPE_SET, |value| {
+        value.integer(1..=u64::from(u32::MAX))
+    })?;
+    Ok(Some(Repeats {
+        fraction,
+        set: set.map(|set| set as u32),
+    }))
+}
+
+/// Whether it goes through a mapping, which is never direct.
+fn mapped(settings: &Settings) -> Result<bool, ConfigError> {
+    let mapped = settings.value(&keys::MAPPED).flag()?;
+    let direct = settings.value(&keys::DIRECT).flag()?;
+    if mapped && direct && settings.layer(&keys::DIRECT) != Layer::Default {
+        return Err(settings
+            .last_set(&[&keys::MAPPED, &keys::DIRECT])
+            .error("a mapping goes through the page cache; set `direct = false` (--buffered)"));
+    }
+    Ok(mapped)
+}
+
+/// Which streams end with which.
+fn ends(streams: &mut [Stream], settings: &[(String, Settings)]) -> Result<(), ConfigError> {
+    let names: Vec<String> = streams.iter().map(|stream| stream.name.clone()).collect();
+    for (stream, (_, settings)) in streams.iter_mut().zip(settings) {
+        let Some(value) = settings.optional(&keys::ENDS) else {
+            continue;
+        };
+        let text = value.text()?;
+        let mut named: Vec<String> = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            if text == ALL {
+                named.extend(names.iter().filter(|name| **name != stream.name).cloned());
+                break;
+            }
+            if !names.iter().any(|known| known == name) {
+                let known = names.iter().map(String::as_str);
+                return Err(unknown(value.place().clone(), "stream", name, known));
+            }
+            if name != stream.name && !named.iter().any(|known| known == name) {
+                named.push(name.to_owned());
+            }
+        }
+        stream.ends = named;
+    }
+    Ok(())
 }
 
 /// An optional number that must not be 0.

@@ -179,6 +179,14 @@ pub struct Stream {
     pub writes_apart: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
     pub trim_first: bool,
+    /// The pattern stays in a window of the region, which moves on.
+    pub window: Option<Window>,
+    /// Some of what is written was written before.
+    pub repeats: Option<Repeats>,
+    /// Streams of the load that end when this one does, by name.
+    pub ends: Vec<String>,
+    /// It goes through a shared mapping of its files instead of reads and writes.
+    pub mapped: bool,
     /// The set of files it uses, and in which order; `None`: the workload has no sets.
     pub files: Option<StreamFiles>,
     /// What is written.
@@ -370,6 +378,28 @@ pub enum Pattern {
         /// The requests of a run go to the same place instead of one behind the other.
         repeat: bool,
     },
+}
+
+/// A part of the region that the pattern stays in until so many bytes were moved; the next one follows. What the end of
+/// the region cuts off is used as far as it holds a request; behind the last window the first one comes again. Each worker
+/// has windows of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Window {
+    /// Length, bytes.
+    pub length_bytes: u64,
+    /// Bytes moved before it moves on.
+    pub moved_bytes: u64,
+    /// Between the end of one and the start of the next, bytes.
+    pub skip_bytes: u64,
+}
+
+/// Writes whose content was written before, for targets that deduplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Repeats {
+    /// Their share, 0..=1.
+    pub fraction: f64,
+    /// Each has one of so many contents; `None`: that of the last write in the same slot that was no repeat.
+    pub set: Option<u32>,
 }
 
 /// Where the popular places of a pattern are.

@@ -7,7 +7,7 @@ use crate::rng::{Chance, Purpose, Rng, SHARED, mix, sub_seed};
 use crate::service::FileWalks;
 use crate::sizer::Sizer;
 use crate::spec::{Each, FileSet, Mix, Pattern, Place, Region, Size, Stream, Workload};
-use crate::walk::{self, Course, Walk};
+use crate::walk::{self, Course, Walk, Windowed};
 
 /// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -88,6 +88,17 @@ pub enum StreamError {
     Stride {
         /// Stride, bytes.
         stride: u64,
+        /// Alignment, bytes.
+        align: u64,
+    },
+    /// Windows that break the alignment.
+    #[error(
+        "windows at {bytes} bytes are not at multiples of the alignment of {align} bytes; set `window`, `window_skip`, \
+         `region` or `align`"
+    )]
+    Window {
+        /// Length, distance or start of the windows, bytes.
+        bytes: u64,
         /// Alignment, bytes.
         align: u64,
     },
@@ -569,6 +580,10 @@ impl Maker<'_> {
             let seed =
                 |worker, purpose| of_file(sub_seed(self.seed, self.stream_index, worker, purpose));
             let rng = Rng::new(seed(self.worker, purposes.offset));
+            if let Some(window) = self.stream.window {
+                let windowed = Windowed::new(&course, &sizer, window, rng)?;
+                return Ok(Walk::Windowed(Box::new(windowed)));
+            }
             Walk::new(&course, &sizer, rng, || seed(SHARED, purposes.scatter))
         };
         let walk = match ground {

@@ -41,6 +41,9 @@ const DATA_KEYS: &[&Key] = &[
     &keys::FILE_REQUESTS,
     &keys::VERIFY,
     &keys::VERIFY_FATAL,
+    &keys::WINDOW,
+    &keys::DEDUPE,
+    &keys::MAPPED,
 ];
 
 /// The names that a stream works on; `None`: it moves data.
@@ -265,6 +268,9 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
     stream.size = Size::Fixed { bytes: 4096 };
     stream.align_bytes = 0;
     stream.direct = false;
+    stream.window = None;
+    stream.repeats = None;
+    stream.mapped = false;
     stream.verify = false;
     stream.verify_fatal = false;
     stream.passes = None;

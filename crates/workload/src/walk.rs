@@ -10,7 +10,7 @@ use crate::rng::{Chance, Rng};
 use crate::scatter::Scatter;
 use crate::service::FileWalks;
 use crate::sizer::Sizer;
-use crate::spec::{Pattern, Peak, Place, Zone};
+use crate::spec::{Pattern, Peak, Place, Window, Zone};
 use crate::stream::{Passes, StreamError};
 use crate::zipf::Zipf;
 
@@ -64,6 +64,8 @@ pub(crate) enum Walk {
         last: u64,
         rng: Rng,
     },
+    /// One of the others in a window that moves.
+    Windowed(Box<Windowed>),
     /// A walk of its own in each of several files.
     Files(Box<FileWalks>),
 }
@@ -283,6 +285,10 @@ impl Walk {
     ) -> Passes {
         match self {
             Walk::Files(files) => files.pass(fixed, workers, worker),
+            Walk::Windowed(windowed) => match fixed {
+                Some(len) => Passes::Requests(windowed.places.share(len, workers, worker)),
+                None => Passes::Bytes(region / u64::from(workers.max(1))),
+            },
             Walk::Sequential(front) | Walk::Backward(front) => match fixed {
                 Some(len) => Passes::Requests(front.steps(len, u64::from(len))),
                 None => Passes::Bytes(front.end - front.start),
@@ -346,6 +352,7 @@ impl Walk {
             } => places.offset(spots.place(ranks.draw(rng))),
             Walk::Zoned { places, zones, rng } => places.offset(zones.draw(rng)),
             Walk::Files(files) => files.next_place(len, Op::Read).1,
+            Walk::Windowed(windowed) => windowed.next_offset(len),
             Walk::HotSet {
                 places,
                 hot,
@@ -380,6 +387,115 @@ impl Walk {
                 offset
             }
         }
+    }
+}
+
+/// A walk within a window of its region, and where that is.
+#[derive(Debug, Clone)]
+pub(crate) struct Windowed {
+    pattern: Pattern,
+    align_bytes: u64,
+    block: u32,
+    sizer: Sizer,
+    region: Range<u64>,
+    /// Of the whole region.
+    places: Places,
+    window: Window,
+    /// Start of the one in force.
+    start: u64,
+    /// Bytes moved in it.
+    moved: u64,
+    walk: Walk,
+    seeds: Rng,
+}
+
+impl Windowed {
+    pub(crate) fn new(
+        course: &Course<'_>,
+        sizer: &Sizer,
+        window: Window,
+        mut seeds: Rng,
+    ) -> Result<Windowed, StreamError> {
+        let align = alignment(course.align_bytes, sizer, course.block)?;
+        let places = Places::new(course.region.clone(), align, sizer.max())?;
+        let start = course.region.start;
+        let step = window.length_bytes.saturating_add(window.skip_bytes);
+        for bytes in [start, window.length_bytes, step] {
+            if !bytes.is_multiple_of(align) {
+                return Err(StreamError::Window { bytes, align });
+            }
+        }
+        let first = Course {
+            workers: 1,
+            worker: 0,
+            region: start..window.end(start, course.region.end),
+            ..*course
+        };
+        let walk = Walk::new(&first, sizer, Rng::new(seeds.word()), || 0)?;
+        Ok(Windowed {
+            pattern: course.pattern.clone(),
+            align_bytes: course.align_bytes,
+            block: course.block,
+            sizer: sizer.clone(),
+            region: course.region.clone(),
+            places,
+            window,
+            start,
+            moved: 0,
+            walk,
+            seeds,
+        })
+    }
+
+    fn next_offset(&mut self, len: u32) -> u64 {
+        if self.moved >= self.window.moved_bytes {
+            self.move_on();
+        }
+        self.moved += u64::from(len);
+        self.walk.next_offset(len)
+    }
+
+    #[cold]
+    fn move_on(&mut self) {
+        self.moved = 0;
+        let step = self
+            .window
+            .length_bytes
+            .saturating_add(self.window.skip_bytes);
+        self.start = self.start.saturating_add(step);
+        if !self.enter() {
+            self.start = self.region.start;
+            self.enter(); // as the first time
+        }
+    }
+
+    /// Whether the window at `start` holds a request; then the walk goes on in it.
+    fn enter(&mut self) -> bool {
+        let course = Course {
+            pattern: &self.pattern,
+            align_bytes: self.align_bytes,
+            worker: 0,
+            workers: 1,
+            region: self.start..self.window.end(self.start, self.region.end),
+            block: self.block,
+        };
+        let rng = Rng::new(self.seeds.word());
+        match Walk::new(&course, &self.sizer, rng, || 0) {
+            Ok(walk) => {
+                self.walk = walk;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl Window {
+    fn end(&self, start: u64, region_end: u64) -> u64 {
+        start
+            .saturating_add(self.length_bytes)
+            .min(region_end)
+            .max(start)
     }
 }
 

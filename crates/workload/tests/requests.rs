@@ -864,3 +864,94 @@ fn requests_of_a_seed_never_change() {
         ]
     );
 }
+
+/// Places of requests of 4 KiB, in units of that.
+fn places(options: &str, count: usize, bytes: u64) -> Vec<u64> {
+    let stream = stream(options);
+    draw(&stream, count, bytes)
+        .iter()
+        .map(|request| request.offset / 4096)
+        .collect()
+}
+
+#[test]
+fn a_window_holds_the_requests_until_it_moves_on_and_the_first_comes_after_the_last() {
+    let load = "pattern = 'sequential'\nwindow = '32KiB'\nwindow_bytes = '16KiB'\nwindow_skip = '8KiB'\nregion = '8KiB-128KiB'";
+    assert_eq!(
+        places(load, 14, 1 << 20),
+        [2, 3, 4, 5, 12, 13, 14, 15, 22, 23, 24, 25, 2, 3]
+    );
+    // More than it holds: round and round in it.
+    let load =
+        "pattern = 'sequential'\nwindow = '16KiB'\nwindow_bytes = '24KiB'\nregion = '0-32KiB'";
+    assert_eq!(
+        places(load, 13, 1 << 20),
+        [0, 1, 2, 3, 0, 1, 4, 5, 6, 7, 4, 5, 0]
+    );
+    // What the end cuts off is used as far as it goes.
+    let load = "pattern = 'sequential'\nwindow = '16KiB'\nregion = '0-24KiB'";
+    assert_eq!(places(load, 9, 1 << 20), [0, 1, 2, 3, 4, 5, 4, 5, 0]);
+}
+
+#[test]
+fn a_window_shuffles_its_own_places_and_none_other() {
+    let load = "pattern = 'shuffled'\nwindow = '64KiB'\nwindow_skip = '64KiB'";
+    let drawn = places(load, 64, 512 << 10);
+    for (number, window) in drawn.chunks(16).enumerate() {
+        let mut sorted = window.to_vec();
+        sorted.sort_unstable();
+        let first = number as u64 * 32;
+        assert_eq!(sorted, (first..first + 16).collect::<Vec<_>>());
+        assert_ne!(sorted, window);
+    }
+    assert_eq!(drawn, places(load, 64, 512 << 10));
+}
+
+#[test]
+fn windows_that_cannot_be_are_refused_in_one_line() {
+    for (load, told) in [
+        (
+            "pattern = 'zipf'\nwindow = '1MiB'",
+            "sequential, uniform and shuffled",
+        ),
+        ("window_skip = '1MiB'", "only means something with `window`"),
+        (
+            "window = '1MiB'\nown_writes = true",
+            "excludes writes that go on their own",
+        ),
+        ("window = '0B'", "must be above 0"),
+        (
+            "dedupe = '10%'\nverify = true\nwrite_fraction = 1",
+            "exclude each other",
+        ),
+        ("dedupe_set = 10", "only means something with `dedupe`"),
+        (
+            "mapped = true\ndirect = true",
+            "goes through the page cache",
+        ),
+        ("ends = 'nobody'", "nobody"),
+    ] {
+        let error = Workload::parse(load, "test.toml", "test", &[])
+            .expect_err(load)
+            .to_string();
+        assert!(
+            error.contains(told) && !error.contains('\n'),
+            "{load}: {error}"
+        );
+    }
+    let stream = stream("window = '6KiB'");
+    let error = RequestStream::new(&stream, 0, 0, 1, 1 << 20, 512).expect_err("odd");
+    assert!(matches!(error, StreamError::Window { .. }));
+}
+
+#[test]
+fn streams_that_end_with_another_are_named_once_and_never_itself() {
+    let text = "[[stream]]\nname = 'a'\nends = 'all'\n[[stream]]\nname = 'b'\nends = 'a, c,a'\n[[stream]]\nname = 'c'\n";
+    let workload = Workload::parse(text, "test.toml", "test", &[]).expect("a workload");
+    let ends: Vec<_> = workload
+        .streams
+        .iter()
+        .map(|stream| stream.ends.join(" "))
+        .collect();
+    assert_eq!(ends, ["b c", "a c", ""]);
+}

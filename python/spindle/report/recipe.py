@@ -350,6 +350,8 @@ def _stream_keys(stream: WorkloadStream) -> dict[str, str]:
     found.update(_stops(stream.end))
     if stream.passes is not None:
         found["stop_passes"] = repr(stream.passes)
+    if stream.ends:
+        found["ends"] = ",".join(stream.ends)
     return found
 
 
@@ -375,6 +377,18 @@ def _data(stream: WorkloadStream) -> dict[str, str]:
     found["zero_fraction"] = repr(stream.mix.zero)
     found["rewrite_fraction"] = repr(stream.mix.rewrite)
     found["direct"] = _flag(stream.direct)
+    if stream.mapped:
+        found["mapped"] = "true"
+    if stream.window is not None:
+        found["window"], found["window_bytes"] = (
+            exact_size(stream.window.length_bytes),
+            exact_size(stream.window.moved_bytes),
+        )
+        found["window_skip"] = exact_size(stream.window.skip_bytes)
+    if stream.repeats is not None:
+        found["dedupe"] = repr(stream.repeats.fraction)
+        if stream.repeats.set is not None:
+            found["dedupe_set"] = str(stream.repeats.set)
     found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
     found["dsync"] = _flag(stream.sync.dsync)
     return found

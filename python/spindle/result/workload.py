@@ -389,6 +389,24 @@ class Names(Struct, frozen=True, kw_only=True):
         return self.operation not in ("open", "stat", "readdir")
 
 
+class Window(Struct, frozen=True, kw_only=True):
+    """A part of the region that the pattern stays in for so many bytes."""
+
+    length_bytes: int
+    moved_bytes: int
+    """Before the next one."""
+    skip_bytes: int
+    """Between two of them."""
+
+
+class Repeats(Struct, frozen=True, kw_only=True):
+    """Writes whose content was written before."""
+
+    fraction: float
+    set: int | None
+    """Each has one of so many contents; None: that of the last write that was new."""
+
+
 class WorkloadStream(Struct, frozen=True, kw_only=True):
     """One kind of load."""
 
@@ -425,6 +443,14 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
     """Blocks written say what they are, and are checked."""
     verify_fatal: bool = False
     """A block that is found wrong ends the run."""
+    window: Window | None = None
+    """The pattern stays in a part of the region that moves on."""
+    repeats: Repeats | None = None
+    """Some of what is written was written before."""
+    ends: list[str] = []
+    """Streams that end when this one does."""
+    mapped: bool = False
+    """It goes through a shared mapping of its files."""
 
     @property
     def outstanding(self) -> int:

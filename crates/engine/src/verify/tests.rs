@@ -132,6 +132,7 @@ fn with_disk(
         looks: true,
         writes: false,
         zeroes: false,
+        repeats: None,
         stamp_seed: 1,
     };
     let script = Rc::new(RefCell::new(Script::default()));

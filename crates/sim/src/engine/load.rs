@@ -145,6 +145,8 @@ impl Budget {
 /// A stream of the workload at work.
 pub(crate) struct StreamState {
     pub(crate) name: String,
+    /// Those that end when it does.
+    pub(crate) ends: Vec<String>,
     pub(crate) recorder: StreamRecorder,
     pub(crate) issuer_priority: Priority,
     pub(crate) open: bool,
@@ -315,6 +317,7 @@ impl Load {
         }
         self.streams.push(StreamState {
             name: stream.name.clone(),
+            ends: stream.ends.clone(),
             recorder: StreamRecorder::new(&plan),
             issuer_priority: stream.priority.unwrap_or(Priority {
                 class: spindle_workload::PriorityClass::BestEffort,
@@ -386,6 +389,16 @@ impl Load {
         }
     }
 
+    /// Streams that end when this one does.
+    pub(crate) fn ended_with(&self, stream: usize) -> Vec<usize> {
+        let ends = &self.streams[stream].ends;
+        let named = |other: &&StreamState| ends.contains(&other.name);
+        let all = self.streams.iter().enumerate();
+        all.filter(|(_, other)| named(other))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
     /// Ends the whole run.
     pub(crate) fn end_all(&mut self, now_ns: u64, why: EndedBy) {
         self.ended_by.get_or_insert(why.clone());
@@ -453,6 +466,11 @@ fn check(stream: &Stream, workload: &Workload) -> Result<(), SimError> {
     let stream_name = || stream.name.clone();
     if stream.names.is_some() {
         return Err(SimError::Names {
+            stream: stream_name(),
+        });
+    }
+    if stream.mapped {
+        return Err(SimError::Mapped {
             stream: stream_name(),
         });
     }

@@ -776,6 +776,18 @@ impl Engine {
         }
         stream.over = true;
         self.load.active -= 1;
+        self.end_others(index)
+    }
+
+    /// Streams that end when another one does.
+    fn end_others(&mut self, index: usize) -> Result<(), SimError> {
+        for other in self.load.ended_with(index) {
+            let now_ns = self.now_ns;
+            let why = self.load.streams[index].ended_by.clone();
+            self.load
+                .end_stream(other, now_ns, why.unwrap_or(EndedBy::Time));
+            self.close(other)?;
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` sa
 """
 
 from .convert import Conversion, Phase, convert, convert_sections, convert_text
-from .document import as_json, command_line, toml_of
+from .document import as_json, body_of, command_line, toml_of
 from .finding import Finding, JobFileRefused, Level, Place
 from .report import logged_jobs, shape_of
 
@@ -21,6 +21,7 @@ __all__ = [
     "Phase",
     "Place",
     "as_json",
+    "body_of",
     "command_line",
     "convert",
     "convert_sections",

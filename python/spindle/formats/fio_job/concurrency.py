@@ -9,6 +9,8 @@ from .quantity import Keys
 RING = "io_uring"
 BLOCKING = "pread"
 NULL = "null"
+MAPPING = "mmap"
+PAGE = 4096
 ENGINES = {
     "io_uring": RING,
     "libaio": RING,
@@ -19,8 +21,9 @@ ENGINES = {
     "pvsync": BLOCKING,
     "pvsync2": BLOCKING,
     "null": NULL,
+    "mmap": MAPPING,
 }
-"""fio's engine -> ours."""
+"""fio's engine -> ours; `mmap` is a matter of the stream."""
 _INSTEAD = {
     "posixaio": "io_uring instead of glibc's threads",
     "vsync": "each request by itself; fio hands over neighbours together",
@@ -40,7 +43,7 @@ def depth_of(typed: TypedJob) -> int:
         return job.depth
     if job.engine in _INSTEAD:
         typed.say(Level.DIFFERS, "ioengine", _INSTEAD[job.engine])
-    if job.depth > 1 and kind in (BLOCKING, NULL):
+    if job.depth > 1 and kind in (BLOCKING, NULL, MAPPING):
         typed.say(Level.NOTE, "iodepth", f"{job.engine} does one request at a time whatever the depth, as in fio")
         return 1
     if job.depth > 1 and job.engine == "libaio" and not job.direct:
@@ -52,6 +55,8 @@ def depth_of(typed: TypedJob) -> int:
 def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
     """Page cache, durability, content, priority. `made_here`: in files that are made for the run."""
     job = typed.job
+    if job.engine == MAPPING:
+        return _mapped(typed, on_device)
     keys: Keys = {"direct": job.direct}
     if job.invalidate and not job.direct and not made_here and (job.mixed or job.kind.endswith("read")):
         typed.say(
@@ -61,6 +66,29 @@ def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
         )
     if job.writes:
         keys |= _durability(typed, on_device) | _content(typed)
+    return keys | priority_of(job)
+
+
+def _mapped(typed: TypedJob, on_device: bool) -> Keys:
+    """Through a mapping. fio answers direct=1 with an msync of each request's place, O_SYNC has no effect on one."""
+    job = typed.job
+    keys: Keys = {"direct": False, "mapped": True}
+    syncs = job.direct or job.fsync or job.fdatasync
+    if syncs and any(sizes.smallest % PAGE for sizes in job.sizes):
+        typed.say(Level.ERROR, "bs", "mmap beside direct or fsync needs requests of whole pages, as in fio; give bs=4k")
+    if job.direct:
+        text = "a mapping is never direct: each write is followed by an msync of its place, as in fio"
+        typed.say(Level.NOTE, "direct", text)
+    if job.sync != "none":
+        typed.say(Level.NOTE, "sync", "of no effect on a mapping, as in fio; use fsync")
+    if job.invalidate and (job.mixed or job.kind.endswith("read")):
+        text = "fio only asks the C library to forget the pages, which does nothing; --drop-caches drops them"
+        typed.say(Level.NOTE, "invalidate", text)
+    if job.writes:
+        durability = _durability(typed, on_device)
+        for key in ("dsync", "osync"):
+            durability.pop(key, None)
+        keys |= durability | _content(typed) | ({"dsync": True} if job.direct else {})
     return keys | priority_of(job)
 
 
@@ -92,7 +120,33 @@ def _durability(typed: TypedJob, on_device: bool) -> Keys:
 
 
 def _content(typed: TypedJob) -> Keys:
+    return _blocks(typed.job) | _repeats(typed)
+
+
+def _repeats(typed: TypedJob) -> Keys:
+    """Whole requests are repeated, as fio does it."""
     job = typed.job
-    if job.zeroes or job.compress_percent == 100:
+    if not job.dedupe_percent or job.compress_percent == 100:
+        return {}
+    if job.verify not in ("0", "null"):
+        typed.say(
+            Level.ERROR, "dedupe_percentage", "beside verify: a block that is checked says where it lies; give one"
+        )
+        return {}
+    if job.dedupe_global:
+        typed.say(Level.ERROR, "dedupe_global", "each worker repeats contents of its own; remove it")
+    keys: Keys = {"dedupe": f"{job.dedupe_percent}%"}
+    if job.dedupe_set_percent:
+        count = job.size.bytes * job.dedupe_set_percent // 100 // job.sizes[1].smallest
+        if not count:
+            text = "working_set takes a share of size: give size in bytes, large enough for a block"
+            typed.say(Level.ERROR, "dedupe_mode", text)
+            return {}
+        keys["dedupe_set"] = min(count, (1 << 32) - 1)
+    return keys
+
+
+def _blocks(job: Job) -> Keys:
+    if (job.zeroes and not job.dedupe_percent) or job.compress_percent == 100:
         return {"content": "zero"}
     return {"content": f"compressible:{100 - job.compress_percent}%"} if job.compress_percent else {}

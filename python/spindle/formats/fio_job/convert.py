@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from spindle import _core
 from spindle.result.units import exact_size
 
-from .concurrency import ENGINES
+from .concurrency import ENGINES, MAPPING
 from .document import body_of
 from .filesets import FileSets, Place, place_of
 from .finding import Finding, JobFileRefused, Level
 from .job import TypedJob, typed
 from .names import check_together, names_of
-from .phases import phases_of
+from .phases import ends_of, phases_of, run_before_an_end
 from .quantity import Keys, duration
 from .search import LatencyTarget, search_of
 from .source import STDIN, STDIN_NAME, Section, read_sections, sections_of
@@ -111,20 +111,23 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
         text = f"more than {MOST_JOBS} jobs"
         raise JobFileRefused([Finding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
     jobs = [typed(section) for section in sections]
-    groups = phases_of(jobs)
+    groups = run_before_an_end(phases_of(jobs))
     check_readers(groups)
     place = place_of(jobs, target)
+    ends = any(each.job.exitall for each in jobs)
     sets = FileSets()
     needs = 0
     phases: list[Phase] = []
     for group in groups:
         phase, bytes_needed = _phase(group, place, sets, path)
+        if ends:
+            ends_of(group, phase.streams, phase.sources)
         phases.append(phase)
         needs = max(needs, bytes_needed)
     _name_phases(phases)
-    engines = {ENGINES.get(each.job.engine, "auto") for each in jobs if not each.job.operation}
+    moving = [each for each in jobs if not each.job.operation and each.job.engine != MAPPING]
+    engines = {ENGINES.get(each.job.engine, "auto") for each in moving}
     if len(engines) > 1:
-        moving = [each for each in jobs if not each.job.operation]
         other = next(each for each in moving if each.job.engine != moving[0].job.engine)
         other.say(Level.DIFFERS, "ioengine", "the jobs of a file have one engine: --engine auto chooses it")
     engine = engines.pop() if len(engines) == 1 else "auto"
@@ -175,15 +178,16 @@ def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tup
     done: list[Converted] = []
     fits = sum(each.job.numjobs for each in jobs) <= MOST_STREAMS
     for each in jobs:
-        if each.job.exitall and len(jobs) > 1:
-            each.say(Level.ERROR, "exitall", "a job that ends does not end the others")
         shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         # Workers share an amount, and one may find nothing left of it: a log of each clone is to have its whole.
-        apart = fits and (not each.job.grouped or bool(each.job.logs))
+        apart = fits and (not each.job.grouped or bool(each.job.logs) or each.job.exitall)
         ground = Ground(place, sets, None if shared else base, apart)
         done.append(names_of(each, ground) if each.job.operation else streams_of(each, ground))
         if not shared:
             base += own_bytes(each.job)
+    for each, one in zip(jobs, done, strict=True):
+        if each.job.writes and one.used:
+            sets.note_written(each.job.filenames, one.used[0])
     sets.end_phase([(made, each) for each, one in zip(jobs, done, strict=True) for made in one.used])
     check_together(jobs)
     if base:

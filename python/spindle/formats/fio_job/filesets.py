@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from spindle.result.units import exact_size
 
-from .concurrency import ENGINES, NULL
+from .concurrency import ENGINES, MAPPING, NULL
 from .finding import Level
 from .job import Job, TypedJob
 from .quantity import Keys
@@ -45,6 +45,8 @@ class FileSets:
     sets: list[Keys] = field(default_factory=list)
     _named: dict[tuple[str, ...], Keys] = field(default_factory=dict)
     _written: set[str] = field(default_factory=set)
+    held: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Names -> bytes that earlier phases have put into each file."""
 
     def of_names(self, typed: TypedJob, bytes_each: int) -> Keys:
         """Files that jobs may share by their names."""
@@ -90,13 +92,20 @@ class FileSets:
     def use(self, made: Keys, job: TypedJob) -> None:
         """Notes what is there before the first request: data, where somebody reads what nobody wrote before."""
         name = str(made["name"])
-        reads = job.job.mixed or job.job.kind.endswith("read") or job.job.overwrite
+        # A mapping cannot make a file longer: fio lays its file out before.
+        mapped = job.job.engine == MAPPING
+        reads = job.job.mixed or job.job.kind.endswith("read") or job.job.overwrite or mapped
         if reads and name not in self._written:
             made["fill"] = True
 
     def end_phase(self, used: Sequence[tuple[Keys, TypedJob]]) -> None:
         """What was written in a phase is there for the next."""
         self._written |= {str(made["name"]) for made, job in used if job.job.writes}
+
+    def note_written(self, names: tuple[str, ...], made: Keys) -> None:
+        """Files of these names end where those of the set do."""
+        if names and isinstance(made["filesize"], int):
+            self.held[names] = made["filesize"]
 
     def written(self) -> list[Keys]:
         """As in the TOML."""
@@ -130,6 +139,9 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
         most = max((each.job.offset.bytes + (each.job.filesizes[1] or each.job.size.bytes) for each in jobs), default=0)
         return Place(f"null:{exact_size(most or 1 << 30)}", False)
     lists = {each.job.filenames for each in jobs}
+    grows = any(each.job.fill_device or each.job.append for each in jobs)
+    if grows and not any(name.startswith("/dev/") for names in lists for name in names):
+        return Place(_folder(jobs), True)
     if len(lists) == 1 and len(names := next(iter(lists))) == 1:
         return Place(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else Place(None, False)
     devices = [each for each in jobs for name in each.job.filenames if name.startswith("/dev/")]

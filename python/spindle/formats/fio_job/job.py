@@ -90,6 +90,15 @@ class Job:
     offset_increment: Amount = NOTHING
     number_ios: int = 0
     fill_device: bool = False
+    append: bool = False
+    """It begins behind the end of its file."""
+    zone_mode: str = "none"
+    zone_bytes: int = 0
+    """Moved in a zone before the next one."""
+    zone_range: int = 0
+    """Length of a zone; 0: as `zone_bytes`."""
+    zone_skip: int = 0
+    """Between two zones."""
     loops: int = 1
     numjobs: int = 1
     runtime_us: int = 0
@@ -129,9 +138,17 @@ class Job:
     seed: int | None = None
     zeroes: bool = False
     compress_percent: int = 0
+    dedupe_percent: int = 0
+    dedupe_set_percent: int = 0
+    """Repeated content is one of so many blocks, as a share of the size; 0: that of the write before."""
+    dedupe_global: bool = False
     stonewall: bool = False
     wait_for: str | None = None
     exitall: bool = False
+    exit_what: str = "group"
+    """What ends when a clone does: group, stonewall (all that run) or all (also those that would follow)."""
+    trim_percent: int = 0
+    trim_backlog: int = 0
     grouped: bool = False
     """group_reporting: all jobs of a group are reported as one."""
     new_group: bool = False
@@ -281,6 +298,11 @@ class _Typing:
             offset_increment=self.get("offset_increment", NOTHING, self._amount),
             number_ios=self.get("number_ios", 0, self._size),
             fill_device=self.get("fill_device", False, values.truth),
+            append=self.get("file_append", False, values.truth),
+            zone_mode=self.get("zonemode", "none", values.one_of("none", "strided", "zbd")),
+            zone_bytes=self.get("zonesize", 0, self._size),
+            zone_range=self.get("zonerange", 0, self._size),
+            zone_skip=self.get("zoneskip", 0, self._zone_skip),
             loops=self.get("loops", 1, values.within(1, 1 << 31)),
             numjobs=self.get("numjobs", 1, values.within(1, 65536)),
             runtime_us=self.get("runtime", 0, values.time),
@@ -313,9 +335,15 @@ class _Typing:
             seed=self.get("randseed", None, values.seed),
             zeroes=self.get("zero_buffers", False, values.truth),
             compress_percent=self.get("buffer_compress_percentage", 0, values.within(0, 100)),
+            dedupe_percent=self.get("dedupe_percentage", 0, values.within(0, 100)),
+            dedupe_set_percent=self._dedupe_set(),
+            dedupe_global=self.get("dedupe_global", False, values.truth),
+            trim_percent=self.get("trim_percentage", 0, values.within(0, 100)),
+            trim_backlog=self.get("trim_backlog", 0, values.within(0, 1 << 31)),
             stonewall=self.get("stonewall", False, values.truth),
             wait_for=self.get("wait_for", None, str),
             exitall=self.get("exitall", False, values.truth),
+            exit_what=self.get("exit_what", "group", values.one_of("group", "stonewall", "all")),
             grouped=self.get("group_reporting", False, values.truth),
             new_group=self.get("new_group", False, values.truth),
             unified=self.get("unified_rw_reporting", "none", values.unified),
@@ -389,6 +417,17 @@ class _Typing:
     def _percents(self, text: str) -> tuple[int, int, int]:
         read, write, trim = (100 if each is None else each for each in self._each(text, values.within(0, 100)))
         return read, write, trim
+
+    def _zone_skip(self, text: str) -> int:
+        """Bytes, or `2z` for so many times `zonesize`."""
+        zones = re.fullmatch(r"([0-9]{1,9})z", text.strip())
+        return int(zones[1]) * self.get("zonesize", 0, self._size) if zones else self._size(text)
+
+    def _dedupe_set(self) -> int:
+        """0: none."""
+        mode = self.get("dedupe_mode", "repeat", values.one_of("repeat", "working_set"))
+        share = self.get("dedupe_working_set_percentage", 5, values.within(0, 100))
+        return share if mode == "working_set" else 0
 
     def _size(self, text: str) -> int:
         return natural(text, self.scale)

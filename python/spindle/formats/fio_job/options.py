@@ -90,7 +90,22 @@ _TAKEN = [
     ),
     _taken("io_size/io_limit", "amount per clone, rounded up to whole requests (that of size: down), as in fio"),
     _taken("filesize", "size of each file that is made, or drawn from a range; of one target, the end of the region"),
-    _taken("fill_device/fill_fs", "one pass through a device; refused on files"),
+    _taken(
+        "fill_device/fill_fs",
+        "one pass through a device; a file grows until the last 6 % of its file system are left, which is told",
+    ),
+    _taken(
+        "file_append",
+        "begins behind what earlier phases of the job file have written; of no effect on new files and devices",
+    ),
+    _taken(
+        "zonemode",
+        "strided: requests stay in a zone for zonesize bytes, then in the next, up to the end of the file, as in fio. "
+        "Refused: zbd; reads and writes in order beside each other; several files",
+    ),
+    _taken("zonesize", "bytes moved in a zone"),
+    _taken("zonerange", "length of a zone; zonesize without it"),
+    _taken("zoneskip", "left out between two zones: bytes, or `2z` for so many times zonesize"),
     _taken("offset/fileoffset", "start of the region"),
     _taken("offset_increment", "each clone is a stream of its own"),
     _taken("number_ios", "the stream ends after so many requests of each clone"),
@@ -112,9 +127,10 @@ _TAKEN = [
     _taken(
         "ioengine",
         "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine pread`, "
-        "one request at a time. null: the target null:SIZE. libaio without direct=1 does one request at a time, "
-        "as in fio. filecreate, filestat, filedelete: operations on names. Jobs with several engines: --engine auto. "
-        "Others are refused",
+        "one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the target null:SIZE. "
+        "libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, filedelete: operations "
+        "on names. Jobs with several "
+        "engines: --engine auto. Others are refused",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
@@ -155,9 +171,29 @@ _TAKEN = [
     _taken("randseed", "seed of the workload; of several jobs the first one's"),
     _taken("zero_buffers", "content is zeroes", bare=True),
     _taken("buffer_compress_percentage", "compressible content"),
+    _taken(
+        "dedupe_percentage",
+        "share of the writes, whole requests, whose content was written before; refused with verify",
+    ),
+    _taken(
+        "dedupe_mode",
+        "repeat: that of the last write that was new, of each outstanding request; working_set: one of a worker's set",
+    ),
+    _taken("dedupe_working_set_percentage", "size of the set, as a share of size"),
+    _taken("dedupe_global", "refused: each worker has a set of its own", bare=True),
     _taken("stonewall/wait_for_previous", "begins a new phase", bare=True),
     _taken("wait_for", "a new phase, where no job would run beside the one that waits; refused otherwise"),
-    _taken("exitall", "has no effect if the phase has one job; refused otherwise", bare=True),
+    _taken("exitall", "the first clone that is done ends the others, whichever job says so, as in fio", bare=True),
+    _taken(
+        "exit_what",
+        "group, stonewall: the jobs that run at the same time (of the group); all: later phases, too, are not run",
+    ),
+    _taken(
+        "trim_percentage",
+        "of no effect without verify and trim_backlog, as in fio; refused with both, where fio 3.33 itself ends in an "
+        "assertion",
+    ),
+    _taken("trim_backlog", "belongs to trim_percentage"),
     _taken("kb_base", "1000 or 1024: what k and Ki mean"),
     _taken(
         "nrfiles/nr_files",
@@ -361,17 +397,16 @@ _NOTES = _rest(
     ),
     ("verify_state_save", "1", "--verify-state keeps what was written, to be read back later"),
     (
-        "trim_verify_zero trim_backlog trim_backlog_batch",
+        "trim_verify_zero trim_backlog_batch",
         "0",
         "of no effect without trim_percentage, which is told by itself",
     ),
     (
         """
-            latency_run dedupe_mode dedupe_working_set_percentage dedupe_global
-            zonerange zonecapacity zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits
+            latency_run zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits
             zone_reset_threshold zone_reset_frequency flow_id flow_sleep replay_no_stall replay_redirect
             replay_scale replay_align replay_time_scale replay_skip read_iolog_chunked merge_blktrace_file
-            merge_blktrace_scalars merge_blktrace_iters cgroup_weight cgroup_nodelete exit_what
+            merge_blktrace_scalars merge_blktrace_iters cgroup_weight cgroup_nodelete
         """,
         "",
         "of no effect without the option it belongs to, which is told by itself",
@@ -380,16 +415,10 @@ _NOTES = _rest(
 
 _ERRORS = _rest(
     Fate.ERROR,
-    ("zonesize", "0", "zones are not modelled"),
     ("numa_mem_policy numa_cpu_nodes", "", "remove it and start spindle with numactl"),
     ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
     ("*verify_only", "0", "what fio wrote has another form; `spindle verify --state` checks what a run has written"),
     ("verify_state_load", "0", "the state that fio has saved is not read; use `spindle verify --state`"),
-    (
-        "trim_percentage",
-        "0",
-        "only whole jobs trim: rw=trim or randtrim",
-    ),
     (
         "opendir",
         "",
@@ -399,11 +428,6 @@ _ERRORS = _rest(
         "lockfile",
         "none",
         "files are not locked",
-    ),
-    (
-        "file_append",
-        "0",
-        "the target keeps its size; use offset",
     ),
     (
         "*bs_unaligned/blocksize_unaligned bs_is_seq_rand",
@@ -431,11 +455,6 @@ _ERRORS = _rest(
         "`spindle run --create SIZE --keep` makes a file",
     ),
     (
-        "dedupe_percentage",
-        "0",
-        "no two blocks that are written are equal",
-    ),
-    (
         "write_iolog read_iolog",
         "",
         "requests are neither recorded nor replayed",
@@ -449,11 +468,6 @@ _ERRORS = _rest(
         "ioscheduler",
         "",
         "use `spindle knobs` to set the scheduler before the run",
-    ),
-    (
-        "zonemode",
-        "none",
-        "zones are not modelled",
     ),
     (
         "cgroup",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .finding import Level
 from .job import TypedJob
+from .quantity import Keys
 
 
 def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
@@ -27,6 +30,47 @@ def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
             follows = _wait(each, waits, phases) or follows
         phases[-1].append(each)
     return phases
+
+
+def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
+    """Those that come to run: a job that is done ends all, with `exitall` and `exit_what=all`, also those that would
+    follow."""
+    jobs = [job for phase in phases for job in phase]
+    for job in jobs:
+        if "exit_what" in job.places and not any(each.job.exitall for each in jobs):
+            job.say(Level.NOTE, "exit_what", "of no effect without exitall, as in fio")
+            return phases
+    if not any(each.job.exitall for each in jobs):
+        return phases
+    for number, phase in enumerate(phases[:-1], 1):
+        if any(each.job.exit_what == "all" for each in phase):
+            never = phases[number][0]
+            text = f"{never.job.name} and what follows are never run: the first job that is done ends them, as in fio"
+            never.say(Level.DIFFERS, "exit_what", text)
+            return phases[:number]
+    return phases
+
+
+def ends_of(jobs: list[TypedJob], streams: list[Keys], sources: Sequence[int]) -> None:
+    """`exitall`: the first clone that is done ends those of its group that run beside it, by the `exit_what` of its
+    own job."""
+    if len(streams) < 2:
+        return
+    group, groups = 0, []
+    for at, each in enumerate(jobs):
+        group += bool(at and each.job.new_group)
+        groups.append(group)
+    for keys, source in zip(streams, sources, strict=True):
+        if group == 0 or jobs[source].job.exit_what != "group":
+            keys["ends"] = "all"
+            continue
+        others = [
+            str(other["name"])
+            for other, of in zip(streams, sources, strict=True)
+            if groups[of] == groups[source] and other is not keys
+        ]
+        if others:
+            keys["ends"] = ",".join(others)
 
 
 def _wait(job: TypedJob, waits: str, phases: list[list[TypedJob]]) -> bool:

@@ -27,7 +27,45 @@ def places_of(typed: TypedJob) -> Keys:
     if job.trims_first:
         keys["trim_first"] = True
     keys |= _random(typed) if job.random else in_order(typed)
-    return keys
+    return keys | _zones_in_turn(typed, keys)
+
+
+def _zones_in_turn(typed: TypedJob, keys: Keys) -> Keys:
+    """`zonemode=strided`: the pattern stays in a zone for so many bytes."""
+    job = typed.job
+    if job.zone_mode == "zbd":
+        typed.say(Level.ERROR, "zonemode", "zoned devices are not driven; use strided, or none")
+    elif job.zone_mode == "none" and job.zone_bytes:
+        typed.say(Level.ERROR, "zonesize", "needs zonemode=strided, as in fio")
+    if job.zone_mode != "strided":
+        return {}
+    length = job.zone_range or job.zone_bytes
+    size = job.sizes[job.direction].smallest
+    for option, refused, text in (
+        ("zonesize", not job.zone_bytes, "is needed by zonemode=strided"),
+        (
+            "zonemode",
+            job.mixed and not job.random,
+            "beside reads and writes in order; give one of them",
+        ),
+        ("zonemode", "own_writes" in keys or job.trims_first, "beside writes that go on their own; give one size"),
+        ("zonemode", keys["pattern"] not in _IN_ZONES, f"beside requests that are {keys['pattern']}; give one of them"),
+        ("nrfiles", len(job.filenames) > 1 or job.nrfiles > 1, "beside zonemode=strided; give one file"),
+        ("zonerange", length % size or job.zone_skip % size, "and zoneskip must be multiples of bs"),
+        (
+            "offset",
+            job.offset.bytes % size or job.offset_increment.bytes % size,
+            "must be a multiple of bs here",
+        ),
+    ):
+        if refused:
+            typed.say(Level.ERROR, option, text)
+            return {}
+    keys = {"window": exact_size(length), "window_bytes": exact_size(job.zone_bytes)}
+    return keys | ({"window_skip": exact_size(job.zone_skip)} if job.zone_skip else {})
+
+
+_IN_ZONES = ("sequential", "uniform", "shuffled")
 
 
 def popular(typed: TypedJob) -> bool:

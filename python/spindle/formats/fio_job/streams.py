@@ -10,7 +10,7 @@ from spindle.result.units import exact_size
 
 from . import strides
 from .arrival import arrival_of, rated_directions
-from .concurrency import ENGINES, data_of, depth_of
+from .concurrency import ENGINES, MAPPING, data_of, depth_of
 from .filesets import FileSets, Place, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
@@ -21,6 +21,8 @@ from .sizes import one_size, sizes_of
 from .verification import verify_of
 
 MOST_STREAMS = 64
+LEFT_FREE = 6
+"""% of a file system that a job which fills it leaves; the last 5 % are never given to a test file (host.testfile)."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,8 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
     if depth > 1:
         keys["depth"] = depth
     keys |= data_of(typed, ground.place.on_device, ground.place.folder or ground.place.null) | verify_of(typed)
-    if job.fill_device and not ground.place.on_device:
-        typed.say(Level.ERROR, "fill_device", "a file system is not filled; give size, or a device")
-    if job.writes and not (ground.place.on_device or job.overwrite or job.mixed):
+    _check_growth(typed, ground)
+    if job.writes and job.engine != MAPPING and not (ground.place.on_device or job.overwrite or job.mixed):
         if not ground.place.folder:
             text = "a file that fio has to make first grows as it is written; here its blocks are there"
             typed.say(Level.DIFFERS, "overwrite", text)
@@ -78,6 +79,28 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
     if rated := rated_directions(typed):
         rates = _by_direction(typed, keys, sharing, depth, rated)
     return _clones(typed, ground, rates, apart)
+
+
+def _check_growth(typed: TypedJob, ground: Ground) -> None:
+    """What is said of jobs that fill a device, append, or trim what they have written."""
+    job = typed.job
+    if job.fill_device and not ground.place.on_device and not ground.place.folder:
+        typed.say(Level.ERROR, "fill_device", "one file is the target; give a directory as TARGET, or none")
+    elif job.fill_device and ground.place.folder and (job.random or not job.writes or job.mixed):
+        typed.say(Level.ERROR, "fill_device", "a file is filled by writes in order; give rw=write, or a size")
+    if job.append and ground.place.on_device:
+        typed.say(Level.NOTE, "file_append", "of no effect on a device, as in fio")
+    elif job.append and not ground.place.folder:
+        text = "a file that is there is not written, and nothing behind its end can be read; give a directory as TARGET"
+        typed.say(Level.ERROR, "file_append", text)
+    elif job.append and not ground.sets.held.get(job.filenames):
+        typed.say(Level.NOTE, "file_append", "the file is new: it begins at its start, as in fio")
+    checked = job.verify not in ("0", "null")
+    if job.trim_percent and not (checked and job.trim_backlog):
+        typed.say(Level.NOTE, "trim_percentage", "of no effect without verify and trim_backlog, as in fio")
+    elif job.trim_percent:
+        text = "with verify and trim_backlog fio 3.33 ends in an assertion; for trims use rw=trimwrite"
+        typed.say(Level.ERROR, "trim_percentage", text)
 
 
 def own_files(job: Job) -> bool:
@@ -281,21 +304,51 @@ def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
 def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
     """Region of a clone or its files, the end of the region in bytes if it is known, and the set of files."""
     if ground.place.folder:
-        return _in_folder(typed, ground.sets, name, number, sharing)
+        return _in_folder(typed, ground, name, number, sharing)
     base = ground.base if ground.base is None else ground.base + number * _own_bytes(typed.job)
     region, end = _region(typed, number, base, sharing)
     return region, end, []
 
 
-def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+def _fills(typed: TypedJob, ground: Ground, files: int) -> int:
+    """Bytes of each file that fill a file system, but for what is left to others."""
     job = typed.job
+    place = ground.place.target or "."
+    try:
+        held = os.statvfs(place)
+    except OSError as error:
+        typed.say(Level.ERROR, "fill_device", f"{place}: {error.strerror}")
+        return 0
+    free = (held.f_bavail - held.f_blocks * LEFT_FREE // 100) * held.f_frsize
+    size = job.sizes[1].smallest
+    each = max(free, 0) // (files * job.numjobs) // size * size
+    if not each:
+        typed.say(Level.ERROR, "fill_device", f"less than {LEFT_FREE} % of the file system of {place} are free")
+        return 0
+    text = (
+        f"{exact_size(each)} a file, so that the last {LEFT_FREE} % of the file system stay free; fio fills all of it"
+    )
+    typed.say(Level.DIFFERS, "fill_device", text)
+    return each
+
+
+def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+    job, sets = typed.job, ground.sets
     files = len(job.filenames) or job.nrfiles
     if job.offset.percent is not None or job.size.percent is not None or job.offset_increment.percent is not None:
         option = "size" if job.size.percent is not None else "offset"
         typed.say(Level.ERROR, option, "a share of files that are made for the run; give bytes")
     begin = job.offset.bytes + number * job.offset_increment.bytes
+    appended = job.append and sets.held.get(job.filenames, 0)
+    begin += appended or 0
     low, high = job.filesizes
+    if appended:
+        low = high = max(high, begin + job.size.bytes // files)
     each = high or begin + job.size.bytes // files
+    if job.fill_device:
+        low = high = each = _fills(typed, ground, files)
+        if not each:
+            return {}, 0, []
     if not each:
         if job.engine in ENGINES:  # one that is not there may need none
             typed.say(Level.ERROR, "size", "the files have to be made; give size or filesize")
@@ -309,7 +362,10 @@ def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing:
     keys: Keys = {"files": made["name"]}
     if files > 1:
         keys |= _service(typed)
-    end = min(begin + job.size.bytes // files, each) if job.size.bytes else each
+    end = min(begin + job.size.bytes // files, each) if job.size.bytes and not job.fill_device else each
+    if job.zone_mode == "strided":
+        end = each
+        _check_last_zone(typed, end - begin)
     if end <= begin:
         if begin:  # a size that holds nothing is told by itself
             typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
@@ -327,6 +383,16 @@ def _in_folder(typed: TypedJob, sets: FileSets, name: str, number: int, sharing:
     return keys, 0, [made]
 
 
+def _check_last_zone(typed: TypedJob, length: int) -> None:
+    """Zones go on to the end of the file: what is said where that cuts the last one."""
+    job = typed.job
+    zone = job.zone_range or job.zone_bytes
+    rest = length % (zone + job.zone_skip) if zone else 0
+    if 0 < rest < (zone if job.random else min(zone, job.zone_bytes)):
+        text = "the last zone is cut off by the end of the file: used as far as it goes; fio may end or turn there"
+        typed.say(Level.DIFFERS, "zonerange", text)
+
+
 def _service(typed: TypedJob) -> Keys:
     kind, requests = typed.job.service
     keys: Keys = {} if kind == "roundrobin" else {"file_service_type": kind}
@@ -339,6 +405,11 @@ def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tup
     filesize = job.filesizes[1]
     if job.filesizes[0] != filesize:
         typed.say(Level.ERROR, "filesize", "a range is for files that are made; give a directory as TARGET")
+    if base is None and job.zone_mode == "strided" and NOTHING.percent == job.offset.percent:
+        begin = job.offset.bytes + number * job.offset_increment.bytes
+        end = filesize or (begin + job.size.bytes if job.size.bytes else 0)
+        # Zones go on to the end of the file, however little of it `size` asks for.
+        return ({"region": f"{exact_size(begin)}-100%"} if begin else {}), end
     if base is not None:
         if job.offset.percent is not None or job.offset_increment.percent is not None:
             typed.say(Level.ERROR, "offset", "a share of a file that is part of the target; give bytes")
