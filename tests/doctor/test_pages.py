@@ -21,7 +21,7 @@ def test_the_index_lists_every_page_and_no_other() -> None:
     index = (PAGES / "README.md").read_text()
     names = {rule.name for rule in RULES}
     assert {path.stem for path in PAGES.glob("*.md")} - {"README"} == names
-    assert set(re.findall(r"\]\(([a-z-]+)\.md\)", index)) == names
+    assert set(re.findall(r"\]\(([a-z0-9-]+)\.md\)", index)) == names
     for rule in RULES:
         assert rule.about in index, rule.name
 

@@ -289,6 +289,123 @@ def discards_held_back(shape: Shape, layout: Layout, which: int) -> Planted | No
     return {("discard", "md0")}
 
 
+def shingled_member(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "sata":
+        return None
+    add(layout, f"[{shape.folder(which)}/../..]\nmodel=WDC WD40EFAX-68J")
+    return {("shingled", shape.names[which])}
+
+
+def patient_drive(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "sata" or shape.level == "raid0":
+        return None
+    data = '{"smart_status": {"passed": true}, "ata_sct_erc": {"read": {"enabled": false}}}'
+    add(layout, f"[]\ntools/smartctl/{shape.names[which]} <<END\n{data}\nEND")
+    return {("error-recovery", shape.names[which])}
+
+
+def resync_limit(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.level == "raid0":
+        return None
+    add(layout, f"[{shape.array}]\nmd/sync_speed_max={[1000, 10000, 49000][which % 3]} (local)")
+    return {("md-sync-speed", "md0")}
+
+
+def resync_starved(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.level == "raid0":
+        return None
+    add(layout, f"[{shape.array}]\nmd/sync_action=resync\nmd/sync_completed=1000 / 9000\nmd/sync_speed=1500")
+    return {("md-sync", "md0"), ("md-sync-speed", "md0")}
+
+
+def no_bitmap(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.level == "raid0":
+        return None
+    add(layout, f"[{shape.array}]\nmd/bitmap/location=none\nmd/consistency_policy=resync")
+    return {("md-no-bitmap", "md0")}
+
+
+def dirty_memory(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    add(layout, "[]\nproc/sys/vm/dirty_bytes=2000000000000")
+    return {("dirty-memory", "machine")}
+
+
+def swap_beside(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive == "nvme":
+        return None
+    add(layout, "[]\nproc/swaps <<END\nFilename Type Size Used Priority\n/dev/md0 partition 1000000 0 -2\nEND")
+    return {("swap-place", "md0")}
+
+
+def another_sector(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    add(layout, f"[{shape.folder(which)}]\nqueue/logical_block_size=4096")
+    return {("sector-sizes", "md0")}
+
+
+def worn(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "nvme":
+        return None
+    data = '{"smart_status": {"passed": true}, "nvme_smart_health_information_log": {"percentage_used": 80}}'
+    add(layout, f"[]\ntools/smartctl/{shape.names[which]} <<END\n{data}\nEND")
+    return {("wear", shape.names[which])}
+
+
+def bad_firmware(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "nvme":
+        return None
+    place = shape.folder(which).rsplit("/", 1)[0]
+    add(layout, f"[{place}]\nmodel=Samsung SSD 980 PRO 2TB\nfirmware_rev=3B2QGXA7")
+    return {("firmware", shape.names[which])}
+
+
+def link_sleeps(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "sata":
+        return None
+    port = f"sys/devices/pci0000:00/0000:00:1f.2/ata{which + 1}/host{which}/scsi_host/host{which}"
+    add(layout, f"[{port}]\nlink_power_management_policy={['min_power', 'med_power_with_dipm'][which % 2]}")
+    return {("sata-power", shape.names[which])}
+
+
+def spins_down(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive == "nvme":
+        return None
+    data = '{"smart_status": {"passed": true}, "ata_apm": {"enabled": true, "level": 127}, "rotation_rate": 15000}'
+    add(layout, f"[]\ntools/smartctl/{shape.names[which]} <<END\n{data}\nEND")
+    return {("spin-down", shape.names[which])}
+
+
+def pcie_sleeps(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "nvme":
+        return None
+    add(layout, f"[{shape.folder(which).rsplit('/', 3)[0]}]\nlink/l1_aspm=1")
+    return {("pcie-power", f"0000:{which + 1:02x}:00.0")}
+
+
+def cpus_sleep(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "nvme":
+        return None
+    add(layout, "[sys/devices/system/cpu/cpu0/cpuidle/state3]\nname=C6\nlatency=133\ndisable=0")
+    return {("cpu-latency", "machine")}
+
+
+def data_journal(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.fs != "ext4":
+        return None
+    path = "proc/self/mountinfo"
+    mode = ["journal", "writeback"][which % 2]
+    layout.files[path] = layout.files[path].replace(b" rw\n", f" rw,data={mode}\n".encode())
+    return {("ext4-journal", "fs:/data")}
+
+
+def stepped_down(shape: Shape, layout: Layout, which: int) -> Planted | None:
+    if shape.drive != "sata":
+        return None
+    for at in range(shape.disks):
+        port = f"sys/devices/pci0000:00/0000:00:1f.2/ata{at + 1}/link{at + 1}/ata_link/link{at + 1}"
+        add(layout, f"[{port}]\nsata_spd=3.0 Gbps")
+    return {("drive-link", name) for name in shape.names}
+
+
 FAULTS: list[Fault] = [
     member_misaligned,
     partition_off_the_chunk,
@@ -321,6 +438,22 @@ FAULTS: list[Fault] = [
     full,
     narrow_slot,
     discards_held_back,
+    shingled_member,
+    patient_drive,
+    resync_limit,
+    resync_starved,
+    no_bitmap,
+    dirty_memory,
+    swap_beside,
+    another_sector,
+    worn,
+    bad_firmware,
+    link_sleeps,
+    spins_down,
+    pcie_sleeps,
+    cpus_sleep,
+    data_journal,
+    stepped_down,
 ]
 
 
@@ -335,7 +468,18 @@ def test_one_fault_planted_is_that_finding_and_no_other(fault: Fault, data: st.D
     assert found_on(layout) == expected, shape
 
 
-TOGETHER = [fault for fault in FAULTS if fault not in (degraded, busy, failing, hot, large_drives, another_size)]
+OVERWRITING = (degraded, busy, failing, hot, large_drives, another_size, patient_drive, spins_down, worn, bad_firmware)
+ALSO_OVERWRITING = (
+    bfq_on_nvme,
+    resync_starved,
+    resync_limit,
+    stepped_down,
+    slow_link,
+    no_bitmap,
+    tiny_bitmap,
+    data_journal,
+)
+TOGETHER = [fault for fault in FAULTS if fault not in (*OVERWRITING, *ALSO_OVERWRITING)]
 """Those that leave alone what the others look at."""
 
 

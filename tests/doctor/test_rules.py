@@ -238,7 +238,7 @@ def test_zones_need_mq_deadline_up_to_linux_6_9(kernel: str, expected: bool) -> 
     shape = Shape(level="raid1", disks=2, kernel=kernel)
     place = f"[{shape.folder(0)}]\nqueue/zoned=host-managed\nqueue/scheduler=[bfq] none mq-deadline"
     layout = add(healthy(shape), place)
-    assert found_on(layout) == ({("scheduler", "sda")} if expected else set())
+    assert found_on(layout) == {("shingled", "sda")} | ({("scheduler", "sda")} if expected else set())
 
 
 def test_requests_are_held_against_what_the_controller_takes() -> None:
@@ -444,11 +444,12 @@ def test_the_stripe_cache_that_is_advised_fits_in_memory() -> None:
 
 def test_a_rebuild_at_its_limit_is_told_so() -> None:
     layout = load("raid6-degraded-resync")
-    assert not finding(layout, "md-sync").steps
+    assert ("md-sync-speed", "md2") not in found_on(layout)
     add(layout, "[sys/devices/virtual/block/md2]\nmd/sync_speed_max=110000 (system)")
-    found = finding(layout, "md-sync")
-    assert "The limit sets the pace" in found.effect
+    found = finding(layout, "md-sync-speed")
+    assert "is held back" in found.summary
     assert found.steps[0].commands == ["spindle knobs set md2 sync_speed_max=220000"]
+    assert not found.steps[0].waits, "it helps while the rebuild runs"
 
 
 # --- drives --------------------------------------------------------------------------------------------------------
@@ -523,7 +524,8 @@ def test_encryption_that_keeps_discards_from_flash() -> None:
         "holder sda1 dm-0\ndevice sys/devices/virtual/block/dm-0\ndev=253:0\nsize=1953517568\ndm/name=root\n"
         "dm/uuid=CRYPT-LUKS2-1\nslaves/sda1 -> /sys/class/block/sda1\nalignment_offset=0\nro=0\n"
         "queue/read_ahead_kb=128\nqueue/discard_max_bytes=0\nqueue/logical_block_size=512\n[]\n"
-        "tools/dmsetup-table/dm-0=0 1953517568 crypt aes-xts-plain64 :64:logon:x 0 8:1 32768",
+        "tools/dmsetup-table/dm-0=0 1953517568 crypt aes-xts-plain64 :64:logon:x 0 8:1 32768 "
+        "2 no_read_workqueue no_write_workqueue",
     )
     assert found_on(layout) == {("discard", "dm-0")}
     add(layout, "[sys/devices/virtual/block/dm-0]\nqueue/discard_max_bytes=2147450880")

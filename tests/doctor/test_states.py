@@ -44,7 +44,8 @@ WHOLE = {"clean", "active", "mismatched"}
 READ_ONLY = {"readonly", "read-auto"}
 LOOKS = re.compile(
     r"mdadm --(detail|examine) |smartctl -n standby -x |smartctl --scan$|cat /sys/|du -xh |dumpe2fs -h |"
-    r"btrfs device stats |nvme list-subsys$|multipath -ll |tw_cli /c\d+ show$|\w+64 /c\d+ show all$"
+    r"btrfs device stats |nvme list-subsys$|multipath -ll |tw_cli /c\d+ show$|\w+64 /c\d+ show all$|vmstat 1 5$|"
+    r"smartctl -n standby -d sat -x |zpool status -v |zfs list "
 )
 """Ask for what is known; they hurt in no state."""
 LIVE: list[tuple[str, set[str]]] = [
@@ -56,6 +57,11 @@ LIVE: list[tuple[str, set[str]]] = [
      - {"inactive", "frozen", "suspended", "journal", "unknown"}),
     (r"spindle knobs (set|persist --yes) \S+ 'write_cache=|mount -o remount,barrier", set(ARRAY_STATES) - {"broken"}
      - {"too many", "inactive"}),
+    (r"echo writethrough > \S+cache_mode", set(ARRAY_STATES) - {"broken", "too many", "inactive"}),
+    (r"spindle knobs (set|persist --yes) (vm|cpu)\.|cpupower idle-set ", set(ARRAY_STATES)),
+    (r"lvchange --(cachemode|discards) |lvconvert --splitcache ", WHOLE),
+    (r"smartctl -q errorsonly -l scterc,|hdparm -B |echo \S+ > /sys/(class/scsi_host|bus/pci)/", WHOLE | READ_ONLY),
+    (r"echo .* > /etc/udev/rules.d/", WHOLE | READ_ONLY),
     (r"tw_cli \S+ set cache=off$|\w+64 \S+ set wrcache=wt$", set(ARRAY_STATES)),
     (r"spindle knobs (set|persist --yes) |mount -o remount|cryptsetup .*refresh|modprobe ", WHOLE | READ_ONLY),
     (r"tw_cli \S+ set cache=on$|\w+64 \S+ set wrcache=wb$", WHOLE | READ_ONLY),
@@ -89,7 +95,7 @@ SHAPES = [
     Shape(level="raid5", drive="nvme", disks=3),
     Shape(level="raid1", disks=2, partitions=False, fs="ext4"),
 ]
-ALONE = {"degraded", "busy"}
+ALONE = {"degraded", "busy", "resync_starved"}
 """Faults that are states themselves."""
 
 

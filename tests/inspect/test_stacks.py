@@ -47,8 +47,8 @@ def test_there_are_stacks_of_every_kind_and_each_is_a_small_text() -> None:
 def test_every_part_that_is_named_is_there(stack: Stack, name: str) -> None:
     inventory = stack(name)
     assert inventory.tops
-    parts = {part.id for part in [*inventory.file_systems, *inventory.devices]}
-    for part in [*inventory.file_systems, *inventory.devices]:
+    parts = {part.id for part in [*inventory.file_systems, *inventory.pools, *inventory.devices]}
+    for part in [*inventory.file_systems, *inventory.pools, *inventory.devices]:
         assert set(part.below) <= parts
     assert all(device.below or device.drive is not None for device in inventory.devices)
     controllers = {controller.id for controller in inventory.controllers}

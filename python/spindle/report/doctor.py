@@ -21,6 +21,7 @@ _ALIKE = 4
 _WORDS = {
     Needs.BACKUP: "needs a backup",
     Needs.OFFLINE: "offline",
+    Needs.EDIT: "by hand",
     Needs.HARDWARE: "by hand",
 }
 

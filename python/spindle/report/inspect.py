@@ -12,6 +12,7 @@ from spindle.host.inspect.model import (
     Inventory,
     Irq,
     Md,
+    Pool,
     Queue,
     RaidDrive,
     Smart,
@@ -65,6 +66,8 @@ class _Tree:
     def _part(self, identity: str) -> tuple[list[str], list[Fact], list[str]]:
         if (found := self._inventory.file_system(identity)) is not None:
             return _file_system_title(found), list(_file_system(found)), found.below
+        if (pool := self._inventory.pool(identity)) is not None:
+            return _pool_title(pool), list(_pool(pool)), pool.below
         if (device := self._inventory.device(identity)) is not None:
             below = device.below or _controllers(device, self._inventory)
             return _device_title(device), list(_device(device)), below
@@ -121,6 +124,29 @@ def _geometry(found: FileSystem) -> str:
     if found.block_bytes is not None:
         words += f", block {kib(found.block_bytes)}"
     return words
+
+
+def _pool_title(pool: Pool) -> list[str]:
+    space = "" if pool.size_bytes is None else size(pool.size_bytes)
+    free = "" if pool.free_bytes is None else f"{size(pool.free_bytes)} free"
+    return [f"{_safe(pool.name)} (ZFS pool)", _safe(pool.state or UNKNOWN), ", ".join(w for w in (space, free) if w)]
+
+
+def _pool(pool: Pool) -> Iterator[Fact]:
+    groups: dict[str, list[str]] = {}
+    for member in pool.members:
+        words = "" if member.state in ("ONLINE", "AVAIL") else f" {member.state}"
+        errors = f" {member.errors} errors" if member.errors else ""
+        name = " ".join(word for word in (member.role * (member.role != "data"), member.group) if word) or "single"
+        groups.setdefault(name, []).append(_safe(f"{member.device or member.path}{words}{errors}"))
+    for name, members in groups.items():
+        yield "vdev", f"{_safe(name)}: {', '.join(members)}"
+    shifts = ", ".join(f"{shift} ({kib(1 << shift)})" for shift in dict.fromkeys(pool.ashifts))
+    yield "ashift", shifts or f"{UNKNOWN} ({_safe(pool.unknown.get('ashifts', ''))})"
+    if pool.scan is not None:
+        yield "scan", _safe(pool.scan)
+    if pool.errors is not None:
+        yield "errors", _safe(pool.errors)
 
 
 # --- devices -------------------------------------------------------------------------------------------------------

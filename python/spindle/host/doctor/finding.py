@@ -50,6 +50,8 @@ class Needs(StrEnum):
     """Unmounted, stopped, or the machine powered down."""
     HARDWARE = "hardware"
     """A part must be replaced or moved by hand."""
+    EDIT = "edit"
+    """A file must be edited first."""
 
 
 class Act(StrEnum):
@@ -158,6 +160,25 @@ class Diagnosis(msgspec.Struct, kw_only=True):
     def worst(self) -> Severity | None:
         """Of all findings."""
         return max((found.severity for found in self.findings), key=lambda level: level.rank, default=None)
+
+
+def machine_knob(**values: object) -> list[Step]:
+    """Settings of the machine (`vm__dirty_bytes` is vm.dirty_bytes): now, and at every boot."""
+    words = " ".join(shlex.quote(f"{name.replace('__', '.')}={value}") for name, value in values.items())
+    return [
+        Step(
+            phase=Phase.TUNE,
+            about="set it now; `spindle restore` puts it back",
+            commands=[f"spindle knobs set {words}"],
+            on=["machine"],
+        ),
+        Step(
+            phase=Phase.KEEP,
+            about="set it at every boot, by sysctl.d",
+            commands=[f"spindle knobs persist --yes {words}"],
+            on=["machine"],
+        ),
+    ]
 
 
 def shell(*words: object) -> str:

@@ -21,6 +21,7 @@ HEADS = {
 MARKS = {
     Needs.BACKUP: "NEEDS A BACKUP: what is on it is lost",
     Needs.OFFLINE: "OFFLINE: unmounted, stopped, or powered down",
+    Needs.EDIT: "BY HAND: a file must be edited first",
     Needs.HARDWARE: "BY HAND: a part must be replaced or moved",
 }
 

@@ -28,6 +28,7 @@ STORAGE = ("raid", "fc", "iscsi")
 _CLEAR = ("linear", "crypt")
 """Device-mapper targets that leave addresses as they are, but for a shift."""
 _UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "PB": 1 << 50}  # storcli and tw_cli count so
+_DEEP = 64
 _SAME_SIZE = 0.02
 """Tools round sizes to three or four digits, and keep some of each drive for themselves."""
 
@@ -49,6 +50,16 @@ class Stripe:
     def bytes(self) -> int | None:
         """Data in a stripe."""
         return None if self.data_disks is None else self.chunk_bytes * self.data_disks
+
+
+@dataclass(frozen=True)
+class Team:
+    """Drives whose data belong together: a request may wait for any of them."""
+
+    name: str
+    """md0, zpool:tank."""
+    redundant: bool
+    drives: tuple[tuple[Device, Drive], ...]
 
 
 class Stack:
@@ -77,6 +88,34 @@ class Stack:
             if device.md is not None:
                 yield device, device.md
 
+    def teams(self) -> Iterator[Team]:
+        """md arrays and ZFS pools, with the drives under their working members."""
+        for device, md in self.arrays():
+            members = [drive for _, member in self.active(md) for drive in self.bottoms(member)]
+            yield Team(device.id, md.level not in ("raid0", "linear"), tuple(_once(members)))
+        for pool in self.inventory.pools:
+            found = [(member, self.device(member.device)) for member in pool.members if member.device is not None]
+            data = [device for member, device in found if device is not None and member.role == "data"]
+            members = [drive for device in data for drive in self.bottoms(device)]
+            yield Team(pool.id, any(member.group for member in pool.members), tuple(_once(members)))
+
+    def teams_of(self, device: Device) -> list[Team]:
+        """Those that a drive is a member of."""
+        return [team for team in self.teams() if any(found.id == device.id for found, _ in team.drives)]
+
+    def redundant(self, device: Device, depth: int = 0) -> bool:
+        """Whether it outlives the loss of any one drive, as far as can be seen."""
+        if device.md is not None:
+            return device.md.level not in ("raid0", "linear", None)
+        if device.drive is not None:
+            unit = self.unit(device, device.drive)
+            mirrored = unit is not None and re.search(r"[1456]", unit.level or "") is not None
+            return mirrored or device.drive.transport in ("fc", "iscsi", "virtio")
+        if device.dm is not None and any(segment.target == "raid" for segment in device.dm.segments):
+            return True
+        below = [found for name in device.below if (found := self.device(name)) is not None]
+        return bool(below) and depth < _DEEP and all(self.redundant(found, depth + 1) for found in below)
+
     def raids(self) -> Iterator[tuple[Controller, HardwareRaid]]:
         """RAID controllers whose tool told something."""
         for controller in self.inventory.controllers:
@@ -89,7 +128,7 @@ class Stack:
         return [
             (member, device)
             for member, device in found
-            if device is not None and member.slot is not None and "faulty" not in member.state
+            if device is not None and member.slot is not None and member.slot >= 0 and "faulty" not in member.state
         ]
 
     def raid_number(self, controller: Controller) -> int:
@@ -115,7 +154,10 @@ class Stack:
 
     def _devices_of(self, name: str) -> list[str]:
         if (found := self.inventory.file_system(name)) is not None:
-            return found.below
+            pools = [pool for below in found.below if (pool := self.inventory.pool(below)) is not None]
+            return [*found.below, *(device for pool in pools for device in pool.below)]
+        if (pool := self.inventory.pool(name)) is not None:
+            return pool.below
         if (controller := self.inventory.controller(name.partition("/")[0])) is not None:
             return controller.drives
         return [name]
@@ -280,6 +322,10 @@ class Stack:
             return None
         ratio = whole / min(sizes)
         return round(ratio) if round(ratio) >= 1 and abs(ratio - round(ratio)) <= _SAME_SIZE * ratio else None
+
+
+def _once(drives: list[tuple[Device, Drive]]) -> list[tuple[Device, Drive]]:
+    return list({device.id: (device, drive) for device, drive in drives}.values())
 
 
 def rotates(device: Device) -> bool | None:

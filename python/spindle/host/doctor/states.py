@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import msgspec
 
-from ..inspect.model import Device, DmRaid, Drive, Md, Smart
+from ..inspect.model import Device, DmRaid, Drive, Md, Pool, Smart
 from .finding import Act, Finding, Step
 from .stack import Stack
 
@@ -143,6 +143,9 @@ def _near(stack: Stack, on: Iterable[str]) -> Iterator[tuple[str, State]]:
     for device in stack.seen():
         if device.id in names:
             yield from ((device.id, state) for state in states(stack, device) if _counts(state, device, dropped))
+    for pool in stack.inventory.pools:
+        if names & set(pool.below) or pool.id in on:
+            yield from ((pool.id, state) for state in _of_pool(pool))
     for found in stack.inventory.file_systems:
         if names & set(found.below):
             if "degraded" in found.super_options:
@@ -213,6 +216,17 @@ def journal_lost(md: Md) -> bool:
     if md.consistency_policy != "journal" and not journals:
         return False
     return all("faulty" in member.state for member in journals)
+
+
+def _of_pool(pool: Pool) -> Iterator[State]:
+    if pool.state in ("SUSPENDED", "UNAVAIL", "FAULTED"):
+        yield State.FAILED
+    elif pool.state == "DEGRADED":
+        yield State.DEGRADED
+    elif pool.state != "ONLINE":
+        yield State.UNKNOWN
+    if pool.scanning is not None:
+        yield State.REBUILDING if pool.scanning == "resilver" else State.CHECKING
 
 
 def _of_dm_raid(raid: DmRaid | None) -> Iterator[State]:

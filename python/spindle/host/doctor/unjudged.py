@@ -110,6 +110,19 @@ def _raids(stack: Stack) -> Named:
         yield controller.id, raid, ""
 
 
+def _pools(stack: Stack) -> Named:
+    for pool in stack.inventory.pools:
+        yield pool.id, pool, ""
+    if (why := stack.inventory.unknown.get("pools")) is not None:
+        yield "zpool", None, why
+
+
+def _caches(stack: Stack) -> Named:
+    for device in stack.inventory.devices:
+        if device.bcache is not None:
+            yield device.id, device.bcache, ""
+
+
 def _machine(stack: Stack) -> Named:
     yield "machine", stack.inventory, ""
 
@@ -125,6 +138,8 @@ PARTS: dict[str, Callable[[Stack], Named]] = {
     "partition": _partitions,
     "controller": _controllers,
     "raid": _raids,
+    "pool": _pools,
+    "bcache": _caches,
     "machine": _machine,
 }
 """The parts of a stack, by the first word of what a rule looks at."""

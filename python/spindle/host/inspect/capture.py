@@ -86,7 +86,7 @@ def _keep_settings(tree: Recording, inventory: Inventory) -> None:
                 _keep(tree, f"{folder}/{place}/{name}")
         for name in ("stat", "uevent", "inflight", "removable", "range", "capability"):
             _keep(tree, f"{folder}/{name}")
-    for path in ("proc/mdstat", "proc/swaps", "proc/partitions", "proc/diskstats", "proc/version"):
+    for path in ("proc/mdstat", "proc/partitions", "proc/diskstats", "proc/version"):
         _keep(tree, path)
 
 

@@ -98,6 +98,7 @@ def join_host(controller: Controller, host: str, folder: str, tree: Tree) -> Non
         return
     controller.scsi_hosts.append(host)
     place = f"{folder}/scsi_host/{host}"
+    _fibre_channel(controller, f"{folder}/fc_host/{host}", tree)
     read = Reading(tree, {})
     if len(controller.scsi_hosts) > 1:
         return
@@ -108,6 +109,20 @@ def join_host(controller: Controller, host: str, folder: str, tree: Tree) -> Non
     controller.driver = controller.driver or value(tree, f"{place}/proc_name")
 
 
+def _fibre_channel(controller: Controller, place: str, tree: Tree) -> None:
+    """'16 Gbit', and of what it can do '4 Gbit, 8 Gbit, 16 Gbit' (drivers/scsi/scsi_transport_fc.c)."""
+    if tree.resolve(place) is None:
+        return
+    read = Reading(tree, controller.unknown)
+    now, can = read.text("fc_gbps", f"{place}/speed"), read.text("fc_max_gbps", f"{place}/supported_speeds")
+    speeds = [float(found) for found in re.findall(r"\b([0-9]{1,3}) Gbit", now or "")]
+    most = [float(found) for found in re.findall(r"\b([0-9]{1,3}) Gbit", can or "")]
+    controller.fc_gbps, controller.fc_max_gbps = speeds[0] if speeds else None, max(most, default=None)
+    for field, text in (("fc_gbps", now), ("fc_max_gbps", can)):
+        if getattr(controller, field) is None and text is not None:
+            read.lack(field, f"{place}: {text[:40]!r} is not a speed")
+
+
 def _link(controller: Controller, read: Reading, place: str) -> None:
     if read.tree.resolve(f"{place}/current_link_speed") is None:  # not every device is PCI Express
         return
@@ -115,6 +130,12 @@ def _link(controller: Controller, read: Reading, place: str) -> None:
     controller.link_max_speed = read.text("link_max_speed", f"{place}/max_link_speed")
     controller.link_width = read.number("link_width", f"{place}/current_link_width")
     controller.link_max_width = read.number("link_max_width", f"{place}/max_link_width")
+    states = [name for name in read.tree.names(f"{place}/link") if name.endswith("_aspm")]  # since Linux 5.5
+    if not states:
+        read.lack("link_power_states", f"{place}/link: not there")
+    for name in states:
+        if value(read.tree, f"{place}/link/{name}") == "1":
+            controller.link_power_states.append(name.removesuffix("_aspm"))
 
 
 def _irqs(controller: Controller, read: Reading, place: str, interrupts: Interrupts) -> None:

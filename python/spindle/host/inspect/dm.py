@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from ..devices import SECTOR
-from .model import Area, Dm, DmPath, DmRaid, Segment
+from .model import Area, Dm, DmPath, DmRaid, PathGroup, Segment
 from .nodes import Nodes
-from .reading import Reading, value
+from .reading import Reading, dig_list, dig_text, value
 from .tree import Tool, Tree
 
 _GROUP_STATES = {"A": "active", "E": "enabled", "D": "disabled"}
@@ -37,6 +37,7 @@ def dm_of(device: str, folder: str, tree: Tree, nodes: Nodes) -> Dm:
     if dm.owner == "mpath":
         status = read.output("paths", Tool("dmsetup-status", device, ("dmsetup", "status", f"/dev/{device}")))
         dm.paths = _paths(status or "", nodes)
+        _queueing(dm, read)
         if status is not None and not dm.paths:
             read.lack("paths", f"dmsetup status {device}: not the form of multipath")
     return dm
@@ -58,6 +59,8 @@ def _segment(line: str, nodes: Nodes) -> Segment | None:
     if segment.target == "striped" and len(rest) >= 2 and all(_NUMBER.fullmatch(word) for word in rest[:2]):
         segment.stripes, segment.chunk_bytes = int(rest[0]), int(rest[1]) * SECTOR
         rest = rest[2:]
+    segment.options = _options(segment.target, rest)
+    segment.groups = _groups(rest, nodes) if segment.target == "multipath" else []
     for at, word in enumerate(rest):
         if re.fullmatch(r"[0-9]{1,7}:[0-9]{1,7}", word):
             following = rest[at + 1] if at + 1 < len(rest) else ""
@@ -70,8 +73,54 @@ def _segment(line: str, nodes: Nodes) -> Segment | None:
     return segment
 
 
+_COUNT_AT = {"crypt": 5, "cache": 4, "thin-pool": 4, "writecache": 4, "multipath": 0}
+"""Where the number of optional words stands in a target's table (Documentation/admin-guide/device-mapper)."""
+
+
+def _options(target: str, rest: list[str]) -> list[str]:
+    """Optional words; nothing else of crypt is kept, for a key may stand there."""
+    at = _COUNT_AT.get(target)
+    if at is None or at >= len(rest) or not _NUMBER.fullmatch(rest[at]):
+        return []
+    return [word[:100] for word in rest[at + 1 : at + 1 + min(int(rest[at]), 100)]]
+
+
+def _groups(rest: list[str], nodes: Nodes) -> list[PathGroup]:
+    """'FEATURES... HANDLER... GROUPS NEXT {SELECTOR ARGS... PATHS PER_PATH {DEV ARGS...}}' (dm-mpath.c)."""
+    groups: list[PathGroup] = []
+    words = iter(rest)
+    try:
+        _skip(words)  # features
+        _skip(words)  # hardware handler
+        count = _count(words)
+        next(words)
+        for _ in range(count):
+            group = PathGroup(selector=next(words)[:40])
+            _skip(words)
+            paths, arguments = _count(words), _count(words)
+            for _ in range(paths):
+                dev = next(words)
+                group.devices.append(nodes.numbers.get(dev, dev[:40]))
+                for _ in range(arguments):
+                    next(words)
+            groups.append(group)
+    except (StopIteration, ValueError):
+        return []
+    return groups
+
+
 def _has_offset(target: str, following: str) -> bool:
     return target in ("linear", "striped", "crypt") and _NUMBER.fullmatch(following) is not None
+
+
+def _queueing(dm: Dm, read: Reading) -> None:
+    """What multipathd does when no way is left: of its tables the only one that tells no_path_retry."""
+    data = read.json("queueing", Tool("multipathd", "maps", ("multipathd", "show", "maps", "json")))
+    for row in dig_list(data, "maps"):
+        if dig_text(row, "name") == dm.name:
+            dm.queueing = dig_text(row, "queueing")
+    if dm.queueing is None:
+        read.lack("queueing", f"multipathd tells nothing of {dm.name}")
 
 
 def _raid(status: str) -> DmRaid | None:

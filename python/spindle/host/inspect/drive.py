@@ -39,6 +39,9 @@ def drive_of(name: str, folder: str, tree: Tree, nodes: Nodes, udev: dict[str, s
         read.lack("transport", f"{folder}/device: not there")
     else:
         _scsi(drive, read, device, folder)
+    zoned = value(tree, f"{folder}/queue/zoned")
+    if zoned in ("host-aware", "host-managed"):
+        drive.recording = zoned
     if drive.controller is not None:
         pci = up_to(device or folder, drive.controller)
         drive.numa_node = read.number("numa_node", f"{pci}/numa_node")
@@ -47,6 +50,8 @@ def drive_of(name: str, folder: str, tree: Tree, nodes: Nodes, udev: dict[str, s
         read.lack("smart", "a virtual disk: the health of what is behind it is its host's to tell")
     elif drive.transport != "raid":
         _from_smartctl(drive, read, name)
+    if drive.transport == "usb":
+        _behind_a_bridge(drive, read)
     _known_now(drive)
     return drive
 
@@ -66,6 +71,7 @@ def _scsi(drive: Drive, read: Reading, device: str, folder: str) -> None:
     drive.queue_type = value(read.tree, f"{device}/queue_type")
     drive.io_errors = read.number("io_errors", f"{device}/ioerr_cnt")
     drive.io_timeouts = read.number("io_timeouts", f"{device}/iotmo_cnt")
+    drive.access_state = value(read.tree, f"{device}/access_state")
     drive.command_timeout_seconds = read.number("command_timeout_seconds", f"{device}/timeout")
     address = posixpath.basename(device)
     addresses = [address, *read.tree.names(f"{device}/scsi_disk")]  # a capture may lack the link that names it
@@ -129,19 +135,25 @@ def _rotation_page(drive: Drive, tree: Tree, device: str) -> None:
             drive.rotation_rpm = 0
         elif 0x0401 <= turns <= 0xFFFE:
             drive.rotation_rpm = turns
+        if len(page) >= 9:  # ZONED (SBC-4 6.6.3)
+            drive.recording = {1: "host-aware", 2: "device-managed"}.get(page[8] >> 4 & 3)
 
 
 def _ata(drive: Drive, read: Reading, device: str, port: str) -> None:
     drive.port = port
     number = port.removeprefix("ata")
     place = f"{up_to(device, port)}/link{number}"
+    drive.port_max_gbps = _gigabits(Reading(read.tree, {}), "", f"{place}/ata_link/link{number}/hw_sata_spd_limit")
+    if (host := component(device, r"host\d+")) is not None:
+        policy = f"{up_to(device, host)}/scsi_host/{host}/link_power_management_policy"
+        drive.link_power_policy = read.text("link_power_policy", policy)
     drive.link_gbps = _gigabits(read, "link_gbps", f"{place}/ata_link/link{number}/sata_spd")
     path = f"{place}/dev{number}.0/ata_device/dev{number}.0/id"
     words = read.table(path)
     found = identity(words) if words is not None else None
     if found is None:
         why = f"{path}: {'not there' if words is None else 'not the words of a drive'}"
-        for field in ("ncq_supported", "ncq_depth", "write_cache_enabled", "rotation_rpm"):
+        for field in ("ncq_supported", "ncq_depth", "write_cache_enabled", "rotation_rpm", "apm_level"):
             if getattr(drive, field) is None:
                 read.lack(field, why)
         return
@@ -149,6 +161,10 @@ def _ata(drive: Drive, read: Reading, device: str, port: str) -> None:
     drive.ncq_depth = found.ncq_depth if found.ncq_supported else None
     drive.write_cache_enabled = found.write_cache_enabled
     drive.link_max_gbps = found.link_max_gbps
+    drive.apm_level = found.apm_level
+    drive.error_recovery_supported = found.error_recovery_supported
+    drive.recording = drive.recording or found.recording
+    drive.discards = found.discards
     drive.rotation_rpm = found.rotation_rpm if found.rotation_rpm is not None else drive.rotation_rpm
     drive.serial = drive.serial or found.serial
     drive.firmware = found.firmware or drive.firmware  # the SCSI layer cuts it to four characters
@@ -173,6 +189,8 @@ def _sas(drive: Drive, read: Reading, device: str) -> None:
     place = f"{port}/{phy}/sas_phy/{phy}"
     drive.link_gbps = _gigabits(read, "link_gbps", f"{place}/negotiated_linkrate")
     drive.link_max_gbps = _gigabits(read, "link_max_gbps", f"{place}/maximum_linkrate")
+    # What the phy can do; `maximum_linkrate` is what it was told to do at most.
+    drive.port_max_gbps = _gigabits(Reading(read.tree, {}), "", f"{place}/maximum_linkrate_hw")
 
 
 def _gigabits(read: Reading, field: str, path: str) -> float | None:
@@ -270,6 +288,21 @@ def _from_smartctl(drive: Drive, read: Reading, name: str) -> None:
     if drive.link_max_gbps is None:
         drive.link_max_gbps = health.gigabits(data, "max")
     drive.error_recovery_deciseconds = health.recovery(data)
+    if (supported := health.recovery_supported(data)) is not None:
+        drive.error_recovery_supported = supported
+    if drive.apm_level is None:
+        drive.apm_level = health.apm(data)
+
+
+_HIDDEN_BY_BRIDGES = ("apm_level", "rotation_rpm", "write_cache_enabled", "error_recovery_deciseconds")
+
+
+def _behind_a_bridge(drive: Drive, read: Reading) -> None:
+    """What a SATA drive tells in IDENTIFY, a USB bridge hands through only to smartctl, if at all."""
+    told = drive.smart.unknown.get("healthy") if drive.smart is not None else drive.unknown.get("smart")
+    for field in _HIDDEN_BY_BRIDGES:
+        if getattr(drive, field) is None:
+            read.lack(field, told or "its USB bridge does not hand it through")
 
 
 def _known_now(drive: Drive) -> None:

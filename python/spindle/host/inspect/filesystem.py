@@ -97,6 +97,8 @@ def _ext(found: FileSystem, read: Reading, devices: list[str]) -> None:
         why = found.unknown.get("block_bytes", "no device to ask")
         read.lack("stripe_unit_bytes", why)
         read.lack("stripe_width_bytes", why)
+        if found.journal is None and found.type != "ext2":
+            read.lack("journal", why)
         return
     found.geometry_source = "the superblock"
     found.block_bytes = _heading(read, headings, "block_bytes", "Block size")
@@ -104,6 +106,8 @@ def _ext(found: FileSystem, read: Reading, devices: list[str]) -> None:
     found.stride_blocks = _heading(read, headings, "stride_blocks", "RAID stride", "0")
     found.stripe_width_blocks = _heading(read, headings, "stripe_width_blocks", "RAID stripe width", "0")
     found.features = headings.get("Filesystem features", "").split()
+    if found.journal is None and found.type in ("ext3", "ext4") and "has_journal" in found.features:
+        found.journal = _usual_journal(headings.get("Default mount options", ""))
     found.uuid = headings.get("Filesystem UUID")
     label = headings.get("Filesystem volume name", "<none>")
     found.label = None if label == "<none>" else label
@@ -116,6 +120,14 @@ def _ext(found: FileSystem, read: Reading, devices: list[str]) -> None:
     for field in ("stripe_unit_bytes", "stripe_width_bytes"):
         if getattr(found, field) is None:
             read.lack(field, "the superblock's words are not understood")
+
+
+def _usual_journal(options: str) -> str:
+    """The mount names a mode only where it is not the superblock's own (fs/ext4/super.c, _ext4_show_options)."""
+    for word, mode in (("journal_data_writeback", "writeback"), ("journal_data_ordered", "ordered")):
+        if word in options.split():
+            return mode
+    return "journal" if "journal_data" in options.split() else "ordered"
 
 
 def _superblock(read: Reading, devices: list[str]) -> dict[str, str] | None:

@@ -16,9 +16,11 @@ from .dm import dm_of
 from .drive import drive_of
 from .filesystem import btrfs_devices, file_system_of
 from .hwraid import hardware_raid
+from .machine_settings import machine_settings
 from .md import md_of
-from .model import Bcache, Controller, Device, FileSystem, Inventory, Loop, Partition
+from .model import Bcache, Controller, Device, FileSystem, Inventory, Loop, Partition, Pool
 from .nodes import Nodes, component, up_to
+from .pool import pools_of
 from .queue import queue_of, read_only
 from .reading import Reading, value
 from .tree import LONG, Tree, Unread, natural
@@ -39,11 +41,17 @@ class _Gathering:
         self.udev = Udev(tree)
         self.interrupts = Interrupts(tree)
         self.mounts = _mounts(tree)
+        self.unknown: dict[str, str] = {}
+        self.pools: dict[str, Pool] = {pool.id: pool for pool in self._pools()}
         self.groups = self._group(self.mounts)
         self.carries: dict[str, list[str]] = {}
         for identity, (_, devices) in self.groups.items():
             for device in devices:
                 self.carries.setdefault(device, []).append(identity)
+        for pool in self.pools.values():
+            for device in pool.below:
+                self.carries.setdefault(device, []).append(pool.id)
+        self.pools_seen: dict[str, Pool] = {}
         self.devices: dict[str, Device] = {}
         self.file_systems: dict[str, FileSystem] = {}
         self.controllers: dict[str, Controller] = {}
@@ -55,7 +63,7 @@ class _Gathering:
         for top in tops:
             self._visit(top, 0)
         self._raid_controllers()
-        found = Inventory(origin="live" if self.tree.live else "capture", tops=tops)
+        found = Inventory(origin="live" if self.tree.live else "capture", tops=tops, unknown=self.unknown)
         # A path need not be text; JSON must be.
         found.target = None if target is None else target.encode(errors="replace").decode()
         read = Reading(self.tree, found.unknown)
@@ -67,9 +75,11 @@ class _Gathering:
         if memory is None:
             read.lack("memory_bytes", "proc/meminfo does not tell")
         found.vm = self._settings("proc/sys/vm", VM)
+        machine_settings(found, self.tree, self._part_of)
         found.raid_speed_limits = self._settings("proc/sys/dev/raid", ("speed_limit_min", "speed_limit_max"))
-        found.beside = [self._device(name) for name in self._beside()] if target is not None else []
+        found.beside = [self._device(name) for name in self._beside()]
         found.file_systems = list(self.file_systems.values())
+        found.pools = list(self.pools_seen.values())
         found.devices = list(self.devices.values())
         found.controllers = sorted(self.controllers.values(), key=lambda controller: controller.id)
         return found
@@ -77,6 +87,15 @@ class _Gathering:
     def _settings(self, folder: str, names: tuple[str, ...]) -> dict[str, str]:
         told = {name: value(self.tree, f"{folder}/{name}") for name in names}
         return {name: text for name, text in told.items() if text is not None}
+
+    def _pools(self) -> list[Pool]:
+        """Asked for only where something says that there is ZFS."""
+        loaded = self.tree.resolve("sys/module/zfs") is not None or any(m.fs_type == "zfs" for m in self.mounts)
+        return pools_of(self.tree, self._named, self.unknown) if loaded else []
+
+    def _part_of(self, path: str) -> str | None:
+        """The device that a path under /dev means, or the file system that a file lies on."""
+        return self._named(path) or self._under_loop(path)
 
     # --- where to begin ------------------------------------------------------------------------------------------
 
@@ -94,6 +113,9 @@ class _Gathering:
         return groups
 
     def _devices_of(self, mount: Mount) -> list[str]:
+        if mount.fs_type == "zfs":
+            pool = f"zpool:{mount.source.partition('/')[0]}"
+            return [pool] if pool in self.pools else []
         named = [name for part in re.split(r":(?=/)", mount.source) if (name := self._named(part)) is not None]
         first = self.nodes.by_number(mount.dev) if mount.dev.major else None
         if mount.fs_type == "btrfs":
@@ -132,6 +154,8 @@ class _Gathering:
     def _everything(self) -> list[str]:
         used = {name for _, devices in self.groups.values() for name in devices}
         tops = sorted(self.groups, key=lambda identity: (identity.count("/"), identity))
+        tops += [pool for pool in self.pools if pool not in used]
+        used |= {name for pool in self.pools.values() for name in pool.below}
         for name in sorted(self.nodes.folders, key=natural):
             covered = name in used or self.nodes.above(name) or self.nodes.kind(name) in ("path", "ram")
             if not covered and self.nodes.in_use(name):
@@ -195,13 +219,16 @@ class _Gathering:
     # --- one part after the other ---------------------------------------------------------------------------------
 
     def _visit(self, identity: str, depth: int) -> None:
-        if identity in self.devices or identity in self.file_systems or depth > _MOST_DEEP:
+        if {identity} & {*self.devices, *self.file_systems, *self.pools_seen} or depth > _MOST_DEEP:
             return
         if identity in self.groups:
             mounts, devices = self.groups[identity]
             found = file_system_of(mounts, devices, self.tree)
             self.file_systems[identity] = found
             below = found.below
+        elif identity in self.pools:
+            self.pools_seen[identity] = self.pools[identity]
+            below = self.pools[identity].below
         else:
             device = self._device(identity)
             self.devices[identity] = device
@@ -307,6 +334,12 @@ class _Gathering:
         found.dirty = read.text("dirty", f"{place}/dirty_data")
         found.sequential_cutoff = read.text("sequential_cutoff", f"{place}/sequential_cutoff")
         found.writeback_percent = read.number("writeback_percent", f"{place}/writeback_percent")
+        for name in self.tree.names(f"{place}/cache"):  # a link to the set in sys/fs/bcache
+            cache = self.tree.resolve(f"{place}/cache/{name}") if re.fullmatch(r"cache\d+", name) else None
+            if cache is not None:
+                found.caches.append(posixpath.basename(posixpath.dirname(cache)))
+        if not found.caches and found.state != "no cache":
+            read.lack("caches", f"{place}/cache: names no cache device")
         return found
 
     def _drive(self, device: Device, folder: str, known: dict[str, str]) -> None:

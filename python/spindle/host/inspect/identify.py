@@ -19,6 +19,12 @@ class Identity:
     write_cache_enabled: bool | None
     """None: it has none to switch."""
     link_max_gbps: float | None
+    apm_level: int | None
+    """0: off; None: it has none."""
+    error_recovery_supported: bool | None
+    """None: the drive does not say."""
+    recording: str | None
+    discards: bool
     serial: str | None
     firmware: str | None
 
@@ -37,6 +43,10 @@ def identity(text: str) -> Identity | None:
         ncq_depth=(word[75] & 0x1F) + 1,
         write_cache_enabled=bool(word[85] & 1 << 5) if word[82] & 1 << 5 else None,
         link_max_gbps=_fastest(word[76]),
+        apm_level=_apm(word[83], word[86], word[91]),
+        error_recovery_supported=bool(word[206] & 1 << 3) if word[206] & 1 and word[206] != 0xFFFF else None,
+        recording={1: "host-aware", 2: "device-managed"}.get(word[69] & 3) if word[69] != 0xFFFF else None,
+        discards=bool(word[169] & 1) and word[169] != 0xFFFF,
         serial=_string(word[10:20]),
         firmware=_string(word[23:27]),
     )
@@ -57,6 +67,12 @@ def _rotation(word: int) -> int | None:
     if word == 1:
         return 0
     return word if 0x0401 <= word <= 0xFFFE else None
+
+
+def _apm(supported: int, enabled: int, level: int) -> int | None:
+    if not supported & 1 << 3 or supported >> 14 != 1:  # bits 15:14 of a valid word are 01
+        return None
+    return level & 0xFF if enabled & 1 << 3 else 0
 
 
 def _fastest(word: int) -> float | None:

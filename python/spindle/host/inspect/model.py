@@ -148,6 +148,18 @@ class Segment(msgspec.Struct, kw_only=True):
     stripes: int | None = None
     chunk_bytes: int | None = None
     areas: list[Area] = []
+    options: list[str] = []
+    """Optional words of crypt, cache, thin-pool and multipath: allow_discards, writeback, queue_if_no_path ..."""
+    groups: list[PathGroup] = []
+    """Of multipath."""
+
+
+class PathGroup(msgspec.Struct, kw_only=True):
+    """Ways of multipath that are used together."""
+
+    selector: str
+    """round-robin, service-time, queue-length ..."""
+    devices: list[str] = []
 
 
 class DmRaid(msgspec.Struct, kw_only=True):
@@ -171,6 +183,8 @@ class Dm(Part, kw_only=True):
     segments: list[Segment] = []
     raid: DmRaid | None = None
     paths: list[DmPath] = []
+    queueing: str | None = None
+    """Of multipath, when no way is left, in multipathd's words: on (for ever), off (fail), `12 chk` (tries left)."""
 
 
 class DmPath(msgspec.Struct, kw_only=True):
@@ -202,6 +216,8 @@ class Bcache(Part, kw_only=True):
     dirty: str | None = None
     sequential_cutoff: str | None = None
     writeback_percent: int | None = None
+    caches: list[str] = []
+    """Devices that hold the cache."""
 
 
 class Smart(Part, kw_only=True):
@@ -220,6 +236,9 @@ class Smart(Part, kw_only=True):
     critical_warning: int | None = None
     spare_percent: int | None = None
     used_percent: int | None = None
+    """Of the endurance that its maker warrants; may exceed 100."""
+    load_cycles: int | None = None
+    """How often the heads were parked."""
     logged_errors: int | None = None
     self_test_running: bool | None = None
     failing: list[str] = []
@@ -263,6 +282,18 @@ class Drive(Part, kw_only=True):
     """What the drive can hold; `queue_depth` is what is used of it."""
     link_gbps: float | None = None
     link_max_gbps: float | None = None
+    port_max_gbps: float | None = None
+    """What the port on the controller's side could do."""
+    link_power_policy: str | None = None
+    """SATA: max_performance, med_power_with_dipm, min_power ..."""
+    apm_level: int | None = None
+    """ATA: 1 (parks and spins down at once) to 254 (never); 0: off; None: the drive has none."""
+    recording: str | None = None
+    """Shingled: device-managed, host-aware, host-managed; None: it does not say so."""
+    discards: bool | None = None
+    """Whether the drive takes TRIM."""
+    access_state: str | None = None
+    """SCSI ALUA: active/optimized, active/non-optimized, standby, unavailable ..."""
     state: str | None = None
     scsi_address: str | None = None
     port: str | None = None
@@ -278,6 +309,7 @@ class Drive(Part, kw_only=True):
     command_timeout_seconds: int | None = None
     error_recovery_deciseconds: int | None = None
     """SCT ERC for reads; 0: off."""
+    error_recovery_supported: bool | None = None
     multipath_policy: str | None = None
     paths: list[NvmePath] = []
     smart: Smart | None = None
@@ -351,7 +383,7 @@ class FileSystem(Part, kw_only=True):
     log_stripe_unit_bytes: int | None = None
     log_device: str | None = None
     journal: str | None = None
-    """ext4's data mode: ordered, writeback, journal."""
+    """ext4's data mode: ordered, writeback, journal; None: not told, or without a journal."""
     features: list[str] = []
     exclusive_operation: str | None = None
     """btrfs: none, balance, device replace ..., of which one goes at a time."""
@@ -429,6 +461,10 @@ class Controller(Part, kw_only=True):
     link_max_speed: str | None = None
     link_width: int | None = None
     link_max_width: int | None = None
+    link_power_states: list[str] = []
+    """PCI Express ASPM states that are switched on: l0s, l1, l1_1 ..."""
+    fc_gbps: float | None = None
+    fc_max_gbps: float | None = None
     scsi_hosts: list[str] = []
     can_queue: int | None = None
     hardware_queues: int | None = None
@@ -437,6 +473,64 @@ class Controller(Part, kw_only=True):
     """How many CPUs its interrupts go to together."""
     drives: list[str] = []
     raid: HardwareRaid | None = None
+
+
+class PoolDevice(msgspec.Struct, kw_only=True):
+    """A leaf of a ZFS pool."""
+
+    path: str
+    device: str | None = None
+    state: str
+    role: str = "data"
+    """data, logs, cache, spares, special, dedup."""
+    group: str | None = None
+    """The mirror or RAID-Z it is part of; None: a vdev of its own, without redundancy."""
+    errors: int | None = None
+    """Read, write and checksum errors."""
+
+
+class Pool(Part, kw_only=True):
+    """A ZFS pool."""
+
+    id: str
+    """zpool: and its name."""
+    name: str
+    state: str | None = None
+    """ONLINE, DEGRADED, FAULTED, SUSPENDED ..."""
+    status: str | None = None
+    """What zpool status has to say of it; None: nothing."""
+    scan: str | None = None
+    scanning: str | None = None
+    """resilver or scrub, while one is under way."""
+    errors: str | None = None
+    """None: no known data errors."""
+    size_bytes: int | None = None
+    free_bytes: int | None = None
+    fragmentation_percent: int | None = None
+    ashifts: list[int] = []
+    """log2 of the smallest block, of each top-level vdev."""
+    members: list[PoolDevice] = []
+    below: list[str] = []
+
+
+class Swap(msgspec.Struct, kw_only=True):
+    """A swap area in use (proc/swaps)."""
+
+    path: str
+    part: str | None = None
+    """The device, or the file system that the file lies on."""
+    size_bytes: int
+    used_bytes: int
+    priority: int
+
+
+class IdleState(msgspec.Struct, kw_only=True):
+    """A sleep state of the CPUs (Documentation/admin-guide/pm/cpuidle.rst)."""
+
+    name: str
+    latency_us: int
+    """To wake up."""
+    disabled: bool
 
 
 class Inventory(Part, kw_only=True):
@@ -452,13 +546,22 @@ class Inventory(Part, kw_only=True):
     memory_bytes: int | None = None
     numa_nodes: str | None = None
     vm: dict[str, str] = {}
+    swaps: list[Swap] = []
+    governors: dict[str, int] = {}
+    """Of the CPUs' clock -> how many CPUs have it."""
+    frequency_driver: str | None = None
+    idle_states: list[IdleState] = []
+    """Of the first CPU."""
+    link_power_policy: str | None = None
+    """PCI Express ASPM of the machine: default, performance, powersave, powersupersave."""
     raid_speed_limits: dict[str, str] = {}
     tops: list[str] = []
     """Where the trees begin: file systems, or devices."""
     file_systems: list[FileSystem] = []
+    pools: list[Pool] = []
     devices: list[Device] = []
     beside: list[Device] = []
-    """Of a target: what else lies on its drives (partitions, arrays, maps). Without a target all are in `devices`."""
+    """What else lies on the drives (partitions, arrays, maps), without being below a top."""
     controllers: list[Controller] = []
 
     def device(self, name: str) -> Device | None:
@@ -468,6 +571,10 @@ class Inventory(Part, kw_only=True):
     def file_system(self, name: str) -> FileSystem | None:
         """By its id."""
         return next((found for found in self.file_systems if found.id == name), None)
+
+    def pool(self, name: str) -> Pool | None:
+        """By its id."""
+        return next((pool for pool in self.pools if pool.id == name), None)
 
     def controller(self, name: str) -> Controller | None:
         """By its id."""

@@ -12,7 +12,9 @@ from .model import Smart
 from .reading import dig, dig_flag, dig_int, dig_list, dig_text
 from .tree import Tool, plain
 
-_ATTRIBUTES = {5: "reallocated", 197: "pending", 198: "uncorrectable", 199: "crc_errors"}
+_ATTRIBUTES = {5: "reallocated", 197: "pending", 198: "uncorrectable", 199: "crc_errors", 193: "load_cycles"}
+_WEAR = ("Wear_Leveling_Count", "Media_Wearout_Indicator", "SSD_Life_Left", "Percent_Lifetime_Remain")
+"""Names of ATA attributes whose normalised value goes from 100 (new) down to 1 as the flash wears."""
 
 
 def smart_tool(key: str, device: str, kind: str | None = None) -> Tool:
@@ -43,12 +45,19 @@ def _ata(smart: Smart, data: dict[str, Any]) -> None:
         count = dig_int(row, "raw", "value")
         if field is not None and count is not None:
             setattr(smart, field, count)
+        left = dig_int(row, "value")
+        if dig_text(row, "name") in _WEAR and left is not None and 0 < left <= 100:
+            smart.used_percent = 100 - left
         name = f"{dig_int(row, 'id')} {dig_text(row, 'name') or '?'}"
         failed = dig_text(row, "when_failed")
         if failed == "now":
             smart.failing.append(name)
         elif failed == "past":
             smart.failed_before.append(name)
+    for page in dig_list(data, "ata_device_statistics", "pages"):
+        for row in dig_list(page, "table"):
+            if dig_text(row, "name") == "Percentage Used Endurance Indicator" and dig_flag(row, "flags", "valid"):
+                smart.used_percent = dig_int(row, "value")  # the drive's own word: ACS-3, device statistics
     smart.logged_errors = dig_int(data, "ata_smart_error_log", "extended", "count")
     if smart.logged_errors is None:
         smart.logged_errors = dig_int(data, "ata_smart_error_log", "summary", "count")
@@ -65,13 +74,19 @@ def _scsi(smart: Smart, data: dict[str, Any]) -> None:
     told = [count for count in counts if count is not None]
     if told:
         smart.uncorrectable = sum(told)
+    if (used := dig_int(data, "scsi_percentage_used_endurance_indicator")) is not None:
+        smart.used_percent = used
+    cycles = dig_int(data, "scsi_start_stop_cycle_counter", "accumulated_load_unload_cycles")
+    if cycles is not None:
+        smart.load_cycles = cycles
 
 
 def _nvme(smart: Smart, data: dict[str, Any]) -> None:
     log = dig(data, "nvme_smart_health_information_log")
     smart.critical_warning = dig_int(log, "critical_warning")
     smart.spare_percent = dig_int(log, "available_spare")
-    smart.used_percent = dig_int(log, "percentage_used")
+    if (used := dig_int(log, "percentage_used")) is not None:
+        smart.used_percent = used
     smart.media_errors = dig_int(log, "media_errors")
     if (entries := dig_int(log, "num_err_log_entries")) is not None:
         smart.logged_errors = entries
@@ -98,6 +113,16 @@ def recovery(data: dict[str, Any]) -> int | None:
     if dig_flag(data, "ata_sct_erc", "read", "enabled") is False:
         return 0
     return dig_int(data, "ata_sct_erc", "read", "deciseconds")
+
+
+def recovery_supported(data: dict[str, Any]) -> bool | None:
+    """Whether the time can be limited."""
+    return dig_flag(data, "ata_sct_capabilities", "error_recovery_control_supported")
+
+
+def apm(data: dict[str, Any]) -> int | None:
+    """Level of Advanced Power Management; 0: off."""
+    return 0 if dig_flag(data, "ata_apm", "enabled") is False else dig_int(data, "ata_apm", "level")
 
 
 def gigabits(data: dict[str, Any], which: str) -> float | None:

@@ -7,6 +7,7 @@ regular file, or reads more than a limit.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import shutil
@@ -21,6 +22,7 @@ SHORT = 64 * 1024
 LONG = 4 * 1024 * 1024
 """Bytes of the longest table (mountinfo, interrupts) or tool output that is read."""
 _TOOL_SECONDS = 20.0
+_LAST_SECONDS = 1.0
 _MOST_LINKS = 40  # as the kernel's own limit, MAXSYMLINKS
 
 
@@ -118,26 +120,38 @@ class Running:
         if found is None:
             raise Unread(f"{tool.command[0]}: not installed")
         try:
-            done = subprocess.run(
-                [found, *tool.command[1:]],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TOOL_SECONDS,
-                env={**os.environ, "PATH": search, "LC_ALL": "C"},
-                check=False,
-            )
+            status, printed, complaint = _run([found, *tool.command[1:]], {**os.environ, "PATH": search, "LC_ALL": "C"})
         except subprocess.TimeoutExpired:
             raise Unread(f"{tool.command[0]} {tool.of}: no answer in {_TOOL_SECONDS:.0f} s") from None
         except OSError as error:
             raise Unread(f"{tool.command[0]}: {_reason(error)}") from None
         # smartctl's status tells of the drive's health as well: what was printed counts.
-        if done.stdout.strip() and (done.returncode == 0 or tool.command[0] == "smartctl"):
-            if len(done.stdout) > LONG:
+        if printed.strip() and (status == 0 or tool.command[0] == "smartctl"):
+            if len(printed) > LONG:
                 raise Unread(f"{tool.command[0]} {tool.of}: prints more than {LONG} bytes")
-            return done.stdout.decode(errors="replace")
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+            return printed.decode(errors="replace")
+        said = (complaint or printed).decode(errors="replace").strip().splitlines()
         text = plain(said[-1]) if said else "prints nothing"
         raise Unread(f"{tool.command[0]} {tool.of}: {text or 'no reason given'}")
+
+
+def _run(command: list[str], environment: dict[str, str]) -> tuple[int, bytes, bytes]:
+    """A command's status and output. Raises `subprocess.TimeoutExpired`."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    )
+    try:
+        printed, complaint = process.communicate(timeout=_TOOL_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # In an uninterruptible wait (a drive or pool that is gone) it does not die: it is left behind.
+            process.wait(_LAST_SECONDS)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+        raise
+    return process.returncode, printed, complaint
 
 
 def running() -> Tree:

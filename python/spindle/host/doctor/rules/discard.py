@@ -5,19 +5,24 @@ from __future__ import annotations
 from shlex import quote
 
 from ...inspect.model import Device
-from ..finding import Finding, Needs, Phase, Severity, Step
+from ..crypt import refresh
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Rule, Told
 from ..stack import PARITY, Stack, rotates
+from . import luks_queues
 
 
 def _check(case: Case) -> Told:
     for device in case.stack.inventory.devices:
+        if (held := _held_back(device)) and _below_takes_it(case.stack, device):
+            yield _not_handed_on(device, held)
+            continue
         layer = _layer(device)
         queue = device.queue
         if layer is None or queue is None or queue.discard_max_bytes != 0 or not _below_takes_it(case.stack, device):
             continue
         crypt = layer == "dm-crypt"
-        name = device.dm.name if device.dm is not None and device.dm.name else device.id
+        queues = luks_queues.missing(case, device) if crypt else []
         yield Finding(
             rule=RULE.name,
             object=device.id,
@@ -30,8 +35,9 @@ def _check(case: Case) -> Told:
             steps=[
                 Step(
                     phase=Phase.TUNE,
-                    about="let discards pass, if it may be seen which blocks are in use; then run fstrim weekly",
-                    commands=[f"cryptsetup --allow-discards --persistent refresh {quote(name)}"],
+                    about="let discards pass, if it may be seen which blocks are in use; then run fstrim weekly"
+                    + ("; with what luks-queues advises, for flags that are not named are dropped" if queues else ""),
+                    commands=[refresh(device, ["allow_discards", *queues])],
                 )
                 if crypt
                 else Step(
@@ -43,6 +49,36 @@ def _check(case: Case) -> Told:
                 )
             ],
         )
+
+
+def _held_back(device: Device) -> str | None:
+    """The word in a thin pool's or a cache's table that keeps discards from the flash, though the layer takes them."""
+    words = ("ignore_discard", "no_discard_passdown")
+    segments = device.dm.segments if device.dm is not None else []
+    found = [word for segment in segments for word in words if word in segment.options]
+    return next(iter(found), None)
+
+
+def _not_handed_on(device: Device, word: str) -> Finding:
+    dm = device.dm
+    name = f"{dm.volume_group}/{dm.logical_volume}" if dm is not None and dm.volume_group is not None else None
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.NOTE,
+        summary=f"{device.id} does not hand discards on to the flash below",
+        evidence=f"{word} in its table; the layers below take discards",
+        why="Flash that is not told which blocks are free keeps copying them when it makes room.",
+        effect="The drives lose their spare room as they fill: more wear, and slower writes in the end.",
+        steps=[
+            Step(
+                phase=Phase.TUNE,
+                act=Act.METADATA,
+                about="hand them on; then run fstrim weekly",
+                commands=[f"lvchange --discards passdown {quote(name.removesuffix('-tpool'))}"] if name else [],
+            )
+        ],
+    )
 
 
 def _layer(device: Device) -> str | None:

@@ -18,19 +18,22 @@ def _check(case: Case) -> Told:
         now, most = drive.link_gbps, drive.link_max_gbps
         if now is None or most is None or not 0 < now < most:
             continue
-        if now < PLATTERS_ENOUGH_GBPS or rotates(device) is False:
-            yield _of_drive(device, drive, now, most)
+        slow = now < PLATTERS_ENOUGH_GBPS or rotates(device) is False
+        if slow or (drive.port_max_gbps is not None and drive.port_max_gbps >= most):
+            yield _of_drive(device, drive, now, most, Severity.WARN if slow else Severity.NOTE)
     for controller in case.stack.inventory.controllers:
         yield from _of_controller(controller)
+        yield from _of_fibre_channel(controller)
 
 
-def _of_drive(device: Device, drive: Drive, now: float, most: float) -> Finding:
+def _of_drive(device: Device, drive: Drive, now: float, most: float, severity: Severity) -> Finding:
     return Finding(
         rule=RULE.name,
         object=device.id,
-        severity=Severity.WARN,
+        severity=severity,
         summary=f"the link of {device.id} is slower than the drive's",
         evidence=f"{now:g} Gb/s, the drive can {most:g}"
+        + (f", its port {drive.port_max_gbps:g}" if drive.port_max_gbps is not None else "")
         + (
             f"; {drive.smart.crc_errors} errors on the cable"
             if drive.smart is not None and drive.smart.crc_errors
@@ -38,7 +41,8 @@ def _of_drive(device: Device, drive: Drive, now: float, most: float) -> Finding:
         ),
         why="Drive and port agree on the fastest speed that both can and that the cable carries; after errors the "
         "kernel steps down.",
-        effect=f"At most {link_bytes_per_s(now) / 1e6:.0f} MB/s instead of {link_bytes_per_s(most) / 1e6:.0f}.",
+        effect=f"At most {link_bytes_per_s(now) / 1e6:.0f} MB/s instead of {link_bytes_per_s(most) / 1e6:.0f}."
+        + ("" if severity is Severity.WARN else " Platters need no more, but a link that stepped down has met errors."),
         numbers={"link_gbps": now, "link_max_gbps": most},
         steps=[Step(phase=Phase.REBUILD, about=f"try another cable or port for {device.id}", needs=[Needs.HARDWARE])],
     )
@@ -65,9 +69,33 @@ def _of_controller(controller: Controller) -> Told:
     )
 
 
+def _of_fibre_channel(controller: Controller) -> Told:
+    now, most = controller.fc_gbps, controller.fc_max_gbps
+    if now is None or most is None or not 0 < now < most:
+        return
+    yield Finding(
+        rule=RULE.name,
+        object=controller.id,
+        severity=Severity.WARN,
+        summary=f"the Fibre Channel link of {controller.id} is slower than the adapter's",
+        evidence=f"{now:g} Gb/s, the adapter can {most:g}",
+        why="Adapter and switch port agree on the fastest speed that both can; a transceiver (SFP) of an older "
+        "generation, a bad fibre or a fixed speed on the switch holds them down.",
+        effect=f"About {100 * now:.0f} MB/s each way instead of {100 * most:.0f}, for all LUNs behind it.",
+        numbers={"link_gbps": now, "link_max_gbps": most},
+        steps=[
+            Step(
+                phase=Phase.REBUILD,
+                about=f"look at the switch port, its transceiver and the fibre of {controller.id}; one way at a time",
+                needs=[Needs.HARDWARE],
+            )
+        ],
+    )
+
+
 RULE = Rule(
     "drive-link",
     "Drives and controllers have the link they can have.",
     _check,
-    ("drive.link_gbps", "drive.link_max_gbps", "controller.link_speed"),
+    ("drive.link_gbps", "drive.link_max_gbps", "controller.link_speed", "controller.fc_gbps"),
 )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from ...inspect.model import Device, Md
-from ..finding import Act, Finding, Severity, knob
+from ..finding import Finding, Severity
 from ..rule import Case, Rule, Told
 
-AT_THE_LIMIT = 0.9
-"""Share of sync_speed_max from which on the limit, not the drives, sets the pace."""
-QUIET = ("idle", "frozen", "none")
 WORDS = {
     "resync": ("is being made consistent", Severity.WARN),
     "recover": ("is being rebuilt", Severity.WARN),
@@ -36,7 +33,6 @@ def _found(device: Device, md: Md, words: str, severity: Severity) -> Finding:
             seen += f", {seconds / 60:.0f} min left at {speed * 1.024 / 1000:.1f} MB/s"
             numbers |= {"seconds_left": seconds, "speed_bytes_per_s": speed * 1024}
     limit = md.sync_speed_max_kb
-    limited = bool(speed and limit and speed >= AT_THE_LIMIT * limit)
     if limit:
         seen += f"; limit {limit * 1.024 / 1000:.0f} MB/s for each member"
     return Finding(
@@ -47,14 +43,9 @@ def _found(device: Device, md: Md, words: str, severity: Severity) -> Finding:
         evidence=seen,
         why="md reads or writes every member from end to end beside the load, at least at sync_speed_min, and up to "
         "sync_speed_max when it sees nothing else.",
-        effect=(
-            "The limit sets the pace: raised, it would be over sooner."
-            if limited
-            else "Its requests and the load's share the heads: figures measured meanwhile are not the array's."
-        )
+        effect="Its requests and the load's share the heads: figures measured meanwhile are not the array's."
         + (" Until it is over, redundancy is not whole." if md.sync_action == "recover" else ""),
         numbers=numbers,
-        steps=knob(device.id, Act.PACE, sync_speed_max=2 * (limit or 0)) if limited else [],
     )
 
 

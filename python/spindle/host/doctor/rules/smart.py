@@ -13,8 +13,6 @@ GROWN_DEFECTS = 10
 """SAS drives set aside a few sectors in their life; from here on the count is worth watching."""
 SPARE_PERCENT = 10
 """NVMe's usual threshold of spare blocks (available spare threshold)."""
-USED_PERCENT = 100
-"""NVMe: the endurance its maker warrants is used up."""
 CABLE_ERRORS = 10
 """CRC errors are never reset: a few from a day when a cable was moved say nothing."""
 
@@ -60,8 +58,6 @@ def _signs(smart: Smart) -> Iterator[Sign]:
     ):
         if count is not None and count >= least:
             yield level, f"{count} {words}", {name: count}
-    if smart.used_percent is not None and smart.used_percent >= USED_PERCENT:
-        yield Severity.WARN, f"{smart.used_percent} % of its endurance used", {"used_percent": smart.used_percent}
     if smart.spare_percent is not None and 0 <= smart.spare_percent < SPARE_PERCENT:
         yield Severity.CRITICAL, f"{smart.spare_percent} % spare blocks left", {"spare_percent": smart.spare_percent}
     if smart.failed_before:

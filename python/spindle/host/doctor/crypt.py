@@ -1,0 +1,26 @@
+"""dm-crypt's flags as `cryptsetup refresh` sets them: all at once, so that those not named are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..inspect.model import Device
+from .finding import shell
+
+FLAGS = {
+    "allow_discards": "--allow-discards",
+    "no_read_workqueue": "--perf-no_read_workqueue",
+    "no_write_workqueue": "--perf-no_write_workqueue",
+    "same_cpu_crypt": "--perf-same_cpu_crypt",
+    "submit_from_crypt_cpus": "--perf-submit_from_crypt_cpus",
+}
+"""The kernel's word (dm-crypt.rst) -> cryptsetup-refresh(8)."""
+
+
+def refresh(device: Device, more: Iterable[str]) -> str:
+    """The command that adds flags to those in force, now and (LUKS2) from now on."""
+    dm = device.dm
+    now = {word for segment in (dm.segments if dm is not None else []) for word in segment.options}
+    flags = [flag for word, flag in FLAGS.items() if word in now | set(more)]
+    name = dm.name if dm is not None and dm.name else device.id
+    return shell("cryptsetup", *flags, "--persistent", "refresh", name)

@@ -1,0 +1,64 @@
+"""Flash whose endurance is nearly used up. See docs/doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...inspect.model import Smart
+from ..finding import Act, Finding, Needs, Phase, Severity, Step, Unjudged
+from ..rule import Case, Rule, Told
+from ..stack import Stack, rotates
+
+WORN_PERCENT = 80
+"""From here on a replacement is to be planned."""
+USED_UP_PERCENT = 100
+"""The endurance its maker warrants is used up (NVMe Base 2.0, 5.16.1.3; it may go on)."""
+
+
+def _check(case: Case) -> Told:
+    for name, smart, why in _flash(case.stack):
+        used = smart.used_percent if smart is not None else None
+        if smart is None or used is None:
+            yield Unjudged(rule=RULE.name, object=name, why=why)
+            continue
+        if used < WORN_PERCENT:
+            continue
+        rate = used / (smart.power_on_hours / 24) if smart.power_on_hours and smart.power_on_hours > 0 else None
+        left = (USED_UP_PERCENT - used) / rate if rate and used < USED_UP_PERCENT else None
+        pace = f"; {left:.0f} days left at its pace so far" if left is not None else ""
+        yield Finding(
+            rule=RULE.name,
+            object=name,
+            severity=Severity.WARN,
+            summary=f"{name} has used up {'all' if used >= USED_UP_PERCENT else 'most'} of its endurance",
+            evidence=f"{used} % used{pace}",
+            why="A cell takes a number of writes; the maker warrants that many, and keeps spare blocks for those that "
+            "fail sooner. Drives of one array were written alike: they wear out together.",
+            effect="Retention shrinks, errors are corrected more often (slower reads), then blocks are lost; "
+            "many drives "
+            "turn read-only at the end.",
+            numbers={"used_percent": used, **({"days_left": left} if left is not None else {})},
+            steps=[
+                Step(
+                    phase=Phase.PROTECT,
+                    act=Act.REPLACE,
+                    about=f"plan the replacement of {name}, in an array one member at a time",
+                    needs=[Needs.HARDWARE],
+                )
+            ],
+        )
+
+
+def _flash(stack: Stack) -> Iterator[tuple[str, Smart | None, str]]:
+    """Flash, its health, and why it does not tell its wear."""
+    silent = "the drive does not tell its wear, or under a name that is not known"
+    for device, drive in stack.drives():
+        if rotates(device) is False:
+            yield device.id, drive.smart, drive.unknown.get("smart", silent)
+    for controller, raid in stack.raids():
+        for behind in raid.drives:
+            if behind.medium == "SSD":
+                yield f"{controller.id}/{behind.name}", behind.smart, behind.unknown.get("smart", silent)
+
+
+RULE = Rule("wear", "Flash has endurance left.", _check)
