@@ -3,7 +3,7 @@
 Each row simulates campaigns or runs with noise whose truth is known, and asks the statistics as `spindle compare` and
 `spindle check` do. A rate stands beside its goal and its own 95 % interval (Clopper and Pearson).
 
-    python benches/stats.py [--repetitions 1000] [--json]
+    python benches/stats.py [--repetitions 2000] [--only WORDS] [--json]
 
 Noise of a machine: one process over the whole campaign, second by second: a slow wander (AR(1), a correlation time of
 five minutes), a fast one (two seconds), and white noise, a third of the variance of a trial's mean each. Exits with 1
@@ -17,8 +17,10 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from functools import cache
 from zlib import crc32
 
 import numpy as np
@@ -26,14 +28,18 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import binomtest
 
+from spindle.campaign.cells import Cell
+from spindle.campaign.order import Schedule
+from spindle.campaign.plan import Plan, Settings, Trials
 from spindle.stats import interval
 from spindle.stats.change import changes, drift, warm_up
-from spindle.stats.compare import compare, strata
+from spindle.stats.compare import compare
 from spindle.stats.curves import band
 from spindle.stats.effects import effects
 from spindle.stats.gate import gate
 from spindle.stats.power import trials_needed
 from spindle.stats.ranking import rank
+from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial
 
 Numbers = NDArray[np.float64]
@@ -114,6 +120,35 @@ def outliers(trials: int, draw: Random) -> Numbers:
     return found
 
 
+def daily(trials: int, draw: Random) -> Numbers:
+    """A daily cycle, seven times the noise from peak to peak; trials of an hour."""
+    hours = np.arange(trials) + draw.uniform(0, 24)
+    found: Numbers = 3.5 * np.sin(2 * np.pi * hours / 24) + draw.standard_normal(trials)
+    return found
+
+
+def walk(trials: int, draw: Random) -> Numbers:
+    """A random walk, a third of the noise a trial."""
+    found: Numbers = draw.standard_normal(trials) + np.cumsum(draw.standard_normal(trials)) / 3
+    return found
+
+
+DRIFTS: dict[str, Callable[[Numbers, Random], Numbers]] = {
+    "linear": lambda at, draw: at,
+    "quadratic": lambda at, draw: 4 * (at - 0.5) ** 2,
+    "step": lambda at, draw: (at > draw.uniform(0, 1)).astype(np.float64),
+    "decay": lambda at, draw: np.exp(-4 * at),
+    "one cycle": lambda at, draw: np.sin(2 * np.pi * (at + draw.uniform(0, 1))) / 2,
+    "two cycles": lambda at, draw: np.sin(4 * np.pi * (at + draw.uniform(0, 1))) / 2,
+}
+"""Of the whole campaign, from 0 to 1, by 1 from the least to the most."""
+
+
+def drifting_by(kind: str, size: float) -> Callable[[int, Random], Numbers]:
+    """White noise, and a drift so many times as large."""
+    return lambda trials, draw: draw.standard_normal(trials) + size * DRIFTS[kind](np.linspace(0, 1, trials), draw)
+
+
 SHAPES: dict[str, Callable[[int, Random], Numbers]] = {
     "a machine's": machine,
     "white": white,
@@ -125,37 +160,61 @@ SHAPES: dict[str, Callable[[int, Random], Numbers]] = {
 }
 
 
+BEGUN = datetime(2026, 1, 1)
+
+
+@cache
+def started(hour: int) -> str:
+    """Start of the trial of that hour."""
+    return f"{(BEGUN + timedelta(hours=hour)).isoformat()}Z"
+
+
+def orders(alternatives: int, blocks: int, draw: Random) -> list[list[int]]:
+    """The order within each block, as `spindle campaign` draws it."""
+    plan = Plan(name="", source="", text="", seed=int(draw.integers(1 << 31)), trials=Trials(count=blocks))
+    cells = [Cell(number, {"setting": str(number)}, Settings()) for number in range(alternatives)]
+    trials = next(Schedule(plan, cells).batches(lambda cell, done: []))
+    return [
+        [trial.cell.number for trial in trials[at : at + alternatives]] for at in range(0, len(trials), alternatives)
+    ]
+
+
 def campaign(
-    factors: Sequence[float], blocks: int, noise: Callable[[int, Random], Numbers], draw: Random, size: float = NOISE
+    factors: Sequence[float],
+    blocks: int,
+    noise: Callable[[int, Random], Numbers],
+    draw: Random,
+    size: float = NOISE,
+    loud: Mapping[int, float] | None = None,
 ) -> list[Side]:
-    """Randomised blocks of alternatives that are `factors` times as fast."""
+    """Blocks of alternatives that are `factors` times as fast; `loud`: alternatives that are so many times as noisy."""
     count = len(factors)
-    speed = np.exp(size * noise(blocks * count, draw)).reshape(blocks, count)
+    speed = (size * noise(blocks * count, draw)).reshape(blocks, count)
     trials: list[list[Trial]] = [[] for _ in factors]
-    for block in range(blocks):
-        for place, at in enumerate(draw.permutation(count)):
+    for block, order in enumerate(orders(count, blocks, draw)):
+        for place, at in enumerate(order):
+            own = speed[block, place] * (loud or {}).get(at, 1.0)
             trials[at].append(
                 Trial(
                     id=f"{block}-{place}",
-                    values={"iops": 1000.0 * factors[at] * float(speed[block, place])},
+                    values={"iops": 1000.0 * factors[at] * math.exp(own)},
                     campaign="c",
                     block=block,
                     cell={"setting": str(at)},
-                    order=("", block * count + place),
+                    order=(started(block * count + place), 0),
                 )
             )
     return [Side(chr(65 + at), part) for at, part in enumerate(trials)]
 
 
-def in_sequence(values: Sequence[Numbers]) -> list[Side]:
-    """All trials of one alternative, then all of the next."""
-    return [
-        Side(
-            chr(65 + at),
-            [Trial(id="", values={"iops": float(v)}, order=("", at * 10**6 + n)) for n, v in enumerate(part)],
-        )
-        for at, part in enumerate(values)
-    ]
+def in_order(pattern: str, noise: Callable[[int, Random], Numbers], draw: Random, b: float = 1.0) -> list[Side]:
+    """`AABB`: two trials of A, then two of B, an hour each; B is `b` times as fast."""
+    speed = np.exp(NOISE * noise(len(pattern), draw))
+    sides: dict[str, list[Trial]] = {"A": [], "B": []}
+    for hour, (label, value) in enumerate(zip(pattern, speed, strict=True)):
+        number = 1000.0 * float(value) * (b if label == "B" else 1.0)
+        sides[label].append(Trial(id="", values={"iops": number}, order=(started(hour), 0)))
+    return [Side(label, trials) for label, trials in sides.items()]
 
 
 def told(sides: Sequence[Side]) -> bool:
@@ -166,8 +225,9 @@ def told(sides: Sequence[Side]) -> bool:
 class Bench:
     """Counts how often something happens."""
 
-    def __init__(self, repetitions: int) -> None:
+    def __init__(self, repetitions: int, only: str = "") -> None:
         self.repetitions = repetitions
+        self.only = only
 
     def row(
         self,
@@ -180,6 +240,8 @@ class Bench:
         share: float = 1.0,
     ) -> Row:
         """`share` of the repetitions, where one takes long."""
+        if self.only not in f"{group} {what}":
+            return Row(group, what, math.nan, 0.0, 1.0, 0, goal, at_least)
         count = max(200, int(self.repetitions * share))
         hits = sum(happens(np.random.default_rng([crc32(f"{group} {what}".encode()), seed])) for seed in range(count))
         ends = binomtest(hits, count).proportion_ci(method="exact")
@@ -190,7 +252,8 @@ def rows(bench: Bench) -> Iterator[Row]:
     """Every claim that is made."""
     yield from headline(bench)
     yield from campaigns(bench)
-    yield from sequences(bench)
+    yield from drifts_in_blocks(bench)
+    yield from turns(bench)
     yield from single_runs(bench)
     yield from planning(bench)
     yield from many(bench)
@@ -246,17 +309,77 @@ def until_narrow(noise: Callable[[int, Random], Numbers], draw: Random) -> list[
     return whole
 
 
-def sequences(bench: Bench) -> Iterator[Row]:
-    """No blocks and no turns: an honest limit, so only white noise has a goal."""
-    for rho in (0.0, 0.3, 0.6):
-        for n in (5, 10, 30):
+def drifts_in_blocks(bench: Bench) -> Iterator[Row]:
+    """Few blocks under a drift: 20 times the noise, and as large as it."""
+    for count, numbers in ((2, (2, 3, 4, 5, 6, 7, 8, 10)), (3, (3, 4, 6)), (8, (3,))):
+        for blocks in numbers:
+            for kind in DRIFTS:
+                for size in (20.0, 2.0):
+                    yield bench.row(
+                        f"A/A under a drift, {count} alternatives",
+                        f"{blocks} blocks, {kind}, {size:g} times the noise",
+                        lambda draw, count=count, blocks=blocks, kind=kind, size=size: told(
+                            campaign([1.0] * count, blocks, drifting_by(kind, size), draw, 0.005)
+                        ),
+                        # With six trials two cycles are noise that repeats itself, and no drift: a limit.
+                        None if blocks == 3 and kind == "two cycles" else 0.07,
+                    )
+
+
+PATTERNS = {
+    "5 A, then 5 B": "A" * 5 + "B" * 5,
+    "20 A, then 20 B": "A" * 20 + "B" * 20,
+    "AABB": "AABB",
+    "ABBA": "ABBA",
+    "ABAB": "ABAB",
+    "5 A, 5 B, twice": ("A" * 5 + "B" * 5) * 2,
+    "10 A, 10 B, three times": ("A" * 10 + "B" * 10) * 3,
+    "10 A, B, 10 A, B": ("A" * 10 + "B") * 2,
+    "AABB, five times": "AABB" * 5,
+    "AB, ten times": "AB" * 10,
+}
+"""Orders of trials without blocks: tags, single runs, imported results, campaigns against each other."""
+IN_TIME: dict[str, Callable[[int, Random], Numbers]] = {
+    **{f"AR(1) {rho}": correlated(rho) for rho in (0.0, 0.3, 0.5, 0.8)},
+    "random walk": walk,
+    "daily cycle": daily,
+    "drift": drifting_by("linear", 10.0),
+}
+
+
+def turns(bench: Bench) -> Iterator[Row]:
+    """Without blocks only turns allow a claim."""
+    for pattern, order in PATTERNS.items():
+        for name, noise in IN_TIME.items():
             yield bench.row(
-                "A/A, all of A before all of B (a note says so)",
-                f"{n:2} trials each, correlation from trial to trial {rho}",
-                lambda draw, n=n, rho=rho: told(in_sequence(np.exp(NOISE * wander(2 * n, rho, draw)).reshape(2, n))),
-                0.05 if rho == 0 else None,
-                share=0.5,
+                "A/A without blocks",
+                f"{pattern}; {name}",
+                lambda draw, order=order, noise=noise: told(in_order(order, noise, draw)),
+                0.07,
             )
+    yield bench.row(
+        "A/A without blocks",
+        "two campaigns of 10 trials one after the other; AR(1) 0.5",
+        lambda draw: told(one_after_the_other(draw)),
+        0.07,
+    )
+    for pattern, goal in (("AB, ten times", 0.9), ("AABB, five times", None), ("5 A, 5 B, twice", None)):
+        yield bench.row(
+            "5 % planted under 3 % noise without blocks: found",
+            pattern,
+            lambda draw, pattern=pattern: told(in_order(PATTERNS[pattern], white, draw, 1 + PLANTED)),
+            goal,
+            at_least=True,
+        )
+
+
+def one_after_the_other(draw: Random) -> list[Side]:
+    """Campaigns of one alternative whose blocks bear the same numbers."""
+    sides = in_order("A" * 10 + "B" * 10, correlated(0.5), draw)
+    return [
+        Side(side.label, [replace(trial, campaign=side.label, block=at) for at, trial in enumerate(side.trials)])
+        for side in sides
+    ]
 
 
 def single_runs(bench: Bench) -> Iterator[Row]:
@@ -336,56 +459,97 @@ def many(bench: Bench) -> Iterator[Row]:
             lambda draw, blocks=blocks: best_missed(campaign([*[1.0] * 7, 1.02], blocks, machine, draw)),
             share=0.5,
         )
+    for whose, loud in (("the best", [7]), ("another", [0]), ("all but the best", list(range(7)))):
+        for times in (5, 20):
+            for blocks in (3, 5):
+                yield bench.row(
+                    "eight alternatives: the true best (by 2 %) is not among those that may be",
+                    f"{blocks} blocks, {whose} {times} times as noisy",
+                    lambda draw, blocks=blocks, loud=loud, times=times: best_missed(
+                        campaign([*[1.0] * 7, 1.02], blocks, white, draw, 0.01, dict.fromkeys(loud, float(times)))
+                    ),
+                    0.07,
+                )
+    for blocks, loud in ((3, {2: 20.0}), (5, {2: 20.0}), (5, {})):
+        noisy = "the third is 20 times as noisy" if loud else "all equally noisy"
+        yield bench.row(
+            "three alternatives, the second 10 % ahead of the first under 1 % noise: told to be worse",
+            f"{blocks} blocks, {noisy}",
+            lambda draw, blocks=blocks, loud=loud: first_is_out(blocks, loud, draw),
+            0.9,
+            at_least=True,
+        )
+    for cells, (many, few) in (("3 x 2", (3, 2)), ("2 x 2", (2, 2)), ("2 x 1", (2, 1)), ("3 x 1", (3, 1))):
+        for blocks in (3, 6):
+            for times in (1, 5, 20):
+                yield bench.row(
+                    "effects of factors, none does anything: any is claimed",
+                    f"{cells} levels, {blocks} blocks, "
+                    + (f"one cell {times} times as noisy" if times > 1 else "all equally noisy"),
+                    lambda draw, many=many, few=few, blocks=blocks, times=times: effect_claimed(
+                        factorial(many, few, blocks, white, draw, float(times))
+                    ),
+                    0.07,
+                )
+            for kind in ("linear", "quadratic", "step"):
+                yield bench.row(
+                    "effects of factors, none does anything: any is claimed",
+                    f"{cells} levels, {blocks} blocks, {kind} drift, 20 times the noise",
+                    lambda draw, many=many, few=few, blocks=blocks, kind=kind: effect_claimed(
+                        factorial(many, few, blocks, drifting_by(kind, 20.0), draw)
+                    ),
+                    0.07,
+                )
     yield bench.row(
-        "eight alternatives: the true best (by 2 %) is not among those that may be",
-        "4 blocks, the others are five times as noisy",
-        lambda draw: best_missed(unequal(draw)),
-        share=0.5,
+        "effects of factors: one of 10 % under 3 % noise is found",
+        "3 x 2 levels, 5 blocks",
+        lambda draw: effect_claimed(factorial(3, 2, 5, white, draw, gain=1.1)),
+        0.9,
+        at_least=True,
     )
-    yield bench.row(
-        "effects of factors",
-        "3 x 2 levels, 3 blocks, none does anything: any is claimed",
-        lambda draw: any(
-            effect.told for effect in (effects("iops", factorial(draw)) or sys.exit("no effects")).effects
-        ),
-        share=0.5,
-    )
+
+
+def first_is_out(blocks: int, loud: Mapping[int, float], draw: Random) -> bool:
+    sides = campaign([1.0, 1.1, 1.0], blocks, white, draw, 0.01, loud)
+    ranking = rank("iops", sides, strata(sides))
+    return ranking is not None and "A" not in ranking.best
+
+
+def effect_claimed(trials: Sequence[Trial]) -> bool:
+    found = effects("iops", trials)
+    return found is not None and any(effect.told for effect in found.effects)
 
 
 def best_missed(sides: Sequence[Side]) -> bool:
     ranking = rank("iops", sides, strata(sides))
-    assert ranking is not None
-    return sides[-1].label not in ranking.best
+    return ranking is not None and sides[-1].label not in ranking.best
 
 
-def unequal(draw: Random) -> list[Side]:
-    sides = campaign([*[1.0] * 7, 1.02], 4, white, draw, 0.01)
-    loud = campaign([1.0] * 8, 4, white, draw, 0.05)
-    return [*loud[:7], sides[7]]
-
-
-def factorial(draw: Random) -> list[Trial]:
+def factorial(
+    many: int,
+    few: int,
+    blocks: int,
+    noise: Callable[[int, Random], Numbers],
+    draw: Random,
+    loud: float = 1.0,
+    gain: float = 1.0,
+) -> list[Trial]:
+    """Two factors; the first cell is `loud` times as noisy, the last level of `b` is `gain` times as fast."""
+    sides = campaign(
+        [gain if at % few == few - 1 else 1.0 for at in range(many * few)], blocks, noise, draw, loud={0: loud}
+    )
     return [
-        Trial(
-            id="",
-            values={"iops": float(np.exp(NOISE * draw.standard_normal() + 0.1 * block))},
-            campaign="c",
-            block=block,
-            cell={"a": a, "b": b},
-        )
-        for block in range(3)
-        for a in "xyz"
-        for b in "uv"
+        replace(trial, cell={"a": str(at // few), "b": str(at % few)})
+        for at, side in enumerate(sides)
+        for trial in side.trials
     ]
 
 
 def gates(bench: Bench) -> Iterator[Row]:
     def outcome(factor: float, n: int, threshold: float, draw: Random) -> str:
-        values = 1000 * np.exp(NOISE * draw.standard_normal((2, n)))
-        values[1] *= factor
-        return gate(*in_sequence(values), ["iops"], threshold=threshold).outcome
+        return gate(*in_order("AB" * n, white, draw, factor), ["iops"], threshold=threshold).outcome
 
-    group = "check, ten trials each under 3 % noise"
+    group = "check, ten trials each in turns under 3 % noise"
     yield bench.row(group, "no change, threshold 0 %: fails", lambda d: outcome(1.0, 10, 0.0, d) == "lost", share=0.5)
     yield bench.row(
         group, "loss of 5 %, threshold 5 %: fails", lambda d: outcome(0.95, 10, 0.05, d) == "lost", share=0.5
@@ -469,11 +633,14 @@ def line(row: Row) -> str:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--repetitions", type=int, default=1000)
+    options.add_argument("--repetitions", type=int, default=2000)
+    options.add_argument("--only", default="", metavar="WORDS", help="rows whose text has these words")
     options.add_argument("--json", action="store_true")
     asked = options.parse_args()
     begun, made, group = time.perf_counter(), list[Row](), ""
-    for row in rows(Bench(asked.repetitions)):
+    for row in rows(Bench(asked.repetitions, asked.only)):
+        if not row.repetitions:
+            continue
         made.append(row)
         if asked.json:
             continue

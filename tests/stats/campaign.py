@@ -49,12 +49,13 @@ def run(
 def sides(
     values: Mapping[str, Sequence[float]], *, blocks: bool = False, metric: str = "iops", interleaved: bool = True
 ) -> list[Side]:
-    """Alternatives with one value a trial: in blocks, in turns, or one after the other."""
+    """Alternatives with one value a trial: in blocks whose order is balanced, in turns, or one after the other."""
     found = []
     for at, (label, numbers) in enumerate(values.items()):
         trials = []
         for number, value in enumerate(numbers):
-            place = number * len(values) + at if interleaved else at * 10_000 + number
+            turn = at if number % 2 == 0 else len(values) - 1 - at  # A B, B A, A B ...
+            place = number * len(values) + (turn if blocks else at) if interleaved else at * 10_000 + number
             trials.append(
                 Trial(
                     id=f"{label}-{number}",

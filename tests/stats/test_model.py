@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spindle.stats.model import fit, in_turns, moderated, numbered
+from spindle.stats.model import fit, in_turns, numbered
 
 
 def draws(seed: int) -> np.random.Generator:
@@ -35,18 +35,6 @@ def test_incomplete_blocks_connect_what_never_met() -> None:
 def test_groups_that_no_block_connects_cannot_be_compared() -> None:
     found = fit(np.array([1.0, 2.0, 3.0, 4.0]), np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), in_time=False)
     assert found.contrast(0, 1) is None
-
-
-def test_equally_noisy_groups_share_their_variance_others_keep_their_own() -> None:
-    draw = draws(3)
-    groups, one = np.repeat(np.arange(12), 4), np.zeros(48, dtype=np.intp)
-    plain = fit(draw.normal(size=48), groups, one, in_time=False)
-    alike = moderated(plain)
-    assert np.ptp(alike.variances) < 0.6 * np.ptp(plain.variances)
-    assert alike.contrast(0, 1).freedom <= alike.most  # type: ignore[union-attr]
-    noisy = fit(draw.normal(size=48) * np.where(groups < 3, 30.0, 1.0), groups, one, in_time=False)
-    drawn = moderated(noisy)
-    assert drawn.variances[:3].min() > 20 * drawn.variances[3:].max()
 
 
 def test_order_of_time_tells_whether_groups_took_turns() -> None:

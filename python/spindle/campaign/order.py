@@ -1,5 +1,8 @@
 """Which trial comes next: a pure function of the plan and of what its trials gave, so that a campaign that is resumed
 goes on as it would have.
+
+The order within a block is drawn at random, but not one that would let an alternative go early (or late) again and
+again: a drift would look like a difference of the alternatives.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ class Trial:
     """From 1: the how manyth of its cell."""
 
 
+_DRAWS = 50
+"""Orders that are drawn for a block, at most, until one is balanced."""
+
 Values = Callable[[Cell, int], Sequence[float]]
 """What the trials of a cell gave, of the first so many blocks; those that gave nothing are left out."""
 
@@ -39,6 +45,8 @@ class Schedule:
 
     def __init__(self, plan: Plan, cells: Sequence[Cell]) -> None:
         self._plan, self._cells = plan, cells
+        self._ahead: dict[str, float] = {}
+        """Cell -> by how many places it went later than the middle of its blocks, all blocks together."""
 
     @property
     def least(self) -> int:
@@ -53,6 +61,7 @@ class Schedule:
     def batches(self, values: Values) -> Iterator[list[Trial]]:
         """Trials that are known together: the next batch is asked for when this one is done."""
         trials = self._plan.trials
+        self._ahead = {}
         every = [Trial(cell, block) for block in range(1, trials.count + 1) for cell in self._cells]
         match trials.order:
             case Order.SEQUENTIAL:
@@ -63,11 +72,11 @@ class Schedule:
             case Order.BLOCKS:
                 size = len(self._cells)
                 blocks = [every[at : at + size] for at in range(0, len(every), size)]
-                yield [one for block in blocks for one in self._shuffled(block, block[0].block)]
+                yield [one for block in blocks for one in self._balanced(block)]
         for block in range(trials.count + 1, trials.most + 1):
             wanted = [Trial(cell, block) for cell in self._cells if self._wanted(cell, block, values)]
             if wanted:
-                yield self._shuffled(wanted, block)
+                yield self._balanced(wanted)
 
     def _cell_by_cell(self, values: Values) -> Iterator[list[Trial]]:
         trials = self._plan.trials
@@ -82,6 +91,25 @@ class Schedule:
 
     def _shuffled(self, trials: Sequence[Trial], block: int) -> list[Trial]:
         return random.Random(f"{self._plan.seed}/{block}").sample(trials, len(trials))
+
+    def _balanced(self, block: Sequence[Trial]) -> list[Trial]:
+        """At random, but so that no cell gets further from the middle of its blocks, all blocks taken together, than
+        twice as far as one block can bring it; or, if none of many orders does, the best of them."""
+        draw = random.Random(f"{self._plan.seed}/{block[0].block}")
+        chosen = draw.sample(block, len(block))
+        for _ in range(_DRAWS):
+            if self._worst(chosen) <= len(block) - 1:
+                break
+            chosen = min(chosen, draw.sample(block, len(block)), key=self._worst)
+        self._ahead |= self._after(chosen)
+        return chosen
+
+    def _after(self, order: Sequence[Trial]) -> dict[str, float]:
+        middle = (len(order) - 1) / 2
+        return {one.cell.key: self._ahead.get(one.cell.key, 0.0) + at - middle for at, one in enumerate(order)}
+
+    def _worst(self, order: Sequence[Trial]) -> float:
+        return max(map(abs, self._after(order).values()))
 
     def _wanted(self, cell: Cell, block: int, values: Values) -> bool:
         """More than the least: until a cell is known well enough, which it then stays."""

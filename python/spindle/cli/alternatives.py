@@ -47,6 +47,15 @@ def metric_option(command: click.decorators.FC) -> click.decorators.FC:
     )(command)
 
 
+def across_time_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--across-time`."""
+    return click.option(
+        "--across-time",
+        is_flag=True,
+        help="Take the machine to have been the same all the time: compare runs made one after the other.",
+    )(command)
+
+
 def invalid_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--with-invalid`."""
     return click.option("--with-invalid", is_flag=True, help="Let runs count whose verdict is invalid.")(command)

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from spindle.cli.alternatives import invalid_option, metric_option, share
+from spindle.cli.alternatives import across_time_option, invalid_option, metric_option, share
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
 from spindle.cli.storing import store_option
@@ -29,7 +29,8 @@ from spindle.cli.storing import store_option
     "--confidence", default="95%", show_default=True, callback=share(0.5, 1), metavar="SHARE",
     help="How sure a loss must be; of all metrics taken together.",
 )  # fmt: skip
-@click.option("--fail-unclear", is_flag=True, help="Exit with 1 as well where the runs are too few to tell.")
+@click.option("--fail-unclear", is_flag=True, help="Exit with 1 as well where the runs do not tell; for CI.")
+@across_time_option
 @invalid_option
 @store_option
 @json_option
@@ -40,6 +41,7 @@ def command(
     metrics: tuple[str, ...],
     confidence: float,
     fail_unclear: bool,
+    across_time: bool,
     with_invalid: bool,
     where: str | None,
     json: bool,
@@ -59,13 +61,21 @@ def command(
         sides = sides_of(store, texts, metrics)
         check_names(sides, metrics)
         (before, now), notes = believable(sides, with_invalid)
-        found = gate(before, now, metrics, threshold=threshold, confidence=confidence, notes=notes)
+        found = gate(
+            before,
+            now,
+            metrics,
+            threshold=threshold,
+            confidence=confidence,
+            across_time=across_time,
+            notes=notes,
+        )
     if json:
         sys.stdout.write(encode(found))
     else:
         for line in page(found, style_of(sys.stdout)):
             print(line)
-    failed = found.outcome == "lost" or (fail_unclear and found.outcome == "unclear")
+    failed = found.outcome == "lost" or (fail_unclear and found.outcome != "fine")
     return Exit.FAILED if failed else Exit.FINE
 
 

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from spindle.cli.alternatives import invalid_option, metric_option, share
+from spindle.cli.alternatives import across_time_option, invalid_option, metric_option, share
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
 from spindle.cli.storing import store_option
@@ -41,6 +41,7 @@ from spindle.cli.storing import store_option
     metavar="SHARE",
     help="... with this probability.",
 )
+@across_time_option
 @invalid_option
 @store_option
 @json_option
@@ -52,6 +53,7 @@ def command(
     confidence: float,
     apart: float,
     power: float,
+    across_time: bool,
     with_invalid: bool,
     where: str | None,
     json: bool,
@@ -82,6 +84,7 @@ def command(
             confidence=confidence,
             apart=apart,
             power=power,
+            across_time=across_time,
             percentiles=percentiles,
             cells=len(selections) == 1,
             notes=notes,

@@ -11,7 +11,8 @@ from spindle.result.record import Level
 from spindle.stats.gate import Gate, Outcome
 from spindle.stats.words import percent
 
-_LEVELS = {"fine": Level.OK, "lost": Level.INVALID, "unclear": Level.WARN}
+_LEVELS = {"fine": Level.OK, "lost": Level.INVALID, "unclear": Level.WARN, "untested": Level.WARN}
+_WORDS = {"untested": "not tested"}
 
 
 def encode(found: Gate) -> str:
@@ -28,6 +29,7 @@ def page(found: Gate, style: Style) -> list[str]:
         "fine": f"{found.now} lost no more than {100 * found.threshold:g} % against {found.baseline}",
         "unclear": f"{found.now} against {found.baseline}: the runs do not tell whether more than "
         f"{100 * found.threshold:g} % were lost",
+        "untested": f"{found.now} against {found.baseline}: not tested",
     }[found.outcome]
     lines = style.headline(f"{answer}; {100 * found.confidence:g} % confidence")
     for line in found.likeness.words:
@@ -46,8 +48,12 @@ def page(found: Gate, style: Style) -> list[str]:
     lines += ["", *table(columns, rows, style), ""]
     for check in found.checks:
         lines += _coloured(f"{check.metric}: {check.words}.", check.outcome, style)
-    if found.notes:
+    if found.notes or found.outcome == "untested":
         lines.append("")
+    if found.outcome == "untested":
+        lines += marked(
+            "What is not tested passes, unless --fail-unclear is given, as continuous integration should.", style
+        )
     for note in found.notes:
         lines += marked(note, style)
     return lines
@@ -55,4 +61,5 @@ def page(found: Gate, style: Style) -> list[str]:
 
 def _coloured(text: str, outcome: Outcome, style: Style) -> list[str]:
     wrapped = style.wrap(text, rest="  ")
-    return [wrapped[0].replace(outcome, style.level(_LEVELS[outcome], outcome), 1), *wrapped[1:]]
+    word = _WORDS.get(outcome, outcome)
+    return [wrapped[0].replace(word, style.level(_LEVELS[outcome], word), 1), *wrapped[1:]]

@@ -284,18 +284,26 @@ def _effects(found: Effects, style: Style) -> list[str]:
         [effect.name, percent(effect.share), _p(effect), _levels(effect, found.relative)] for effect in found.effects
     ]
     lines += table(columns, rows, style)
+    if found.unequal:
+        lines += style.wrap(
+            "Cells are unequally noisy; each effect is held against its own scatter from block to block."
+        )
     if found.not_tested:
         lines += style.wrap(f"Not tested: {'; '.join(found.not_tested)}.")
     return lines
 
 
 def _p(effect: Effect) -> str:
+    if math.isnan(effect.p):
+        return "-"
     return "<0.0001" if effect.p_adjusted < 0.0001 else f"{effect.p_adjusted:.4f}"
 
 
 def _levels(effect: Effect, relative: bool) -> str:
+    if math.isnan(effect.p):
+        return "not tested"
     if not effect.told:
-        return "none told"
+        return "none found"
 
     def change(value: float) -> str:
         return percent(value, sign=True) if relative else f"{value:+.3g}"

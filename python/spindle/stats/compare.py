@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from spindle.stats import likeness
+from spindle.stats.arrangement import NOT_MET, TWO_BLOCKS
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.history import history_notes
 from spindle.stats.metric import main_metrics, metric
 from spindle.stats.power import detectable, sure_noise, trials_needed
 from spindle.stats.series import of_run
-from spindle.stats.trial import Side, Trial
-from spindle.stats.words import Sentence, sentence
+from spindle.stats.strata import strata
+from spindle.stats.trial import Side
+from spindle.stats.words import Sentence, percent, sentence
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,20 @@ def compare(
     confidence: float = 0.95,
     apart: float = 0.05,
     power: float = 0.9,
+    across_time: bool = False,
 ) -> Comparison:
     """Every side with the first, in `metrics` (none: the few that tell most).
 
-    The statements together hold with `confidence` (Holm, Scandinavian J. of Statistics 6 (1979) 65-70). Raises
-    Incomparable: one line.
+    The statements together hold with `confidence` (Holm, Scandinavian J. of Statistics 6 (1979) 65-70).
+    `across_time`: sides that ran one after the other are compared as if the machine had been the same all the time.
+    Raises Incomparable: one line.
     """
     chosen = list(metrics) or common_metrics(sides)
-    stratum = strata(sides)
+    known = strata(sides, across_time=across_time)
     first = sides[0]
-    tested = [examine(name, first, other, stratum, of_run) for name in chosen for other in sides[1:]]
+    tested = [examine(name, first, other, known, of_run) for name in chosen for other in sides[1:]]
     found = corrected(tested, confidence)
-    notes = [*_notes(sides, found), *history_notes(sides, chosen[0])]
+    notes = [*_notes(sides, found), *order_notes(found, across_time=across_time), *history_notes(sides, chosen[0])]
     planned = [_planning(each, apart, power, confidence, len(found)) for each in found]
     return Comparison(
         confidence=confidence,
@@ -102,36 +105,6 @@ def common_metrics(sides: Sequence[Side]) -> list[str]:
     chosen = main_metrics(common, dict(sides[0].trials[0].values))
     moved = [name for name in chosen if any(trial.values.get(name) for side in sides for trial in side.trials)]
     return moved or chosen  # what is 0 in every trial (writes of a load that reads) needs no comparison
-
-
-def strata(sides: Sequence[Side]) -> Callable[[Trial], Hashable]:
-    """What was the same for trials that can be compared with each other: block, workload and target, and the levels of
-    the factors in which the sides do not differ. What tells the sides apart is left out, or nothing would meet."""
-    factors = sorted({factor for side in sides for trial in side.trials for factor in trial.cell})
-    kept = [factor for factor in factors if _meet(sides, partial(_level, factor))]
-    workload = _meet(sides, lambda trial: trial.workload)
-    target = _meet(sides, lambda trial: trial.target)
-    blocked = all(trial.block is not None for side in sides for trial in side.trials)
-
-    def stratum(trial: Trial) -> Hashable:
-        return (
-            (trial.campaign, trial.block) if blocked else None,
-            trial.workload if workload else None,
-            trial.target if target else None,
-            *(trial.cell.get(factor) for factor in kept),
-        )
-
-    return stratum
-
-
-def _level(factor: str, trial: Trial) -> str | None:
-    return trial.cell.get(factor)
-
-
-def _meet(sides: Sequence[Side], of: Callable[[Trial], Hashable]) -> bool:
-    """Whether the sides have the same levels of it."""
-    levels = [{of(trial) for trial in side.trials} for side in sides]
-    return all(each == levels[0] for each in levels)
 
 
 def corrected(tested: Sequence[Tested], confidence: float) -> list[Difference]:
@@ -199,23 +172,34 @@ def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
     for other in sides[1:]:
         if both := len(seen & {trial.id for trial in other.trials}):
             notes.append(f"{both} run{'s are' if both > 1 else ' is'} both in {sides[0].label} and in {other.label}.")
-        notes.extend(_apart_in_time(sides[0], other))
     return notes
 
 
-def _apart_in_time(a: Side, b: Side) -> list[str]:
-    """Alternatives that were not interleaved."""
-    if len(a.trials) + len(b.trials) < 3 or any(trial.block is not None for trial in [*a.trials, *b.trials]):
-        return []
-    times = [[trial.order for trial in side.trials] for side in (a, b)]
-    if not all(order[0] for part in times for order in part):
-        return []
-    first, second = (
-        (a, b) if max(times[0]) < min(times[1]) else (b, a) if max(times[1]) < min(times[0]) else (None, None)
-    )
-    if first is None or second is None:
-        return []
-    return [
-        f"All of {first.label} ran before all of {second.label}: whatever else changed in between counts as a "
-        "difference. A campaign takes them in turns."
+def order_notes(found: Sequence[Difference], *, across_time: bool) -> list[str]:
+    """Why the order of the trials allows no answer, and what would."""
+    notes = [
+        f"{obstacle[:1].upper()}{obstacle[1:]}: {_remedy(obstacle)}"
+        for obstacle in dict.fromkeys(each.obstacle for each in found if each.obstacle)
     ]
+    if across_time:
+        notes.append(
+            "--across-time: the machine is taken to have been the same all the time. If it was not, the difference may "
+            "be its own."
+        )
+    if unresolved := max((each.resolution for each in found if each.relative), default=0.0):
+        notes.append(
+            f"Trials repeat each other's figures to the last digit that can be resolved (about {percent(unresolved)}): "
+            "they are rounded, not equal, and no interval is narrower than that. Longer trials resolve more."
+        )
+    return notes
+
+
+def _remedy(obstacle: str) -> str:
+    if obstacle == TWO_BLOCKS:
+        return "make more of them."
+    if obstacle == NOT_MET:
+        return "compare slices that differ in one factor alone."
+    return (
+        "let them take turns, at least twice each, or let a campaign do so. --across-time compares them as if the "
+        "machine had been the same all the time."
+    )

@@ -18,7 +18,10 @@ import numpy as np
 from spindle import _core
 from spindle.result.figures import OPERATIONS
 from spindle.result.record import RunRecord
+from spindle.stats.arrangement import arrangement
 from spindle.stats.autocorrelation import Numbers
+from spindle.stats.model import Indices
+from spindle.stats.strata import Strata, strata
 from spindle.stats.trial import Side, Trial
 
 GRID = (
@@ -62,6 +65,8 @@ class Curves:
     points: list[Point]
     paired: bool
     """Whether runs of one block were held against each other."""
+    obstacle: str = ""
+    """Why the order of the runs allows no band; empty: it does."""
 
     @property
     def words(self) -> str:
@@ -69,6 +74,8 @@ class Curves:
         from spindle.stats.words import percent
 
         head = f"Latency of {self.operation}s: "
+        if self.obstacle:
+            return f"{head}nothing can be claimed: {self.obstacle}"
         if any(point.low is None for point in self.points):
             return f"{head}too few runs for a band, which needs {FEWEST} on each side or {FEWEST_BLOCKS} blocks"
         parts = []
@@ -87,15 +94,18 @@ class Curves:
         return f"{head}{self.b} is {' and '.join(parts)}"
 
 
-def curves(sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS) -> list[Curves]:
+def curves(
+    sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS, *, across_time: bool = False
+) -> list[Curves]:
     """Every side with the first, in each operation that both have."""
     found = []
+    known = strata(sides, across_time=across_time)
     first = sides[0]
     for other in sides[1:]:
         for operation in OPERATIONS:
             a, b = _of(first, operation), _of(other, operation)
             if a and b:
-                found.append(_compared(operation, first.label, other.label, a, b, confidence, draws))
+                found.append(_compared(operation, first.label, other.label, a, b, known, confidence, draws))
     return found
 
 
@@ -103,7 +113,7 @@ def curves(sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS) 
 class _Run:
     """Logarithm of latency at each percentile of the grid; nan where too few requests lie beyond."""
 
-    key: tuple[object, ...]
+    trial: Trial
     logs: Numbers
 
 
@@ -126,50 +136,89 @@ def _run(trial: Trial, operation: str) -> _Run | None:
     logs = np.log(np.maximum(np.asarray(latencies, dtype=np.float64), 1.0))
     beyond = requests * (1 - np.asarray(GRID) / 100)
     logs[beyond < 10] = np.nan
-    return _Run((trial.campaign, trial.block, tuple(sorted(trial.cell.items()))), logs)
+    return _Run(trial, logs)
 
 
 def _compared(
-    operation: str, label_a: str, label_b: str, a: Sequence[_Run], b: Sequence[_Run], confidence: float, draws: int
+    operation: str,
+    label_a: str,
+    label_b: str,
+    a: Sequence[_Run],
+    b: Sequence[_Run],
+    known: Strata,
+    confidence: float,
+    draws: int,
 ) -> Curves:
-    paired = _paired(a, b)
-    logs_a, logs_b = paired if paired is not None else (np.stack([r.logs for r in a]), np.stack([r.logs for r in b]))
-    whole = ~(np.isnan(logs_a).any(axis=0) | np.isnan(logs_b).any(axis=0))
-    logs_a, logs_b = logs_a[:, whole], logs_b[:, whole]
-    mean_a, mean_b = logs_a.mean(axis=0), logs_b.mean(axis=0)
-    half = None
-    if paired is not None:
-        half = band([logs_b - logs_a], confidence, draws)
-    elif min(len(a), len(b)) >= FEWEST:
-        half = band([logs_a, logs_b], confidence, draws)
-    points = []
-    for at, percentile in enumerate(np.asarray(GRID)[whole]):
-        gap = float(mean_b[at] - mean_a[at])
-        points.append(
-            Point(
-                percentile=float(percentile),
-                a_ns=math.exp(mean_a[at]),
-                b_ns=math.exp(mean_b[at]),
-                change=math.expm1(gap),
-                low=None if half is None else math.expm1(gap - half[at]),
-                high=None if half is None else math.expm1(min(gap + half[at], 700.0)),
-            )
+    whole = ~np.isnan(np.stack([run.logs for run in [*a, *b]])).any(axis=0)
+    all_a, all_b = (np.stack([run.logs[whole] for run in side]) for side in (a, b))
+    samples, paired, obstacle = _samples(a, b, all_a, all_b, known)
+    mean_a, mean_b = all_a.mean(axis=0), all_b.mean(axis=0)
+    gaps = mean_b - mean_a
+    halves = [
+        band(parts, confidence, draws) + abs(_gap(parts) - gaps) for parts in samples if len(parts[0]) and whole.any()
+    ]
+    half = np.max(halves, axis=0) if halves else None
+    points = [
+        Point(
+            percentile=float(percentile),
+            a_ns=math.exp(mean_a[at]),
+            b_ns=math.exp(mean_b[at]),
+            change=math.expm1(gaps[at]),
+            low=None if half is None else math.expm1(gaps[at] - half[at]),
+            high=None if half is None else math.expm1(min(gaps[at] + half[at], 700.0)),
         )
-    return Curves(operation, label_a, label_b, len(logs_a), len(logs_b), confidence, points, paired is not None)
+        for at, percentile in enumerate(np.asarray(GRID)[whole])
+    ]
+    return Curves(operation, label_a, label_b, len(a), len(b), confidence, points, paired, obstacle)
 
 
-def _paired(a: Sequence[_Run], b: Sequence[_Run]) -> tuple[Numbers, Numbers] | None:
-    """Means of the blocks that both have, if there are enough."""
-    if any(run.key[1] is None for run in [*a, *b]):
-        return None
-    blocks = [block for block in dict.fromkeys(run.key[:2] for run in a) if any(run.key[:2] == block for run in b)]
+def _gap(parts: Sequence[Numbers]) -> Numbers:
+    gap: Numbers = parts[0].mean(axis=0) if len(parts) == 1 else parts[1].mean(axis=0) - parts[0].mean(axis=0)
+    return gap
+
+
+def _samples(
+    a: Sequence[_Run], b: Sequence[_Run], logs_a: Numbers, logs_b: Numbers, known: Strata
+) -> tuple[list[list[Numbers]], bool, str]:
+    """What the order of the runs allows to hold against each other, as for single figures (`pair`): bands are needed
+    of each, and the widest counts; whether they are pairs; and why there is none."""
+    trials = [run.trial for run in [*a, *b]]
+    groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(a), len(b)])
+    arranged = arrangement(trials, groups, np.zeros(len(trials), dtype=np.intp))
+    runs = [[logs_a, logs_b]] if min(len(a), len(b)) >= FEWEST else []
+    if known.timeless and arranged.obstacle:
+        return runs, False, ""
+    if arranged.obstacle:
+        return [], False, arranged.obstacle
+    if arranged.kind == "blocks":
+        pairs = _pairs(a, b, logs_a, logs_b)
+        if pairs is None:
+            return runs, False, ""
+        return [[pairs], *([] if arranged.balanced or known.timeless else runs)], True, ""
+    if arranged.turns is not None and not known.timeless:
+        means = [_means(every, arranged.turns[groups == side]) for side, every in enumerate((logs_a, logs_b))]
+        return [means] if min(len(part) for part in means) >= FEWEST else [], False, ""
+    return runs, False, ""
+
+
+def _means(logs: Numbers, turns: Indices) -> Numbers:
+    """Of each turn."""
+    means: Numbers = np.stack([logs[turns == turn].mean(axis=0) for turn in np.unique(turns)])
+    return means
+
+
+def _pairs(a: Sequence[_Run], b: Sequence[_Run], logs_a: Numbers, logs_b: Numbers) -> Numbers | None:
+    """Differences within the blocks that both have, if there are enough."""
+    keys = [[(run.trial.campaign, run.trial.block) for run in side] for side in (a, b)]
+    blocks = [block for block in dict.fromkeys(keys[0]) if block in keys[1]]
     if len(blocks) < FEWEST_BLOCKS:
         return None
-    means = [
-        np.stack([np.mean([run.logs for run in side if run.key[:2] == block], axis=0) for block in blocks])
-        for side in (a, b)
-    ]
-    return means[0], means[1]
+    of_a, of_b = (
+        np.stack([logs[[at for at, key in enumerate(own) if key == block]].mean(axis=0) for block in blocks])
+        for logs, own in ((logs_a, keys[0]), (logs_b, keys[1]))
+    )
+    differences: Numbers = of_b - of_a
+    return differences
 
 
 def band(samples: Sequence[Numbers], confidence: float, draws: int) -> Numbers:

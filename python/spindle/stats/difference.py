@@ -7,19 +7,16 @@ Rigorous benchmarking in reasonable time, ISMM 2013); where a value is 0 or less
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from spindle.stats.autocorrelation import SHORTEST, long_run
-from spindle.stats.model import Contrast, Numbers, fit, in_turns, numbered
+from spindle.stats.model import Contrast, Numbers
+from spindle.stats.pair import Basis, between
+from spindle.stats.strata import Strata
 from spindle.stats.trial import Side, Trial
-
-Basis = Literal["blocks", "trials", "one-run", "within-run", "none"]
-"""What the spread comes from: trials within their blocks; trials; a single trial held against several; the seconds of
-one run on each side; nothing."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,10 @@ class Difference:
     """Of successive trials, as far as it was seen and widened the interval."""
     identical: bool = False
     """The trials of each side do not differ at all, as those of a model with one seed."""
+    resolution: float = 0.0
+    """What could not be resolved, and widened the interval; relative where `relative`."""
+    obstacle: str = ""
+    """Why nothing can be claimed of these trials; empty: something can."""
     left_out: int = 0
     """Trials without this metric."""
 
@@ -73,7 +74,8 @@ class Tested:
         contrast = self.contrast
         if contrast is None or contrast.freedom == 0:
             return self.found
-        low, high = limits(contrast, confidence)
+        reach = contrast.reach(0.5 + confidence / 2)
+        low, high = contrast.difference - reach, contrast.difference + reach
         if self.found.relative:
             low, high = math.expm1(low), _expm1(high)
         return replace(self.found, low=low, high=high, confidence=confidence, p_adjusted=p_adjusted, told=told)
@@ -83,11 +85,10 @@ def examine(
     metric: str,
     a: Side,
     b: Side,
-    stratum: Callable[[Trial], Hashable],
+    strata: Strata,
     series: Callable[[Trial, str], Numbers | None],
 ) -> Tested:
-    """Two sides in one metric. `stratum`: what was the same for the trials that are compared with each other;
-    `series`: the metric second by second, where single runs are all there is."""
+    """Two sides in one metric. `series`: the metric second by second, where single runs are all there is."""
     have_a, have_b = _having(a.trials, metric), _having(b.trials, metric)
     left_out = len(a.trials) + len(b.trials) - len(have_a) - len(have_b)
     values_a, values_b = _values(have_a, metric), _values(have_b, metric)
@@ -120,38 +121,14 @@ def examine(
         return Tested(blank, None)
     if len(have_a) == len(have_b) == 1:
         return _within(blank, series(have_a[0], metric), series(have_b[0], metric))
-    trials = [*have_a, *have_b]
-    blocked = all(trial.block is not None for trial in trials)
     groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(have_a), len(have_b)])
-    scaled = np.concatenate([scaled_a, scaled_b])
-    in_time = not blocked and not in_turns(groups[sorted(range(len(trials)), key=lambda at: trials[at].order)])
-    contrast = fit(scaled, groups, numbered([stratum(trial) for trial in trials]), in_time=in_time).contrast(1, 0)
-    if contrast is None or contrast.freedom == 0:  # blocks or levels that do not meet, or meet only once
-        contrast = fit(scaled, groups, np.zeros(len(trials), dtype=np.intp), in_time=in_time).contrast(1, 0)
-        blocked = False
-    assert contrast is not None, "one stratum connects its groups"
-    basis: Basis = "one-run" if 1 in (len(have_a), len(have_b)) else "blocks" if blocked else "trials"
-    return _tested(blank, contrast, basis)
+    pair = between(np.concatenate([scaled_a, scaled_b]), groups, [*have_a, *have_b], strata, metric, relative)
+    if pair.contrast is None:
+        return Tested(replace(blank, basis=pair.basis, obstacle=pair.obstacle), None)
+    return _tested(blank, pair.contrast, pair.basis, modelled=strata.modelled if pair.contrast.variance == 0 else False)
 
 
-def probability(contrast: Contrast) -> float:
-    """Two-sided p of the t test."""
-    from scipy.special import stdtr
-
-    if contrast.variance == 0:
-        return 1.0 if contrast.difference == 0 else 0.0
-    return 2 * float(stdtr(contrast.freedom, -abs(contrast.difference) / math.sqrt(contrast.variance)))
-
-
-def limits(contrast: Contrast, confidence: float) -> tuple[float, float]:
-    """The two-sided interval."""
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(contrast.freedom, 0.5 + confidence / 2)) * math.sqrt(contrast.variance)
-    return contrast.difference - half, contrast.difference + half
-
-
-def _tested(blank: Difference, contrast: Contrast, basis: Basis) -> Tested:
+def _tested(blank: Difference, contrast: Contrast, basis: Basis, *, modelled: bool = False) -> Tested:
     if contrast.freedom == 0:
         return Tested(blank, contrast)
     change = _expm1(contrast.difference) if blank.relative else contrast.difference
@@ -161,13 +138,14 @@ def _tested(blank: Difference, contrast: Contrast, basis: Basis) -> Tested:
     found = replace(
         blank,
         change=change,
-        p=probability(contrast),
+        p=contrast.p,
         effect=effect if basis != "within-run" else None,
         noise=noise if basis != "within-run" else None,
         freedom=contrast.freedom,
         correlation=contrast.correlation,
         basis=basis,
-        identical=contrast.variance == 0 and basis != "within-run",
+        identical=modelled and contrast.variance == 0,
+        resolution=_expm1(contrast.resolution) if blank.relative else contrast.resolution,
     )
     return Tested(found, contrast)
 

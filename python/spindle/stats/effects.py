@@ -3,19 +3,30 @@
 Analysis of variance on logarithms (differences where values are 0 or less), blocks eliminated first. Each factor is
 tested with all other factors in the model, each pair of factors with all other pairs (type II sums of squares:
 Langsrud, Statistics and Computing 13 (2003) 163-167), so that missing trials do not mix them up. P values are Holm's.
+
+The error of an effect is how much that effect itself differs from block to block (as for repeated measures), with the
+degrees of freedom of Greenhouse and Geisser (Psychometrika 24 (1959) 95-112). One noisy cell is noisy in the effects it
+is part of, and nowhere else; no two cells need to be equally noisy. Two or three cells are compared as pairs (`pair`),
+as their order alone cannot rule out a drift.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
-from spindle.stats.model import Numbers, numbered
-from spindle.stats.trial import Trial
+from spindle.stats.arrangement import FEWEST_BLOCKS, block_numbers, well_mixed
+from spindle.stats.model import Indices, Numbers, numbered
+from spindle.stats.pair import between
+from spindle.stats.strata import Strata
+from spindle.stats.trial import Side, Trial
+
+UNEQUAL = 0.05
+"""Cells are called unequally noisy below this p."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,8 @@ class Level:
     trials: int
     change: float
     """Against the mean over the levels: 0.05 is 5 % above; a plain difference where not `relative`."""
+    error: float
+    """Standard error of that on the scale of the test; nan: unknown."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,7 @@ class Effect:
     """Of the variance within blocks that it explains."""
     freedom: int
     p: float
+    """nan: not tested."""
     p_adjusted: float
     told: bool
 
@@ -56,15 +70,31 @@ class Effects:
     relative: bool
     effects: list[Effect]
     freedom: float
-    """Of the noise the effects are held against."""
+    """Of the errors of the levels."""
     noise: float
-    """Standard deviation of a trial that no factor explains."""
+    """Standard deviation of a trial that no factor explains, all cells together."""
+    unequal: bool
+    """Whether cells are unequally noisy beyond chance (Brown and Forsythe)."""
     not_tested: list[str]
     """What the plan or the trials that are left cannot tell, each with its reason."""
 
+    @property
+    def tested(self) -> bool:
+        """Whether the trials allow to test anything."""
+        return not any(math.isnan(effect.p) for effect in self.effects)
 
-def effects(name: str, trials: Sequence[Trial], confidence: float = 0.95) -> Effects | None:
-    """Main effects, and interactions of two; None: no factor has two levels, or nothing is left to know the noise."""
+
+def effects(
+    name: str,
+    trials: Sequence[Trial],
+    confidence: float = 0.95,
+    *,
+    modelled: bool = False,
+    across_time: bool = False,
+) -> Effects | None:
+    """Main effects, and interactions of two; None: no factor has two levels, or nothing is left to know the noise.
+
+    `modelled`, `across_time`: as of `Strata`."""
     having = [trial for trial in trials if math.isfinite(trial.values.get(name, math.nan))]
     factors = _factors(having)
     if not factors:
@@ -72,42 +102,54 @@ def effects(name: str, trials: Sequence[Trial], confidence: float = 0.95) -> Eff
     values = np.asarray([trial.values[name] for trial in having], dtype=np.float64)
     relative = bool(values.min() > 0)
     y = np.log(values) if relative else values
-    within = _within([(trial.campaign, trial.block) for trial in having])
-    y = within(y)
+    cells = numbered([_level(trial, factors) for trial in having])
+    blocks = _blocks(having, cells, anyhow=modelled or across_time)
+    numbers = blocks if blocks is not None else np.zeros(len(y), dtype=np.intp)
+    within = _within(numbers)
     terms: dict[tuple[str, ...], Numbers] = {(factor,): _columns(having, (factor,)) for factor in factors}
-    pairs = {pair: _columns(having, pair) for pair in combinations(factors, 2)}
-    terms = {key: within(columns) for key, columns in (terms | pairs).items()}
-    strata = len({(trial.campaign, trial.block) for trial in having})
-    not_tested, kept = list[str](), dict(terms)
-    whole = _residual(y, list(kept.values()))
-    room = len(y) - strata
+    terms |= {pair: _columns(having, pair) for pair in combinations(factors, 2)}
+    centred, eliminated = within(y), {key: within(columns) for key, columns in terms.items()}
+    tested = _Tested(y, cells, numbers, terms)
+    enough = blocks is not None and (tested.blocks >= FEWEST_BLOCKS or (modelled and tested.blocks >= 2))
+    not_tested, kept = list[str](), dict(eliminated)
+    room = len(y) - int(numbers.max()) - 1
     # Interactions are only looked at where trials are left over to know the noise with them in the model.
-    if room - whole[1] < 2:
-        kept = {key: columns for key, columns in terms.items() if len(key) == 1}
-        not_tested += [f"{' x '.join(pair)}: too few trials" for pair in pairs]
-        whole = _residual(y, list(kept.values()))
-    freedom = room - whole[1]
+    if room - _residual(centred, list(kept.values()))[1] < 2:
+        kept = {key: columns for key, columns in eliminated.items() if len(key) == 1}
+        not_tested += [f"{' x '.join(pair)}: too few trials" for pair in terms if len(pair) == 2]
+    left, rank = _residual(centred, list(kept.values()))
+    freedom = room - rank
     if freedom < 1:
         return None
-    variance = whole[0] / freedom
-    total = float(y @ y)
-    tested = []
+    if not enough and not modelled:
+        not_tested += [_why_not(blocks)]
+    found: list[tuple[tuple[str, ...], int, float, float]] = []
     for key in kept:
-        others = [columns for other, columns in kept.items() if other != key and not set(key) < set(other)]
-        without, with_it = _residual(y, others), _residual(y, [*others, kept[key]])
+        others = [other for other in kept if other != key and not set(key) < set(other)]
+        without, with_it = (_residual(centred, [kept[other] for other in some]) for some in (others, [*others, key]))
         gained = with_it[1] - without[1]
         if gained < 1:
             not_tested.append(f"{' x '.join(key)}: its levels do not vary apart from other factors")
             continue
         squares = max(0.0, without[0] - with_it[0])
-        tested.append((key, gained, squares, _probability(squares / gained, variance, gained, freedom)))
-    adjusted = _holm([p for *_, p in tested])
-    means = _least_squares_means(y, having, factors, kept)
-    found = [
+        p = math.nan
+        if enough:
+            p = tested.p(key, others) if cells.max() > 2 or modelled else _of_pairs(name, having, cells, relative)
+        elif modelled:
+            p = _probability(squares / gained, left / freedom, gained, freedom)
+        found.append((key, gained, squares, p))
+    adjusted = _holm([p for *_, p in found])
+    means = _least_squares_means(centred, having, factors, kept)
+    errors = tested.errors([(factor,) for factor in factors]) if enough else {}
+    total, scatter = float(centred @ centred), math.sqrt(left / freedom)
+    made = [
         Effect(
             factors=key,
             levels=[
-                Level(level, count, math.expm1(change) if relative else change) for level, count, change in means[key]
+                Level(level, count, math.expm1(change) if relative else change, error)
+                for (level, count, change), error in zip(
+                    means[key], errors.get(key) or _alike(scatter if modelled else math.nan, means[key]), strict=True
+                )
             ],
             share=squares / total if total > 0 else 0.0,
             freedom=gained,
@@ -115,23 +157,129 @@ def effects(name: str, trials: Sequence[Trial], confidence: float = 0.95) -> Eff
             p_adjusted=holm,
             told=holm < 1 - confidence,
         )
-        for (key, gained, squares, p), holm in zip(tested, adjusted, strict=True)
+        for (key, gained, squares, p), holm in zip(found, adjusted, strict=True)
     ]
-    found.sort(key=lambda effect: (len(effect.factors), -effect.share))
-    noise = math.sqrt(variance)
-    return Effects(name, relative, found, float(freedom), math.expm1(noise) if relative else noise, not_tested)
+    made.sort(key=lambda effect: (len(effect.factors), -effect.share))
+    return Effects(
+        metric=name,
+        relative=relative,
+        effects=made,
+        freedom=float(max(tested.blocks - 1, 1)),
+        noise=math.expm1(scatter) if relative else scatter,
+        unequal=_unequal(centred, cells),
+        not_tested=not_tested,
+    )
 
 
-def level_interval(found: Effects, level: Level, levels: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of one of so many levels of a factor, as if all had as many trials as this one."""
+def _alike(noise: float, levels: Sequence[tuple[str, int, float]]) -> list[float]:
+    """Standard errors of levels whose trials are all equally noisy."""
+    return [noise * math.sqrt((1 - 1 / len(levels)) / trials) for _, trials, _ in levels]
+
+
+def level_interval(found: Effects, level: Level, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of one level of a factor, of effects that were tested."""
     from scipy.special import stdtrit
 
-    noise = math.log1p(found.noise) if found.relative else found.noise
-    reach = float(stdtrit(found.freedom, 0.5 + confidence / 2)) * noise * math.sqrt((1 - 1 / levels) / level.trials)
+    reach = float(stdtrit(found.freedom, 0.5 + confidence / 2)) * level.error
     if not found.relative:
         return level.change - reach, level.change + reach
     middle = math.log1p(level.change)
     return math.expm1(middle - reach), math.expm1(min(middle + reach, 700.0))
+
+
+def _blocks(trials: Sequence[Trial], cells: Indices, *, anyhow: bool) -> Indices | None:
+    """The block of each trial: the campaign's, or the how manyth of its cell where cells took turns; None: neither."""
+    found = block_numbers(trials)
+    if found is not None:
+        return found
+    if not anyhow and not well_mixed(trials, cells):
+        return None
+    numbers, seen = np.zeros(len(trials), dtype=np.intp), dict[int, int]()
+    for at in sorted(range(len(trials)), key=lambda at: trials[at].order):
+        numbers[at] = seen.get(int(cells[at]), 0)
+        seen[int(cells[at])] = int(numbers[at]) + 1
+    return numbers
+
+
+def _why_not(blocks: Indices | None) -> str:
+    if blocks is None:
+        return "any factor: its levels ran one after the other, so that time and factor cannot be separated"
+    return f"any factor: it takes {FEWEST_BLOCKS} blocks in which every cell has a trial"
+
+
+class _Tested:
+    """Effects block by block, of the blocks in which every cell has a trial."""
+
+    def __init__(self, y: Numbers, cells: Indices, blocks: Indices, terms: Mapping[tuple[str, ...], Numbers]) -> None:
+        shape = (int(blocks.max()) + 1, int(cells.max()) + 1)
+        sums, counts = np.zeros(shape), np.zeros(shape)
+        np.add.at(sums, (blocks, cells), y)
+        np.add.at(counts, (blocks, cells), 1.0)
+        often = (counts > 0).sum(axis=0) * 2 > shape[0]  # a cell given up in most blocks is left out
+        whole = (counts[:, often] > 0).all(axis=1)
+        self._values = sums[whole][:, often] / counts[whole][:, often]
+        first = np.asarray([int(np.flatnonzero(cells == cell)[0]) for cell in np.flatnonzero(often)], dtype=np.intp)
+        self._columns = {key: columns[first] for key, columns in terms.items()}
+        self.blocks = len(self._values)
+        """How many there are."""
+
+    def p(self, key: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> float:
+        """Of such an effect, or a larger one, if there is none."""
+        from scipy.special import fdtrc
+
+        beside = np.hstack([np.ones((self._values.shape[1], 1)), *(self._columns[other] for other in others)])
+        own = self._columns[key] - beside @ np.linalg.lstsq(beside, self._columns[key], rcond=1e-9)[0]
+        basis, sizes, _ = np.linalg.svd(own, full_matrices=False)
+        basis = basis[:, sizes > 1e-7]
+        parts = self._values @ basis  # a block's effect: one number a degree of freedom
+        count, freedom = parts.shape
+        if freedom == 0:
+            return 1.0
+        mean = parts.mean(axis=0)
+        spread = np.atleast_2d(np.cov(parts, rowvar=False))
+        effect, error = count * float(mean @ mean), float(np.trace(spread))
+        if error <= 1e-24:
+            return 0.0 if effect > 1e-24 else 1.0
+        sphericity = min(1.0, max(1 / freedom, error**2 / (freedom * float((spread**2).sum()))))
+        return float(fdtrc(freedom * sphericity, freedom * (count - 1) * sphericity, effect / error))
+
+    def errors(self, mains: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], list[float]]:
+        """Standard errors of the levels of each factor."""
+        design = np.hstack([self._columns[key] for key in mains])
+        solved = np.linalg.lstsq(design, self._values.T, rcond=1e-9)[0]
+        found, at = dict[tuple[str, ...], list[float]](), 0
+        for key in mains:
+            own = solved[at : at + self._columns[key].shape[1]]
+            at += len(own)
+            found[key] = ((own - own.mean(axis=0)).std(axis=1, ddof=1) / math.sqrt(self.blocks)).tolist()
+        return found
+
+
+def _of_pairs(name: str, trials: Sequence[Trial], cells: Indices, relative: bool) -> float:
+    """Of two or three cells: the surest of their pairs, Bonferroni."""
+    ps = []
+    for one, other in combinations(range(int(cells.max()) + 1), 2):
+        both = [at for at in range(len(trials)) if cells[at] in (one, other)]
+        known = Strata([Side("", [trials[at] for at in both if cells[at] == cell]) for cell in (one, other)])
+        values = np.asarray([trials[at].values[name] for at in both], dtype=np.float64)
+        groups = np.asarray([int(cells[at] == other) for at in both], dtype=np.intp)
+        scaled = np.log(values) if relative else values
+        found = between(scaled, groups, [trials[at] for at in both], known, name, relative).contrast
+        ps.append(found.p if found is not None and found.freedom > 0 else 1.0)
+    return min(1.0, len(ps) * min(ps))
+
+
+def _unequal(left: Numbers, cells: Indices) -> bool:
+    """Whether the cells' values scatter unequally: analysis of variance of the distances from the cell's median (Brown
+    and Forsythe, J. American Statistical Association 69 (1974) 364-367)."""
+    parts = [part for cell in range(int(cells.max()) + 1) if len(part := left[cells == cell]) > 2]
+    if len(parts) < 2:
+        return False
+    far = [np.abs(part - np.median(part)) for part in parts]
+    every = np.concatenate(far)
+    between_cells = sum(len(part) * (part.mean() - every.mean()) ** 2 for part in far) / (len(far) - 1)
+    inside = sum(float(((part - part.mean()) ** 2).sum()) for part in far) / (len(every) - len(far))
+    return inside > 0 and _probability(between_cells, inside, len(far) - 1, len(every) - len(far)) < UNEQUAL
 
 
 def _factors(trials: Sequence[Trial]) -> list[str]:
@@ -149,9 +297,8 @@ def _columns(trials: Sequence[Trial], factors: Sequence[str]) -> Numbers:
     return np.eye(int(numbers.max()) + 1)[numbers]
 
 
-def _within(blocks: Sequence[Hashable]) -> Callable[[Numbers], Numbers]:
+def _within(numbers: Indices) -> Callable[[Numbers], Numbers]:
     """Takes the mean of each block out."""
-    numbers = numbered(blocks)
     totals = np.bincount(numbers)
 
     def eliminate(values: Numbers) -> Numbers:
@@ -184,6 +331,8 @@ def _probability(mean_square: float, variance: float, gained: int, freedom: floa
 
 
 def _holm(ps: Sequence[float]) -> list[float]:
+    if any(math.isnan(p) for p in ps):
+        return list(ps)
     adjusted, running = [1.0] * len(ps), 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=lambda at: ps[at])):
         running = min(1.0, max(running, (len(ps) - rank) * ps[at]))

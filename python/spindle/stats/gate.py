@@ -2,7 +2,8 @@
 
 Two one-sided tests against the threshold: *lost* is claimed where the loss is beyond it with the confidence asked for
 (of all metrics together: Holm), *fine* where a loss beyond it is excluded; what is neither is *unclear*, and more
-trials are asked for. A loss that is certain but may be smaller than the threshold is unclear too, and said.
+trials are asked for. A loss that is certain but may be smaller than the threshold is unclear too, and said. *Untested*
+is what no number of such trials could answer: one run on each side, or all of one side before all of the other.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from spindle.stats.compare import common_metrics, strata
+from spindle.stats.compare import common_metrics, order_notes
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.history import history_notes
@@ -21,10 +22,12 @@ from spindle.stats.likeness import of as likeness_of
 from spindle.stats.metric import Better, metric
 from spindle.stats.power import sure_noise, trials_needed
 from spindle.stats.series import of_run
+from spindle.stats.strata import strata
 from spindle.stats.trial import Side
 from spindle.stats.words import percent
 
-Outcome = Literal["fine", "lost", "unclear"]
+Outcome = Literal["fine", "lost", "unclear", "untested"]
+_WORST: tuple[Outcome, ...] = ("lost", "untested", "unclear", "fine")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Gate:
     def outcome(self) -> Outcome:
         """The worst."""
         found = {check.outcome for check in self.checks}
-        return "lost" if "lost" in found else "unclear" if "unclear" in found else "fine"
+        return next(outcome for outcome in _WORST if outcome in found)
 
 
 def gate(
@@ -76,23 +79,25 @@ def gate(
     threshold: float = 0.05,
     confidence: float = 0.95,
     power: float = 0.9,
+    across_time: bool = False,
     notes: Sequence[str] = (),
 ) -> Gate:
-    """Hold `now` against `baseline`. Raises Incomparable: one line."""
+    """Hold `now` against `baseline`; `across_time` as for `compare`. Raises Incomparable: one line."""
     sides = [baseline, now]
     chosen = list(metrics) or common_metrics(sides)
     for name in chosen:
         if metric(name).better is Better.NEITHER:
             raise Incomparable(f"--metric {name}: neither more nor less of it is a loss; choose another")
-    stratum = strata(sides)
-    tested = [examine(name, baseline, now, stratum, of_run) for name in chosen]
+    known = strata(sides, across_time=across_time)
+    tested = [examine(name, baseline, now, known, of_run) for name in chosen]
     ps = [_beyond(each, threshold) for each in tested]
     decided = _step_down(ps, 1 - confidence)
     checks = [
         _check(each, p, lost, share, threshold, confidence, power)
         for each, p, (lost, share) in zip(tested, ps, decided, strict=True)
     ]
-    lines = [*notes, *history_notes(sides, chosen[0])]
+    order = order_notes([each.found for each in tested], across_time=across_time)
+    lines = [*notes, *order, *history_notes(sides, chosen[0])]
     return Gate(baseline.label, now.label, threshold, confidence, checks, likeness_of(sides), lines)
 
 
@@ -122,17 +127,12 @@ def _known(each: Tested, threshold: float) -> bool:
 
 def _beyond(each: Tested, threshold: float) -> float | None:
     """One-sided p of a loss no larger than the threshold."""
-    from scipy.special import stdtr
-
     if not _known(each, threshold):
         return None
     contrast, margin = each.contrast, _margin(each.found, threshold)
     assert contrast is not None
     assert margin is not None
-    excess = _worse(each.found) * (contrast.difference - margin)
-    if contrast.variance == 0:
-        return 0.0 if excess > 1e-9 else 1.0
-    return float(stdtr(contrast.freedom, -excess / math.sqrt(contrast.variance)))
+    return contrast.beyond(margin, _worse(each.found))
 
 
 def _step_down(ps: Sequence[float | None], alpha: float) -> list[tuple[bool, float]]:
@@ -156,6 +156,8 @@ def _check(
     least = most = None
     outcome: Outcome = "lost" if lost else "unclear"
     loss = _loss(found, found.change)
+    if found.obstacle or found.trials_a == found.trials_b == 1:
+        outcome = "untested"
     if p is not None:
         least, most = _bounds(each, share)
         if not lost and most <= threshold + 1e-12:
@@ -185,11 +187,9 @@ def _loss(found: Difference, change: float) -> float:
 
 def _bounds(each: Tested, share: float) -> tuple[float, float]:
     """One-sided limits of the loss."""
-    from scipy.special import stdtrit
-
     contrast = each.contrast
     assert contrast is not None
-    reach = float(stdtrit(contrast.freedom, 1 - share)) * math.sqrt(contrast.variance)
+    reach = contrast.reach(1 - share)
     ends = [contrast.difference - reach, contrast.difference + reach]
     if each.found.relative:
         ends = [math.expm1(min(end, 700.0)) for end in ends]
@@ -220,7 +220,8 @@ def _words(
             return "unclear: not measured on both sides"
         if found.mean_a <= 0:
             return "unclear: the baseline is 0"
-        return f"unclear: {_size(loss)} was seen, but one run on each side does not tell how much of it is chance"
+        why = found.obstacle or "one run on each side does not tell how much of it is chance"
+        return f"not tested: {_size(loss)} was seen, but {why}"
     more = ""
     if needed is not None and needed > min(found.trials_a, found.trials_b):
         more = f"; {needed} trials of each would tell"

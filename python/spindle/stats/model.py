@@ -45,6 +45,37 @@ class Contrast:
     """Standard deviation of a trial within its stratum, both groups alike."""
     correlation: float = 0.0
     """Of successive trials, as far as it was seen and widened the variance."""
+    resolution: float = 0.0
+    """What the instrument cannot resolve: no interval is narrower to either side."""
+    also: Contrast | None = None
+    """The same difference under another assumption; what is claimed holds under both."""
+
+    def reach(self, confidence: float) -> float:
+        """From the difference to the end of its one-sided interval."""
+        from scipy.special import stdtrit
+
+        own = max(float(stdtrit(self.freedom, confidence)) * math.sqrt(self.variance), self.resolution)
+        return own if self.also is None else max(own, self.also.reach(confidence) + self._off)
+
+    def beyond(self, margin: float, way: float) -> float:
+        """One-sided p of such trials if the difference did not go further than `margin` in the direction of `way`."""
+        from scipy.special import stdtr
+
+        excess = way * (self.difference - margin)
+        if excess <= self.resolution + _NOTHING * (abs(self.difference) + abs(margin)):
+            return 1.0
+        own = 0.0 if self.variance == 0 else float(stdtr(self.freedom, -excess / math.sqrt(self.variance)))
+        return own if self.also is None else max(own, self.also.beyond(margin + way * self._off, way))
+
+    @property
+    def p(self) -> float:
+        """Two-sided."""
+        return min(1.0, 2 * self.beyond(0.0, 1.0 if self.difference > 0 else -1.0))
+
+    @property
+    def _off(self) -> float:
+        """How far the two estimates are apart."""
+        return abs(self.difference - self.also.difference) if self.also is not None else 0.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +84,8 @@ class Fit:
 
     effects: Numbers
     """Of each group."""
+    levels: Numbers
+    """Of each stratum."""
     inverse: Numbers
     counts: Numbers
     """Trials of each group (row) in each stratum."""
@@ -131,7 +164,34 @@ def fit(values: Numbers, groups: Indices, strata: Indices, *, in_time: bool) -> 
             variances[group] *= (trials - 1) / trials * effective / (effective - 1)
             freedoms[group] = min(freedoms[group], effective - 1)
             inflation[group] = factor
-    return Fit(effects, inverse, counts, variances, freedoms, inflation, float(freedoms.sum()), correlation)
+    return Fit(effects, levels, inverse, counts, variances, freedoms, inflation, float(freedoms.sum()), correlation)
+
+
+def paired(differences: Numbers) -> Contrast:
+    """As `fit` finds it of two groups with one trial each in every stratum, in a tenth of the time."""
+    n = len(differences)
+    variance = _spread(differences, 1 / 2)
+    return Contrast(float(differences.mean()), 2 * variance / n, float(n - 1), math.sqrt(variance))
+
+
+def welch(a: Numbers, b: Numbers) -> Contrast:
+    """As `fit` finds it of two groups of several trials in one stratum, `b` less `a`, in a tenth of the time."""
+    variances = [_spread(part) for part in (a, b)]
+    parts = [variance / len(part) for variance, part in zip(variances, (a, b), strict=True)]
+    freedoms = [len(part) - 1 for part in (a, b)]
+    total = sum(parts)
+    squares = sum(part**2 / freedom for part, freedom in zip(parts, freedoms, strict=True))
+    freedom = total**2 / squares if total > 0 else float(sum(freedoms))
+    return Contrast(float(b.mean() - a.mean()), total, freedom, math.sqrt(sum(variances) / 2))
+
+
+def _spread(values: Numbers, share: float = 1.0) -> float:
+    """`share` of the variance; differences below the precision of the numbers themselves are none."""
+    left = values - values.mean()
+    squares = float(left @ left)
+    if squares <= len(values) * (1e-12 * (1 + float(np.abs(values).max()))) ** 2:
+        return 0.0
+    return share * squares / (len(values) - 1)
 
 
 def _correlation(parts: Sequence[Numbers]) -> float:
@@ -150,52 +210,6 @@ def in_turns(groups: Indices) -> bool:
     shares = np.bincount(groups) / len(groups)
     expected = (len(groups) - 1) * (1 - float(shares @ shares))
     return float(np.count_nonzero(np.diff(groups))) >= 0.5 * expected
-
-
-def moderated(found: Fit) -> Fit:
-    """Variances drawn towards each other as far as they resemble each other: many groups of few trials know more about
-    their noise together than each alone.
-
-    Empirical Bayes with a scaled inverse chi-square prior fitted by the moments of the logarithms (Smyth, Statistical
-    Applications in Genetics and Molecular Biology 3 (2004) article 3, section 6.2): groups that are equally noisy share
-    one variance, groups that are not keep theirs.
-    """
-    from scipy.special import polygamma, psi
-
-    known = (found.freedoms > _NOTHING) & (found.variances > 0)
-    if known.sum() < 3 or (found.freedoms[known] < 0.5).any():
-        return found
-    half = found.freedoms[known] / 2
-    logs = np.log(found.variances[known]) - psi(half) + np.log(half)
-    beyond = float(logs.var(ddof=1)) - float(polygamma(1, half).mean())
-    if beyond <= 0:  # no more unlike than chance makes them
-        weight = found.freedoms * known
-        common = float((weight * np.where(known, found.variances, 0)).sum() / weight.sum())
-        variances = np.full_like(found.variances, common)
-        freedoms = np.full_like(found.freedoms, weight.sum())
-    else:
-        prior = 2 * _trigamma_inverse(beyond)
-        typical = float(np.exp(logs.mean() + psi(prior / 2) - np.log(prior / 2)))
-        own = np.where(found.freedoms > _NOTHING, found.freedoms * np.nan_to_num(found.variances), 0.0)
-        freedoms = found.freedoms + prior
-        variances = (prior * typical + own) / freedoms
-    return Fit(
-        found.effects, found.inverse, found.counts, variances, freedoms, found.inflation, found.most, found.correlation
-    )
-
-
-def _trigamma_inverse(wanted: float) -> float:
-    """x with trigamma(x) = wanted (Smyth 2004, appendix)."""
-    from scipy.special import polygamma
-
-    x = 0.5 + 1 / wanted
-    for _ in range(50):
-        value = float(polygamma(1, x))
-        step = value * (1 - value / wanted) / float(polygamma(2, x))
-        x += step
-        if -step / x < 1e-8:
-            break
-    return x
 
 
 def numbered(labels: Sequence[object]) -> Indices:

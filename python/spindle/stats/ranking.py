@@ -3,22 +3,25 @@
 Multiple comparisons with the best (Hsu, Annals of Statistics 12 (1984) 1136-1144): intervals for how far each stands
 behind the best of the others, which hold together with the confidence asked for. The alternatives that the trials
 cannot tell from the best are those whose interval reaches 0; the true best is among them with that confidence, however
-the one with the highest mean came to be on top. Bonferroni's bound stands in for Dunnett's quantile, as alternatives
-need not be equally noisy; variances of few trials are moderated (see `model.moderated`).
+the one with the highest mean came to be on top. Each pair is held against the scatter of its own trials (`pair`), so
+that one noisy alternative neither hides a difference of two others nor borrows their precision; Bonferroni's bound
+stands in for Dunnett's quantile.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from spindle.stats.metric import Better, metric
-from spindle.stats.model import fit, in_turns, moderated, numbered
-from spindle.stats.trial import Side, Trial
+from spindle.stats.model import Contrast, Fit, Indices, Numbers, fit, numbered
+from spindle.stats.pair import between
+from spindle.stats.strata import Strata
+from spindle.stats.trial import Side
 
 TIE = 1e-9
 """Means closer than this share of the largest value are the same."""
@@ -75,10 +78,8 @@ class Ranking:
         )
 
 
-def rank(
-    name: str, sides: Sequence[Side], stratum: Callable[[Trial], Hashable], confidence: float = 0.95
-) -> Ranking | None:
-    """Rank sides in one metric; None: fewer than two have it, or nothing says how much trials scatter."""
+def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0.95) -> Ranking | None:
+    """Rank sides in one metric; None: fewer than two have it, or nothing can be said of any two of them."""
     having = [Side(s.label, [t for t in s.trials if math.isfinite(t.values.get(name, math.nan))]) for s in sides]
     present = [side for side in having if side.trials]
     if len(present) < 2:
@@ -93,18 +94,19 @@ def rank(
     sign = -1.0 if metric(name).better is Better.LOWER else 1.0
     scaled = sign * (np.log(values) if relative else values)
     groups = np.asarray([number for number, _ in pairs], dtype=np.intp)
-    blocked = all(trial.block is not None for trial in trials)
-    layers = numbered([stratum(trial) for trial in trials])
-    in_time = not blocked and not in_turns(groups)
-    found = fit(scaled, groups, layers, in_time=in_time)
-    if found.most == 0 or any(found.contrast(0, other) is None for other in range(1, len(present))):
-        found = fit(scaled, groups, np.zeros(len(trials), dtype=np.intp), in_time=in_time)
-    if found.most == 0:
+    contrasts: dict[tuple[int, int], Contrast] = {}
+    for one in range(len(present)):
+        for other in range(one):
+            both = np.flatnonzero((groups == one) | (groups == other))
+            pair = (groups[both] == one).astype(np.intp)
+            found = between(scaled[both], pair, [trials[at] for at in both], strata, name, relative).contrast
+            if found is not None and found.freedom > 0:
+                contrasts[one, other] = found
+    if not contrasts:
         return None
-    found = moderated(found)
-    effects = found.effects - found.effects.mean()
+    effects = _effects(scaled, groups, numbered([strata.block(t) for t in trials]), len(present))
     middle = float(np.mean([scaled[groups == number].mean() for number in range(len(present))]))
-    upper, lower = _behind(found.contrast, len(present), confidence)
+    upper, lower = _behind(contrasts, effects, confidence)
     top = int(np.argmax(effects))
     # Where nothing scatters (a model, a count of zero) equals are equal, but for rounding.
     tied = effects >= effects[top] - TIE * max(1.0, float(np.abs(scaled).max()))
@@ -130,23 +132,34 @@ def rank(
     return Ranking(name, confidence, relative, places, [side.label for side in having if not side.trials])
 
 
-def _behind(contrast: Callable[[int, int], object], count: int, confidence: float) -> tuple[list[float], list[float]]:
+def _effects(scaled: Numbers, groups: Indices, layers: Indices, count: int) -> Numbers:
+    """Of each alternative, blocks eliminated where they connect all of them."""
+
+    def connected(found: Fit) -> bool:
+        return all(found.contrast(0, other) is not None for other in range(1, count))
+
+    found = fit(scaled, groups, layers, in_time=False)
+    if not connected(found):
+        found = fit(scaled, groups, np.zeros(len(scaled), dtype=np.intp), in_time=False)
+    effects: Numbers = found.effects - found.effects.mean()
+    return effects
+
+
+def _behind(
+    contrasts: Mapping[tuple[int, int], Contrast], effects: Numbers, confidence: float
+) -> tuple[list[float], list[float]]:
     """Hsu's constrained intervals for each alternative less the best of the others: (upper ends, lower ends)."""
-    from scipy.special import stdtrit
-
-    from spindle.stats.model import Contrast
-
-    gap = np.full((count, count), np.inf)
-    reach = np.zeros((count, count))
+    count = len(effects)
+    gap = effects[:, None] - effects[None, :]
+    np.fill_diagonal(gap, np.inf)
+    reach = np.full((count, count), np.inf)
     share = 1 - (1 - confidence) / (count - 1)
-    for one in range(count):
-        for other in range(one):
-            found = contrast(one, other)
-            assert isinstance(found, Contrast)
-            gap[one, other], gap[other, one] = found.difference, -found.difference
-            reach[one, other] = reach[other, one] = float(stdtrit(found.freedom, share)) * math.sqrt(found.variance)
-    upper = [min(gap[i, j] + reach[i, j] for j in range(count) if j != i) for i in range(count)]
-    maybe = [i for i in range(count) if upper[i] > 0 or min(gap[i, j] for j in range(count) if j != i) >= 0]
+    for (one, other), found in contrasts.items():
+        off = abs(found.difference - gap[one, other])
+        reach[one, other] = reach[other, one] = found.reach(share) + off
+    others = [[j for j in range(count) if j != i] for i in range(count)]
+    upper = [min(gap[i, j] + reach[i, j] for j in others[i]) for i in range(count)]
+    maybe = [i for i in range(count) if upper[i] > 0 or min(gap[i, j] for j in others[i]) >= 0]
     lower = [0.0 if maybe == [i] else min(gap[i, j] - reach[i, j] for j in maybe if j != i) for i in range(count)]
     return upper, lower
 

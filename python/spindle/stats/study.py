@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spindle.stats.compare import Comparison, common_metrics, compare, strata
+from spindle.stats.compare import Comparison, common_metrics, compare
 from spindle.stats.curves import Curves, curves
 from spindle.stats.effects import Effects, effects
 from spindle.stats.errors import Incomparable
 from spindle.stats.likeness import Likeness
 from spindle.stats.ranking import Ranking, rank
+from spindle.stats.strata import strata
 from spindle.stats.trial import Side
 
 
@@ -39,22 +40,28 @@ def study(
     power: float = 0.9,
     percentiles: bool = False,
     cells: bool = False,
+    across_time: bool = False,
     notes: Sequence[str] = (),
 ) -> Study:
     """Compare sides. `cells`: they are the cells of one campaign. Raises Incomparable: one line."""
     check_names(sides, metrics)
     chosen = list(metrics) or common_metrics(sides)
-    comparison = compare(sides, chosen, confidence=confidence, apart=apart, power=power)
+    comparison = compare(sides, chosen, confidence=confidence, apart=apart, power=power, across_time=across_time)
     comparison = replace(comparison, notes=[*notes, *comparison.notes])
     if cells:  # they differ on purpose
         comparison = replace(comparison, likeness=Likeness(True, True, []))
     trials = [trial for side in sides for trial in side.trials]
-    ranked = [rank(name, sides, strata(sides), confidence) for name in chosen] if len(sides) > 2 else []
-    if ranked and not any(ranked):
+    known = strata(sides, across_time=across_time)
+    ranked = [rank(name, sides, known, confidence) for name in chosen] if len(sides) > 2 else []
+    if ranked and not any(ranked) and all(len(side.trials) == 1 for side in sides):
         alone = "One trial of each alternative does not tell how much trials scatter, so none is ranked; repeat them."
         comparison = replace(comparison, notes=[*comparison.notes, alone])
-    explained = [effects(name, trials, confidence) for name in chosen] if cells else []
-    drawn = curves(sides, confidence) if percentiles else []
+    explained = (
+        [effects(name, trials, confidence, modelled=known.modelled, across_time=across_time) for name in chosen]
+        if cells
+        else []
+    )
+    drawn = curves(sides, confidence, across_time=across_time) if percentiles else []
     if percentiles and not drawn:
         lack = "No run has the histogram that whole distributions are compared by."
         comparison = replace(comparison, notes=[*comparison.notes, lack])

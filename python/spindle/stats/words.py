@@ -65,7 +65,7 @@ def _seen(found: Difference) -> str:
     size = percent(abs(found.change)) if found.relative else f"{abs(found.change):.3g}"
     way = "above" if found.change > 0 else "below"
     seen = f"{found.b} was {size} {way} {found.a}" if found.change else f"{found.b} was equal to {found.a}"
-    return f"{seen}; the runs do not tell how much of that is chance"
+    return f"{seen}; {found.obstacle or 'the runs do not tell how much of that is chance'}"
 
 
 def _by(found: Difference, metric: Metric) -> str:

@@ -21,7 +21,9 @@ def charts(groups: Sequence[Group]) -> list[Chart]:
     """A chart for each group whose trials tell the effects of two factors or more."""
     found = [(group, known) for group in groups if (known := group.factors()) is not None]
     return [
-        _chart(group, known, at) for at, (group, known) in enumerate(found) if len(_mains(known)) > 1 and known.relative
+        _chart(group, known, at)
+        for at, (group, known) in enumerate(found)
+        if len(_mains(known)) > 1 and known.relative and known.tested
     ]
 
 
@@ -78,7 +80,7 @@ def _scaled(panel: dict[str, Any], domain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(known: Effects, effect: Effect, level: Level) -> dict[str, Any]:
-    low, high = level_interval(known, level, len(effect.levels))
+    low, high = level_interval(known, level)
     return {
         "factor": effect.name,
         "level": parts.shortened(level.name, 34),
@@ -112,7 +114,7 @@ def _sheet(known: Effects) -> Sheet:
     rows = []
     for effect in _mains(known):
         for level in effect.levels:
-            low, high = level_interval(known, level, len(effect.levels))
+            low, high = level_interval(known, level)
             rows.append(
                 [
                     effect.name,

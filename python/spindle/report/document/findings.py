@@ -10,10 +10,11 @@ from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming
 from spindle.result import units
 from spindle.result.record import Level
-from spindle.stats.compare import common_metrics, compare, strata
+from spindle.stats.compare import common_metrics, compare
 from spindle.stats.effects import Effects, effects
 from spindle.stats.errors import Incomparable
 from spindle.stats.ranking import rank
+from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial, trial_of
 
 MOST_SIDES = 60
@@ -42,7 +43,8 @@ class Group:
             metrics = common_metrics(sides)
         except Incomparable:
             return None
-        return effects(metrics[0], [trial for side in sides for trial in side.trials])
+        trials = [trial for side in sides for trial in side.trials]
+        return effects(metrics[0], trials, modelled=strata(sides).modelled)
 
 
 def _trials(case: Case) -> list[Trial]:

@@ -1,0 +1,138 @@
+"""When the trials of two alternatives ran: may a change of the machine look like a difference between them?
+
+What counts is time, not labels: a campaign may number its blocks and still run cell by cell, and two campaigns have
+blocks of the same numbers that never met. Trials are taken as they followed each other:
+
+- *blocks*: each block of one campaign was over before the next began;
+- *turns*: the alternatives took turns, each at least twice. A turn, however many trials it has, counts as one value, as
+  its trials share whatever the machine was doing then. Turns that follow each other resemble each other at least as
+  much as two turns of one alternative, so slow changes widen the interval and do not move it;
+- *apart*: neither. Time and alternative cannot be separated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+
+from spindle.stats.model import Indices, in_turns, numbered
+from spindle.stats.trial import Trial
+
+ENOUGH_BLOCKS = 10
+"""Blocks of two whose order could be drawn in so many ways that hardly a drift follows it (docs/statistics.md)."""
+FEWEST_BLOCKS = 3
+"""Two blocks cannot tell a difference from a drift that bends."""
+FEWEST_TURNS = 2
+"""Of each alternative."""
+_DAY_S = 86_400
+_DAILY = 0.6
+"""Share of the alternation that a daily cycle explains from which on the hour may be the cause."""
+
+APART = "they ran one after the other, so that time and alternative cannot be separated"
+HOURS = "they ran at different hours of the day, so that hour and alternative cannot be separated"
+UNKNOWN = "when they ran is not recorded, so that time and alternative cannot be separated"
+NOT_MET = "no block has both of them at the same levels of everything else"
+TWO_BLOCKS = f"fewer than {FEWEST_BLOCKS} blocks cannot tell a difference from a drift"
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How the trials of two alternatives followed each other."""
+
+    kind: Literal["blocks", "turns", "apart"]
+    obstacle: str = ""
+    """Why nothing can be claimed; empty: something can."""
+    balanced: bool = False
+    """Blocks: there are enough of them, and neither alternative went first in nearly all."""
+    turns: Indices | None = None
+    """The turn of each trial, numbered from 0."""
+
+
+def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices) -> Arrangement:
+    """`groups`: 0 and 1, the alternative of each trial; `levels`: what else was varied, which must take turns too."""
+    if (blocks := block_numbers(trials)) is not None:
+        met = np.intersect1d(blocks[groups == 0], blocks[groups == 1])
+        if len(met):
+            return _in_blocks(trials, groups, blocks, met)
+    if not _times_known(trials):
+        return Arrangement("apart", UNKNOWN)
+    order = _in_time(trials, groups)
+    turns = np.empty(len(trials), dtype=np.intp)
+    turns[order] = _runs(groups[order])
+    counts = [len(np.unique(turns[groups == group])) for group in (0, 1)]
+    parts = [order[levels[order] == level] for level in np.unique(levels)]
+    again = sum(max(0, int(_runs(groups[part])[-1]) - 1) for part in parts)  # turns after the first two, at each level
+    if min(counts) < FEWEST_TURNS or again < 2 * FEWEST_TURNS - 2:
+        return Arrangement("apart", APART)
+    if _by_the_hour(trials, groups, turns):
+        return Arrangement("apart", HOURS)
+    return Arrangement("turns", turns=turns)
+
+
+def block_numbers(trials: Sequence[Trial]) -> Indices | None:
+    """The block of each trial, numbered from 0; None: there are none, or they overlap in time and are labels only."""
+    if any(trial.block is None for trial in trials):
+        return None
+    numbers = numbered([(trial.campaign, trial.block) for trial in trials])
+    if _times_known(trials):
+        runs = _runs(numbers[_in_time(trials, numbers)])
+        if runs[-1] > numbers.max():
+            return None
+    return numbers
+
+
+def well_mixed(trials: Sequence[Trial], groups: Indices) -> bool:
+    """Whether trials went from group to group about as often as they do in random order."""
+    return _times_known(trials) and in_turns(groups[_in_time(trials, groups)])
+
+
+def _in_blocks(trials: Sequence[Trial], groups: Indices, blocks: Indices, met: Indices) -> Arrangement:
+    if len(met) < FEWEST_BLOCKS:
+        return Arrangement("blocks", TWO_BLOCKS)
+    if not _times_known(trials):
+        return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS)
+    places = np.empty(len(trials))
+    places[_in_time(trials, groups)] = np.arange(len(trials))
+    first = sum(
+        places[(blocks == block) & (groups == 0)].mean() < places[(blocks == block) & (groups == 1)].mean()
+        for block in met
+    )
+    fewer = min(first, len(met) - first)
+    return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS and fewer >= len(met) / 4)
+
+
+def _times_known(trials: Sequence[Trial]) -> bool:
+    return all(trial.order[0] for trial in trials) or len({trial.order for trial in trials}) == len(trials)
+
+
+def _in_time(trials: Sequence[Trial], labels: Sequence[Hashable] | Indices) -> Indices:
+    """Places of the trials in order of time; those that began in the same second stay together."""
+    return np.asarray(sorted(range(len(trials)), key=lambda at: (trials[at].order, labels[at])), dtype=np.intp)
+
+
+def _runs(labels: Indices) -> Indices:
+    """0 for the first labels that are alike, 1 for the next ..."""
+    return np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])]).astype(np.intp)
+
+
+def _by_the_hour(trials: Sequence[Trial], groups: Indices, turns: Indices) -> bool:
+    """Whether a daily cycle (sine and cosine of the hour) follows the turns: one alternative by day, one by night."""
+    try:
+        seconds = np.asarray([datetime.fromisoformat(trial.order[0]).timestamp() for trial in trials])
+    except ValueError:  # not a time
+        return False
+    if np.ptp(seconds) < _DAY_S / 2:
+        return False
+    count = int(turns.max()) + 1
+    middle = np.bincount(turns, seconds) / np.bincount(turns)
+    angle = 2 * math.pi * middle / _DAY_S
+    side = np.bincount(turns, groups) / np.bincount(turns)
+    waves = np.column_stack([np.ones(count), np.sin(angle), np.cos(angle)])
+    left = side - waves @ np.linalg.lstsq(waves, side, rcond=None)[0]
+    whole = side - side.mean()
+    return bool(left @ left < (1 - _DAILY) * (whole @ whole))

@@ -1,0 +1,76 @@
+"""What was the same for trials that can be compared with each other, and what is known of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property, partial
+
+from spindle.result.record import KneeRecord, PhasesRecord, QuickRecord, Record, RunRecord
+from spindle.stats.trial import Side, Trial
+
+
+class Strata:
+    """Block, workload and target, and the levels of the factors in which the sides do not differ. What distinguishes
+    the sides is left out, or no trials would meet."""
+
+    def __init__(self, sides: Sequence[Side], *, across_time: bool = False) -> None:
+        self._sides = sides
+        self.across_time = across_time
+        """Whether the machine is taken to have been the same all the time, so that order does not matter."""
+        factors = sorted({factor for side in sides for trial in side.trials for factor in trial.cell})
+        self._factors = [factor for factor in factors if _meet(sides, partial(_level, factor))]
+        self._workload = _meet(sides, lambda trial: trial.workload)
+        self._target = _meet(sides, lambda trial: trial.target)
+
+    def block(self, trial: Trial) -> Hashable:
+        """The stratum of a trial, its block included where it has one."""
+        return ((trial.campaign, trial.block) if trial.block is not None else None, self.level(trial))
+
+    def level(self, trial: Trial) -> Hashable:
+        """The stratum without the block."""
+        return (
+            trial.workload if self._workload else None,
+            trial.target if self._target else None,
+            *(trial.cell.get(factor) for factor in self._factors),
+        )
+
+    @cached_property
+    def modelled(self) -> bool:
+        """Whether all runs were of modelled machines, which neither drift nor round."""
+        return all(is_modelled(side.trials[0]) for side in self._sides if side.trials)
+
+    @property
+    def timeless(self) -> bool:
+        """Whether the order of trials does not matter."""
+        return self.across_time or self.modelled
+
+
+def strata(sides: Sequence[Side], *, across_time: bool = False) -> Strata:
+    """Those of sides that are compared."""
+    return Strata(sides, across_time=across_time)
+
+
+def is_modelled(trial: Trial) -> bool:
+    """Whether it ran on a modelled machine; False where its record is not at hand."""
+    record = trial.load() if trial.load is not None else None
+    return record is not None and _kind(record) == "model"
+
+
+def _kind(record: Record) -> str | None:
+    match record:
+        case RunRecord() | PhasesRecord() | QuickRecord():
+            return record.target.kind
+        case KneeRecord() if record.runs:
+            return record.runs[0].target.kind
+        case _:
+            return None
+
+
+def _level(factor: str, trial: Trial) -> str | None:
+    return trial.cell.get(factor)
+
+
+def _meet(sides: Sequence[Side], of: Callable[[Trial], Hashable]) -> bool:
+    """Whether the sides have the same levels of it."""
+    levels = [{of(trial) for trial in side.trials} for side in sides]
+    return all(each == levels[0] for each in levels)
