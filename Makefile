@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance setup clean
+.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance knob-effects setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -77,6 +77,9 @@ bench-verify: $(VENV)/built ## what verification costs on a loop device, zram an
 
 bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, list and compare: ARGS are passed on
 	$(BIN)/python benches/store.py $(ARGS)
+
+knob-effects: setup ## which knob moves which on this kernel, into docs/knobs.md (root, on devices of its own; some minutes)
+	$(BIN)/python benches/knob_effects.py --write
 
 setup: $(VENV)/built $(VENV)/test-tools ## packages, virtual environment, build
 	@tools/system-packages test

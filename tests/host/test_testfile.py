@@ -499,7 +499,7 @@ def test_an_unmounted_leftover_is_removed_when_it_is_back(bench: Any) -> None:
 def test_an_entry_that_somebody_else_wrote_is_not_believed(leftover: Path, need_root: None) -> None:
     entry = next(register.folder().glob("*.json"))
     os.chown(entry, 65534, 65534)
-    assert sweep_leftovers() == []
+    assert [(found.removed, str(entry) in found.line) for found in sweep_leftovers()] == [(False, True)]
     assert leftover.exists()
     os.chown(entry, 0, 0)
     os.chown(register.folder(), 65534, 65534)
@@ -588,3 +588,47 @@ def test_two_sweeps_at_once_remove_it_once(leftover: Path) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     assert sorted(run.communicate()[0].strip() for run in runs) == ["0", "0", "0", "1"]
     assert not leftover.exists()
+
+
+@pytest.mark.promise(8)
+def test_a_leftover_that_somebody_appended_to_is_left_alone(leftover: Path) -> None:
+    with leftover.open("ab") as file:
+        file.write(b"my notes")
+    swept = sweep_leftovers()
+    assert [found.removed for found in swept] == [False]
+    assert "somebody else has written to it" in swept[0].line
+    assert leftover.read_bytes().endswith(b"my notes")
+    assert sweep_leftovers() == []  # it is the user's own now
+    assert entries() == []
+
+
+@pytest.mark.promise(8)
+def test_a_test_file_that_somebody_appended_to_is_left_at_the_end_of_the_run(tmp_path: Path) -> None:
+    with TestFile.create(tmp_path / "t.bin", MIB) as file:
+        with (tmp_path / "t.bin").open("ab") as other:
+            other.write(b"my notes")
+        line = file.remove()
+    assert line is not None
+    assert "somebody else has written to it" in line
+    assert (tmp_path / "t.bin").read_bytes().endswith(b"my notes")
+    assert entries() == []
+
+
+@pytest.mark.promise(4)
+@pytest.mark.parametrize("spoil", ["group", "others", "link", "hard link"])
+def test_an_entry_that_others_may_write_to_is_not_believed_and_said(leftover: Path, spoil: str) -> None:
+    entry = register.folder() / entries()[0]
+    match spoil:
+        case "group":
+            entry.chmod(0o660)
+        case "others":
+            entry.chmod(0o606)
+        case "link":
+            entry.rename(entry.with_suffix(".elsewhere"))
+            entry.symlink_to(entry.with_suffix(".elsewhere"))
+        case _:
+            os.link(entry, entry.with_suffix(".second"))
+    swept = sweep_leftovers()
+    assert [found.removed for found in swept] == [False]
+    assert str(entry) in swept[0].line
+    assert leftover.exists()

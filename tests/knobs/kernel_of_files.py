@@ -25,7 +25,11 @@ QUEUE = {
     "nomerges": "0",
     "write_cache": "write back",
     "io_poll": "0",
+    "rotational": "1",
+    "iostats": "1",
 }
+LIMITS = ("max_sectors_kb", "write_cache", "rotational", "iostats")
+"""Each write to one of these works out the read-ahead anew; it never makes it smaller."""
 VM = {
     "dirty_ratio": "20",
     "dirty_bytes": "0",
@@ -128,6 +132,13 @@ class FakeKernel(Files):
                     self._lay(path.with_name(f"{found[1]}_{other}"), "0")
             case _:
                 self._lay(path, text)
+        if path.name in LIMITS:
+            queue = path.parent
+            held = {
+                name: (queue / name).read_text().strip() for name in ("read_ahead_kb", "max_sectors_kb", "rotational")
+            }
+            twice = 2 * int(held["max_sectors_kb"]) if held["rotational"] == "1" else 0
+            self._lay(queue / "read_ahead_kb", str(max(int(held["read_ahead_kb"]), twice, 128)))
 
     def _switch(self, path: Path, text: str) -> None:
         if text not in ELEVATORS:

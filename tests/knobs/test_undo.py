@@ -32,6 +32,9 @@ WORDS = (
     "read_ahead_kb=5",
     "max_sectors_kb=64",
     "write_cache=write through",
+    "read_ahead_kb=64",
+    "rotational=0",
+    "iostats=0",
     "wbt_lat_usec=500",
     "iosched/read_expire=100",
     "iosched/async_depth=32",
@@ -208,9 +211,9 @@ def test_whatever_was_set_and_wherever_it_died_restore_brings_back_the_start(
         start(kernel, word)
     before = kernel.state()
     for words in data.draw(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), max_size=4)):
-        kernel.fuse = data.draw(st.none() | st.integers(0, 60), label="fuse")
+        kernel.fuse = data.draw(st.none() | st.integers(0, 130), label="fuse")
         attempt(kernel, words, keep=data.draw(st.booleans(), label="keep"))
-    kernel.fuse = data.draw(st.none() | st.integers(0, 40), label="fuse of a restore")
+    kernel.fuse = data.draw(st.none() | st.integers(0, 60), label="fuse of a restore")
     if kernel.fuse is not None:
         die(lambda: restore(kernel.machine, kernel))
     kernel.fuse = None
@@ -546,7 +549,7 @@ def test_a_second_session_on_the_same_device_is_refused_by_name(kernel: FakeKern
 
 
 def test_a_value_of_somebody_else_survives_a_restore_that_is_killed_anywhere(tmp_path: Path) -> None:
-    for fuse in range(60):
+    for fuse in range(50):
         kernel = FakeKernel(tmp_path / str(fuse))
         change(kernel, "scheduler=mq-deadline", "nr_requests=64", "read_ahead_kb=64")
         kernel.other_program_writes(kernel.queue("nr_requests"), "99")

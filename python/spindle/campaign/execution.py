@@ -148,8 +148,10 @@ def _tidy(campaign: Campaign, watch: Watch) -> None:
     report = restore(persisted=persisted(), kinds=(CAMPAIGN, QUIET))
     for item in report.having(State.RESTORED):
         watch.say(f"spindle: put back after a campaign that was killed: {item}")
-    for item in report.having(State.CONFLICT, State.FAILED):
+    for item in report.having(State.CONFLICT, State.FAILED, State.UNKNOWN):
         watch.say(f"spindle: {item}; a campaign that was killed had changed it, see `spindle restore`")
+    for line in report.refused:
+        watch.say(f"spindle: {line}")
 
 
 def checked(ready: Ready, consent: Consent) -> Consent:

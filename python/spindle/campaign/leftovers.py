@@ -19,6 +19,7 @@ import msgspec
 
 from spindle.host.identity import Identity
 from spindle.host.register import boot_id, state_folder
+from spindle.host.trusted import check_folder, make_folder, new_own, read_own
 from spindle.run.errors import RunFailed
 
 _DRAFT = ".new"
@@ -94,10 +95,10 @@ class StillThere(RunFailed):
 
 def _write(path: Path, data: bytes) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(path.parent)
         draft = path.with_name(path.name + _DRAFT)
         draft.unlink(missing_ok=True)
-        with draft.open("xb") as file:
+        with os.fdopen(new_own(draft), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -115,12 +116,25 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def take_down(campaign: str) -> list[str]:
-    """What a killed run of this campaign left; lines about it for people. Raises RunFailed where it stays."""
+    """What a killed run of this campaign left; lines about it for people. Raises RunFailed where it stays, Untrusted
+    where somebody else could have written it."""
     lines: list[str] = []
+    if not _folder().is_dir():
+        return lines
+    check_folder(_folder())  # what it says is carried out: commands, removals of file systems
     for path in sorted(_folder().glob(f"{campaign}.*.json{_DRAFT}")):
         path.unlink(missing_ok=True)  # never complete, so nothing was begun
+<<<<<<< HEAD
     for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.stat().st_mtime_ns, reverse=True):
         lines += _take_down(_read(path))
+=======
+    for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.lstat().st_mtime_ns, reverse=True):
+        try:
+            note = msgspec.json.decode(read_own(path), type=Note)
+        except (OSError, msgspec.DecodeError) as error:
+            raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
+        lines += _take_down(note)
+>>>>>>> 6a6f7f0 (Knobs that move others are declared, found by a sweep, put back and read again; what others could have written is not obeyed)
         path.unlink(missing_ok=True)
     return lines
 

@@ -12,7 +12,7 @@ from spindle.campaign import commands, scratch
 from spindle.campaign.loads import RunningLoad, loads, observe
 from spindle.campaign.plan import Load
 from spindle.campaign.prepare import Prepared
-from spindle.host.knobs.session import Outcome, Session
+from spindle.host.knobs.session import IN_FORCE, Session
 from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
@@ -138,8 +138,10 @@ class Workshop:
         try:
             with session:
                 for made in session.change(wanted):
-                    if made.outcome is Outcome.CLAMPED:
+                    if made.outcome not in IN_FORCE:
                         raise NotInForce(str(made))
+                    for line in made.surprises():
+                        self.watch.say(f"spindle: {line}")
                 yield
         finally:
             for item in session.undone:

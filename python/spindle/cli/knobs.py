@@ -70,16 +70,18 @@ def _change(session: Session, wanted: list[Setting], strict: bool) -> list[Made]
     """Lines about what the kernel made another value of, and about what a killed session left."""
     from spindle.host.knobs.errors import KnobRefused
     from spindle.host.knobs.restore import interrupted
-    from spindle.host.knobs.session import Outcome
+    from spindle.host.knobs.session import IN_FORCE
 
     for line in interrupted(list({one.place.key: one.place for one in wanted}.values())):
         _say(line)
     done = session.change(wanted)
     for one in done:
-        if one.outcome is Outcome.CLAMPED:
+        if one.outcome not in IN_FORCE:
             if strict:
                 raise KnobRefused(f"{one}; everything is as it was")
             _say(str(one))
+        for line in one.surprises():
+            _say(line)
     return done
 
 
@@ -190,7 +192,7 @@ def diff(device: str | None, profile: str | None, json: bool) -> Exit:
     if place is not None:
         report.items = [item for item in report.items if item.knob.startswith(f"{place.label}.")]
     _print(difference(report, json))
-    for line in report.notes:
+    for line in (*report.refused, *report.notes):
         _say(line)
     return Exit.FINE
 

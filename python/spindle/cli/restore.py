@@ -16,7 +16,7 @@ def command(json: bool) -> Exit:
     """Put back every setting that Spindle changed: after `spindle knobs set`, kill -9, a power loss or a reboot.
 
     What somebody else has changed since is reported and left alone. Exit status 1 if a value is not as it was, 3 if a
-    running Spindle still holds some.
+    running Spindle still holds some, or a journal is refused because somebody else could have written it.
     """
     from spindle.cli.failure import one_line
     from spindle.host.knobs.persist import persisted
@@ -33,8 +33,8 @@ def command(json: bool) -> Exit:
         raise SystemExit(128 + stopped.signum) from None
     for line in restored(report, json):
         print(line)
-    for line in (*report.notes, *troubles(report.items)):
+    for line in (*report.refused, *report.notes, *troubles(report.items)):
         print(f"spindle: {one_line(line)}", file=sys.stderr)
-    if report.having(State.BUSY):
+    if report.refused or report.having(State.BUSY):
         return Exit.REFUSED
     return Exit.FINE if report.complete else Exit.FAILED

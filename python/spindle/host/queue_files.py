@@ -35,6 +35,7 @@ NUMBERS = (
     "discard_granularity",
     "discard_max_bytes",
     "write_zeroes_max_bytes",
+    "write_zeroes_unmap_max_bytes",
     "stable_writes",
     "dax",
     "async_depth",

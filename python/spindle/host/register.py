@@ -20,6 +20,7 @@ from typing import IO
 from . import kernel
 from .durably import sync_folder
 from .errors import TargetError, reason
+from .trusted import Untrusted, make_folder, new_own, open_own
 
 MARKER = "user.spindle.testfile"
 """Extended attribute that holds the token of a test file."""
@@ -91,7 +92,12 @@ class Entry:
         if self.kind == FOLDER:
             return marked or self.identity.birth_ns is not None
         # With neither marker nor birth time, the size is all that is left to tell a new file of the same inode.
-        return marked or self.identity.birth_ns is not None or status.st_size <= self.size_bytes
+        return marked or self.identity.birth_ns is not None or not self.grown_to(fd)
+
+    def grown_to(self, fd: int) -> int | None:
+        """Its size, where it is more than Spindle ever gave it: somebody else has written to it."""
+        size_bytes = os.fstat(fd).st_size
+        return size_bytes if self.kind == FILE and size_bytes > self.size_bytes else None
 
     def _is_just_made(self, status: os.stat_result) -> bool:
         """Its maker may have died between making and marking it: it is empty, private, and younger than the intent."""
@@ -143,8 +149,8 @@ class Record:
         place = folder() / f"{entry.token}{_NAMED}"
         draft = place.with_suffix(_DRAFT)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = draft.open("x+b", buffering=0)
+            make_folder(place.parent)
+            file = os.fdopen(new_own(draft), "r+b", buffering=0)
             # The lock comes before the name that a sweep looks for.
             fcntl.flock(file, fcntl.LOCK_EX)
             record = cls(place, file)
@@ -163,6 +169,10 @@ class Record:
         data = json.dumps(asdict(entry)).encode().ljust(_ENTRY_BYTES)
         os.pwrite(self._file.fileno(), data, 0)
         os.fsync(self._file.fileno())
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._file.fileno()
 
     def discard(self) -> None:
         """The file is gone, or is somebody else's by now."""
@@ -202,6 +212,19 @@ def orphans() -> Iterator[list[tuple[Record, Entry]]]:
         yield found
 
 
+def refused() -> list[str]:
+    """Lines about entries that somebody else could have written."""
+    lines = []
+    for place in _own_entries():
+        try:
+            os.close(open_own(place))
+        except Untrusted as error:
+            lines.append(f"{error}; the test file it tells of, if any, is left alone")
+        except OSError:
+            continue
+    return lines
+
+
 def _own_entries() -> list[Path]:
     """Only what this user wrote, in a folder that only this user can write to."""
     place = folder()
@@ -223,14 +246,13 @@ def _is_older(place: Path, seconds: float) -> bool:
 
 def _adopt(place: Path) -> Record | None:
     try:
-        file = place.open("r+b", buffering=0)
-    except OSError:
+        file = os.fdopen(open_own(place, os.O_RDWR), "r+b", buffering=0)
+    except (OSError, Untrusted):
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        status = os.fstat(file.fileno())
         # Another sweep may have removed it, or its maker given it its name, between opening and locking.
-        if status.st_uid == os.geteuid() and os.path.samestat(status, os.stat(place)):
+        if os.path.samestat(os.fstat(file.fileno()), os.stat(place, follow_symlinks=False)):
             return Record(place, file)
     except OSError:
         pass
@@ -240,7 +262,7 @@ def _adopt(place: Path) -> Record | None:
 
 def _read(record: Record) -> Entry | None:
     try:
-        fields = json.loads(record.path.read_bytes())
+        fields = json.loads(os.pread(record.fileno(), _ENTRY_BYTES, 0))
         identity = fields.pop("identity")
         entry = Entry(identity=Identity(**identity) if identity else None, **fields)
         return entry if isinstance(entry.path, str) and isinstance(entry.created_ns, int) else None

@@ -105,8 +105,15 @@ class TestFile(Own):
             return f"{self.path}: the test file has been moved or removed by someone else" if own.st_nlink else None
         if not os.path.samestat(own, there):
             return f"{self.path}: is another file by now and was left alone"
+        if there.st_size > self.size_bytes:
+            return f"{self.path}: {grown(self.size_bytes, there.st_size)}"
         os.unlink(self.path.name, dir_fd=self._parent)
         return None
+
+
+def grown(made: int, now: int) -> str:
+    """Why a test file is not removed."""
+    return f"has {now} bytes, was made with {made}; somebody else has written to it, it is yours now"
 
 
 # --- making ----------------------------------------------------------------------------------------------------------
@@ -233,7 +240,7 @@ class Sweep:
 
 def sweep_leftovers() -> list[Sweep]:
     """Remove what killed processes left. Only what has an identity that the register knows is touched."""
-    swept = []
+    swept = [Sweep(line.partition(":")[0], 0, False, line) for line in register.refused()]
     with register.orphans() as found:
         for record, entry in found:
             with held_back():
@@ -265,6 +272,9 @@ def _sweep(entry: Entry) -> Sweep | None:
             return None
         if not entry.matches(fd):
             return _left_alone(entry)
+        if (size_bytes := entry.grown_to(fd)) is not None:
+            line = f"left {entry.path} alone: {grown(entry.size_bytes, size_bytes)}"
+            return Sweep(entry.path, entry.size_bytes, False, line)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -109,7 +109,9 @@ def made(done: Sequence[Made], as_json: bool) -> Iterator[str]:
     if as_json:
         yield to_json({"changes": [one.to_dict() for one in done]})
         return
-    yield from map(str, done)
+    for one in done:
+        yield str(one)
+        yield from (f"  with it {moved}" for moved in one.moved if moved.expected)
 
 
 def of_command(done: Sequence[Made], undone: Sequence[Item], status: int) -> str:
@@ -160,7 +162,7 @@ def restored(report: Report, as_json: bool) -> Iterator[str]:
     """What was put back."""
     if as_json:
         yield to_json(report.to_dict())
-    elif not report.items and not report.notes:
+    elif not report.items and not report.notes and not report.refused:
         yield "nothing to restore: everything that spindle changed is back already"
     else:
         yield from (str(item) for item in report.items if item.state in QUIET)

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from typing import TypeVar
 
 from .. import queue_files, settings
 from .errors import KnobUsage
@@ -43,8 +46,11 @@ class Knob:
     """First kernel that has it; 'A-B' where it has been removed again."""
     schedulers: tuple[str, ...] = ()
     """The elevators that have this parameter."""
+    moves: tuple[str, ...] = ()
+    """Knobs of the same scope that the kernel sets anew with this one, because they depend on it (`iosched/*`: all of
+    these). They stay as the kernel sets them until this one is put back."""
     disturbs: tuple[str, ...] = ()
-    """Knobs of the same scope that change along with this one, in the kernel."""
+    """Knobs of the same scope that the kernel sets anew by the way. They are put back at once."""
     zero_of: str | None = None
     """0 here means that this other knob is in force; the kernel makes it so, it cannot be written."""
 
@@ -69,15 +75,19 @@ class Knob:
 SCHEDULER = "scheduler"
 DEPTH = "nr_requests"
 IOSCHED = "iosched/"
-GOES_WITH_SCHEDULER = (DEPTH, "wbt_lat_usec")
-"""What the kernel sets anew when the scheduler changes, besides iosched/*: measured, and block/blk-mq-sched.c."""
+READ_AHEAD = "read_ahead_kb"
+_LIMITS = (READ_AHEAD,)
+"""Each write to a limit of the queue works out the read-ahead anew: at least twice `max_sectors_kb` on a rotational
+queue, at least 128 on any (blk_apply_bdi_limits, block/blk-settings.c; measured on 6.18)."""
 
 # Names of elevators of all kernels: the last four went with the single-queue block layer (5.0).
 ELEVATORS = ("none", "mq-deadline", "kyber", "bfq", "noop", "deadline", "cfq", "anticipatory")
 _DEADLINES, _CFQ, _BFQ, _KYBER, _AS = ("mq-deadline", "deadline"), ("cfq",), ("bfq",), ("kyber",), ("anticipatory",)
 
 
-def _queue(name: str, values: Values, unit: str, since: str, about: str, *disturbs: str) -> Knob:
+def _queue(
+    name: str, values: Values, unit: str, since: str, about: str, *moves: str, disturbs: tuple[str, ...] = ()
+) -> Knob:
     return Knob(
         scope=Scope.DEVICE,
         name=name,
@@ -86,12 +96,17 @@ def _queue(name: str, values: Values, unit: str, since: str, about: str, *distur
         unit=unit,
         about=about,
         since=since,
+        moves=moves,
         disturbs=disturbs,
     )
 
 
+def _limit(name: str, values: Values, unit: str, since: str, about: str) -> Knob:
+    return _queue(name, values, unit, since, about, disturbs=_LIMITS)
+
+
 def _elevator(
-    name: str, schedulers: tuple[str, ...], values: Values, unit: str, since: str, about: str, *disturbs: str
+    name: str, schedulers: tuple[str, ...], values: Values, unit: str, since: str, about: str, *moves: str
 ) -> Knob:
     return Knob(
         scope=Scope.DEVICE,
@@ -102,7 +117,7 @@ def _elevator(
         about=about,
         since=since,
         schedulers=schedulers,
-        disturbs=tuple(IOSCHED + other for other in disturbs),
+        moves=tuple(IOSCHED + other for other in moves),
     )
 
 
@@ -121,7 +136,7 @@ def _sysctl(
     unit: str,
     since: str,
     about: str,
-    *disturbs: str,
+    *moves: str,
     zero_of: str | None = None,
 ) -> Knob:
     return Knob(
@@ -132,7 +147,7 @@ def _sysctl(
         unit=unit,
         about=about,
         since=since,
-        disturbs=disturbs,
+        moves=moves,
         zero_of=zero_of,
     )
 
@@ -141,17 +156,28 @@ _MS = Number(0, 2**31 - 1, grain=11)  # kept in clock ticks: rounded up to 10 ms
 _ANY = Number(0, 2**31 - 1)
 
 _QUEUE = (
-    _queue(SCHEDULER, Choice(ELEVATORS), "", "2.6.10", "Which elevator orders the requests."),
+    _queue(
+        SCHEDULER,
+        Choice(ELEVATORS),
+        "",
+        "2.6.10",
+        "Which elevator orders the requests.",
+        DEPTH,
+        "wbt_lat_usec",
+        "async_depth",
+        f"{IOSCHED}*",
+    ),
     _queue(
         DEPTH,
         Number(1, 65536, grain=4),
         "requests",
         "2.6",
         "How many requests the block layer keeps, for sorting and merging.",
-        "iosched/async_depth",
+        f"{IOSCHED}async_depth",
+        "async_depth",
     ),
     _queue("read_ahead_kb", Number(0, 2**30, grain=64), "KiB", "2.6.6", "How far buffered sequential reads run ahead."),
-    _queue("max_sectors_kb", Number(1, 2**22), "KiB", "2.6.10", "Largest request that the block layer makes."),
+    _limit("max_sectors_kb", Number(1, 2**22), "KiB", "2.6.10", "Largest request that the block layer makes."),
     _queue("nomerges", Number(0, 2), "", "2.6.33", "Merging of neighbours: 0 all, 1 only with the last one, 2 none."),
     _queue(
         "rq_affinity", Number(0, 2), "", "2.6.27", "Completions: 1 on the CPU group that asked, 2 on that very CPU."
@@ -163,17 +189,17 @@ _QUEUE = (
         "4.10",
         "Read latency that write-back throttling aims at; 0 off, -1 default.",
     ),
-    _queue(
+    _limit(
         "write_cache",
         Choice(("write back", "write through")),
         "",
         "4.7",
         "What the kernel believes of the cache; 'write through' stops flushes, the drive itself is not changed.",
     ),
-    _queue("rotational", FLAG, "", "2.6.29", "Whether the kernel takes it for a disk that turns."),
-    _queue("add_random", FLAG, "", "2.6.36", "Whether its interrupts feed the entropy pool."),
-    _queue("iostats", FLAG, "", "2.6.29", "Whether its I/O is counted (/proc/diskstats)."),
-    _queue("iostats_passthrough", FLAG, "", "6.12", "Whether passthrough commands are counted too."),
+    _limit("rotational", FLAG, "", "2.6.29", "Whether the kernel takes it for a disk that turns."),
+    _limit("add_random", FLAG, "", "2.6.36", "Whether its interrupts feed the entropy pool."),
+    _limit("iostats", FLAG, "", "2.6.29", "Whether its I/O is counted (/proc/diskstats)."),
+    _limit("iostats_passthrough", FLAG, "", "6.12", "Whether passthrough commands are counted too."),
     _queue(
         "io_poll", FLAG, "", "4.4", "Polling for completions; newer kernels take it from the driver and ignore writes."
     ),
@@ -187,8 +213,15 @@ _QUEUE = (
     _queue(
         "io_timeout", Number(1, 2**31 - 1, grain=11), "ms", "5.0", "A request that takes longer is given up or retried."
     ),
-    _queue("stable_writes", FLAG, "", "5.10", "Whether pages must not change while they are written."),
-    _queue("discard_max_bytes", Number(0, 2**63 - 1, grain=4096), "bytes", "2.6.39", "Largest discard request."),
+    _limit("stable_writes", FLAG, "", "5.10", "Whether pages must not change while they are written."),
+    _limit("discard_max_bytes", Number(0, 2**63 - 1, grain=4096), "bytes", "2.6.39", "Largest discard request."),
+    _limit(
+        "write_zeroes_unmap_max_bytes",
+        Number(0, 2**63 - 1),
+        "bytes",
+        "6.17",
+        "Largest request that zeroes by unmapping: 0 none, or what the device can.",
+    ),
     _queue("async_depth", Number(1, 65536), "requests", "6.20", "How many asynchronous requests the elevator lets in."),
 )
 
@@ -247,9 +280,16 @@ _ELEVATORS = (
     ),
     _elevator("low_latency", (*_BFQ, *_CFQ), FLAG, "", "2.6.32", "Favour interactive and soft real-time processes."),
     _elevator("max_budget", _BFQ, _ANY, "sectors", "4.12", "Service that a queue gets at a time; 0 lets bfq find out."),
-    _elevator("timeout_sync", _BFQ, _MS, "ms", "4.12", "Longest time that a queue is served.", "max_budget"),
+    _elevator("timeout_sync", _BFQ, _MS, "ms", "4.12", "Longest time that a queue is served."),
     _elevator(
-        "strict_guarantees", _BFQ, FLAG, "", "4.12", "Idle for each queue, one request at a time: fair and slow."
+        "strict_guarantees",
+        _BFQ,
+        FLAG,
+        "",
+        "4.12",
+        "Idle for each queue, one request at a time: fair and slow.",
+        "slice_idle",
+        "slice_idle_us",
     ),
     _elevator(
         "quantum", _CFQ, Number(1, 2**31 - 1), "requests", "2.6.18-4.20", "Requests handed to the drive at a time."
@@ -448,7 +488,7 @@ _MACHINE = (
         unit="",
         about="Who chooses the clock frequency.",
         since="2.6",
-        disturbs=("energy_performance_preference",),
+        moves=("energy_performance_preference",),
     ),
     Knob(
         scope=Scope.CPU,
@@ -525,3 +565,40 @@ def known(scope: Scope, name: str) -> Knob | None:
         parameter = name.removeprefix(IOSCHED)
         return _elevator(parameter, (), Text(), "", "", "A parameter of the elevator.")
     return found
+
+
+def may_move(mover: Knob, name: str) -> bool:
+    """Whether the kernel may set the knob of this name (of the same scope) anew when it is asked to change `mover`."""
+    if mover.name == name:
+        return False
+    return any(
+        name.startswith(one[:-1]) if one.endswith("*") else name == one for one in (*mover.moves, *mover.disturbs)
+    )
+
+
+_Any = TypeVar("_Any")
+
+
+def movers_first(items: Iterable[_Any], knob_of: Callable[[_Any], Knob | None]) -> list[_Any]:
+    """What moves others before these; what much else may move (the read-ahead, above all) late, otherwise as it comes.
+    Of two that move each other, as it comes."""
+    left = [(one, knob_of(one)) for one in items]
+    scopes = [one.scope for _, one in left if one is not None]
+    left.sort(key=lambda pair: (scopes.index(pair[1].scope), _rank(pair[1])) if pair[1] is not None else (-1, (0, 0)))
+    found: list[_Any] = []
+    while left:
+        at = next((at for at, (_, one) in enumerate(left) if not any(_is_before(other, one) for _, other in left)), 0)
+        found.append(left.pop(at)[0])
+    return found
+
+
+@cache
+def _rank(one: Knob) -> tuple[int, int]:
+    """How many knobs may move it; how many it may move, the most first."""
+    return sum(_is_before(other, one) for other in KNOBS), -sum(_is_before(one, other) for other in KNOBS)
+
+
+def _is_before(mover: Knob | None, one: Knob | None) -> bool:
+    if mover is None or one is None:
+        return False
+    return mover.scope is one.scope and may_move(mover, one.name) and not may_move(one, mover.name)

@@ -7,7 +7,7 @@ One file for each call of Spindle that changes something, numbered in the order 
     intent  id, place, knob, wanted, before {knob: value}; synced to the disk before the change
     made    id, after {knob: value}: read back
     plan    place, values {knob: value}: what an undo is about to make of it; foreign [knob]: values of somebody else
-    undone  place: nothing is left to do there
+    undone  place: nothing is left to do there, but for the knobs in `except`, which the version at work did not know
 
 The maker holds a lock on the file as long as it lives. The file goes when there is nothing left to undo.
 """
@@ -23,13 +23,14 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from ..durably import sync_folder
 from ..errors import reason
 from ..register import boot_id
+from ..trusted import Untrusted, check_folder, new_own, open_own, read_own
 from .catalogue import Scope
 from .errors import KnobRefused
 from .locks import command_line, folder, made_folder
@@ -64,6 +65,12 @@ class Change:
     plans: tuple[Plan, ...] = ()
     """Of undos of this place that had been killed before this change."""
 
+    def only(self, names: frozenset[str]) -> Change:
+        """The same, as far as it is about some knobs."""
+        before = {name: value for name, value in self.before.items() if name in names}
+        after = {name: value for name, value in self.after.items() if name in names} if self.after is not None else None
+        return replace(self, before=before, after=after)
+
 
 @dataclass
 class Story:
@@ -75,14 +82,24 @@ class Story:
     command: str
     changes: list[Change] = field(default_factory=list)
     plans: dict[str, list[Plan]] = field(default_factory=dict)
-    undone: set[str] = field(default_factory=set)
-    unreadable: int = 0
-    """Lines that could not be understood, a torn last one apart."""
+    undone: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Places where all is undone, but for these knobs."""
+    damaged: int = 0
+    """Lines whose check sum is wrong, a torn last one apart."""
+    strange: int = 0
+    """Whole lines that this version does not understand."""
 
     @property
     def open_changes(self) -> list[Change]:
-        """Those not undone yet."""
-        return [change for change in self.changes if change.key not in self.undone]
+        """Those not undone yet; of places that are undone but for some knobs, these alone."""
+        found = []
+        for change in self.changes:
+            left = self.undone.get(change.key)
+            if left is None:
+                found.append(change)
+            elif left & change.before.keys():
+                found.append(change.only(left))
+        return found
 
 
 class Unknown(Exception):
@@ -112,7 +129,7 @@ class Journal:
                 path = place / f"{number:010}.journal"
                 draft = path.with_suffix(".new")
                 draft.unlink(missing_ok=True)  # of one that died here, holding the numbering lock
-                file = draft.open("x+b", buffering=0)
+                file = os.fdopen(new_own(draft), "r+b", buffering=0)
                 made = cls(path, file)
                 # The lock comes before the name that a restore looks for.
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -141,15 +158,15 @@ class Journal:
 
     @classmethod
     def adopt(cls, path: Path) -> Journal | None:
-        """One whose maker is dead or done; None: it lives, or the journal is gone."""
+        """One whose maker is dead or done; None: it lives, or the journal is gone. Raises Untrusted, or OSError where
+        it cannot be opened."""
         try:
-            file = path.open("r+b", buffering=0)
-        except OSError:
+            file = os.fdopen(open_own(path, os.O_RDWR), "r+b", buffering=0)
+        except FileNotFoundError:
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            status = os.fstat(file.fileno())
-            if status.st_uid == os.geteuid() and os.path.samestat(status, os.stat(path)):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path, follow_symlinks=False)):
                 found = cls(path, file)
                 found._mend()
                 return found
@@ -192,10 +209,10 @@ class Journal:
         with suppress(OSError):
             self._append({"kind": "plan", "key": key, "values": plan.values, "foreign": sorted(plan.foreign)})
 
-    def undone(self, key: str) -> None:
-        """Nothing is left to do at that place."""
+    def undone(self, key: str, but: frozenset[str] = frozenset()) -> None:
+        """Nothing is left to do at that place, but for some knobs."""
         with suppress(OSError):
-            self._append({"kind": "undone", "key": key})
+            self._append({"kind": "undone", "key": key, **({"except": sorted(but)} if but else {})})
 
     def _append(self, record: dict[str, Any], sync: bool = False) -> None:
         data = json.dumps(record).encode()
@@ -210,7 +227,8 @@ class Journal:
 
     def story(self) -> Story | None:
         """What it tells; None: it never got to tell who made it, so nothing was changed."""
-        return read(self.path)
+        self._file.seek(0)
+        return _read(self.path, self._file.read())
 
     def discard(self) -> None:
         """There is nothing left to undo."""
@@ -226,9 +244,13 @@ class Journal:
 
 
 def read(path: Path) -> Story | None:
-    """A journal's lines as far as they are whole; None: its maker died before it changed anything. Raises OSError and
-    Unknown."""
-    lines = path.read_bytes().split(b"\n")
+    """A journal's lines as far as they are whole; None: its maker died before it changed anything. Raises OSError,
+    Untrusted and Unknown."""
+    return _read(path, read_own(path))
+
+
+def _read(path: Path, content: bytes) -> Story | None:
+    lines = content.split(b"\n")
     torn = lines.pop()  # nothing, or a line without its end
     story: Story | None = None
     bad = 0
@@ -240,9 +262,9 @@ def read(path: Path) -> Story | None:
         elif record["kind"] == "begin" and story is None:
             story = _story(record)
         elif story is not None:
-            bad += not _add(story, record)
+            story.strange += not _add(story, record)
     if story is not None:
-        story.unreadable = bad
+        story.damaged += bad
     elif any(lines[1:]):
         raise Unknown(f"{path}: its beginning cannot be read")
     return story
@@ -255,13 +277,15 @@ def _record(line: bytes) -> dict[str, Any] | None:
             return None
         record = json.loads(data)
         return record if isinstance(record, dict) and isinstance(record.get("kind"), str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
 def _story(record: dict[str, Any]) -> Story:
     if record.get("version") != VERSION:
-        raise Unknown(f"written by another version of spindle (format {record.get('version')})")
+        raise Unknown(
+            f"written by another version of spindle (format {record.get('version')}); run `spindle restore` of that one"
+        )
     return Story(
         kind=str(record.get("session")),
         boot=str(record.get("boot")),
@@ -285,16 +309,19 @@ def _add(story: Story, record: dict[str, Any]) -> bool:
                 )
                 story.changes.append(change)
             case "made":
-                change = next(one for one in reversed(story.changes) if one.id == record["id"])
-                change.after = _values(record["after"])
+                of = next((one for one in reversed(story.changes) if one.id == record["id"]), None)
+                if of is None:
+                    story.damaged += 1  # the line of its intent
+                else:
+                    of.after = _values(record["after"])
             case "plan":
                 foreign = frozenset(str(name) for name in record["foreign"])
                 story.plans.setdefault(str(record["key"]), []).append(Plan(_values(record["values"]), foreign))
             case "undone":
-                story.undone.add(str(record["key"]))
+                story.undone[str(record["key"])] = frozenset(str(name) for name in record.get("except", ()))
             case _:
                 return False
-    except (KeyError, TypeError, ValueError, StopIteration):
+    except (KeyError, TypeError, ValueError):
         return False
     return True
 
@@ -320,9 +347,8 @@ def paths() -> Iterator[Path]:
     """The journals there are, oldest first; only in a folder that is ours alone."""
     place = folder()
     try:
-        status = place.stat()
+        check_folder(place)
         names = sorted(os.listdir(place))
-    except OSError:
+    except (OSError, Untrusted):
         return
-    if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-        yield from (place / name for name in names if _NAME.fullmatch(name))
+    yield from (place / name for name in names if _NAME.fullmatch(name))

@@ -17,6 +17,7 @@ from typing import IO
 from ..durably import sync_folder
 from ..errors import reason
 from ..register import state_folder
+from ..trusted import Untrusted, check_folder, make_folder
 from .errors import KnobRefused
 
 
@@ -32,21 +33,17 @@ def made_folder() -> Path:
     """The same, made if need be, and nobody's but ours: what it says is written to the kernel."""
     place = folder()
     try:
-        missing = [one for one in (place, *place.parents) if not one.exists()]
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        status = place.stat()
-        for one in missing:
+        made = make_folder(place)
+        check_folder(place)
+        for one in made:
             sync_folder(one.parent)
+    except Untrusted as error:
+        raise KnobRefused(f"{error}; {place} keeps the journal of changes, nothing was changed") from None
     except OSError as error:
         raise KnobRefused(
             f"{place}: the journal of changes cannot be kept: {reason(error)}; nothing was changed, "
             "set XDG_STATE_HOME to a folder of yours"
         ) from None
-    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise KnobRefused(
-            f"{place}: others may write to the journal of changes; nothing was changed, make the folder "
-            "your own (chown, chmod go-w)"
-        )
     return place
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from ..devices import HERE, Machine, by_name, text_of, world_wide_name
 from ..durably import write_whole
 from ..errors import TargetError, reason
-from .catalogue import Scope, known
+from .catalogue import Knob, Scope, known, movers_first
 from .errors import KnobRefused, KnobUsage
 from .places import Place
-from .session import Setting, ordered
+from .session import Setting
 
 MARK = "# Written by `spindle knobs persist`; `spindle knobs persist --remove` takes it away again."
 _SETS, _MADE = "# sets: ", "# folders made: "
@@ -43,7 +43,7 @@ class Draft:
 
 def drafts(settings: Sequence[Setting], root: Path, tuned: bool = False, machine: Machine = HERE) -> list[Draft]:
     """The files that make these settings last, together with what they make last already. Nothing is written."""
-    wanted = ordered(settings)
+    wanted = movers_first(settings, lambda one: one.knob)
     for one in wanted:
         if one.place.scope is Scope.IRQ:
             raise KnobUsage(f"{one}: interrupts get other numbers at every boot; irqbalance can keep them")
@@ -72,8 +72,13 @@ def _merged(path: Path, wanted: Sequence[Setting]) -> dict[str, str]:
         if one.knob.zero_of is not None:
             sets.pop(f"{one.place.label}.{one.knob.zero_of}", None)
         sets[one.address] = one.value
-    first = {"scheduler": 0, "nr_requests": 1}
-    return dict(sorted(sets.items(), key=lambda item: first.get(item[0].rpartition(".")[2], 2)))
+    return dict(movers_first(sets.items(), lambda item: _knob_at(item[0])))
+
+
+def _knob_at(address: str) -> Knob | None:
+    label, _, name = address.partition(".")
+    found = re.fullmatch(r"(vm|raid|cpu)[0-9]*", label)
+    return known(Scope(found[1]) if found else Scope.DEVICE, name)
 
 
 def _rule(place: Place, wanted: Sequence[Setting], root: Path, machine: Machine) -> Draft:

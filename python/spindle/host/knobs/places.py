@@ -50,6 +50,8 @@ class Lost(StrEnum):
 
     GONE = "gone"
     REPLACED = "replaced"
+    UNKNOWN = "unknown"
+    """Not a kind of place that this version knows."""
 
 
 @dataclass(frozen=True)
@@ -257,8 +259,10 @@ def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) 
     if scope is Scope.SWAP:
         return _swap_again(label, data["device"], same_boot, machine)
     if scope is not Scope.DEVICE:
+        if not re.fullmatch(scope if scope in (Scope.VM, Scope.RAID) else f"{scope}[0-9]+", label):
+            raise ValueError(label)
         try:
-            return named(label, machine) if label.startswith(str(scope)) else Lost.GONE
+            return named(label, machine)
         except KnobUsage:
             return Lost.GONE
     identity = Identity(**data["device"])

@@ -11,13 +11,14 @@ from pathlib import Path
 from ..devices import HERE, Machine
 from ..errors import reason
 from ..register import boot_id
+from ..trusted import Untrusted
 from . import journal
 from .catalogue import known
 from .files import Files
 from .journal import Change, Journal, Plan, Story
 from .locks import Locks, holder
 from .places import Lost, Place, found_again
-from .undo import Item, State, Undoing
+from .undo import Item, State, Undoing, concerned
 
 WITH, QUIET, CAMPAIGN = "with", "quiet", "campaign"
 """Kinds of sessions that put back at their end what they changed."""
@@ -30,6 +31,8 @@ class Report:
     items: list[Item] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What is wrong with the journals themselves."""
+    refused: list[str] = field(default_factory=list)
+    """Journals that somebody else could have written: nothing of them is carried out."""
 
     def having(self, *states: State) -> list[Item]:
         """Items in one of these states."""
@@ -38,11 +41,17 @@ class Report:
     @property
     def complete(self) -> bool:
         """Whether all is as it was, as far as it is still there."""
-        return not self.notes and not self.having(State.CONFLICT, State.FAILED, State.REPLACED, State.BUSY)
+        troubles = (State.CONFLICT, State.FAILED, State.REPLACED, State.BUSY, State.UNKNOWN)
+        return not self.notes and not self.refused and not self.having(*troubles)
 
     def to_dict(self) -> dict[str, object]:
         """For --json."""
-        return {"items": [item.to_dict() for item in self.items], "notes": self.notes, "complete": self.complete}
+        return {
+            "items": [item.to_dict() for item in self.items],
+            "notes": self.notes,
+            "refused": self.refused,
+            "complete": self.complete,
+        }
 
 
 @dataclass
@@ -70,11 +79,13 @@ def restore(
         finally:
             locks.release()
         for one in kept:
-            if not one.story.open_changes and not one.story.unreadable:
-                one.journal.discard()
-            elif one.story.unreadable and not one.story.open_changes:
+            if one.story.open_changes or one.story.strange:
+                continue
+            if one.story.damaged:
                 # What could be read is done; the rest is reported once and not for ever.
                 os.replace(one.journal.path, one.journal.path.with_suffix(".damaged"))
+            else:
+                one.journal.discard()
     return report
 
 
@@ -87,9 +98,10 @@ def pending(machine: Machine = HERE, files: Files | None = None, persisted: Mapp
             changes = _changes(kept, boot, key)
             place = _place(changes, boot, machine)
             if isinstance(place, Place):
-                report.items += _undoing(place, changes, kept, boot, key, files, persisted or {}).items()
+                undoing = _undoing(place, changes, kept, boot, key, files, persisted or {})
+                report.items += [*undoing.items(), *_unknown(undoing, changes, _holding(kept, boot, key))]
             else:
-                report.items += _lost(changes, place)
+                report.items += _lost(changes, place, _holding(kept, boot, key))
     return report
 
 
@@ -127,7 +139,14 @@ def _kept(report: Report, kinds: tuple[str, ...] | None = None) -> Iterator[list
 
 def _adopt(report: Report, found: list[_Kept], kinds: tuple[str, ...] | None) -> None:
     for path in journal.paths():
-        adopted = Journal.adopt(path)
+        try:
+            adopted = Journal.adopt(path)
+        except Untrusted as error:
+            report.refused.append(f"{error}; nothing of this journal of changes was carried out")
+            continue
+        except OSError as error:
+            report.notes.append(f"{path}: this journal cannot be opened ({reason(error)}); left as it is")
+            continue
         if adopted is None:
             report.items += _running(path)
             continue
@@ -143,15 +162,24 @@ def _adopt(report: Report, found: list[_Kept], kinds: tuple[str, ...] | None) ->
         elif kinds is not None and story.kind not in kinds:
             adopted.keep()
         elif story.host != os.uname().nodename and story.boot != boot_id():
-            report.notes.append(f"{path}: the changes of another machine ({story.host}); left alone")
+            report.notes.append(
+                f"{path}: the changes of another machine ({story.host}); left alone: run `spindle restore` there, or "
+                "remove it if that machine is no more"
+            )
             adopted.keep()
         else:
-            if story.unreadable:
-                report.notes.append(
-                    f"{path}: {story.unreadable} damaged line(s); what they changed is not known, "
-                    "the rest is taken from it"
-                )
+            report.notes += _flaws(path, story)
             found.append(_Kept(adopted, story))
+
+
+def _flaws(path: Path, story: Story) -> Iterator[str]:
+    if story.damaged:
+        yield f"{path}: {story.damaged} damaged line(s); what they changed is not known, the rest is taken from it"
+    if story.strange:
+        yield (
+            f"{path}: {story.strange} line(s) that this version of spindle does not understand; the rest is taken from "
+            f"it, and it is kept: run `spindle restore` of the version that ran `{story.command}`, or remove it"
+        )
 
 
 def _groups(kept: list[_Kept]) -> list[tuple[str, str]]:
@@ -177,7 +205,7 @@ def _place(changes: list[Change], boot: str, machine: Machine) -> Place | Lost:
     try:
         return found_again(changes[-1].place, boot == boot_id(), machine)
     except (ValueError, KeyError, TypeError):
-        return Lost.GONE
+        return Lost.UNKNOWN
 
 
 def _undoing(
@@ -200,7 +228,7 @@ def _plans(kept: list[_Kept], boot: str, key: str) -> list[Plan]:
     for one in kept:
         if one.story.boot != boot or key in one.story.undone:
             continue
-        changed = {name for change in one.story.open_changes if change.key == key for name in change.before}
+        changed = {name for change in one.story.open_changes if change.key == key for name in concerned(change)}
         plans = [
             Plan({name: plan.values[name] for name in plan.values.keys() - changed}, plan.foreign - changed)
             for plan in plans
@@ -221,30 +249,60 @@ def _restore_group(
 ) -> None:
     changes = _changes(kept, boot, key)
     place = _place(changes, boot, machine)
+    left: frozenset[str] = frozenset()
     if isinstance(place, Lost):
-        report.items += _lost(changes, place)
+        report.items += _lost(changes, place, _holding(kept, boot, key))
+        if place is Lost.UNKNOWN:
+            return
     else:
         if not locks.try_one(place.lock):
             report.items += _busy(place, changes)
             return
         undoing = _undoing(place, changes, kept, boot, key, files, persisted)
-        newest = next(one for one in reversed(kept) if one.story.boot == boot and changes[-1] in one.story.changes)
-        newest.journal.plan(key, undoing.plan)
+        _holding(kept, boot, key)[-1].journal.plan(key, undoing.plan)
         done = undoing.put_back()
-        report.items += done
+        unknown = _unknown(undoing, changes, _holding(kept, boot, key))
+        report.items += [*done, *unknown]
         if any(item.state is State.FAILED for item in done):
             return
+        left = frozenset(undoing.unknown)
     for one in kept:
         if one.story.boot == boot and any(change.key == key for change in one.story.changes):
-            one.journal.undone(key)
-            one.story.undone.add(key)
+            one.journal.undone(key, left)
+            one.story.undone[key] = left
+
+
+def _holding(kept: list[_Kept], boot: str, key: str) -> list[_Kept]:
+    """The journals that have open changes of a place."""
+    return [
+        one for one in kept if one.story.boot == boot and any(change.key == key for change in one.story.open_changes)
+    ]
+
+
+def _unknown(undoing: Undoing, changes: list[Change], holding: list[_Kept]) -> list[Item]:
+    """Knobs of a newer version: they are named, and the journal is kept for it."""
+    paths = [str(one.journal.path) for one in holding]
+    found = []
+    for name in undoing.unknown:
+        rows = [change for change in changes if name in change.before]
+        found.append(
+            Item(
+                f"{_label(rows)}.{name}",
+                rows[0].before[name],
+                rows[-1].after.get(name) if rows[-1].after is not None else None,
+                None,
+                State.UNKNOWN,
+                ", ".join(paths),
+            )
+        )
+    return found
 
 
 def _running(path: Path) -> list[Item]:
     """What a session that goes on holds."""
     try:
         story = journal.read(path)
-    except (OSError, journal.Unknown):
+    except (OSError, journal.Unknown, Untrusted):
         return []
     if story is None:
         return []
@@ -272,9 +330,12 @@ def _label(changes: list[Change]) -> str:
     return str(changes[-1].place.get("label"))
 
 
-def _lost(changes: list[Change], lost: Lost) -> list[Item]:
-    state = State.GONE if lost is Lost.GONE else State.REPLACED
-    why = ", with its device" if lost is Lost.GONE else ""
+def _lost(changes: list[Change], lost: Lost, holding: list[_Kept]) -> list[Item]:
+    state, why = {
+        Lost.GONE: (State.GONE, ", with its device"),
+        Lost.REPLACED: (State.REPLACED, ""),
+        Lost.UNKNOWN: (State.UNKNOWN, ", ".join(str(one.journal.path) for one in holding)),
+    }[lost]
     return [
         Item(f"{_label(changes)}.{name}", start, left, None, state, why) for name, start, left in _asked_for(changes)
     ]

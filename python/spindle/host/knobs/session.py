@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from types import TracebackType
 
-from ..devices import HERE, Machine, text_of
+from ..devices import HERE, Machine, int_of, text_of
 from ..errors import reason
 from ..signals import held_back
-from .catalogue import DEPTH, IOSCHED, PASSING, SCHEDULER, Knob, Scope
+from .catalogue import IOSCHED, PASSING, SCHEDULER, Knob, known, may_move, movers_first
 from .errors import KnobRefused, KnobUsage
 from .files import Files
 from .journal import Change, Journal
@@ -20,6 +21,8 @@ from .locks import Locks
 from .places import Place
 from .undo import Item, Undoing
 
+_ROUNDS = 2
+"""So often a value that another one moved is set again; two that move each other never come to rest."""
 _OF_MEMORY = 10
 """`min_free_kbytes` may take one part in so many of the memory: much more, and the kernel kills programs to get it."""
 
@@ -49,6 +52,26 @@ class Outcome(StrEnum):
     """It was so already."""
     CLAMPED = "clamped"
     """The kernel took another value."""
+    MOVED = "moved"
+    """The kernel took it, and set it anew with another one of the values asked for."""
+
+
+IN_FORCE = (Outcome.SET, Outcome.UNCHANGED)
+"""What was asked for is so."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A value that was not asked for and that the kernel set anew."""
+
+    knob: str
+    before: str | None
+    after: str | None
+    expected: bool
+    """Whether the catalogue says so."""
+
+    def __str__(self) -> str:
+        return f"{self.knob}: {self.before or '-'} -> {self.after or '-'}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +83,8 @@ class Made:
     wanted: str
     after: str | None
     outcome: Outcome
+    moved: tuple[Moved, ...] = ()
+    """What the kernel set anew along with it, and left so: parameters of the elevator apart, which come and go."""
 
     def to_dict(self) -> dict[str, object]:
         """For --json."""
@@ -70,12 +95,21 @@ class Made:
             return f"{self.knob}: {self.after} already"
         if self.outcome is Outcome.CLAMPED:
             return f"{self.knob}: {self.before} -> {self.after}, not {self.wanted}: that is what the kernel made of it"
+        if self.outcome is Outcome.MOVED:
+            return (
+                f"{self.knob}: {self.after} is in force, not {self.wanted}: the kernel set it anew when another of the "
+                "values asked for was set"
+            )
         return f"{self.knob}: {self.before} -> {self.after}"
 
-
-def ordered(settings: Sequence[Setting]) -> list[Setting]:
-    """The scheduler first, as it sets the others anew; then nr_requests, on which its parameters depend."""
-    return sorted(settings, key=lambda one: {SCHEDULER: 0, DEPTH: 1}.get(one.knob.name, 2))
+    def surprises(self) -> list[str]:
+        """Lines about what moved and was not expected to."""
+        return [
+            f"{one}, by itself, when {self.knob} was set; this version of spindle did not expect it (`spindle restore` "
+            "puts it back too)"
+            for one in self.moved
+            if not one.expected
+        ]
 
 
 class Session:
@@ -108,20 +142,39 @@ class Session:
 
     def change(self, settings: Sequence[Setting], on_made: Callable[[Made], None] | None = None) -> list[Made]:
         """All of it, or an error and nothing."""
-        wanted = ordered(settings)
+        wanted = movers_first(settings, lambda one: one.knob)
         _check_once(wanted)
         with held_back():  # nothing has a place to unwind to between taking a lock and knowing of it
             self._locks.take({one.place.lock: one.place.label for one in wanted})
         for one in wanted:
             self._check(one, wanted)
         done = []
-        for one in wanted:
+        for at, one in enumerate(wanted):
             with held_back():
-                made = self._make(one)
+                made = self._make(one, wanted[at + 1 :])
             done.append(made)
             if on_made is not None:
                 on_made(made)
-        return done
+        return self._looked_at_again(wanted, done)
+
+    def _looked_at_again(self, wanted: Sequence[Setting], done: list[Made]) -> list[Made]:
+        """All of it is read once more: what a later change has moved is set again, or said to be lost."""
+        for _ in range(_ROUNDS):
+            lost = [at for at, one in enumerate(wanted) if self._value(one) != done[at].after]
+            if not lost:
+                return done
+            for at in lost:
+                with held_back():
+                    again = self._make(wanted[at])
+                before = done[at].before
+                done[at] = replace(again, before=before, moved=(*done[at].moved, *again.moved))
+        return [
+            made if (now := self._value(one)) == made.after else replace(made, after=now, outcome=Outcome.MOVED)
+            for one, made in zip(wanted, done, strict=True)
+        ]
+
+    def _value(self, wanted: Setting) -> str | None:
+        return wanted.place.value(wanted.knob, self._files)
 
     def _check(self, wanted: Setting, all_wanted: Sequence[Setting]) -> None:
         """What can be known before anything is changed."""
@@ -138,6 +191,8 @@ class Session:
             raise KnobRefused(f"{wanted}: {path} cannot be read, so it could not be put back; nothing was changed")
         if knob.id == "vm.min_free_kbytes":
             _check_memory(wanted, self._machine)
+        if knob.id == "discard_max_bytes":
+            _check_discard(wanted, self._value(wanted) or "")
 
     def _missing(self, wanted: Setting, coming: str | None) -> str:
         place, knob = wanted.place, wanted.knob
@@ -150,7 +205,7 @@ class Session:
             )
         return f"{place.label} has no `{knob.name}` (kernels {knob.since} and later, where the device supports it)"
 
-    def _make(self, wanted: Setting) -> Made:
+    def _make(self, wanted: Setting, still_to_come: Sequence[Setting] = ()) -> Made:
         place, knob = wanted.place, wanted.knob
         path = place.path(knob)
         before = self._snapshot(place, knob)
@@ -169,6 +224,7 @@ class Session:
             trouble = None
         except OSError as error:
             trouble = reason(error)
+        self._set_back(wanted, before, still_to_come)
         after = self._snapshot(place, knob, before)
         self._journal.made(change, after)
         now = after.get(knob.name)
@@ -177,7 +233,24 @@ class Session:
         outcome = Outcome.SET if now == wanted.value else Outcome.CLAMPED
         if wanted.value == "-1" and knob.name == "wbt_lat_usec":
             outcome = Outcome.SET  # -1 asks for the default, whatever that is
-        return Made(wanted.address, found, wanted.value, now, outcome)
+        coming = {one.knob.name for one in still_to_come if one.place.key == place.key}
+        return Made(wanted.address, found, wanted.value, now, outcome, _moved(wanted, before, after, coming))
+
+    def _set_back(self, wanted: Setting, before: dict[str, str | None], still_to_come: Sequence[Setting]) -> None:
+        """What the kernel set anew by the way is set as it was, unless it gets a value of its own yet. The intent
+        covers it: whoever undoes a change that nobody saw the end of takes such values for moved."""
+        place = wanted.place
+        coming = {one.knob.name for one in still_to_come if one.place.key == place.key}
+        for name in wanted.knob.disturbs:
+            knob, value = known(place.scope, name), before.get(name)
+            if (
+                knob is not None
+                and value is not None
+                and name not in coming
+                and place.value(knob, self._files) != value
+            ):
+                with suppress(OSError):  # then it is told as moved
+                    place.write(knob, value, self._files)
 
     def _refusal(self, wanted: Setting, trouble: str | None) -> str:
         offered = wanted.place.offered(wanted.knob, self._files)
@@ -187,14 +260,8 @@ class Session:
     def _snapshot(
         self, place: Place, knob: Knob, earlier: dict[str, str | None] | None = None
     ) -> dict[str, str | None]:
-        """The knob and all that the kernel may change along with it."""
-        if knob.scope is Scope.DEVICE and knob.name == SCHEDULER:
-            moved = place.knobs(self._files)
-        else:
-            names = {knob.name, *knob.disturbs}
-            moved = [
-                one for one in (*place.knobs(self._files), *PASSING) if one.name in names and one.scope is place.scope
-            ]
+        """The knob and all others of its place: whatever else the kernel changes is seen and put back."""
+        moved = [*place.knobs(self._files), *(one for one in PASSING if one.id == knob.id)]
         found = {one.name: place.value(one, self._files) for one in moved}
         return {**dict.fromkeys(earlier or {}), **found}
 
@@ -248,6 +315,36 @@ def _check_memory(wanted: Setting, machine: Machine) -> None:
             f"{wanted}: more than a tenth of the memory ({int(found[1]) // _OF_MEMORY} KiB) would leave programs "
             "without; nothing was changed"
         )
+
+
+def _check_discard(wanted: Setting, now: str) -> None:
+    """The kernel takes multiples of the granularity, up to 32 bits; 0 takes the granularity away too, and then it takes
+    nothing any more (queue_max_discard_sectors_store, block/blk-sysfs.c; blk_validate_limits, block/blk-settings.c)."""
+    granularity = int_of(wanted.place.folder / "queue/discard_granularity") or 1
+    if now != "0" and wanted.value == "0":
+        raise KnobRefused(
+            f"{wanted}: could not be put back, as the kernel takes no other value after a 0 until the device is set up "
+            f"anew; nothing was changed, {granularity} is the smallest value that can"
+        )
+    if not now.isdecimal() or int(now) % granularity or int(now) >= 1 << 32:
+        raise KnobRefused(
+            f"{wanted}: {now}, which is in force, could not be put back, as the kernel takes only multiples of "
+            f"{granularity} below 4 GiB; nothing was changed"
+        )
+
+
+def _moved(
+    wanted: Setting, before: dict[str, str | None], after: dict[str, str | None], coming: set[str]
+) -> tuple[Moved, ...]:
+    return tuple(
+        Moved(f"{wanted.place.label}.{name}", value, after.get(name), may_move(wanted.knob, name))
+        for name, value in before.items()
+        if name not in coming | {wanted.knob.name}
+        and after.get(name) != value
+        and value is not None
+        and name in after
+        and not (wanted.knob.name == SCHEDULER and name.startswith(IOSCHED))
+    )
 
 
 def _rights(path: object) -> str:

@@ -1,8 +1,8 @@
 """Putting back: from what journals tell, what a place should be again, and then making it so.
 
 The oldest value that a journal holds of a knob is what it goes back to; the latest that Spindle left there is what it
-must still have, or somebody else has changed it since: then it is reported and left alone. The scheduler goes first,
-because it sets others anew, then `nr_requests`, then the rest in the reverse order of the changes.
+must still have, or somebody else has changed it since: then it is reported and left alone. What moves others (the
+scheduler, above all) goes before these, otherwise it goes in the reverse order of the changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from ..errors import reason
-from .catalogue import DEPTH, GOES_WITH_SCHEDULER, IOSCHED, SCHEDULER, Knob, known
+from .catalogue import IOSCHED, SCHEDULER, Knob, Scope, known, may_move, movers_first
 from .files import Files
 from .journal import Change, Plan
 from .places import Place
@@ -44,6 +44,8 @@ class State(StrEnum):
     """A running Spindle holds it."""
     FAILED = "failed"
     """The kernel refused."""
+    UNKNOWN = "unknown"
+    """This version of Spindle does not know the knob: left, and kept in the journal."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ class Item:
                 return f"{self.knob}: left to the spindle that is running{self.why}"
             case State.FAILED:
                 return f"{self.knob}: {now}, not {start} again: {self.why}"
+            case State.UNKNOWN:
+                left = f", spindle had set {self.left_at}" if self.left_at else ""
+                return (
+                    f"{self.knob}: not known to this version of spindle, left alone; it was {start} before{left}; put "
+                    f"it back with the version that changed it, or by hand, and then remove {self.why}"
+                )
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,20 @@ class _Trace:
     """The value of a change that nobody saw the end of; '*': whatever its scheduler made of it."""
 
 
+def concerned(change: Change) -> frozenset[str]:
+    """The knobs that a change was about: that it asked for, moved, or may have moved. It notes the others too."""
+    asked = known(Scope(change.place["scope"]), change.knob)
+    after = change.after if change.after is not None else change.before
+    return frozenset(
+        name
+        for name, before in change.before.items()
+        if name == change.knob or after.get(name) != before or (asked is not None and may_move(asked, name))
+    )
+
+
 def _explained(old: _Trace, before: str | None, change: Change) -> bool:
     """Whether a change found what the one before it, or an undo of that, had left."""
     name = old.knob.name
-    moved_along = name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)
     return (
         before in (old.left_at, old.start)
         or old.blind
@@ -121,8 +139,13 @@ def _explained(old: _Trace, before: str | None, change: Change) -> bool:
         or (old.loose is not None and before is not None and old.knob.values.may_become(old.loose, before))
         or (name.startswith(IOSCHED) and old.left_at is None)
         or any(before == plan.values.get(name) for plan in change.plans)
-        or (moved_along and any(SCHEDULER in plan.values for plan in change.plans))
+        or any(_moved_by(plan, name, old.knob.scope) for plan in change.plans)
     )
+
+
+def _moved_by(plan: Plan, name: str, scope: Scope) -> list[str]:
+    """What of an undo may have moved a knob along."""
+    return [mover for mover in plan.values if (knob := known(scope, mover)) is not None and may_move(knob, name)]
 
 
 class Undoing:
@@ -142,7 +165,10 @@ class Undoing:
         self._rebooted, self._persisted = rebooted, persisted or {}
         self._plans = plans
         self._now: dict[str, str | None] = {}
+        self.unknown: list[str] = []
+        """Knobs that the changes were about and that this version does not know."""
         self._traces = self._follow(changes)
+        self._order = movers_first(self._traces.items(), lambda one: one[1].knob)
 
     # --- looking ---
 
@@ -154,14 +180,17 @@ class Undoing:
         scheduler_seen = False
         for change in changes:
             seen = change.after is not None
+            about = concerned(change)
             for name, before in change.before.items():
                 knob = known(self._place.scope, name)
                 if knob is None:
+                    if name in about and name not in self.unknown:
+                        self.unknown.append(name)
                     continue
                 if name not in self._now:
                     self._now[name] = self._value(knob)
-                old = traces.get(name)
                 asked = name == change.knob
+                old = traces.pop(name, None) if asked else traces.get(name)  # the latest that was asked for: first back
                 after = change.after.get(name) if change.after is not None else None
                 # A parameter of an elevator that came with a change of ours was not there at the start.
                 first = None if scheduler_seen and name.startswith(IOSCHED) else before
@@ -174,8 +203,8 @@ class Undoing:
                     found=found,
                     left_at=after if seen else before,
                     ours=(old is not None and old.ours) or asked or (seen and after != before),
-                    blind=not seen and not asked,
-                    loose=None if seen else (change.wanted if asked else self._loose(change)),
+                    blind=not seen and not asked and name in about,
+                    loose=None if seen or name not in about else (change.wanted if asked else self._loose(change)),
                 )
             for name in (change.after or {}).keys() - change.before.keys() & traces.keys():
                 # Gone with an elevator and there again, with its default.
@@ -207,10 +236,12 @@ class Undoing:
         return self._half_undone(name)
 
     def _half_undone(self, name: str) -> bool:
-        """An undo was killed between the scheduler and what the scheduler sets anew."""
-        return (name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)) and any(
-            name in plan.values and SCHEDULER in plan.values and self._now.get(SCHEDULER) == plan.values[SCHEDULER]
+        """An undo was killed between what moves it (the scheduler, say) and the knob itself."""
+        return any(
+            self._now.get(mover) == plan.values[mover]
             for plan in self._plans
+            if name in plan.values
+            for mover in _moved_by(plan, name, self._place.scope)
         )
 
     def _kept_value(self, name: str) -> str | None:
@@ -235,10 +266,9 @@ class Undoing:
         found = []
         scheduler = self._traces.get(SCHEDULER)
         foreign = scheduler is not None and scheduler.ours and self._state(SCHEDULER, scheduler) is State.CONFLICT
-        for name, trace in self._ordered():
+        for name, trace in self._order:
             state = self._state(name, trace)
-            moved_along = name in GOES_WITH_SCHEDULER or name.startswith(IOSCHED)
-            if foreign and moved_along and state is State.CHANGED:
+            if foreign and scheduler is not None and may_move(scheduler.knob, name) and state is State.CHANGED:
                 state = State.CONFLICT  # it belongs to somebody else's scheduler now
             if name.startswith(IOSCHED) and trace.start is None:
                 continue  # it came with a scheduler of ours and goes with it
@@ -266,17 +296,19 @@ class Undoing:
     def _item(self, name: str, trace: _Trace, state: State, why: str = "") -> Item:
         return Item(self._place.address(trace.knob), trace.start, trace.left_at, self._now[name], state, why)
 
-    def _ordered(self) -> list[tuple[str, _Trace]]:
-        first = {SCHEDULER: 0, DEPTH: 1}
-        return sorted(self._traces.items(), key=lambda one: first.get(one[0], 2))
-
     # --- putting back ---
 
     @property
     def plan(self) -> Plan:
-        """For the journal."""
+        """For the journal: what will be written, and what that may move."""
+        targets = self.targets
+        written = [name for name, to in targets.items() if to is not None and self._now[name] != to]
+        moving = [self._traces[name].knob for name in written]
+        values = {
+            name: to for name, to in targets.items() if name in written or any(may_move(one, name) for one in moving)
+        }
         foreign = {name for item, name in self._named(self.items()) if item.state is State.CONFLICT}
-        return Plan(self.targets, frozenset(foreign))
+        return Plan(values, frozenset(foreign & values.keys()))
 
     @property
     def targets(self) -> dict[str, str | None]:
@@ -284,7 +316,7 @@ class Undoing:
         would reset it."""
         states = {item.knob: item.state for item in self.items()}
         found: dict[str, str | None] = {}
-        for name, trace in self._ordered():
+        for name, trace in self._order:
             state = states.get(self._place.address(trace.knob))
             if state is State.CONFLICT and (kept := self._kept_value(name)) is not None:
                 found[name] = kept
@@ -301,7 +333,7 @@ class Undoing:
         for _ in range(_PASSES):
             wrong = [
                 (trace.knob, target)
-                for name, trace in self._ordered()
+                for name, trace in self._order
                 if (target := targets[name]) is not None
                 and (now := self._value(trace.knob)) is not None
                 and now != target

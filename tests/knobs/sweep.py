@@ -1,0 +1,318 @@
+"""Which knob moves which: every knob of a queue is written, and every file of the queue looked at before and after.
+
+Used by the test beside it, and by `make knob-effects`, which writes the table in docs/knobs.md. It takes devices of its
+own only, a loop and a zram device that are made for it and removed: the kernel keeps what was set for the next user.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from spindle.host.devices import HERE
+from spindle.host.knobs.catalogue import IOSCHED, KNOBS, Knob, Scope, known, may_move
+from spindle.host.knobs.errors import KnobRefused
+from spindle.host.knobs.files import Files
+from spindle.host.knobs.places import Place, named
+from spindle.host.knobs.session import Session, Setting
+from spindle.host.settings import chosen
+
+_LOOP_SET_FD, _LOOP_CLR_FD, _LOOP_ADD, _LOOP_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81  # linux/loop.h
+_FIRST_LOOP = 4000  # far from those that others find free
+MIB = 1 << 20
+STARTS = ("as it comes", "all low", "all high")
+"""How the other knobs are set before: some of them move others only beyond a threshold."""
+
+
+@dataclass
+class Effects:
+    """What a sweep has seen."""
+
+    moved: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """(mover, moved) -> kinds of queues."""
+    written: dict[str, set[str]] = field(default_factory=dict)
+    """Knobs that took another value -> kinds of queues."""
+    untaken: dict[str, set[str]] = field(default_factory=dict)
+    """Knobs that took none."""
+    faults: list[str] = field(default_factory=list)
+    """Where a session did not leave the queue as it was, or moved what it should not."""
+
+    def undeclared(self) -> list[str]:
+        """Moves that the catalogue does not know."""
+        return [
+            f"{mover} moves {name} ({', '.join(sorted(kinds))})"
+            for (mover, name), kinds in sorted(self.moved.items())
+            if not may_move(_knob(mover), name)
+        ]
+
+    def unseen(self) -> list[str]:
+        """Moves that the catalogue tells of knobs that were written and looked at, and that did not come about."""
+        there = self.written.keys() | self.untaken.keys()
+        return [
+            f"{mover} moves {pattern}"
+            for mover in sorted(self.written)
+            for pattern in (*_knob(mover).moves, *_knob(mover).disturbs)
+            if any(_fits(name, pattern) for name in there)
+            and not any(of == mover and _fits(name, pattern) for of, name in self.moved)
+        ]
+
+
+def _knob(name: str) -> Knob:
+    found = known(Scope.DEVICE, name)
+    assert found is not None
+    return found
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def table(effects: Effects) -> list[str]:
+    """For docs/knobs.md: what the catalogue tells, and on which queues it was seen."""
+    lines = ["| knob | sets anew | then | seen on |", "|---|---|---|---|"]
+    for knob in KNOBS:
+        for patterns, then in ((knob.moves, "stays, as it belongs to it"), (knob.disturbs, "put back at once")):
+            for pattern in patterns:
+                seen = [at for (of, name), at in effects.moved.items() if of == knob.name and _fits(name, pattern)]
+                kinds = {kind for at in seen for kind in at}
+                lines.append(f"| `{knob.id}` | `{_named(knob, pattern)}` | {then} | {_queues(knob, kinds, effects)} |")
+    return lines
+
+
+def _named(knob: Knob, pattern: str) -> str:
+    return pattern if knob.scope is Scope.DEVICE else f"{knob.scope}.{pattern}"
+
+
+def _queues(knob: Knob, kinds: set[str], effects: Effects) -> str:
+    if knob.scope is not Scope.DEVICE:
+        return "not in the sweep, which is of queues"
+    if not kinds:
+        return "not here: no value was taken" if knob.name in effects.untaken else "not here"
+    every = {kind for of in effects.written.values() for kind in of}
+    return (
+        "all"
+        if kinds == every
+        else "; ".join(sorted(kinds))
+        if len(kinds) < 5
+        else f"{len(kinds)} of {len(every)} kinds of queue"
+    )
+
+
+# --- devices of one's own --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def own_loop(folder: Path) -> Iterator[str]:
+    """A loop device that did not exist before and does not afterwards. Raises OSError where that cannot be."""
+    image = folder / "swept"
+    image.touch()
+    os.truncate(image, 64 * MIB)
+    with ExitStack() as undo:
+        control = os.open("/dev/loop-control", os.O_RDWR)
+        undo.callback(os.close, control)
+        number = _added(control)
+        undo.callback(_removed, control, number)
+        node = folder / f"loop{number}"
+        os.mknod(node, 0o600 | 0o060000, os.makedev(*_numbers(f"loop{number}")))
+        device, behind = os.open(node, os.O_RDWR), os.open(image, os.O_RDWR)
+        undo.callback(os.close, device)
+        undo.callback(os.close, behind)
+        fcntl.ioctl(device, _LOOP_SET_FD, behind)
+        undo.callback(fcntl.ioctl, device, _LOOP_CLR_FD, 0)
+        yield f"loop{number}"
+
+
+def _added(control: int) -> int:
+    for number in range(_FIRST_LOOP, _FIRST_LOOP + 100):
+        with suppress(FileExistsError):
+            return int(fcntl.ioctl(control, _LOOP_ADD, number))
+    raise FileExistsError(f"/dev/loop{_FIRST_LOOP}")
+
+
+def _removed(control: int, number: int) -> None:
+    for _ in range(100):
+        with suppress(BlockingIOError, OSError):  # udev may look at it
+            fcntl.ioctl(control, _LOOP_REMOVE, number)
+            return
+
+
+def _numbers(name: str) -> tuple[int, int]:
+    major, _, minor = Path(f"/sys/block/{name}/dev").read_text().strip().partition(":")
+    return int(major), int(minor)
+
+
+@contextmanager
+def own_zram() -> Iterator[str]:
+    """The same of memory."""
+    number = Path("/sys/class/zram-control/hot_add").read_text().strip()
+    try:
+        Path(f"/sys/block/zram{number}/disksize").write_text(str(64 * MIB))
+        yield f"zram{number}"
+    finally:
+        Path(f"/sys/block/zram{number}/reset").write_text("1")
+        Path("/sys/class/zram-control/hot_remove").write_text(number)
+
+
+def swept(folder: Path, thorough: bool) -> Effects:
+    """Everything that is here."""
+    effects = Effects()
+    with own_loop(folder) as name:
+        sweep_loop(name, effects, thorough)
+    if Path("/sys/class/zram-control/hot_add").exists():
+        with own_zram() as name:
+            sweep_plain(name, "zram", effects, thorough)
+    return effects
+
+
+# --- the sweep -------------------------------------------------------------------------------------------------------
+
+
+def sweep_loop(name: str, effects: Effects, thorough: bool) -> None:
+    """Every scheduler, once as a device that turns and once as one that does not."""
+    place = named(name, HERE)
+    for rotational in ("0", "1"):
+        for scheduler in place.offered(_knob("scheduler"), Files()):
+            for start in STARTS if thorough else (STARTS[int(rotational)],):
+                _set(place, "scheduler", scheduler)
+                _prepare(place, start)
+                _set(place, "rotational", rotational)
+                turns = "rotational" if rotational == "1" else "not rotational"
+                sweep(place, f"loop, {turns}, {scheduler}", effects, thorough)
+
+
+def sweep_plain(name: str, kind: str, effects: Effects, thorough: bool) -> None:
+    """A device without schedulers."""
+    place = named(name, HERE)
+    for start in STARTS if thorough else STARTS[:1]:
+        _prepare(place, start)
+        sweep(place, kind, effects, thorough)
+
+
+def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
+    """Each knob, from the state in which the queue is, with a read-ahead that the kernel would raise."""
+    files = Files()
+    _set(place, "read_ahead_kb", "64")
+    plain = not place.offered(_knob("scheduler"), files) or place.value(_knob("scheduler"), files) == "none"
+    for knob in place.knobs(files):
+        # What no elevator has a part in need not go through a session under each of them.
+        in_session = thorough or plain or knob.name in ("scheduler", "discard_max_bytes") or IOSCHED in knob.name
+        now = place.value(knob, files)
+        if now is None or knob.name.startswith("bdi/"):  # no file of the queue
+            continue
+        taken = 0
+        for value in _others(place, knob, now):
+            if thorough or taken < 2 or knob.name == "scheduler":
+                taken += _one(
+                    place,
+                    Setting(place, knob, value),
+                    kind,
+                    effects,
+                    through_session=thorough or (in_session and not taken),
+                )
+        (effects.written if taken else effects.untaken).setdefault(knob.name, set()).add(kind)
+
+
+def _others(place: Place, knob: Knob, now: str) -> list[str]:
+    """Values to try: a lower one, a higher one, and others."""
+    if offered := place.offered(knob, Files()):
+        return [one for one in offered if one != now]
+    if knob.values.kind == "choice":
+        return [one for one in knob.values.range.split(", ") if one != now][:2]
+    if not now.lstrip("-").isdecimal():
+        return []
+    number = int(now)
+    tries = (number // 2, number * 2, number - 1, number + 1, 0, 1, 64, 4096)
+    return [str(one) for one in dict.fromkeys(tries) if one != number and knob.values.parse(str(one)) is not None]
+
+
+def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_session: bool) -> bool:
+    """Whether the kernel took the value. First through a session, which must leave everything as it was; then straight,
+    to see what moves."""
+    before = files_of(place)
+    if through_session and not _in_session(place, wanted, kind, effects):
+        return False
+    try:
+        place.write(wanted.knob, wanted.value, Files())
+    except OSError:
+        return False
+    after = files_of(place)
+    for name in _differences(before, after) - {wanted.knob.name}:
+        effects.moved.setdefault((wanted.knob.name, name), set()).add(kind)
+    _put_straight(place, before)
+    return place.value(wanted.knob, Files()) is not None and before != after
+
+
+def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> bool:
+    before = files_of(place)
+    session = Session("with")
+    taken = True
+    try:
+        with session:
+            made = session.change([wanted])[0]
+            moved = _differences(before, files_of(place))
+            said = {wanted.knob.name, *(one.knob.partition(".")[2] for one in made.moved)}
+            if wanted.knob.name == "scheduler":  # parameters of elevators are not told one by one
+                said |= {name for name in moved if name.startswith(IOSCHED)}
+            effects.faults += [f"{kind}: {wanted} moved {name} and did not say so" for name in sorted(moved - said)]
+            effects.faults += [f"{kind}: {line}" for line in made.surprises()]
+    except KnobRefused:
+        taken = False
+    after = files_of(place)
+    effects.faults += [
+        f"{kind}: after {wanted} {name} is {after.get(name)}, not {before.get(name)}"
+        for name in sorted(_differences(before, after))
+    ]
+    return taken
+
+
+def files_of(place: Place) -> dict[str, str]:
+    """Every file under queue/, also those that can only be read."""
+    queue = f"{place.folder}/queue"
+    found = {}
+    for folder in ("", "iosched/"):
+        with suppress(OSError), os.scandir(f"{queue}/{folder}") as entries:
+            for entry in entries:
+                if entry.is_file():
+                    with suppress(OSError):
+                        found[folder + entry.name] = chosen(Path(entry.path).read_text().strip())
+    return found
+
+
+def _differences(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+
+def _prepare(place: Place, start: str) -> None:
+    """All numbers as low, or as high, as the kernel takes them from a few."""
+    if start == "as it comes":
+        return
+    for knob in place.knobs(Files()):
+        if knob.values.kind != "number" or knob.name == "discard_max_bytes":
+            continue
+        now = place.value(knob, Files()) or "0"
+        tries = ("0", "1", "4", "64") if start == "all low" else (str(int(now) * 4), str(int(now) * 2))
+        for value in tries:
+            if knob.values.parse(value) is not None and _set(place, knob.name, value):
+                break
+
+
+def _put_straight(place: Place, before: dict[str, str]) -> None:
+    for _ in range(3):
+        wrong = _differences(before, files_of(place))
+        for name in sorted(wrong, key=lambda name: (name == "read_ahead_kb", name != "scheduler", name)):
+            if name in before:
+                _set(place, name, before[name])
+        if not wrong:
+            return
+
+
+def _set(place: Place, name: str, value: str) -> bool:
+    try:
+        Files().write(place.folder / "queue" / name, value)
+    except OSError:
+        return False
+    return True
