@@ -246,7 +246,7 @@ def _is_older(place: Path, seconds: float) -> bool:
 
 def _adopt(place: Path) -> Record | None:
     try:
-        file = os.fdopen(open_own(place, os.O_RDWR), "r+b", buffering=0)
+        file = os.fdopen(open_own(place, appending=True), "r+b", buffering=0)
     except (OSError, Untrusted):
         return None
     try:

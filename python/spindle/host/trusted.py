@@ -23,13 +23,14 @@ class Untrusted(Refused):
     """Somebody else could have written it; the text says why and what to do."""
 
 
-def open_own(path: Path, flags: int = os.O_RDONLY) -> int:
-    """Open a file that is obeyed. Raises Untrusted, or OSError where it cannot be opened."""
+def open_own(path: Path, *, appending: bool = False) -> int:
+    """Open a file that is obeyed, to read it, or to add to it as well. Raises Untrusted, or OSError where it cannot be opened."""
     if path.is_symlink():
         raise Untrusted(
             f"{path}: is a symbolic link and is not followed; put the file itself there, or remove the link"
         )
     # O_NONBLOCK: a pipe put there must not make us wait.
+    flags = os.O_RDWR if appending else os.O_RDONLY
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if (why := _distrusted(os.fstat(fd))) is not None:
         os.close(fd)

@@ -161,7 +161,7 @@ class Journal:
         """One whose maker is dead or done; None: it lives, or the journal is gone. Raises Untrusted, or OSError where
         it cannot be opened."""
         try:
-            file = os.fdopen(open_own(path, os.O_RDWR), "r+b", buffering=0)
+            file = os.fdopen(open_own(path, appending=True), "r+b", buffering=0)
         except FileNotFoundError:
             return None
         try:
