@@ -24,7 +24,8 @@ class Untrusted(Refused):
 
 
 def open_own(path: Path, *, appending: bool = False) -> int:
-    """Open a file that is obeyed, to read it, or to add to it as well. Raises Untrusted, or OSError where it cannot be opened."""
+    """Open a file that is obeyed, to read it, or to add to it as well. Raises Untrusted, or OSError where that cannot
+    be done."""
     if path.is_symlink():
         raise Untrusted(
             f"{path}: is a symbolic link and is not followed; put the file itself there, or remove the link"
