@@ -124,24 +124,15 @@ def take_down(campaign: str) -> list[str]:
     check_folder(_folder())  # what it says is carried out: commands, removals of file systems
     for path in sorted(_folder().glob(f"{campaign}.*.json{_DRAFT}")):
         path.unlink(missing_ok=True)  # never complete, so nothing was begun
-<<<<<<< HEAD
-    for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.stat().st_mtime_ns, reverse=True):
-        lines += _take_down(_read(path))
-=======
     for path in sorted(_folder().glob(f"{campaign}.*.json"), key=lambda one: one.lstat().st_mtime_ns, reverse=True):
-        try:
-            note = msgspec.json.decode(read_own(path), type=Note)
-        except (OSError, msgspec.DecodeError) as error:
-            raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
-        lines += _take_down(note)
->>>>>>> 6a6f7f0 (Knobs that move others are declared, found by a sweep, put back and read again; what others could have written is not obeyed)
+        lines += _take_down(_read(path))
         path.unlink(missing_ok=True)
     return lines
 
 
 def _read(path: Path) -> Note:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Note)
+        return msgspec.json.decode(read_own(path), type=Note)
     except (OSError, msgspec.DecodeError) as error:
         raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
 
