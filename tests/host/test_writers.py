@@ -314,14 +314,10 @@ def test_a_lock_that_is_let_go_within_a_moment_is_waited_for(bench: Any) -> None
         pass
 
 
-def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path) -> None:
-    fake_sys.device("sda", "240:0", size=8)
-    fake_sys.device("sda1", "240:1", size=8, disk="sda")
-    fake_sys.device("dm-0", "241:0", size=8, dm="data")
-    fake_sys.link("dm-0", "sda1")
-    node = tmp_path / "anything"
+def opened_by_qemu(fake_sys: Any, node: Path, kind: int, number: tuple[int, int]) -> None:
+    """A process of the laid-out machine has a device of that number open for writing."""
     try:
-        os.mknod(node, 0o600 | stat.S_IFBLK, os.makedev(240, 0))
+        os.mknod(node, 0o600 | kind, os.makedev(*number))
     except PermissionError:
         pytest.skip("needs the right to make device nodes")
     for folder in ("fd", "fdinfo"):
@@ -329,10 +325,37 @@ def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path
     (fake_sys.machine.proc / "77/fd/3").symlink_to(node)
     fake_sys.proc("77/fdinfo/3", "pos:\t0\nflags:\t0100002")
     fake_sys.proc("77/comm", "qemu")
-    volume = by_name("dm-0", fake_sys.machine)
-    assert volume is not None
-    sought = Usage.now(fake_sys.machine).written_through(volume)
-    assert [one.use for one in openers(sought, fake_sys.machine)] == ["process 77 (qemu) has /dev/sda open for writing"]
+
+
+def uses_of(name: str, fake_sys: Any) -> list[str]:
+    device = by_name(name, fake_sys.machine)
+    assert device is not None
+    sought = Usage.now(fake_sys.machine).written_through(device)
+    return [one.use for one in openers(sought, fake_sys.machine)]
+
+
+def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path) -> None:
+    fake_sys.device("sda", "240:0", size=8)
+    fake_sys.device("sda1", "240:1", size=8, disk="sda")
+    fake_sys.device("dm-0", "241:0", size=8, dm="data")
+    fake_sys.link("dm-0", "sda1")
+    opened_by_qemu(fake_sys, tmp_path / "anything", stat.S_IFBLK, (240, 0))
+    assert uses_of("dm-0", fake_sys) == ["process 77 (qemu) has /dev/sda open for writing"]
+
+
+@pytest.mark.parametrize(
+    ("disk", "below", "node"),
+    [("sda", "device/scsi_generic/sg3", "sg3"), ("sda", "device/bsg/0:0:0:0", "0:0:0:0"),
+     ("nvme0n1", "device/ng0n1", "ng0n1"), ("nvme1n2", "../ng1n2", "ng1n2")],
+)  # fmt: skip
+def test_a_process_that_sends_commands_past_the_block_layer_is_found(
+    fake_sys: Any, tmp_path: Path, disk: str, below: str, node: str
+) -> None:
+    fake_sys.file(fake_sys.device(disk, "240:0", size=8) / below / "dev", "242:3")
+    opened_by_qemu(fake_sys, tmp_path / "anything", stat.S_IFCHR, (242, 3))
+    assert uses_of(disk, fake_sys) == [
+        f"process 77 (qemu) has it ({node}, which takes SCSI or NVMe commands) open for writing"
+    ]
 
 
 def test_what_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -> None:

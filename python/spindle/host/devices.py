@@ -246,6 +246,15 @@ def partitions(device: Device) -> list[Device]:
     return sorted((part for part in inside if part is not None), key=lambda part: part.partition or 0)
 
 
+def passthrough_nodes(disk: Device) -> dict[DevNumber, str]:
+    """Character devices that take commands for a disk past the block layer: SCSI generic, bsg, NVMe generic."""
+    folders = [*disk.sysfs.glob("device/scsi_generic/*"), *disk.sysfs.glob("device/bsg/*")]
+    if found := re.fullmatch(r"nvme(\d+n\d+)", disk.name):
+        folders += [disk.sysfs.parent / f"ng{found[1]}", disk.sysfs / f"device/ng{found[1]}"]
+    numbers = ((folder, DevNumber.read(folder / "dev")) for folder in folders)
+    return {number: folder.name for folder, number in numbers if number is not None}
+
+
 def other_paths(device: Device, machine: Machine = HERE) -> list[Device]:
     """Other disks with the same world-wide name: further paths to one drive that no multipath driver has joined."""
     disk = whole(device)

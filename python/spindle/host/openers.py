@@ -66,6 +66,8 @@ class Sought:
     """Devices and files to look for, each with what to call it."""
 
     devices: dict[DevNumber, str] = field(default_factory=dict)
+    passthrough: dict[DevNumber, str] = field(default_factory=dict)
+    """Character devices that lead to one of them."""
     files: dict[FileId, str] = field(default_factory=dict)
     paths: dict[FileId, str] = field(default_factory=dict)
     """Where a file was when it was last known, for file systems that show one file under two identities."""
@@ -140,6 +142,8 @@ class _Look:
         """What was looked for, if it is one of them."""
         if stat.S_ISBLK(node.mode):
             return self._sought.devices.get(DevNumber(*node.number))
+        if stat.S_ISCHR(node.mode):
+            return self._sought.passthrough.get(DevNumber(*node.number))
         if not stat.S_ISREG(node.mode) or not self._sought.files:
             return None
         known = self._sought.files.get(file_id(node))

@@ -23,6 +23,7 @@ from .devices import (
     loops,
     other_paths,
     partitions,
+    passthrough_nodes,
     slaves,
     whole,
 )
@@ -100,6 +101,8 @@ class Usage:
             disk = whole(part)
             for one in (part, disk, *partitions(part)):
                 found.devices.setdefault(one.dev, "it" if one.dev == device.dev else one.path)
+            for number, name in passthrough_nodes(disk).items():
+                found.passthrough[number] = f"{found.devices[disk.dev]} ({name}, which takes SCSI or NVMe commands)"
             behind = backing(disk, self.machine)
             if behind is not None and behind.file is not None:
                 found.add_file(behind.file, behind.path, f"the file behind {disk.path} ({behind.path})")
