@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from spindle.host.busy import unmount
+
 MIB = 1 << 20
 BYTES_PER_S = 200_000_000
 REQUESTS_PER_S = 2000
@@ -84,7 +86,7 @@ def mounted(device: Path, file_system: str) -> Iterator[Path]:
                 limit_dirty(own.parent.parent / "bdi")  # goes with the mount
             yield Path(point)
         finally:
-            subprocess.run(["umount", point], check=True)
+            unmount(point, str(device))
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spindle.host.busy import unmount
 from spindle.stats import Interval, interval
 
 DEVICE_BYTES = 1 << 30
@@ -130,7 +131,7 @@ def mounted(kind: str, backing_folder: Path) -> Iterator[Path]:
         undo.callback(tool, "losetup", "--detach", device)
         tool(*MAKERS[kind], device)
         tool("mount", "-t", kind, device, str(point))
-        undo.callback(tool, "umount", str(point))
+        undo.callback(unmount, str(point), device)
         yield point
 
 

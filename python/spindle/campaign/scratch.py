@@ -7,7 +7,6 @@ noted before it is made: what is removed later, after kill -9 as well, is what c
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -22,8 +21,7 @@ from pathlib import Path
 from spindle import _core
 from spindle.campaign.leftovers import Note, Scratch, noted, scratches
 from spindle.campaign.plan import FileSystem
-from spindle.host import kernel
-from spindle.host.busy import holders_of
+from spindle.host.busy import unmount
 from spindle.host.devices import HERE, DevNumber, by_number
 from spindle.host.errors import Held, TargetError, reason
 from spindle.host.held import PRIVATE, HeldDevice, remove_node
@@ -109,10 +107,10 @@ def remove(scratch: Scratch, same_boot: bool) -> bool:
         with _found_again(scratch, same_boot) as held, held.node(scratch.node or PRIVATE + scratch.uuid) as node:
             return _take_away(held, node, scratch)
     except Busy as busy:
-        raise RunFailed(f"{busy}; end that, or unmount it, then resume") from None
+        raise RunFailed(str(busy)) from None
     except TargetError as error:
         if _mounted(scratch) is not None:
-            raise RunFailed(f"{error}; unmount {scratch.mount}, then resume") from None
+            raise RunFailed(f"{error}; unmount {scratch.mount}") from None
         _rmdir(scratch.mount)
         return False  # a device that is gone, or has become another one, has nothing of ours
 
@@ -214,7 +212,10 @@ def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
     """Whether there was anything. Raises Busy."""
     mounted = _mounted(scratch) is not None
     if mounted:
-        patiently(lambda: _unmount(held, scratch))
+        try:
+            unmount(scratch.mount, f"{held.called}: its file system")
+        except OSError as error:
+            raise RunFailed(f"{held.called}: cannot be unmounted from {scratch.mount}: {reason(error)}") from None
     _rmdir(scratch.mount)
     if not _carries(held, scratch):
         return mounted
@@ -223,16 +224,6 @@ def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
         _run(held, node, "wipefs", "--all", "--force", "--quiet", node, claimed=True)
         os.fsync(held.fd)
     return True
-
-
-def _unmount(held: HeldDevice, scratch: Scratch) -> None:
-    try:
-        kernel.unmount(scratch.mount)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise RunFailed(f"{held.called}: cannot be unmounted from {scratch.mount}: {reason(error)}") from None
-        who = holders_of(scratch.mount)
-        raise Busy(f"{held.called}: its file system on {scratch.mount} is busy: {who}") from None
 
 
 def _mounted(scratch: Scratch) -> Mount | None:

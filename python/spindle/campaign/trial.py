@@ -154,8 +154,15 @@ def workshop(campaign: str, consent: Consent, making: Making, care: Care, watch:
     """Everything it made is taken down at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
-        stack.callback(scratch.clear, campaign)
+        stack.callback(_clear, campaign)
         yield Workshop(campaign, consent, making, care, watch, stack, load, {})
+
+
+def _clear(campaign: str) -> None:
+    try:
+        scratch.clear(campaign)
+    except RunFailed as error:
+        raise RunFailed(f"{error}; all trials are kept, `spindle campaign resume` takes it away") from None
 
 
 def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> Record:

@@ -1,7 +1,8 @@
-"""Who keeps a file system mounted: what umount(2) calls busy and does not name."""
+"""Unmounting, and who keeps a file system from it: what umount(2) calls busy and does not name."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +11,26 @@ from .devices import HERE, DevNumber, Machine, loops, text_of
 from .kernel import Node
 from .mounts import Mount, mount_of, own_mounts, swaps
 from .openers import mapped_files, others, tables
+from .patience import Busy, patiently
 from .words import listed
 
 _MOST = 3
 _PLACES = {"cwd": "works in it", "root": "has its root in it"}
+
+
+def unmount(point: str, called: str) -> None:
+    """Tried again while it is busy. `called`: what is unmounted, for people. Raises Busy, with who holds it; OSError
+    for another reason."""
+    patiently(lambda: _unmount(point, called))
+
+
+def _unmount(point: str, called: str) -> None:
+    try:
+        kernel.unmount(point)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        raise Busy(f"{called} on {point} is busy: {holders_of(point)}") from None
 
 
 def holders_of(point: str, machine: Machine = HERE) -> str:
