@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spindle.host.devices import HERE, by_name
+from spindle.host.devices import HERE, DevNumber, by_name
 from spindle.host.errors import Refused
 from spindle.host.guard import StreamAccess, _uses, open_target
 from spindle.host.openers import How, Sought, openers, tables
@@ -341,6 +341,27 @@ def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path
     fake_sys.link("dm-0", "sda1")
     opened_by_qemu(fake_sys, tmp_path / "anything", stat.S_IFBLK, (240, 0))
     assert uses_of("dm-0", fake_sys) == ["process 77 (qemu) has /dev/sda open for writing"]
+
+
+def test_a_writer_by_another_path_to_the_same_drive_is_found(fake_sys: Any, tmp_path: Path) -> None:
+    for name, number in (("sda", "240:0"), ("sdb", "240:16")):
+        fake_sys.file(fake_sys.device(name, number, size=8) / "device/wwid", "naa.5000")
+    opened_by_qemu(fake_sys, tmp_path / "anything", stat.S_IFBLK, (240, 16))
+    assert uses_of("sda", fake_sys) == ["process 77 (qemu) has /dev/sdb open for writing"]
+
+
+def test_a_file_that_is_mounted_without_a_loop_device_is_in_use(bench: Any, fake_sys: Any) -> None:
+    image = bench.image()
+    device = bench.loop(image)
+    number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
+    fake_sys.file(fake_sys.device("loop9", number, size=8) / "loop/backing_file", str(image))
+    fake_sys.proc("self/mountinfo", f"9 1 0:77 / /image ro - erofs {image} ro")
+    found = by_name("loop9", fake_sys.machine)
+    assert found is not None
+    usage = Usage.now(fake_sys.machine)
+    assert list(_uses(usage, found)) == [f"has {image} behind it, which is mounted on /image"]
+    status = image.stat()
+    assert "is mounted on /image" in list(usage.of_file((DevNumber.of(status.st_dev), status.st_ino)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from . import kernel
 from .devices import (
     Backing,
     Device,
@@ -30,7 +31,7 @@ from .devices import (
 from .exports import Export, exports
 from .mounts import Mount, Swap, all_mounts, btrfs_members, devices_of, swaps
 from .openers import Sought
-from .overlays import FileId, Overlays
+from .overlays import FileId, Overlays, file_id
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ class Usage:
             yield from self._behind_loop(disk, behind)
 
     def written_through(self, device: Device) -> Sought:
-        """What a write to the device goes through: itself, its disk and partitions, all it is built of, the files
-        behind loop devices."""
+        """What a write to the device goes through or changes: itself, its disk and partitions, all it is built of,
+        other paths to the same drive, the files behind loop devices."""
         found = Sought()
         pending = [device]
         while pending:
@@ -107,7 +108,8 @@ class Usage:
             if behind is not None and behind.file is not None:
                 found.add_file(behind.file, behind.path, f"the file behind {disk.path} ({behind.path})")
             under = by_number(behind.block, self.machine) if behind is not None and behind.block is not None else None
-            pending += [one for one in (*slaves(disk), under) if one is not None and one.dev not in found.devices]
+            others = (*slaves(disk), *other_paths(disk, self.machine), under)
+            pending += [one for one in others if one is not None and one.dev not in found.devices]
         return found
 
     def of_file(self, file: FileId) -> Iterator[str]:
@@ -119,6 +121,8 @@ class Usage:
         for swap in self.swaps:
             if swap.file == file:
                 yield "is in use as swap"
+        for mount in self._mounts_of_file(file):
+            yield f"is mounted on {mount}"
 
     def _itself(self, device: Device) -> Iterator[str]:
         yield from self._mounts(device)
@@ -165,9 +169,19 @@ class Usage:
                 yield f"has {behind.path} behind it, as has {other.path}" + (f", which {above}" if above else "")
         if behind.file is not None and any(swap.file == behind.file for swap in self.swaps):
             yield f"has {behind.path} behind it, which is in use as swap"
+        for mount in self._mounts_of_file(behind.file):
+            yield f"has {behind.path} behind it, which is mounted on {mount}"
         for export in self.exports:
             if behind.file is not None and export.file == behind.file:
                 yield f"has {behind.path} behind it, which is served to others by {export.server}"
+
+    def _mounts_of_file(self, file: FileId | None) -> Iterator[Mount]:
+        """File systems that need no loop device (EROFS since Linux 6.12)."""
+        for mount in self.mounts if file is not None else ():
+            if mount.fs_type == "erofs" and mount.dev.major == 0:
+                node = kernel.node_at(f"{mount.root_path}/{mount.source.lstrip('/')}")
+                if node is not None and file_id(node) == file:
+                    yield mount
 
 
 def _journal_use(device: Device, machine: Machine) -> str | None:
