@@ -94,6 +94,20 @@ class Said(Silent):
         self.lines.append(line)
 
 
+@pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs", "btrfs"])
+def test_each_kind_is_made_and_taken_away(bench: Any, kind: str) -> None:
+    if shutil.which(f"mkfs.{kind}", path=PATH) is None:
+        pytest.skip(f"mkfs.{kind} is not installed")
+    device, said = bench.loop(size=400 * MIB), Said()
+    with scratch.made("c", device, FileSystem(type=kind), Consent(erase=device), said) as folder:
+        assert mounts_of(device) == [str(folder)]
+        with pytest.raises(Refused, match="is mounted on"), hold_device(device, erase=device):
+            pass
+    assert not folder.exists()
+    assert types_on(device) == ""
+    assert said.lines == []
+
+
 # --- only the device that was checked --------------------------------------------------------------------------------
 
 

@@ -67,7 +67,7 @@ def made(campaign: str, device: str, wanted: FileSystem, consent: Consent, watch
     with ExitStack() as stack:
         held = stack.enter_context(consent.held(device))
         identity = str(uuid.uuid4())
-        folder = Path(tempfile.mkdtemp(prefix="spindle-campaign-"))
+        folder = Path(tempfile.gettempdir(), f"spindle-campaign-{identity}")
         scratch = Scratch(device, identity, str(folder), PRIVATE + identity, held.identity)
         kept = stack.enter_context(noted(campaign, f"scratch-{identity}", Note(scratch=scratch)))
         node = stack.enter_context(held.node(scratch.node))
@@ -138,6 +138,10 @@ def _found_again(scratch: Scratch, same_boot: bool) -> Iterator[HeldDevice]:
 def _make(held: HeldDevice, node: str, scratch: Scratch, wanted: FileSystem, consent: Consent) -> None:
     """Raises Refused, TargetError or RunFailed."""
     options = ("-o", wanted.mount) if wanted.mount else ()
+    try:
+        Path(scratch.mount).mkdir(mode=0o700)
+    except OSError as error:
+        raise RunFailed(f"{scratch.mount}: {reason(error)}; set TMPDIR to a folder of yours") from None
     try:
         patiently(_Mkfs(held, node, scratch, wanted, consent))
         _forget_pages(held)
