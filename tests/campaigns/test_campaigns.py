@@ -160,7 +160,7 @@ seconds = 0.05
 [trials]
 count = 3
 repeats = 2
-tolerate = ["null-target"]
+tolerate = ["generator-bound"]
 """.replace("{python}", sys.executable)
 
 

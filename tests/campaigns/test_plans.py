@@ -53,6 +53,12 @@ def nothing(cell: Cell, blocks: int) -> list[float]:
     return []
 
 
+@pytest.mark.promise(26)
+def test_a_misspelt_verdict_is_refused_with_the_nearest() -> None:
+    text = 'target = "one-sata"\nworkload = "oltp"\n' + FACTORS + '[trials]\ntolerate = ["errors", "cache-shar"]\n'
+    assert complaint(text) == "plan.toml:14: trials.tolerate: no verdict `cache-shar`; did you mean `cache-share`?"
+
+
 # --- combinations ---
 
 

@@ -337,6 +337,6 @@ def test_the_null_target_shows_what_the_generator_costs(tmp_path: Path, stat: st
 def test_a_modelled_machine_has_no_names(capfd: Any) -> None:
     from spindle.cli.main import invoke
 
-    assert int(invoke(["run", "metadata", "six-sata-f2.toml"])) != 0
+    assert int(invoke(["run", "metadata", "six-sata-f2"])) != 0
     (said,) = capfd.readouterr().err.strip().splitlines()
     assert "needs a real folder" in said

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from spindle import _core
 from spindle.report.recipe import recipe_of, toml
 from spindle.result.document import read
 from spindle.result.record import RunRecord
+from spindle.result.workload import Workload
 from spindle.run.resolve import resolve, resolve_text
 
 
@@ -23,6 +26,25 @@ from spindle.run.resolve import resolve, resolve_text
 def test_a_workload_written_out_resolves_to_itself(name: str) -> None:
     spec = resolve(name).spec
     assert resolve_text(toml(spec), "written.toml", name).spec == spec
+
+
+def takes_its_example(key: dict[str, Any]) -> Workload | None:
+    """A workload with the key set to the example of its help; None: that needs other keys as well."""
+    try:
+        return resolve("saturate", [(key["name"], key["example"])]).spec
+    except _core.ConfigError:
+        return None
+
+
+@pytest.mark.promise(26)
+def test_no_key_is_lost_when_a_workload_is_written_out() -> None:
+    usual = resolve("saturate").spec
+    keys = [key for key in json.loads(_core.workload_keys()) if key["option"]]
+    specs = {key["name"]: spec for key in keys if (spec := takes_its_example(key)) not in (None, usual)}
+    assert {"verify", "verify_fatal", "size", "osync", "priority"} <= set(specs)
+    for name, spec in specs.items():
+        assert spec is not None
+        assert resolve_text(toml(spec), "written.toml", spec.name).spec == spec, name
 
 
 PATTERNS = st.sampled_from(

@@ -14,7 +14,7 @@ from spindle import _core
 from spindle.result.document import decode
 from spindle.result.record import KneeRecord, Level, RunRecord
 
-F2 = ("randomio", "machines/six-sata-f2.toml", "--workers", "48", "--size", "64KiB")
+F2 = ("randomio", "six-sata-f2", "--workers", "48", "--size", "64KiB")
 
 
 def test_the_six_drive_example_is_within_15_percent_of_what_was_measured() -> None:
@@ -85,12 +85,31 @@ def test_bad_machine_files_are_one_line_with_the_place(tmp_path: Path, text: str
     assert words in done.err
 
 
+@pytest.mark.promise(26)
+@pytest.mark.parametrize(
+    "path", ["foo/bar/six-sata-f2.toml", "machines/six-sata-f2.toml", "six-sata-f2.toml", "./six-sata-f2"]
+)
+def test_a_path_is_never_taken_for_a_name_of_the_catalogue(tmp_path: Path, path: str) -> None:
+    done = spindle("run", "randomio", path, "--seconds", "1", cwd=tmp_path)
+    assert done.status in (1, 2)
+    assert path in done.complaint
+    assert done.out == ""
+
+
+@pytest.mark.promise(26)
+def test_a_job_file_runs_on_a_machine_of_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text("[reads]\nrw=randread\nsize=1g\ndirect=1\nruntime=5\n")
+    done = spindle("run", "job.fio", "one-sata", cwd=tmp_path)
+    assert done.status == 0, done.err
+    assert "HDS725050KLA360" in done.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("randomio", "one-sata", "--buffered"), "page cache"),
         (("randomio", "nowhere/machine.toml"), "no such file"),
-        (("randomio", "six-sata-f3.toml"), "six-sata-f2"),
+        (("randomio", "six-sata-f2.toml"), "the catalogue's is `six-sata-f2`"),
         (("randomio", "one-sata", "--create", "1GiB"), "--create"),
         (("randomio", "one-sata", "--erase", "/dev/sda"), "--erase"),
         (("randomio", "null:1GiB", "--trace", "x.csv"), "--trace"),

@@ -17,6 +17,7 @@ from spindle.campaign.plan import Design, Factor, Kind, LevelOf, Order, Plan, Se
 from spindle.host.knobs.asking import value_of
 from spindle.host.knobs.catalogue import knob
 from spindle.host.knobs.errors import KnobUsage
+from spindle.result.checks import CHECKS
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
 from spindle.stats.metric import Better, metric
@@ -490,6 +491,14 @@ def _metric(table: Table) -> str | None:
     return name
 
 
+def _tolerated(table: Table) -> tuple[str, ...]:
+    found = tuple(table.words("tolerate"))
+    for name in found:
+        if name not in CHECKS:
+            table.nearest("tolerate", name, CHECKS, "verdict")
+    return found
+
+
 def _trials(table: Table, factors: Sequence[Factor]) -> Trials:
     found = Trials(
         count=table.integer("count", 1, 10_000, Trials.count),
@@ -499,7 +508,7 @@ def _trials(table: Table, factors: Sequence[Factor]) -> Trials:
         confidence=table.share("confidence") or Trials.confidence,
         order=Order(table.choice("order", list(Order), Order.BLOCKS)),
         repeats=table.integer("repeats", 0, 100, Trials.repeats),
-        tolerate=tuple(table.words("tolerate")),
+        tolerate=_tolerated(table),
         relative_to=_one_each(table.table("relative_to"), factors),
     )
     table.finish()

@@ -147,7 +147,9 @@ def of_jobs(conversion: Conversion, making: Making) -> Prepared:
 
 
 def _is_modelled(target: str) -> bool:
-    return target.endswith(".toml") or target.startswith("null:")
+    from spindle.run.simulate import is_machine
+
+    return is_machine(target) or target.startswith("null:")
 
 
 def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None:

@@ -308,7 +308,9 @@ def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
     except FileNotFoundError:
         if is_under_dev(path):
             _fail(writes, f"{path}: no such device; no file is ever made under /dev (lsblk lists the devices)")
-        raise TargetError(f"{path}: does not exist; --create SIZE makes a test file of that name") from None
+        raise TargetError(
+            f"{path}: does not exist; check the name, or let `spindle run --create SIZE` make a test file of it"
+        ) from None
     except (OSError, ValueError) as error:
         raise TargetError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
     opened.callback(os.close, fd)

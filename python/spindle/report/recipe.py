@@ -93,14 +93,19 @@ def recipe_of(record: Record) -> Recipe | None:
             return None
 
 
-def _run(run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied: Sequence[Variation] = ()) -> Recipe:
+def _run(
+    run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied: Sequence[Variation] = ()
+) -> Recipe | None:
     """`more`: options of a search, which has concurrency and length of its own."""
     files: list[tuple[str, str]] = []
     workload = _seeded(workload, USUAL_SEED)
     given, options = _asked(workload, bool(more))
     if given is None:
         given = f"{_file_name(workload.name)}.toml"
-        files.append((given, toml(workload)))
+        text = toml(workload)
+        if _resolved(text, workload.name, []) != workload:
+            return None  # rather none than one that asks for something else
+        files.append((given, text))
     target = run.target.asked
     machine = run.target.detail.get("machine")
     if run.target.kind == "model" and isinstance(machine, str) and not _in_catalogue(target, machine):
@@ -261,12 +266,14 @@ def toml(workload: Workload) -> str:
 
 def _load_lines(load: Workload, head: str) -> Iterator[str]:
     yield from (f"{key} = {_value(value)}" for key, value in _workload_keys(load).items())
-    several = len(load.streams) > 1 or load.streams[0].name != "main"
-    for stream in load.streams:
+    keys = [_stream_keys(stream) for stream in load.streams]
+    # `files` at the top would be the table of sets.
+    tables = len(keys) > 1 or load.streams[0].name != "main" or "files" in keys[0]
+    for stream, found in zip(load.streams, keys, strict=True):
         yield ""
-        if several:
+        if tables:
             yield from (f"[[{head}]]", f"name = {_quoted(stream.name)}")
-        yield from (f"{key} = {_value(value)}" for key, value in _stream_keys(stream).items())
+        yield from (f"{key} = {_value(value)}" for key, value in found.items())
 
 
 def _quoted(text: str) -> str:
@@ -391,6 +398,7 @@ def _data(stream: WorkloadStream) -> dict[str, str]:
             found["dedupe_set"] = str(stream.repeats.set)
     found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
     found["dsync"] = _flag(stream.sync.dsync)
+    found["verify"], found["verify_fatal"] = _flag(stream.verify), _flag(stream.verify_fatal)
     return found
 
 

@@ -90,15 +90,20 @@ def is_machine(target: str) -> bool:
 
 
 def machine_text(target: str) -> str:
-    """The text of a machine: a file's, or that of the catalogue. Raises `Usage` or `_core.ConfigError`."""
+    """The text of a machine: a file's, or that of the catalogue, whose names are those without folder and ending.
+    Raises `Usage` or `_core.ConfigError`."""
     path = Path(target)
-    name = path.name.removesuffix(".toml")
-    if not path.exists() and (path.parent.name in ("", "machines") or name in _core.machine_names()):
-        return _core.machine_text(name)
+    if not path.exists() and not target.endswith(".toml") and "/" not in target:
+        return _core.machine_text(target)
     try:
         if not path.is_file():
             what = "is not a file" if path.exists() else "no such file"
-            raise Usage(f"machine {target}: {what}; give a machine file or one of {', '.join(_core.machine_names())}")
+            name = path.name.removesuffix(".toml")
+            known = _core.machine_names()
+            instead = (
+                f"the catalogue's is `{name}`" if name in known else f"give a machine file or one of {', '.join(known)}"
+            )
+            raise Usage(f"machine {target}: {what}; {instead}")
         if path.stat().st_size > LARGEST_FILE_BYTES:
             raise Usage(f"machine {target}: larger than 1 MiB; this is not a machine file")
         return path.read_text(encoding="utf-8")

@@ -1,0 +1,58 @@
+"""The names of all verdicts, for those who name one: what a plan tolerates. What each means: docs/verdicts.md."""
+
+from __future__ import annotations
+
+CONDITIONS = (
+    "array-sync",
+    "cpu",
+    "dirty-pages",
+    "governor",
+    "jobs",
+    "other-io",
+    "self-test",
+    "steal",
+    "swap",
+    "temperature",
+    "throttling",
+)
+"""Of the machine, looked at before the run and during it."""
+
+CHECKS = (
+    "achieved-depth",
+    "cache-below",
+    "cache-share",
+    "combinations",
+    "curve",
+    "discards",
+    "errors",
+    "generator-bound",
+    "imported",
+    "interrupted",
+    "knee",
+    "late",
+    "littles-law",
+    "load",
+    "log",
+    "monotone",
+    "names-cached",
+    "names-in-memory",
+    "on-time",
+    "other-io",
+    "phases",
+    "preconditioned",
+    "put-back",
+    "quiet-machine",
+    "sample-size",
+    "saturated",
+    "settings",
+    "since-boot",
+    "starved",
+    "steady",
+    "target",
+    "too-short",
+    "undecided",
+    "unit",
+    "verify",
+    "working-set",
+    *(f"{when}-{condition}" for when in ("before", "during") for condition in CONDITIONS),
+)
