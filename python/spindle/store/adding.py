@@ -13,7 +13,7 @@ from spindle.result.document import decode, encode
 from spindle.result.record import Record
 
 from . import schema
-from .database import insert_new, insert_row, key_of
+from .database import insert_row, key_of
 from .rows import (
     RunRows,
     canonical,
@@ -25,6 +25,7 @@ from .rows import (
     runs_of,
     verdict_rows,
 )
+from .seal import insert_new_sealed, sealed
 from .times import now
 from .words import storable
 
@@ -73,7 +74,7 @@ def add(connection: Connection, document: Document, tags: Iterable[str], source:
 def tag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
     """Each record gets each tag."""
     names = list(dict.fromkeys(tags))
-    insert_new(connection, schema.tags, [{"tag": name, "record_key": key} for key in keys for name in names])
+    insert_new_sealed(connection, schema.tags, [{"tag": name, "record_key": key} for key in keys for name in names])
 
 
 def untag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
@@ -108,7 +109,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
         "added": now(),
         "source": storable(source) if source is not None else None,
     }
-    key = insert_row(connection, schema.records, row)
+    key = insert_row(connection, schema.records, sealed(schema.records, row))
     for run in document.runs:
         _insert_run(connection, key, run)
     _insert_all(connection, schema.device_intervals, "record_key", key, device_interval_rows(document.record))

@@ -7,10 +7,11 @@ import mimetypes
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select
 
 from . import schema
 from .errors import StoreError, StoreUsage
+from .seal import insert_sealed, update_sealed
 from .words import storable
 
 LARGEST_BYTES = 64 << 20
@@ -74,8 +75,8 @@ def attach(connection: Connection, record_key: int, content: Content) -> None:
     }
     table = schema.artefacts
     same = (table.c.record_key == record_key) & (table.c.name == found.name)
-    if connection.execute(update(table).where(same).values(values)).rowcount == 0:
-        connection.execute(insert(table).values(record_key=record_key, name=found.name, **values))
+    if update_sealed(connection, table, same, values) == 0:
+        insert_sealed(connection, table, {"record_key": record_key, "name": found.name, **values})
 
 
 def artefacts_of(connection: Connection, record_key: int) -> list[Artefact]:

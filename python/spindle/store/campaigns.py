@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select
 
 from spindle.result.record import Record, new_id
 
 from . import schema
 from .adding import Document, add
+from .check import campaign_problems
 from .database import Database
 from .errors import StoreRefused, StoreUsage
 from .lock import Lock, lock_of
 from .recordings import Recording, add_recording
 from .rows import canonical, digest
+from .seal import insert_sealed, seal_all, sealed, update_sealed
 from .times import now
 from .words import storable
 
@@ -116,6 +118,7 @@ class Campaigns:
             "created": now(),
             "state": "planned",
             "detail": canonical(detail or {}),
+            "planned": len(trials),
         }
 
         def work(connection: Connection) -> Campaign:
@@ -126,7 +129,7 @@ class Campaigns:
                 raise StoreUsage(
                     f"campaign {name}: there is one already, of {there.created[:10]}; resume it, or give another name"
                 )
-            connection.execute(insert(schema.campaigns).values(row))
+            insert_sealed(connection, schema.campaigns, row)
             made = _get(connection, name)
             _plan(connection, made.key, trials)
             return made
@@ -214,7 +217,10 @@ class Held:
 
     def _begin(self, connection: Connection) -> None:
         mine = schema.campaigns.c.key == self.campaign.key
-        connection.execute(update(schema.campaigns).where(mine).values(holder=self._token))
+        problems = list(campaign_problems(connection, self.campaign.key, self.campaign.name))
+        if problems:
+            raise StoreRefused(f"{problems[0]}; it is not carried out, `spindle store check` lists all damage")
+        update_sealed(connection, schema.campaigns, mine, {"holder": self._token})
         _plan_again(connection, self.campaign.key)
 
     def trials(self) -> list[Trial]:
@@ -235,10 +241,9 @@ class Held:
             if key is None:
                 return None
             found = _trial(connection, key)
+            begun = {"attempt": found.attempts + 1, "state": "running", "reason": "", "started": now()}
             connection.execute(
-                insert(schema.attempts).values(
-                    trial_key=found.key, attempt=found.attempts + 1, state="running", reason="", started=now()
-                )
+                insert(schema.attempts).values(sealed(schema.attempts, {"trial_key": found.key, **begun}))
             )
             _set_trial(connection, found.key, "running")
             return _trial(connection, found.key)
@@ -273,6 +278,8 @@ class Held:
             last = select(func.max(schema.trials.c.number)).where(schema.trials.c.campaign_key == self.campaign.key)
             if (connection.execute(last).scalar() or 0) == after:
                 _plan(connection, self.campaign.key, trials, after)
+                mine = schema.campaigns.c.key == self.campaign.key
+                update_sealed(connection, schema.campaigns, mine, {"planned": after + len(trials)})
 
         self._mine(work)
 
@@ -284,7 +291,7 @@ class Held:
         mine = schema.campaigns.c.key == self.campaign.key
 
         def work(connection: Connection) -> None:
-            connection.execute(update(schema.campaigns).where(mine).values(values))
+            update_sealed(connection, schema.campaigns, mine, values)
 
         self._mine(work)
 
@@ -307,16 +314,13 @@ class Held:
             kept = add(connection, document, (), None) if document is not None else None
             if there.state != "running":  # the answer was lost on the way
                 return kept.id if kept is not None else None
-            connection.execute(
-                update(schema.attempts)
-                .where(attempt)
-                .values(
-                    state=state,
-                    reason=storable(reason),
-                    record_key=kept.key if kept is not None else None,
-                    ended=now(),
-                )
-            )
+            ended = {
+                "state": state,
+                "reason": storable(reason),
+                "record_key": kept.key if kept is not None else None,
+                "ended": now(),
+            }
+            update_sealed(connection, schema.attempts, attempt, ended)
             if recording is not None:
                 add_recording(connection, recording, trial.key, trial.attempts)
             _set_trial(connection, trial.key, trial_state)
@@ -389,6 +393,7 @@ def _plan(connection: Connection, campaign_key: int, trials: Sequence[Planned], 
     ]
     connection.execute(insert(schema.trials), rows)
     table = schema.trials.c
+    seal_all(connection, schema.trials, (table.campaign_key == campaign_key) & (table.number > after))
     keys = connection.execute(
         select(table.number, table.key).where(table.campaign_key == campaign_key, table.number > after)
     )
@@ -408,15 +413,12 @@ def _plan_again(connection: Connection, campaign_key: int) -> None:
     connection.execute(
         delete(schema.attempts).where(schema.attempts.c.state == "running", schema.attempts.c.trial_key.in_(mine))
     )
-    connection.execute(
-        update(schema.trials)
-        .where(schema.trials.c.campaign_key == campaign_key, schema.trials.c.state == "running")
-        .values(state="planned")
-    )
+    running = (schema.trials.c.campaign_key == campaign_key) & (schema.trials.c.state == "running")
+    update_sealed(connection, schema.trials, running, {"state": "planned"})
 
 
 def _set_trial(connection: Connection, key: int, state: str) -> None:
-    connection.execute(update(schema.trials).where(schema.trials.c.key == key).values(state=state))
+    update_sealed(connection, schema.trials, schema.trials.c.key == key, {"state": state})
 
 
 def _trial(connection: Connection, key: int) -> Trial:

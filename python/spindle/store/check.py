@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Table, func, select, text
 
 from spindle.result.document import Unreadable, decode
 
@@ -18,6 +18,7 @@ from .adding import opened
 from .database import Database
 from .errors import StoreError
 from .rows import Row, canonical, device_interval_rows, digest, metric_rows, record_row, run_rows, runs_of, verdict_rows
+from .seal import SEALED, is_whole
 from .selection import in_pieces
 
 PIECE = 200
@@ -56,7 +57,10 @@ def check(database: Database, said: Callable[[int, int], None] = lambda done, to
     problems += _try(database, _orphans)
     campaigns = list(_try(database, lambda connection: connection.execute(_campaigns()).all(), problems))
     for campaign in campaigns:
-        problems += _try(database, lambda connection, one=campaign: _campaign(connection, *one))  # type: ignore[misc]
+        problems += _try(database, lambda connection, one=campaign: campaign_problems(connection, *one))  # type: ignore[misc]
+    for table in SEALED:
+        if table not in _OF_CAMPAIGNS:
+            problems += _try(database, lambda connection, table=table: _seals(connection, table, None))  # type: ignore[misc]
     artefacts = list(_try(database, lambda connection: connection.execute(_artefacts()).scalars().all(), problems))
     for key in artefacts:
         problems += _try(database, lambda connection, key=key: _artefact(connection, key))  # type: ignore[misc]
@@ -73,6 +77,16 @@ def _try(database: Database, work: Callable[[Connection], Any], problems: list[P
             return [problem]
         problems.append(problem)
         return []
+    except Exception as error:  # a value of a kind that no row of its table has
+        problem = Problem("the database", f"a row cannot be read ({type(error).__name__}: {error})")
+        if problems is None:
+            return [problem]
+        problems.append(problem)
+        return []
+
+
+_OF_CAMPAIGNS = (schema.campaigns, schema.trials, schema.attempts)
+"""Looked at campaign by campaign."""
 
 
 def _keys() -> Any:
@@ -235,10 +249,15 @@ def _orphans(connection: Connection) -> Iterator[Problem]:
             yield Problem(f"environment {key}", "is not the one that was stored (SHA-256)")
 
 
-def _campaign(connection: Connection, key: int, name: str) -> Iterator[Problem]:
+def campaign_problems(connection: Connection, key: int, name: str) -> Iterator[Problem]:
+    """What is wrong with one campaign: its plan, its trials and their attempts."""
     trials, attempts = schema.trials, schema.attempts
     where = f"campaign {name}"
     rows = connection.execute(select(trials).where(trials.c.campaign_key == key).order_by(trials.c.number)).all()
+    yield from _seals(connection, schema.campaigns, schema.campaigns.c.key == key, where)
+    planned = connection.execute(select(schema.campaigns.c.planned).where(schema.campaigns.c.key == key)).scalar()
+    if planned != len(rows):
+        yield Problem(where, f"it has {len(rows)} trials instead of {planned}")
     if [row.number for row in rows] != list(range(1, len(rows) + 1)):
         yield Problem(where, "its trials are not numbered 1, 2, 3 ...")
     of_trial: defaultdict[int, list[Any]] = defaultdict(list)
@@ -252,6 +271,11 @@ def _campaign(connection: Connection, key: int, name: str) -> Iterator[Problem]:
         factors[row.trial_key][row.factor] = row.level
     for row in rows:
         place = f"{where}, trial {row.number}"
+        if not is_whole(trials, dict(row._mapping)):
+            yield Problem(place, _CHANGED)
+        for each in of_trial[row.key]:
+            if not is_whole(attempts, dict(each._mapping)):
+                yield Problem(f"{place}, attempt {each.attempt}", _CHANGED)
         tried = of_trial[row.key]
         done = [each for each in tried if each.state == "done" and each.record_key is not None]
         running = [each for each in tried if each.state == "running"]
@@ -263,22 +287,43 @@ def _campaign(connection: Connection, key: int, name: str) -> Iterator[Problem]:
             yield Problem(place, f"{row.state}, but its last attempt is not")
         if [each.attempt for each in tried] != list(range(1, len(tried) + 1)):
             yield Problem(place, "its attempts are not numbered 1, 2, 3 ...")
-        if canonical(factors[row.key]) != row.cell:
+        if not _is_cell(factors[row.key], row.cell):
             yield Problem(place, "its factors are not those of its cell")
+
+
+def _is_cell(factors: dict[str, str], text: Any) -> bool:
+    try:
+        return bool(canonical(factors) == text)
+    except TypeError:  # something else than text in the table
+        return False
+
+
+_CHANGED = "was changed since it was written (its seal does not fit)"
+
+
+def _seals(
+    connection: Connection, table: Table, which: ColumnElement[bool] | None, where: str | None = None
+) -> Iterator[Problem]:
+    """Rows whose seal does not fit them."""
+    query = select(*(column for column in table.c if not isinstance(column.type, LargeBinary)))
+    for row in connection.execute(query if which is None else query.where(which)).mappings():
+        if not is_whole(table, dict(row)):
+            own = ", ".join(f"{column.name} {row[column.name]}" for column in table.primary_key.columns)
+            yield Problem(where or f"table {table.name}, {own}", _CHANGED)
 
 
 def _artefact(connection: Connection, key: int) -> Iterator[Problem]:
     table = schema.artefacts
     row = connection.execute(
-        select(table, schema.records.c.id.label("run")).join(schema.records).where(table.c.key == key)
+        select(table, schema.records.c.id.label("run")).outerjoin(schema.records).where(table.c.key == key)
     ).one()
-    where = f"{row.run}, file {row.name}"
+    where = f"{row.run or 'no record'}, file {row.name}"
     try:
-        body = bytes(row.body) if row.body is not None else Path(row.path).read_bytes()
+        body = row.body if row.body is not None else Path(row.path).read_bytes()
     except OSError as error:
         yield Problem(where, f"{row.path} cannot be read: {(error.strerror or '').lower()}")
         return
-    if hashlib.sha256(body).hexdigest() != row.sha256:
+    if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != row.sha256:
         yield Problem(where, f"{row.path or 'its content'} is not what was attached (SHA-256)")
 
 

@@ -128,7 +128,7 @@ def _typed(arrow: Any, column: list[Any]) -> Any:
 def _sheet(
     connection: Connection, table: Table, owner: str, keys: Sequence[int], without: tuple[str, ...] = ()
 ) -> Sheet:
-    columns = [column for column in table.c if column.name not in without]
+    columns = [column for column in table.c if column.name not in (*without, schema.SEAL)]
     order = list(table.primary_key.columns)
     rows: list[tuple[Any, ...]] = []
     for some in in_pieces(list(keys)):

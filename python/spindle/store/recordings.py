@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from spindle.result.record import new_id
 
 from . import schema
-from .database import insert_new, key_of
+from .database import key_of
 from .rows import iostat_columns
+from .seal import insert_new_sealed, insert_sealed
 from .words import storable
 
 
@@ -107,16 +108,18 @@ def add_recording(
     """Store it, unless it is there already."""
     if key_of(connection, schema.recordings, id=recording.id) is not None:
         return
-    connection.execute(
-        insert(schema.recordings).values(
-            id=recording.id,
-            started=recording.started,
-            about=storable(recording.about),
-            interval_s=recording.interval_s,
-            host=recording.host,
-            trial_key=trial_key,
-            attempt=attempt,
-        )
+    insert_sealed(
+        connection,
+        schema.recordings,
+        {
+            "id": recording.id,
+            "started": recording.started,
+            "about": storable(recording.about),
+            "interval_s": recording.interval_s,
+            "host": recording.host,
+            "trial_key": trial_key,
+            "attempt": attempt,
+        },
     )
     add_samples(connection, recording.id, recording.samples, recording.machine)
 
@@ -137,7 +140,7 @@ def add_samples(
         }
         for sample in samples
     ]
-    insert_new(connection, schema.samples, rows)
+    insert_new_sealed(connection, schema.samples, rows)
     rows = [
         {
             "recording_key": key,
@@ -147,4 +150,4 @@ def add_samples(
         }
         for sample in machine
     ]
-    insert_new(connection, schema.machine_samples, rows)
+    insert_new_sealed(connection, schema.machine_samples, rows)

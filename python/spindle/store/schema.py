@@ -75,6 +75,14 @@ def _ordinal(name: str) -> Column[int]:
     return Column(name, Integer, primary_key=True, autoincrement=False)
 
 
+SEAL = "seal"
+
+
+def _seal() -> Column[int]:
+    """See spindle.store.seal."""
+    return Column(SEAL, BigInteger, nullable=True)
+
+
 def _iostat() -> dict[str, str]:
     names = {}
     for letter in "rwd":
@@ -106,6 +114,7 @@ records = Table(
     Column("body", LargeBinary, nullable=False),
     _text("added"),
     _text("source", nullable=True),
+    _seal(),
     Index("ix_records_sha256", "sha256"),
     Index("ix_records_started", "started", "key"),
 )
@@ -308,6 +317,7 @@ tags = Table(
     metadata,
     Column("tag", Text, primary_key=True),
     _belongs("records", primary=True),
+    _seal(),
     Index("ix_tags_record_key", "record_key"),
     **CLUSTERED,
 )
@@ -323,6 +333,7 @@ artefacts = Table(
     _big("size_bytes"),
     Column("body", LargeBinary, nullable=True),
     _text("path", nullable=True),
+    _seal(),
     UniqueConstraint("record_key", "name"),
 )
 """Files that go with a record: the content, or (`path`) where it lies."""
@@ -339,8 +350,11 @@ campaigns = Table(
     _text("state"),
     _text("detail"),
     _text("holder", nullable=True),
+    Column("planned", Integer, nullable=True),
+    _seal(),
 )
-"""`plan`: the text of the plan; `detail`: JSON of whoever carries it out; `holder`: who carries it out now."""
+"""`plan`: the text of the plan; `detail`: JSON of whoever carries it out; `holder`: who carries it out now;
+`planned`: how many trials it has."""
 
 trials = Table(
     "trials",
@@ -352,6 +366,7 @@ trials = Table(
     _text("cell"),
     _text("detail"),
     _text("state"),
+    _seal(),
     UniqueConstraint("campaign_key", "number"),
 )
 """In their order. `cell`: JSON of factor -> level; `detail`: JSON of whoever carries it out."""
@@ -376,6 +391,7 @@ attempts = Table(
     Column("record_key", Key, ForeignKey("records.key"), nullable=True),
     _text("started"),
     _text("ended", nullable=True),
+    _seal(),
     Index("ix_attempts_record_key", "record_key"),
     **CLUSTERED,
 )
@@ -392,6 +408,7 @@ recordings = Table(
     _text("host"),
     Column("trial_key", Key, ForeignKey("trials.key", ondelete="CASCADE"), nullable=True),
     Column("attempt", Integer, nullable=True),
+    _seal(),
     Index("ix_recordings_trial_key", "trial_key"),
 )
 
@@ -404,6 +421,7 @@ samples = Table(
     _number("seconds"),
     _text("label"),
     *(_number(name, nullable=True) for name in IOSTAT),
+    _seal(),
     **CLUSTERED,
 )
 """One device over one interval. `start_ns`: after the start of the recording; `label`: what was in force then."""
@@ -428,6 +446,7 @@ machine_samples = Table(
     _big("start_ns", primary=True),
     _number("seconds"),
     *(_number(name, nullable=True) for name in MACHINE),
+    _seal(),
     **CLUSTERED,
 )
 """The whole machine over one interval."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Table, insert, select
 
 from spindle.result.document import decode
 
 from . import schema
 from .adding import Document, add, opened
-from .database import Database, insert_row, key_of
+from .database import Database, key_of
+from .errors import StoreError
+from .seal import insert_sealed, is_whole, sealed
 from .selection import in_pieces
 
 
@@ -101,7 +104,7 @@ def _highest() -> Any:
 def _file(connection: Connection, record_key: int, file: dict[str, Any]) -> None:
     table = schema.artefacts
     if key_of(connection, table, record_key=record_key, name=file["name"]) is None:
-        connection.execute(insert(table).values({**_without_key(file), "record_key": record_key}))
+        insert_sealed(connection, table, {**_without_key(file), "record_key": record_key})
 
 
 def _without_key(row: Any) -> dict[str, Any]:
@@ -131,6 +134,9 @@ def _campaign(
     source: Database, target: Database, campaign: dict[str, Any], here: dict[int, int], done: Transferred
 ) -> None:
     whole = source.read(lambda connection: _whole(connection, campaign["key"]))
+    _refuse_damaged(schema.campaigns, [campaign], source)
+    _refuse_damaged(schema.trials, whole.trials, source)
+    _refuse_damaged(schema.attempts, whole.attempts, source)
 
     def put(connection: Connection) -> str | None:
         table = schema.campaigns
@@ -140,9 +146,9 @@ def _campaign(
         while key_of(connection, table, name=name) is not None:
             number += 1
             name = f"{campaign['name']}.{number}"
-        key = insert_row(connection, table, {**_without_key(campaign), "name": name, "holder": None})
+        key = insert_sealed(connection, table, {**_without_key(campaign), "name": name, "holder": None})
         trials = {
-            row["key"]: insert_row(connection, schema.trials, {**_without_key(row), "campaign_key": key})
+            row["key"]: insert_sealed(connection, schema.trials, {**_without_key(row), "campaign_key": key})
             for row in whole.trials
         }
         for row in whole.factors:
@@ -150,7 +156,7 @@ def _campaign(
         for row in whole.attempts:
             there = row["record_key"]
             values = {**row, "trial_key": trials[row["trial_key"]], "record_key": here[there] if there else None}
-            connection.execute(insert(schema.attempts).values(values))
+            connection.execute(insert(schema.attempts).values(sealed(schema.attempts, values)))
         for each in whole.recordings:
             _put_recording(connection, each, trials[each.row["trial_key"]])
         return str(name)
@@ -185,12 +191,21 @@ def _put_recording(connection: Connection, recording: _Recording, trial_key: int
     """Whether it is new here."""
     if key_of(connection, schema.recordings, id=recording.row["id"]) is not None:
         return False
-    key = insert_row(connection, schema.recordings, {**_without_key(recording.row), "trial_key": trial_key})
+    key = insert_sealed(connection, schema.recordings, {**_without_key(recording.row), "trial_key": trial_key})
     for table, rows in ((schema.samples, recording.samples), (schema.machine_samples, recording.machine)):
         if rows:
-            connection.execute(insert(table), [{**each, "recording_key": key} for each in rows])
+            connection.execute(insert(table), [sealed(table, {**each, "recording_key": key}) for each in rows])
     return True
 
 
 def _rows(connection: Connection, query: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _refuse_damaged(table: Table, rows: Iterable[Mapping[str, Any]], source: Database) -> None:
+    """What is damaged must not get a new seal on its way."""
+    if any(not is_whole(table, row) for row in rows):
+        raise StoreError(
+            f"{source.place}: a row of table {table.name} was changed since it was written, and is not taken over; "
+            "`spindle store check` says where"
+        )
