@@ -122,9 +122,9 @@ def test_a_store_that_another_process_keeps_locked_costs_one_line(
 def test_commits_are_on_the_disk_when_they_return(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for unsafe, expected in ((False, 2), (True, 3)):  # FULL; EXTRA: the journal's end too
         monkeypatch.setattr(connection, "is_unsafe", lambda kind, unsafe=unsafe: unsafe)
-        with open_store(tmp_path / f"store{unsafe}.db", say=lambda line: None) as store:
-            with store._database.engine.connect() as opened:
-                assert opened.exec_driver_sql("PRAGMA synchronous").scalar() == expected
+        store = open_store(tmp_path / f"store{unsafe}.db", say=lambda line: None)
+        with store, store._database.engine.connect() as opened:
+            assert opened.exec_driver_sql("PRAGMA synchronous").scalar() == expected
 
 
 def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(
