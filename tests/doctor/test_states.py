@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from shapes import Shape, add, diagnosis, finding, healthy
+from shapes import Shape, add, diagnosis, finding, geometry, healthy
 from test_planted import FAULTS
 from trees import NAMES, Layout, load
 
@@ -363,6 +363,26 @@ def test_a_file_system_is_never_checked_while_it_is_mounted() -> None:
         layout = fault(load("sata-ssd"))
         assert finding(layout, "file-system-errors").steps
         assert not any("fsck" in line for line in lines_of(layout))
+
+
+def test_a_superblock_with_errors_is_not_written() -> None:
+    shape = Shape(disks=4, fs="ext4")
+    layout = add(healthy(shape), "[]\n" + "\n".join(geometry(shape, 4096, 4096 * shape.data_disks)))
+    (step,) = finding(layout, "stripe-geometry").steps
+    assert step.commands[0].startswith("tune2fs ")
+    assert not step.waits
+    add(layout, f"[]\nsys/fs/ext4/{shape.top}/errors_count=2")
+    (step,) = finding(layout, "stripe-geometry").steps
+    assert step.waits == ["fs:/data has counted errors"]
+
+
+@pytest.mark.parametrize(("metadata", "found"), [("external:imsm", False), ("external:/md127/0", True), ("1.2", True)])
+def test_a_container_of_arrays_is_inactive_by_nature(metadata: str, found: bool) -> None:
+    shape = Shape(disks=4)
+    layout = add(healthy(shape), f"[{shape.array}]\nmd/array_state=inactive\nmd/metadata_version={metadata}")
+    assert (("md-degraded", "md0") in {(one.rule, one.object) for one in diagnosis(layout).findings}) is found
+    add(layout, f"[{shape.folder(0)}]\nqueue/nr_requests=16")
+    assert any("nr_requests" in line for line in lines_of(layout)) is not found
 
 
 def test_each_array_state_is_known_by_name() -> None:

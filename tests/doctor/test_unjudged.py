@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from shapes import Shape, diagnosis, healthy, laid
+from shapes import Shape, add, diagnosis, healthy, laid
 from trees import NAMES, Layout, load
 
 from program import Ended
@@ -64,11 +64,18 @@ def test_a_drive_that_was_not_asked_is_listed_whatever_it_hangs_on(transport: st
     assert asked(layout, rule)[name]
 
 
+@pytest.mark.parametrize("rule", ["smart", "temperature", "firmware", "shingled", "wear", "rotational"])
+def test_nothing_is_fine_of_a_disk_that_a_hypervisor_shows(rule: str) -> None:
+    layout = add(disk(VIRTIO, "vda"), f"[{VIRTIO}/block/vda]\nqueue/rotational=1")
+    assert asked(layout, rule) == {"vda": "a virtual disk: what is behind it is its host's to tell"}
+
+
 def test_a_raid_unit_whose_drives_nobody_names_is_listed() -> None:
     layout = load("raid-megaraid")
     layout.remove("tools/storcli/all")
     why = asked(layout, "smart")["sda"]
     assert "hides its drives" in why
+    assert "sda" not in asked(load("raid-megaraid"), "smart"), "its drives are asked one by one"
     assert {"raid-unit", "write-cache"} <= {one.rule for one in diagnosis(layout).unjudged}
 
 

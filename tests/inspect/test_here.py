@@ -8,6 +8,7 @@ import pty
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,6 +149,15 @@ def test_a_tool_that_fails_hangs_or_floods_is_a_reason(tmp_path: Path, monkeypat
     ):
         with pytest.raises(Unread, match=why):
             Running().output(Tool("sh", "x", ("sh", "-c", script)))
+
+
+def test_a_tool_that_leaves_a_child_behind_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its output stays open: who waits for the end of it waits for the child."""
+    monkeypatch.setattr("spindle.host.inspect.tree._TOOL_SECONDS", 0.3)
+    started = time.monotonic()
+    with pytest.raises(Unread, match="no answer"):
+        Running().output(Tool("sh", "x", ("sh", "-c", "sleep 20 & wait")))
+    assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

@@ -35,11 +35,13 @@ class State(StrEnum):
     FAILING = "shows signs of failing"
     TESTING = "tests itself"
     OFFLINE = "is offline"
+    DAMAGED = "has counted errors"
     UNKNOWN = "is in a state that is not known"
 
 
 _GONE = {State.INACTIVE, State.FAILED, State.OFFLINE, State.UNKNOWN}
 _WEAK = {State.DEGRADED, State.FAULTY_MEMBER, State.JOURNAL_FAILED}
+_SICK = {State.FAILING, State.DAMAGED}
 _BUSY = {
     State.REBUILDING,
     State.RESYNCING,
@@ -54,8 +56,8 @@ FORBIDS: dict[Act, set[State]] = {
     Act.MEND: set(),
     Act.SAFEGUARD: {State.INACTIVE, State.FAILED, State.OFFLINE},
     Act.PACE: _GONE | {State.FROZEN, State.JOURNAL_FAILED},
-    Act.SETTING: _GONE | _WEAK | _BUSY | {State.FAILING},
-    Act.METADATA: _GONE | _WEAK | _BUSY | {State.FAILING, State.READ_ONLY},
+    Act.SETTING: _GONE | _WEAK | _BUSY | _SICK,
+    Act.METADATA: _GONE | _WEAK | _BUSY | _SICK | {State.READ_ONLY},
     # A member that fails while every block is read takes the redundancy with it; a self-test is thrown off by the load.
     Act.READ_ALL: _GONE | _WEAK | _BUSY | {State.FAILING, State.READ_ONLY, State.TESTING},
     # What a faulty member holds may be all there is, once too many are gone.
@@ -150,6 +152,8 @@ def _near(stack: Stack, on: Iterable[str]) -> Iterator[tuple[str, State]]:
         if names & set(found.below):
             if "degraded" in found.super_options:
                 yield found.id, State.DEGRADED
+            if found.errors and found.id in on:  # what is below can do nothing about it
+                yield found.id, State.DAMAGED
             if found.exclusive_operation not in (None, "none"):
                 yield found.id, State.RESHAPING
 
@@ -174,7 +178,18 @@ def states(stack: Stack, device: Device) -> Iterator[State]:
         yield from _of_drive(stack, device, device.drive)
 
 
+def container(md: Md) -> bool:
+    """Whether it only holds the members of other arrays (IMSM, DDF): `inactive` for good, with arrays named
+    external:/md127/0 in it (Documentation/admin-guide/md.rst, metadata_version).
+    """
+    return bool(
+        md.metadata and md.metadata.startswith("external:") and not md.metadata.startswith(("external:/", "external:-"))
+    )
+
+
 def _of_array(md: Md) -> Iterator[State]:
+    if container(md):
+        return
     if (state := _ARRAY_STATES.get(md.array_state or "")) is not None:
         yield state
     elif md.array_state not in _WORKING:
@@ -187,7 +202,7 @@ def _of_array(md: Md) -> Iterator[State]:
         yield State.UNKNOWN
     elif md.degraded > 0:
         yield State.DEGRADED
-    faulty = [member for member in md.members if "faulty" in member.state]
+    faulty = [member for member in md.members if {"faulty", "blocked"} & set(member.state)]
     if any("journal" not in member.state for member in faulty):
         yield State.FAULTY_MEMBER
     if journal_lost(md):

@@ -47,7 +47,8 @@ def drive_of(name: str, folder: str, tree: Tree, nodes: Nodes, udev: dict[str, s
         drive.numa_node = read.number("numa_node", f"{pci}/numa_node")
     _from_udev(drive, udev)
     if drive.transport == "virtio":
-        read.lack("smart", "a virtual disk: the health of what is behind it is its host's to tell")
+        for field in _HIDDEN_BY_HOSTS:
+            read.lack(field, "a virtual disk: what is behind it is its host's to tell")
     elif drive.transport != "raid":
         _from_smartctl(drive, read, name)
     if drive.transport == "usb":
@@ -294,6 +295,7 @@ def _from_smartctl(drive: Drive, read: Reading, name: str) -> None:
         drive.apm_level = health.apm(data)
 
 
+_HIDDEN_BY_HOSTS = ("smart", "model", "firmware", "rotation_rpm")
 _HIDDEN_BY_BRIDGES = ("apm_level", "rotation_rpm", "write_cache_enabled", "error_recovery_deciseconds")
 
 

@@ -271,11 +271,15 @@ class Recording:
 
     def __init__(self, source: Tree) -> None:
         self._source = source
+        self._once: dict[str, bytes] = {}
         self.held = Held()
 
     def read(self, path: str, limit: int = SHORT) -> bytes:
-        content = self._source.read(path, limit)
-        self.held.add(self._keep_links(path), content)
+        # Once: what changes meanwhile must not make the capture tell something else than the inspection did.
+        content = self._once.get(path)
+        if content is None:
+            content = self._once[path] = self._source.read(path, limit)
+            self.held.add(self._keep_links(path), content)
         return content
 
     def names(self, path: str) -> list[str]:

@@ -6,11 +6,13 @@ from ...inspect.model import Device, Md
 from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
-from ..states import lost
+from ..states import container, lost
 
 
 def _check(case: Case) -> Told:
     for device, md in case.stack.arrays():
+        if container(md):
+            continue
         if lost(md) or md.array_state == "inactive":
             yield _down(device, md)
         elif md.degraded and md.degraded > 0:

@@ -50,10 +50,11 @@ def _check(case: Case) -> Told:
 
 
 def _flash(stack: Stack) -> Iterator[tuple[str, Smart | None, str]]:
-    """Flash, its health, and why it does not tell its wear."""
+    """Flash and what may be flash, its health, and why it does not tell its wear."""
     silent = "the drive does not tell its wear, or under a name that is not known"
     for device, drive in stack.drives():
-        if rotates(device) is False:
+        hidden = drive.transport == "raid" and stack.raid_of(drive) is not None  # its drives are listed below
+        if rotates(device) is not True and not hidden:
             yield device.id, drive.smart, drive.unknown.get("smart", silent)
     for controller, raid in stack.raids():
         for behind in raid.drives:
