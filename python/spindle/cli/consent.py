@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from spindle.run.bench import Consent
 
 OPTIONS = (
-    click.option("--erase", metavar="DEVICE", help="Write to this block device; TARGET must be the same device."),
+    click.option(
+        "--erase", metavar="DEVICE", help="Write to this block device, which TARGET names as well; to several: A:B."
+    ),
     click.option(
         "--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4 or gpt,ext4."
     ),

@@ -91,6 +91,7 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
             workload=source_of(line),
             target=asked.target,
             text=asked.text,
+            several=asked.several,
             create=asked.create,
             search=asked.search,
             consent=consent,

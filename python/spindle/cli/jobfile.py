@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from spindle.formats.fio_job import Conversion, Finding
     from spindle.formats.fio_json import Shape
     from spindle.host.outputs import Output
+    from spindle.host.several import Several
     from spindle.run.bench import Making
     from spindle.run.searching import Search
 
+
+SET = "files"
+"""Name of the set that options alone describe."""
 
 section_option = click.option(
     "--section",
@@ -52,6 +56,23 @@ class Prepared:
         from spindle.formats.fio_job import toml_of
 
         return toml_of(self.conversion)
+
+    @property
+    def several(self) -> Several | None:
+        """Devices and files that are there, if several are named: in a job file, or as `A:B`."""
+        from spindle.host.several import Several, split
+
+        if self.conversion is not None:
+            return Several(self.conversion.listed) if self.conversion.listed else None
+        paths = [] if self.target.startswith("null:") else split(self.target)
+        return Several({SET: tuple(paths)}) if len(paths) > 1 else None
+
+    @property
+    def overrides(self) -> tuple[tuple[str, str], ...]:
+        """A set of files that stands for several targets, in a workload that says nothing of them."""
+        if self.conversion is not None or self.several is None:
+            return ()
+        return (("nrfiles", str(len(self.several.paths))),)
 
     @property
     def create(self) -> str | None:

@@ -17,7 +17,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -29,6 +29,7 @@ from .held import HeldDevice
 from .identity import Identity
 from .openers import How, Sought, openers
 from .paths import is_under_dev
+from .several import Several, erase_of_each
 from .signatures import Signature, Unknown, signatures_of
 from .stack import below, devices_under
 from .testfile import TestFile
@@ -103,7 +104,7 @@ class OpenTarget:
         devices: list[Device],
         writes: bool,
         machine: Machine,
-        sets: _Sets | None = None,
+        sets: _Sets | _SeveralSets | None = None,
         identity: Identity | None = None,
     ) -> None:
         self.path = path
@@ -136,7 +137,7 @@ class OpenTarget:
 
     def set_sizes(self, name: str) -> Sequence[int]:
         """Bytes of each file of a set."""
-        return self._sets.made[name].wanted.sizes if self._sets is not None else ()
+        return self._sets.sizes(name) if self._sets is not None else ()
 
     def counted_devices(self) -> list[Device]:
         """The device (all of them, for a file system with several) and everything below, for diskstats."""
@@ -171,7 +172,7 @@ class OpenTarget:
 
     def to_dict(self) -> dict[str, object]:
         """For the result record."""
-        sets = {} if self._sets is None else {"sets": [made.to_dict() for made in self._sets.made.values()]}
+        sets = {} if self._sets is None else {"sets": self._sets.to_dicts()}
         return {
             "path": self.path,
             "kind": self.kind,
@@ -195,7 +196,7 @@ class OpenTarget:
 
 
 def open_target(
-    path: str | os.PathLike[str] | TestFile | TestFiles,
+    path: str | os.PathLike[str] | TestFile | TestFiles | Several,
     streams: Sequence[StreamAccess],
     *,
     erase: str | None = None,
@@ -226,6 +227,8 @@ def open_target(
         elif isinstance(path, TestFile):
             _check_no_device_named(str(path.path), erase)
             target = _open_test_file(path, streams, opened, machine)
+        elif isinstance(path, Several):
+            target = _open_several(path, streams, consent, opened, machine)
         else:
             target = _open_path(os.fspath(path), streams, consent, opened, machine)
         target.take_over(opened)
@@ -349,6 +352,14 @@ class _Sets:
         for stream in self.first_of_set.values():
             yield from self.of_streams[stream]
 
+    def sizes(self, name: str) -> Sequence[int]:
+        """Bytes of each file of a set."""
+        return self.made[name].wanted.sizes
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """For the result record."""
+        return [made.to_dict() for made in self.made.values()]
+
     def trouble(self) -> str | None:
         """One line when a file is no longer what was opened."""
         for name, stream in self.first_of_set.items():
@@ -361,6 +372,68 @@ class _Sets:
                 if status.st_size > file.size_bytes or (made.wanted.fill and status.st_size < file.size_bytes):
                     return f"{called} changed its size from {size(file.size_bytes)} to {size(status.st_size)}"
         return None
+
+
+@dataclass(frozen=True)
+class _SeveralSets:
+    """Devices and files that were there before, open."""
+
+    of_streams: list[tuple[StreamFile, ...]]
+    of_sets: dict[str, tuple[StreamFile, ...]]
+    paths: Mapping[str, tuple[str, ...]]
+
+    def all_files(self) -> Iterator[StreamFile]:
+        """Each file once, or more often if it is in several sets."""
+        for files in self.of_sets.values():
+            yield from files
+
+    def sizes(self, name: str) -> Sequence[int]:
+        """Bytes of each file of a set."""
+        return [file.size_bytes for file in self.of_sets[name]]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """For the result record."""
+        return [
+            {"name": name, "paths": list(self.paths[name]), "sizes": list(self.sizes(name))} for name in self.of_sets
+        ]
+
+    def trouble(self) -> str | None:
+        """One line when a file has another size than before; the target looks at devices itself."""
+        for name, files in self.of_sets.items():
+            for path, file in zip(self.paths[name], files, strict=True):
+                status = os.fstat(file.fd)
+                if stat.S_ISREG(status.st_mode) and status.st_size != file.size_bytes:
+                    return f"{path} changed its size from {size(file.size_bytes)} to {size(status.st_size)}"
+        return None
+
+
+def _open_several(
+    several: Several, streams: Sequence[StreamAccess], consent: _Consent, opened: ExitStack, machine: Machine
+) -> OpenTarget:
+    """Each as if it were the only one, for the streams that use it."""
+    erase = erase_of_each(several.paths, consent.erase)
+    found: dict[tuple[str, int], StreamFile] = {}
+    targets: list[OpenTarget] = []
+    for path in several.paths:
+        users = [at for at, stream in enumerate(streams) if path in several.sets.get(stream.files or "", ())]
+        own = replace(consent, erase=erase[path])
+        target = _open_path(path, [streams[at] for at in users], own, opened, machine)
+        found |= {(path, at): file for at, file in zip(users, target.files, strict=True)}
+        targets.append(target)
+    of_streams: list[tuple[StreamFile, ...]] = []
+    of_sets: dict[str, tuple[StreamFile, ...]] = {}
+    for at, stream in enumerate(streams):
+        if stream.files is None or stream.files not in several.sets:
+            raise TargetError(f"{several.path}: are several; a stream without a set of files cannot use them")
+        of_streams.append(tuple(found[path, at] for path in several.sets[stream.files]))
+        of_sets.setdefault(stream.files, of_streams[-1])
+    devices = {device.name: device for target in targets for device in target.devices}
+    kind = "device" if all(target.kind == "device" for target in targets) else "file"
+    whole_size = sum(target.size_bytes for target in targets)
+    firsts = tuple(each[0] for each in of_streams)
+    writes = any(stream.write for stream in streams)
+    sets = _SeveralSets(of_streams, of_sets, several.sets)
+    return OpenTarget(several.path, kind, whole_size, firsts, list(devices.values()), writes, machine, sets)
 
 
 def _open_test_files(

@@ -25,6 +25,7 @@ from spindle.host.held import HeldDevice
 from spindle.host.identity import Identity
 from spindle.host.memory import swapped_pages
 from spindle.host.outputs import Output
+from spindle.host.several import Several
 from spindle.host.sizing import rule_of
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
@@ -92,7 +93,7 @@ class Consent:
 
     @contextmanager
     def opened(
-        self, target: str | os.PathLike[str] | TestFile | TestFiles, streams: Sequence[StreamAccess]
+        self, target: str | os.PathLike[str] | TestFile | TestFiles | Several, streams: Sequence[StreamAccess]
     ) -> Iterator[OpenTarget]:
         """The target, open for those streams as far as this allows it. Raises `host.errors.TargetError`."""
         with open_target(target, streams, **self._given()) as opened:
@@ -402,7 +403,7 @@ def bench(
     *,
     consent: Consent = NO_CONSENT,
     making: Making = AS_USUAL,
-    file: TestFile | TestFiles | None = None,
+    file: TestFile | TestFiles | Several | None = None,
     calm: Calm | None = None,
     sized: Sized | None = None,
     also: Sequence[WorkloadStream] = (),
@@ -411,6 +412,7 @@ def bench(
     them; everything is closed at the end.
 
     `file` is a test file, or the files of the workload's sets, made for this run: the only files that may be written.
+    Or it is the devices and files that the sets stand for.
     Raises `host.errors.TargetError`.
     """
     if asked.startswith(NULL):
@@ -424,7 +426,7 @@ def bench(
             watch,
             target,
             target.size_bytes,
-            file is not None,
+            file is not None and not isinstance(file, Several),
             _devices=list(target.counted_devices()),
             calm=calm or Calm(),
             sized=sized,

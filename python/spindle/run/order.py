@@ -9,6 +9,7 @@ from pathlib import Path
 
 from spindle import _core
 from spindle.host.outputs import Output
+from spindle.host.several import Several
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 from spindle.result.record import Record
@@ -57,6 +58,9 @@ class Order:
     text: str | None = None
     """The workload as TOML, where it was made of something else; None: `workload` says where it is."""
 
+    several: Several | None = None
+    """What the sets of files of the workload stand for, where nothing is made; `target` says them all."""
+
     def resolved(self, overrides: tuple[tuple[str, str], ...]) -> Resolved:
         """The workload with these options. Raises what `resolve` raises."""
         if self.text is not None:
@@ -75,7 +79,8 @@ def carry_out(order: Order, watch: Watch) -> Record:
         return _on_model(order, resolved, watch)
     _check(order, resolved)
     check_rights(order.care)
-    place = None if order.target.startswith(NULL) else Path(order.target)
+    first = order.several.paths[0] if order.several is not None else order.target
+    place = None if order.target.startswith(NULL) else Path(first)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(place, order.care, watch))
         file: TestFile | TestFiles | None = None
@@ -97,7 +102,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
                 watch,
                 consent=order.consent,
                 making=order.making,
-                file=file,
+                file=file if order.several is None else order.several,
                 calm=calm,
                 sized=sized,
                 also=[] if order.precondition is None else precondition.streams(order.precondition, resolved),
@@ -116,7 +121,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
 
 def _makes(order: Order, resolved: Resolved) -> str | None:
     """What is made for the run: the files of the workload's sets (`FILES`), or one test file of this size."""
-    if order.target.startswith(NULL):
+    if order.target.startswith(NULL) or order.several is not None:
         return None
     if resolved.spec.makes_files:
         return FILES
@@ -178,11 +183,17 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
     if order.precondition is not None and null:
         raise Usage("--precondition: the null target keeps nothing; leave it out")
+    if order.precondition is not None and order.several is not None:
+        raise Usage("--precondition: several targets are named; precondition each by itself")
     if order.precondition is not None and resolved.spec.makes_files:
         raise Usage("--precondition: files are made for this run; precondition a device, or one test file")
     if order.search is not None and resolved.spec.works_on_names:
         raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary --workers")
-    if resolved.spec.makes_files and not null:
+    if order.several is not None and {each.name for each in resolved.spec.filesets} != set(order.several.sets):
+        raise Usage(f"{order.target}: are several, but {resolved.spec.name} makes files of its own; name a folder")
+    if order.several is not None and order.create is not None:
+        raise Usage("--create: makes one test file, and several targets are named; leave it out")
+    if resolved.spec.makes_files and not null and order.several is None:
         if order.consent.erase is not None:
             raise Usage("--erase: this workload's files are made in TARGET, nothing else is written; leave it out")
         if order.create is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from spindle import _core
 from spindle.result.units import exact_size
@@ -62,6 +62,8 @@ class Conversion:
     sqpoll: bool = False
     search: LatencyTarget | None = None
     """A search instead of a run."""
+    listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Devices and files that are there, by the set that stands for them."""
 
     @property
     def target(self) -> str | None:
@@ -147,6 +149,7 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
         first.iopoll,
         first.sqpoll,
         search,
+        sets.listed,
     )
     if not conversion.refused:
         try:

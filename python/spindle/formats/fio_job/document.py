@@ -47,6 +47,13 @@ def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
     parts = ["spindle run", "--engine", conversion.engine, file, shlex.quote(target)]
     if conversion.engine == "null":
         parts = ["spindle run", file, shlex.quote(target)]
+    elif conversion.listed:
+        parts = [
+            "run the job file itself, a workload names no devices: spindle run",
+            shlex.quote(conversion.file),
+        ]
+        parts += ["--erase", shlex.quote(target)] if conversion.changes else []
+        return " ".join(parts)
     elif conversion.changes and target.startswith("/dev/"):
         parts += ["--erase", shlex.quote(target)]
     elif conversion.needs_bytes and not target.startswith("/dev/"):

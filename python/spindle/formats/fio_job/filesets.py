@@ -25,6 +25,8 @@ class Place:
     """What the job file names, or the command line; None: neither."""
     folder: bool
     """A directory, in which files are made for it."""
+    several: bool = False
+    """Devices and files that are there, a list of them for each job."""
 
     @property
     def null(self) -> bool:
@@ -33,9 +35,7 @@ class Place:
 
     @property
     def on_device(self) -> bool:
-        return self.null or (
-            self.target is not None and re.match(r"/dev/(?!shm/)", os.path.normpath(self.target)) is not None
-        )
+        return self.null or self.several or (self.target is not None and _is_device(self.target))
 
 
 @dataclass
@@ -44,6 +44,8 @@ class FileSets:
 
     sets: list[Keys] = field(default_factory=list)
     _named: dict[tuple[str, ...], Keys] = field(default_factory=dict)
+    listed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name of a set -> the devices and files that it stands for."""
     _written: set[str] = field(default_factory=set)
     held: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Names -> bytes that earlier phases have put into each file."""
@@ -62,6 +64,15 @@ class FileSets:
         elif isinstance(found["filesize"], int) and bytes_each > found["filesize"]:
             found["filesize"] = bytes_each
         return found
+
+    def of_what_is_there(self, paths: tuple[str, ...]) -> str:
+        """Name of the set that stands for these devices and files."""
+        for name, other in self.listed.items():
+            if other == paths:
+                return name
+        made = self._add(_plain(paths[0]), len(paths), "auto", "stream")
+        self.listed[str(made["name"])] = paths
+        return str(made["name"])
 
     def of_its_own(self, typed: TypedJob, name: str, filesize: int | str, each: str) -> Keys:
         """Files of one job or clone."""
@@ -129,7 +140,9 @@ def _plain(name: str) -> str:
 
 
 def place_of(jobs: list[TypedJob], target: str | None) -> Place:
-    """One target for the whole job file; what stands against it is said."""
+    """One target for the whole job file, or several; what stands against it is said."""
+    for each in jobs:
+        _say_first_directory(each)
     if target is not None:
         folder = os.path.isdir(target)
         if not folder:
@@ -144,11 +157,39 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
         return Place(_folder(jobs), True)
     if len(lists) == 1 and len(names := next(iter(lists))) == 1:
         return Place(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else Place(None, False)
-    devices = [each for each in jobs for name in each.job.filenames if name.startswith("/dev/")]
-    if devices:
-        _one_file(jobs, "use a job file for each target")
-        return Place(None, False)
+    named = list(dict.fromkeys(path for each in jobs for path in paths_of(each.job)))
+    if any(_is_device(path) for path in named) or (named and all(os.path.isfile(path) for path in named)):
+        without = next((each for each in jobs if not each.job.filenames), None)
+        if without is not None:
+            text = "files of its own beside devices or files that are there; give each job filename"
+            without.say(Level.ERROR, "filename", text)
+        return Place(_colons(named), False, several=True)
     return Place(_folder(jobs), True)
+
+
+def paths_of(job: Job) -> tuple[str, ...]:
+    """The files that a job names. Of several directories the first is meant, as in fio."""
+    return tuple(os.path.join(job.directory, name) for name in job.filenames)
+
+
+def _is_device(path: str) -> bool:
+    return re.match(r"/dev/(?!shm/)", os.path.normpath(path)) is not None
+
+
+def _colons(paths: list[str]) -> str:
+    return ":".join(path.replace(":", "\\:") for path in paths)
+
+
+def _say_first_directory(typed: TypedJob) -> None:
+    """Of several directories."""
+    job = typed.job
+    if job.directories < 2:
+        return
+    if job.numjobs > 1 and not job.filenames:
+        text = "the files of the clones would lie in several directories; use a job file for each directory"
+        typed.say(Level.ERROR, "directory", text)
+    else:
+        typed.say(Level.NOTE, "directory", "the first one is used, as in fio; the others are for further clones")
 
 
 def _one_file(jobs: list[TypedJob], instead: str) -> None:

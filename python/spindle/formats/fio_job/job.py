@@ -59,6 +59,8 @@ class Job:
     filenames: tuple[str, ...] = ()
     """Empty: the job has files of its own."""
     directory: str = ""
+    directories: int = 0
+    """How many were given; `directory` is the first."""
     nrfiles: int = 1
     service: tuple[str, int] = ("roundrobin", 1)
     """Which file is next, and after how many requests."""
@@ -273,12 +275,15 @@ class _Typing:
     def result(self) -> TypedJob:
         kind, skip, run_length = self.get("rw", ("read", 0, 1), self._kind)
         name = self.get("name", self.section.name, str)
+        none: tuple[str, ...] = ()
+        directories = self.get("directory", none, values.names)
         job = Job(
             name=name or self.section.name,
             place=self.section.place,
             about=self.get("description", "", str),
             filenames=self.get("filename", (), values.names),
-            directory=self.get("directory", "", values.one_name),
+            directory=next(iter(directories), ""),
+            directories=len(directories),
             nrfiles=self.get("nrfiles", 1, values.within(1, 1 << 20)),
             service=self.get("file_service_type", ("roundrobin", 1), values.service),
             opens=self.get("openfiles", 0, values.within(0, 1 << 31)),

@@ -59,13 +59,14 @@ _TAKEN = [
     _taken("description", "a comment in the file that is written"),
     _taken(
         "filename",
-        "the target, unless one is given on the command line. Several files, or several lists of files: one set "
-        "of files each, made in the directory that is the target. A list that shares only some files with another "
-        "is refused, and so is more than one device",
+        "the target, unless one is given on the command line. Several devices, or files that are there, in one or "
+        "several jobs, are used as they are. Several files that are not there: a set of files for each list, made in "
+        "the directory that is the target; there a list that shares only some files with another is refused",
     ),
     _taken(
         "directory",
-        "the target, in which files are made; in front of `filename` if that is the same one file for all jobs",
+        "the target, in which files are made; in front of `filename` if that is the same one file for all jobs. Of "
+        "several the first is used, as in fio; refused for clones with files of their own, which fio deals out to them",
     ),
     _taken(
         "rw/readwrite",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spindle.result.units import exact_size
 
 from . import strides
 from .arrival import arrival_of, rated_directions
 from .concurrency import ENGINES, MAPPING, data_of, depth_of
-from .filesets import FileSets, Place, sizes_of_files
+from .filesets import FileSets, Place, paths_of, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
 from .numbers import NOTHING
@@ -305,9 +305,25 @@ def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int
     """Region of a clone or its files, the end of the region in bytes if it is known, and the set of files."""
     if ground.place.folder:
         return _in_folder(typed, ground, name, number, sharing)
+    if ground.place.several:
+        return _on_several(typed, ground, number, sharing), 0, []
     base = ground.base if ground.base is None else ground.base + number * _own_bytes(typed.job)
     region, end = _region(typed, number, base, sharing)
     return region, end, []
+
+
+def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> Keys:
+    """Each device or file has its part of the size."""
+    job = typed.job
+    if not job.filenames:
+        return {}  # said by itself
+    keys: Keys = {"files": ground.sets.of_what_is_there(paths_of(job))}
+    files = len(job.filenames)
+    if files > 1:
+        keys |= _service(typed)
+    share = replace(job, size=replace(job.size, bytes=job.size.bytes // files))
+    part = TypedJob(share, typed.section, typed.places, typed.findings)
+    return keys | _region(part, number, None, sharing)[0]
 
 
 def _fills(typed: TypedJob, ground: Ground, files: int) -> int:

@@ -85,13 +85,6 @@ def names(text: str) -> tuple[str, ...]:
     return found
 
 
-def one_name(text: str) -> str:
-    found = names(text)
-    if len(found) > 1:
-        raise Wrong("several directories; one is the target")
-    return found[0] if found else ""
-
-
 def service(text: str) -> tuple[str, int]:
     kind, colon, requests = text.strip().partition(":")
     if kind not in ("roundrobin", "random", "sequential"):
