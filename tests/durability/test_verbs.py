@@ -289,11 +289,11 @@ def test_a_writer_that_falls_silent_leaves_a_journal(tmp_path: Path, monkeypatch
     hearing = Silent()
     monkeypatch.setattr(hearing, "say", lines.put)
     with futures.ThreadPoolExecutor() as pool:
-        waiting = pool.submit(receiver.receive, "127.0.0.1", 0, stored, hearing)
+        waiting = pool.submit(receiver.receive, receiver.Receiving("127.0.0.1", 0, stored), hearing)
         _, _, port = lines.get(timeout=PATIENCE_S).rpartition(":")
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as connection:
             connection.sendall(whole[:-20])
-            received = waiting.result(timeout=PATIENCE_S)
+            (received,) = waiting.result(timeout=PATIENCE_S)
     assert received.ended == "silent"
     assert received.journal.end is None
     assert received.journal.ending == "cut"

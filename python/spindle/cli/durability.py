@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,8 @@ from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
 
 
-def _size(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """A size above 0, as bytes."""
     if text is None:
         return None
     from spindle import _core
@@ -44,7 +46,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
     metavar="[SIZE]",
     is_flag=False,
     flag_value="64MiB",
-    callback=_size,
+    callback=size_option,
     help="Make TARGET, a test file of this size (64 MiB); it stays, to be checked after the crash.",
 )
 @click.option(
@@ -62,7 +64,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
     help="A log written round and round, blocks overwritten at random, or every second worker the one and the other.",
 )
 @click.option("--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Writers side by side.")
-@click.option("--block", default="4KiB", show_default=True, callback=_size, metavar="SIZE", help="Of each write.")
+@click.option("--block", default="4KiB", show_default=True, callback=size_option, metavar="SIZE", help="Of each write.")
 @click.option(
     "--batch",
     type=click.IntRange(1, 65536),
@@ -72,7 +74,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 )
 @click.option(
     "--size",
-    callback=_size,
+    callback=size_option,
     metavar="SIZE",
     help="Write this much of TARGET, from its start.  [default: 64MiB, or all of a test file]",
 )
@@ -82,6 +84,12 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Of the order of writes.  [default: drawn]")
 @click.option("--journal-on-target", is_flag=True, help="Agree to a journal on the device that is tested.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The secret that the receiver of the journal wants, the same as there; only you may read it.",
+)
 @consent_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from spindle.cli.durability import size_option
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
 
@@ -32,7 +33,21 @@ from spindle.cli.output import json_option
     metavar="[ADDR:]PORT",
     help="Receive the journal of a writer on another host; on this host's own address 127.0.0.1 unless ADDR is given.",
 )
-@click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help="With --listen: a new file for it.")
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="With --listen: a new file for one journal, or a folder for several, until Ctrl-C.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --listen: take journals only of writers that have the same secret; only you may read it.",
+)
+@click.option(
+    "--limit", callback=size_option, metavar="SIZE", help="With --listen: the most of a journal.  [default: 2 GiB]"
+)
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
@@ -41,6 +56,8 @@ def command(
     after_crash: Path | None,
     listen: str | None,
     journal: Path | None,
+    token_file: Path | None,
+    limit: int | None,
     json: bool,
     quiet: bool,
 ) -> Exit:
@@ -53,13 +70,15 @@ def command(
     from spindle.cli.session import session
     from spindle.report import durability as shown
     from spindle.run.durability import aftercrash, receiver
-    from spindle.run.durability.journal import address
+    from spindle.run.durability.journal import address, read_token
     from spindle.run.errors import Usage
 
     if sum(form is not None for form in (state, after_crash, listen)) != 1:
         raise Usage(
             "give one of --state FILE and --after-crash JOURNAL, to check a target, or --listen PORT, to receive one"
         )
+    if listen is None and (token_file is not None or limit is not None):
+        raise Usage("--token-file, --limit: go with --listen")
     if state is not None:
         from spindle.cli.saved_state import check
 
@@ -77,7 +96,10 @@ def command(
         return Exit.FINE if checked.sound else Exit.FAILED
     if journal is None or target is not None:
         raise Usage("--listen: takes --journal FILE, where the journal is stored, and no target")
+    host, port = address(str(listen), "--listen")
+    token = read_token(token_file) if token_file is not None else None
+    order = receiver.Receiving(host, port, journal, token, limit or receiver.LIMIT)
     with session(quiet) as watch:
-        received = receiver.receive(*address(str(listen), "--listen"), journal, watch)
-    shown.print_received(received, json)
+        received = receiver.receive(order, watch)
+    shown.print_received(received, json, many=journal.is_dir())
     return Exit.FINE

@@ -47,21 +47,17 @@ def print_written(written: Written, json: bool) -> None:
     _print(_json(written) if json else _written(written, style_of(sys.stdout)))
 
 
-def print_received(received: Received, json: bool) -> None:
-    """When a journal is complete."""
+def print_received(received: list[Received], json: bool, many: bool) -> None:
+    """When journals are complete: the one, or the list of many."""
     if json:
-        _print(
-            _json(
-                {
-                    "kind": "durability-journal",
-                    "path": str(received.path),
-                    "ended": received.ended,
-                    "journal": received.journal,
-                }
-            )
-        )
+        found = [
+            {"kind": "durability-journal", "path": str(one.path), "ended": one.ended, "journal": one.journal}
+            for one in received
+        ]
+        _print(_json(found if many else found[0]))
     else:
-        _print(_received(received, style_of(sys.stdout)))
+        for one in received:
+            _print(_received(one, style_of(sys.stdout)))
 
 
 def print_checked(checked: Checked, json: bool) -> None:
@@ -124,6 +120,8 @@ def _received(received: Received, style: Style) -> Iterator[str]:
     how = {
         "closed": "the connection was closed",
         "silent": "nothing came any more, as when the writer's power is cut",
+        "full": "it reached its bound",
+        "garbage": "what came was no journal any more",
         "stopped": "stopped here",
     }[received.ended]
     journal = received.journal

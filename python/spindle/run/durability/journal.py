@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hmac
 import os
 import socket
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from spindle.host.errors import reason
 from spindle.host.guard import OpenTarget
 from spindle.host.mounts import mount_of
 from spindle.host.stack import below, devices_under
+from spindle.host.trusted import new_own
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 
@@ -24,6 +26,9 @@ PATIENCE_S = 15.0
 """A receiver that is silent for so long is gone; the same to the receiver of a writer, which speaks every 0.1 s."""
 READY = "ready 1"
 """What a receiver says first; the number is the version of the protocol."""
+TOKEN = "token"
+"""What a receiver that wants one says first, with a number used once; and what the writer answers, with its proof."""
+TOKEN_LEAST = 16
 LINE_MAX = 200
 VOLATILE = ("tmpfs", "ramfs")
 
@@ -55,17 +60,42 @@ def address(text: str, what: str) -> tuple[str, int]:
     raise Usage(f"{what} {text}: is no address; write HOST:PORT, for example 192.0.2.7:7800")
 
 
+def read_token(path: Path) -> bytes:
+    """A secret that writer and receiver share. Raises Usage."""
+    try:
+        if path.stat().st_mode & 0o077:
+            raise Usage(f"--token-file {path}: others may read it; `chmod 600` it")
+        token = path.read_bytes()[:4096].strip()
+    except OSError as error:
+        raise Usage(f"--token-file {path}: {reason(error)}") from None
+    if len(token) < TOKEN_LEAST:
+        raise Usage(
+            f"--token-file {path}: holds fewer than {TOKEN_LEAST} bytes; make one with "
+            "`(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
+        )
+    return token
+
+
+def proof(token: bytes, nonce: str) -> str:
+    """That one has the token, without sending it."""
+    return hmac.new(token, f"spindle durability journal 1 {nonce}".encode(), "sha256").hexdigest()
+
+
 @contextmanager
-def open_journal(where: str, target: OpenTarget, on_target: bool, watch: Watch) -> Iterator[OpenJournal]:
+def open_journal(
+    where: str, target: OpenTarget, on_target: bool, token: bytes | None, watch: Watch
+) -> Iterator[OpenJournal]:
     """Make or connect it; closed again at the end. Raises Usage or RunFailed."""
     scheme, separator, rest = where.partition("://")
     if not separator:
+        if token is not None:
+            raise Usage("--token-file: goes with --journal tcp://HOST:PORT")
         with _file(Path(where), target, on_target, watch) as journal:
             yield journal
         return
     if scheme != "tcp":
         raise Usage(f"--journal {where}: {scheme}:// is not known; give a file or tcp://HOST:PORT")
-    with _connected(where, *address(rest, "--journal"), watch) as journal:
+    with _connected(where, *address(rest, "--journal"), token, watch) as journal:
         yield journal
 
 
@@ -73,7 +103,7 @@ def open_journal(where: str, target: OpenTarget, on_target: bool, watch: Watch) 
 
 
 @contextmanager
-def _connected(where: str, host: str, port: int, watch: Watch) -> Iterator[OpenJournal]:
+def _connected(where: str, host: str, port: int, token: bytes | None, watch: Watch) -> Iterator[OpenJournal]:
     try:
         connection = socket.create_connection((host, port), timeout=PATIENCE_S)
     except OSError as error:
@@ -84,15 +114,30 @@ def _connected(where: str, host: str, port: int, watch: Watch) -> Iterator[OpenJ
         # An entry leaves at once; a link that is dead is found in seconds, not in a quarter of an hour.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(PATIENCE_S * 1000))
-        _await_readiness(where, connection)
+        _await_readiness(where, connection, token)
         connection.settimeout(None)
         if connection.getpeername()[0] == connection.getsockname()[0]:
             watch.say(f"spindle: {where}: is this machine, and loses its power with the target's host")
         yield OpenJournal(connection.fileno(), True, where)
 
 
-def _await_readiness(where: str, connection: socket.socket) -> None:
+def _await_readiness(where: str, connection: socket.socket, token: bytes | None) -> None:
     """Before anything is made or written: a receiver that has no use for a writer says so, with its first line."""
+    said = _line(where, connection)
+    if said.startswith(f"{TOKEN} "):
+        if token is None:
+            raise RunFailed(f"--journal {where}: the receiver wants a token; give the same --token-file here and there")
+        connection.sendall(f"{TOKEN} {proof(token, said.removeprefix(TOKEN).strip())}\n".encode())
+        said = _line(where, connection)
+    elif token is not None and said == READY:
+        raise RunFailed(f"--journal {where}: the receiver asks for no token; start it with the same --token-file")
+    if said.startswith("refused "):
+        raise RunFailed(f"--journal {where}: the receiver refuses: {said.removeprefix('refused ')}")
+    if said != READY:
+        raise RunFailed(f"--journal {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
+
+
+def _line(where: str, connection: socket.socket) -> str:
     line = b""
     try:
         while not line.endswith(b"\n") and len(line) < LINE_MAX:
@@ -102,11 +147,7 @@ def _await_readiness(where: str, connection: socket.socket) -> None:
             line += part
     except OSError as error:
         raise RunFailed(f"--journal {where}: says nothing ({reason(error)}); is it a receiver of journals?") from None
-    said = line.decode(errors="replace").strip()
-    if said.startswith("refused "):
-        raise RunFailed(f"--journal {where}: the receiver refuses: {said.removeprefix('refused ')}")
-    if said != READY:
-        raise RunFailed(f"--journal {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
+    return line.decode(errors="replace").strip()
 
 
 # --- a file ----------------------------------------------------------------------------------------------------------
@@ -136,7 +177,7 @@ def _file(path: Path, target: OpenTarget, on_target: bool, watch: Watch) -> Iter
 def new_journal(path: Path, option: str) -> Iterator[int]:
     """A descriptor of a new file whose name is on the disk; locked, so that nobody checks it too early."""
     try:
-        file = path.open("xb", buffering=0)
+        file = os.fdopen(new_own(path), "r+b", buffering=0)  # for nobody else to read or write
     except FileExistsError:
         raise Usage(f"{option} {path}: exists already; a journal is a new file") from None
     except OSError as error:

@@ -1,31 +1,54 @@
-"""Takes the journal of a writer on another host: bytes in, bytes on the disk, and a word on how many are there.
+"""Takes the journals of writers on other hosts: bytes in, bytes on the disk, and a word on how many are there.
 
-No authentication is pretended: whoever reaches the port can write one journal.
+Each connection has a thread of its own and a time in which it must show the beginning of a journal, so none that is
+silent, slow or no writer at all keeps another waiting. What is stored is bounded. Who may write is decided by a token,
+if one is given; it is proven, not sent. Nothing is encrypted.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
+import queue
+import secrets
 import select
 import socket
+import threading
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
 from spindle.host.signals import Stopped
+from spindle.host.testfile import KEEP_FREE
+from spindle.host.trusted import new_own
 from spindle.result import units
 from spindle.result.durability import Journal
 from spindle.run.durability.aftercrash import read_journal
-from spindle.run.durability.journal import PATIENCE_S, READY, new_journal
+from spindle.run.durability.journal import LINE_MAX, PATIENCE_S, READY, TOKEN, new_journal, proof
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 
-MAGIC = b"spindle durability journal "
+MAGIC = b"spindle durability journal 1\n"
+HEADER_MAX = 64 << 10
+"""Of the entry that says what is written, bytes; it has about two thousand."""
 SYNC_S = 0.05
 """How often what has come is brought to the disk."""
-PIECE = 1 << 20
+BEGIN_S = 10.0
+"""A connection that has not begun a journal by then is closed."""
+LINGER_S = 1.0
+PIECE = 1 << 18
+LIMIT = 2 << 30
+"""Of each journal, bytes, unless asked otherwise."""
+JOURNALS = 16
+"""So many journals are taken into a folder."""
+CONNECTIONS = 32
+"""So many may be without a journal; of more, the oldest is closed."""
+_LENGTHS = {ord("S"): (0, 0), ord("A"): (20, 20), ord("L"): (8, 8), ord("E"): (9, 9), ord("B"): (8, 8 + 4 * 16_384)}
+"""Payload of each kind of entry after the first, least and most bytes (crates/engine/src/durable/entry.rs)."""
+_FRAME = 5
 
 
 @dataclass(frozen=True)
@@ -34,31 +57,37 @@ class Received:
 
     path: Path
     ended: str
-    """`closed`: the writer ended; `silent`: nothing came any more, as when its power is cut; `stopped`."""
+    """`closed`: the writer ended; `silent`: nothing came any more, as when its power is cut; `full`: it reached its
+    bound; `garbage`: what came was no journal any more; `stopped`."""
     journal: Journal
 
 
-def receive(host: str, port: int, path: Path, watch: Watch) -> Received:
-    """Wait for one writer and take its journal. Raises Usage or RunFailed."""
+@dataclass(frozen=True)
+class Receiving:
+    """What a person ordered."""
+
+    host: str
+    port: int
+    path: Path
+    """A new file, for one journal; or a folder, for many."""
+    token: bytes | None = None
+    limit_bytes: int = LIMIT
+
+
+def receive(order: Receiving, watch: Watch) -> list[Received]:
+    """Wait for writers and take their journals: one into a file, or many into a folder until stopped. Raises Usage or
+    RunFailed, and Stopped if nothing had come."""
     with ExitStack() as stack:
-        listener = stack.enter_context(_listening(host, port))
-        fd = stack.enter_context(new_journal(path, "--journal"))
-        try:
-            shown = listener.getsockname()
-            place = f"[{shown[0]}]:{shown[1]}" if ":" in shown[0] else f"{shown[0]}:{shown[1]}"
-            watch.say(f"spindle: listening on {place}; there: spindle durability TARGET --journal tcp://{place}")
-            ended = _take(listener, fd, watch)
-            watch.end()
-            return Received(path, ended, read_journal(fd_for_reading(path, stack), str(path)))
-        except (RunFailed, Stopped):
-            if os.fstat(fd).st_size == 0:
-                path.unlink(missing_ok=True)
-            raise
-
-
-def fd_for_reading(path: Path, stack: ExitStack) -> int:
-    """A descriptor of its own: the one that writes cannot read."""
-    return stack.enter_context(path.open("rb", buffering=0)).fileno()
+        listener = stack.enter_context(_listening(order.host, order.port))
+        store = _Folder(order.path) if order.path.is_dir() else _File(order.path)
+        stack.enter_context(store)
+        shown = listener.getsockname()
+        place = f"[{shown[0]}]:{shown[1]}" if ":" in shown[0] else f"{shown[0]}:{shown[1]}"
+        watch.say(f"spindle: listening on {place}; there: spindle durability TARGET --journal tcp://{place}")
+        server = _Server(listener, store, order, watch)
+        server.serve()
+        watch.end()
+        return server.received
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -70,103 +99,377 @@ def _listening(host: str, port: int) -> socket.socket:
         raise Usage(f"--listen {host}:{port}: {why}; choose another port, or an address of this machine") from None
 
 
-def _take(listener: socket.socket, fd: int, watch: Watch) -> str:
-    """Until a writer has come and gone."""
-    try:
-        while True:
-            connection, peer = listener.accept()
-            with connection:
-                taking = _Taking(connection, fd)
-                if not taking.begin():
-                    watch.say(f"spindle: {peer[0]} is no writer of journals; waiting for another")
-                    continue
-                watch.say(f"spindle: a writer on {peer[0]}")
-                return taking.carry_out(listener, watch)
-    except Stopped:
-        if os.fstat(fd).st_size == 0:
-            raise
-        return "stopped"
+# --- where journals go -----------------------------------------------------------------------------------------------
 
 
-class _Taking:
-    """One connection."""
+class _Turned(Exception):
+    """A writer is turned away; the text says why."""
 
-    def __init__(self, connection: socket.socket, fd: int) -> None:
+
+@dataclass
+class _Place:
+    """A file that a journal is written to."""
+
+    path: Path
+    fd: int
+
+
+class _File(ExitStack):
+    """One journal, in a file whose name is taken from the start."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.single = True
+        self._path = path
+        self._fd = self.enter_context(new_journal(path, "--journal"))
+        self._taken = False
+        self.callback(self._forget)
+
+    def check(self) -> None:
+        """That there is a place left. Raises _Turned."""
+        if self._taken:
+            raise _Turned("it has a writer already")
+
+    def take(self, run: str) -> _Place:
+        """For a writer. Raises _Turned."""
+        self.check()
+        self._taken = True
+        return _Place(self._path, os.dup(self._fd))
+
+    def _forget(self) -> None:
+        if not self._taken:
+            self._path.unlink(missing_ok=True)
+
+
+class _Folder(ExitStack):
+    """Many, each in a file called by the number of its run."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.single = False
+        self._path = path
+        self._taken = 0
+
+    def check(self) -> None:
+        """That there is a place left. Raises _Turned."""
+        if self._taken >= JOURNALS:
+            raise _Turned(f"it has taken {JOURNALS} journals, which is its bound; start another one")
+
+    def take(self, run: str) -> _Place:
+        """For a writer. Raises _Turned."""
+        self.check()
+        path = self._path / f"{run}.journal"
+        try:
+            fd = new_own(path)
+            sync_folder(self._path)
+        except FileExistsError:
+            raise _Turned(f"it has a journal of run {run} already") from None
+        except OSError as error:
+            raise _Turned(f"no file can be made there: {reason(error)}") from None
+        self._taken += 1
+        return _Place(path, fd)
+
+
+# --- the server ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Server:
+    """The main thread accepts connections and speaks; each connection has a thread."""
+
+    listener: socket.socket
+    store: _File | _Folder
+    order: Receiving
+    watch: Watch
+    received: list[Received] = field(default_factory=list)
+    stored_bytes: int = 0
+    stopping: bool = False
+    _failure: str | None = None
+    _lines: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: list[_Connection] = field(default_factory=list)
+    """Without a journal, the oldest first."""
+    _all: set[_Connection] = field(default_factory=set)
+
+    def serve(self) -> None:
+        """Until the journal is complete, or somebody stops it."""
+        stopped: Stopped | None = None
+        try:
+            while not (self.store.single and (self.received or self._failure)):
+                ready, _, _ = select.select([self.listener], [], [], 0.1)
+                if ready:
+                    self._accept()
+                self._speak()
+        except Stopped as error:
+            stopped = error
+        self._end()
+        if self._failure is not None and self.store.single:
+            raise RunFailed(self._failure)
+        if stopped is not None and not self.received:
+            raise stopped
+
+    def _accept(self) -> None:
+        try:
+            connection, peer = self.listener.accept()
+        except OSError:
+            time.sleep(0.05)  # too many are open, or it has gone again
+            return
+        one = _Connection(self, connection, peer[0])
+        with self._lock:
+            surplus = self._waiting.pop(0) if len(self._waiting) >= CONNECTIONS else None
+            self._waiting.append(one)
+            self._all.add(one)
+        if surplus is not None:
+            surplus.hang_up()
+        one.start()
+
+    def _speak(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self.watch.say(f"spindle: {self._lines.get_nowait()}")
+        if self.stored_bytes:
+            self.watch.step(f"journal: {units.size(self.stored_bytes)} stored")
+
+    def _end(self) -> None:
+        self.stopping = True
+        with self._lock:
+            left = list(self._all)
+            waiting = list(self._waiting)
+        for one in waiting:
+            one.hang_up()
+        for one in left:
+            one.join()
+        self._speak()
+
+    # --- for connections ---
+
+    def say(self, line: str) -> None:
+        """From any thread."""
+        self._lines.put(line)
+
+    def take(self, one: _Connection, run: str) -> _Place:
+        """A place for a journal that has begun. Raises _Turned."""
+        with self._lock:
+            place = self.store.take(run)
+            if one in self._waiting:
+                self._waiting.remove(one)
+            return place
+
+    def complete(self, place: _Place, ended: str, failure: str | None) -> None:
+        """A journal has come to its end."""
+        with self._lock:
+            self._failure = self._failure or failure
+            if failure is None:
+                self.received.append(Received(place.path, ended, read_journal(place.fd, str(place.path))))
+
+    def gone(self, one: _Connection) -> None:
+        """It needs no room any more."""
+        with self._lock:
+            self._all.discard(one)
+            if one in self._waiting:
+                self._waiting.remove(one)
+
+
+class _Connection(threading.Thread):
+    """One peer, from the greeting to the end of its journal."""
+
+    def __init__(self, server: _Server, connection: socket.socket, peer: str) -> None:
+        super().__init__(daemon=True)
+        self._server = server
         self._connection = connection
-        self._fd = fd
+        self._peer = peer
         self._bytes = 0
         self._stored = 0
-        connection.settimeout(PATIENCE_S)
+        self._frames = _Frames()
 
-    def begin(self) -> bool:
-        """Whether what comes begins as a journal does."""
-        first = b""
+    def hang_up(self) -> None:
+        """From another thread: it has waited too long."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def run(self) -> None:
+        """Everything."""
         try:
-            self._connection.sendall(f"{READY}\n".encode())
-            while len(first) < len(MAGIC):
-                part = self._connection.recv(len(MAGIC) - len(first))
-                if not part:
-                    return False
-                first += part
+            with self._connection:
+                self._serve()
+        except _Turned as turned:
+            self._server.say(f"{self._peer} was turned away: {turned}")
         except OSError:
-            return False
-        if first != MAGIC:
-            _refuse(self._connection, "this is no journal of spindle")
-            return False
-        self._write(first)
-        return True
+            self._server.say(f"{self._peer} is no writer of journals: it said nothing, or went away")
+        finally:
+            self._server.gone(self)
 
-    def carry_out(self, listener: socket.socket, watch: Watch) -> str:
-        """Take what comes."""
-        heard = synced = time.monotonic()
-        while True:
-            ready, _, _ = select.select([self._connection, listener], [], [], SYNC_S)
-            now = time.monotonic()
-            if listener in ready:
-                _turn_away(listener)
-            if self._connection in ready:
-                heard = now
-                try:
-                    part = self._connection.recv(PIECE)
-                except OSError:  # reset: the writer's machine is back, and knows nothing of the connection
-                    part = b""
-                if not part:
-                    self._store()
-                    return "closed"
-                self._write(part)
-            if now - synced >= SYNC_S and self._stored < self._bytes:
-                synced = now
-                self._store()
-                watch.step(f"journal: {units.size(self._bytes)} stored")
-            if now - heard > PATIENCE_S:
-                self._store()
-                return "silent"
-
-    def _write(self, part: bytes) -> None:
-        view = memoryview(part)
+    def _serve(self) -> None:
         try:
-            while view:
-                view = view[os.write(self._fd, view) :]
+            begin = self._begin()
+            place = self._server.take(self, _run_of(begin))
+        except _Turned as turned:
+            _refuse(self._connection, str(turned))
+            raise
+        try:
+            self._server.say(f"a writer on {self._peer}, its journal in {place.path}")
+            ended, failure = self._carry_out(place, begin)
+            self._server.complete(place, ended, failure)
+        finally:
+            os.close(place.fd)
+
+    # --- the beginning ---
+
+    def _begin(self) -> bytes:
+        """The first bytes of a journal, its first entry whole. Raises _Turned or OSError."""
+        until = time.monotonic() + BEGIN_S
+        if (token := self._server.order.token) is not None:
+            nonce = secrets.token_hex(16)
+            self._connection.sendall(f"{TOKEN} {nonce}\n".encode())
+            if not hmac.compare_digest(self._line(until), f"{TOKEN} {proof(token, nonce)}".encode()):
+                raise _Turned("its token is another one, or it has none")
+        self._server.store.check()  # before the writer makes anything
+        self._connection.sendall(f"{READY}\n".encode())
+        begin = b""
+        while begin != MAGIC:
+            begin += self._exactly(1, until)
+            if not MAGIC.startswith(begin):
+                raise _Turned("this is no journal of spindle, or one of another version")
+        frame = self._exactly(_FRAME, until)
+        length = int.from_bytes(frame[1:], "little")
+        if frame[:1] != b"H" or length > HEADER_MAX:
+            raise _Turned("this is no journal of spindle: its first entry does not say what is written")
+        return begin + frame + self._exactly(length + 4, until)
+
+    def _exactly(self, count: int, until: float) -> bytes:
+        found = b""
+        while len(found) < count:
+            self._connection.settimeout(max(until - time.monotonic(), 0.001))
+            part = self._connection.recv(count - len(found))
+            if not part or self._server.stopping:
+                raise OSError
+            found += part
+        return found
+
+    def _line(self, until: float) -> bytes:
+        line = b""
+        while len(line) < LINE_MAX and not line.endswith(b"\n"):
+            line += self._exactly(1, until)
+        return line.removesuffix(b"\n")
+
+    # --- the rest ---
+
+    def _carry_out(self, place: _Place, begin: bytes) -> tuple[str, str | None]:
+        """How it ended, and what went wrong here."""
+        try:
+            self._write(place, begin)
+            return self._take(place), None
         except OSError as error:
             _refuse(self._connection, reason(error))
-            raise RunFailed(f"the journal cannot be written: {reason(error)}") from None
-        self._bytes += len(part)
+            return "closed", f"the journal cannot be written: {reason(error)}"
 
-    def _store(self) -> None:
-        os.fdatasync(self._fd)
+    def _take(self, place: _Place) -> str:
+        heard = synced = time.monotonic()
+        while not self._server.stopping:
+            now = time.monotonic()
+            if (part := self._part()) is not None:
+                heard = now
+                whole = self._frames.sound(part)
+                room = self._server.order.limit_bytes - self._bytes
+                self._write(place, part[: min(whole, room)])
+                if not part or whole < len(part) or room < len(part) or _is_full(place.fd):
+                    self._store(place)
+                    return self._why_it_ends(part, whole, room)
+            if now - synced >= SYNC_S and self._stored < self._bytes:
+                synced = now
+                self._store(place)
+            if now - heard > PATIENCE_S:
+                self._store(place)
+                return "silent"
+        self._store(place)
+        return "stopped"
+
+    def _part(self) -> bytes | None:
+        """What has come; nothing at the end, None if nothing came for now."""
+        try:
+            self._connection.settimeout(SYNC_S)
+            return self._connection.recv(PIECE)
+        except TimeoutError:
+            return None
+        except OSError:  # reset: the writer's machine is back, and knows nothing of the connection
+            return b""
+
+    def _why_it_ends(self, part: bytes, whole: int, room: int) -> str:
+        if not part:
+            return "closed"
+        if whole < len(part) and whole <= room:
+            _refuse(self._connection, "what comes is no journal any more")
+            return "garbage"
+        limit = units.size(self._server.order.limit_bytes)
+        _refuse(self._connection, f"the journal has reached its bound ({limit}, or the last of the file system there)")
+        return "full"
+
+    def _write(self, place: _Place, part: bytes) -> None:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(place.fd, view) :]
+        self._bytes += len(part)
+        self._server.stored_bytes += len(part)
+
+    def _store(self, place: _Place) -> None:
+        os.fdatasync(place.fd)
         self._stored = self._bytes
         with suppress(OSError):  # nobody there to hear it
             self._connection.sendall(b"stored %d\n" % self._stored)
 
 
-def _turn_away(listener: socket.socket) -> None:
-    with suppress(OSError):
-        other, _ = listener.accept()
-        with other:
-            other.settimeout(1.0)
-            _refuse(other, "it has a writer already")
+class _Frames:
+    """Follows entries by kind and length: what is no journal is seen before it fills the disk. Check sums are for
+    `verify`."""
+
+    def __init__(self) -> None:
+        self._skip = 0
+        self._head = b""
+
+    def sound(self, part: bytes) -> int:
+        """How many of these bytes can be of a journal; what comes after a wrong one is not looked at."""
+        at = 0
+        while at < len(part):
+            if self._skip:
+                step = min(self._skip, len(part) - at)
+                self._skip -= step
+                at += step
+                continue
+            begin = at
+            at = min(at + _FRAME - len(self._head), len(part))
+            self._head += part[begin:at]
+            if len(self._head) == _FRAME:
+                least, most = _LENGTHS.get(self._head[0], (1, 0))
+                length = int.from_bytes(self._head[1:], "little")
+                if not least <= length <= most:
+                    return begin
+                self._skip, self._head = length + 4, b""
+        return at
+
+
+def _run_of(begin: bytes) -> str:
+    """The number of the run, of a beginning that the core understands. Raises _Turned."""
+    with open(os.memfd_create("beginning"), "r+b", buffering=0) as file:
+        file.write(begin)
+        try:
+            return read_journal(file.fileno(), "it").header.run
+        except Usage as error:
+            raise _Turned(f"this is no journal of spindle: {error}") from None
+
+
+def _is_full(fd: int) -> bool:
+    space = os.fstatvfs(fd)
+    return space.f_blocks > 0 and space.f_bavail < space.f_blocks * KEEP_FREE
 
 
 def _refuse(connection: socket.socket, why: str) -> None:
+    """Say so, and take what is under way for a moment: to close at once would reset it, and the word be lost."""
+    until = time.monotonic() + LINGER_S
     with suppress(OSError):
+        connection.settimeout(LINGER_S)
         connection.sendall(f"refused {why}\n".encode())
+        connection.shutdown(socket.SHUT_WR)
+        while (left := until - time.monotonic()) > 0:
+            connection.settimeout(left)
+            if not connection.recv(PIECE):
+                break

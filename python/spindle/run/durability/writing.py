@@ -25,7 +25,7 @@ from spindle.result import units
 from spindle.result.durability import About, Figures, Header, Place, Plan, Written
 from spindle.result.record import utc_now
 from spindle.run.bench import NO_CONSENT, Consent
-from spindle.run.durability.journal import OpenJournal, open_journal
+from spindle.run.durability.journal import OpenJournal, open_journal, read_token
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.files import own_file
 from spindle.run.watch import Watch
@@ -56,15 +56,18 @@ class Writing:
     """None: until power is cut, or somebody stops it."""
     seed: int | None = None
     journal_on_target: bool = False
+    token_file: Path | None = None
+    """Holds what the receiver of the journal wants to be shown."""
     consent: Consent = field(default_factory=lambda: NO_CONSENT)
 
 
 def write(order: Writing, watch: Watch) -> Written:
     """Raises what `host`, the core and the journal raise: one line each."""
+    token = read_token(order.token_file) if order.token_file is not None else None
     with ExitStack() as stack:
         file, target = stack.enter_context(_opened(order, watch))
         header = _header(order, target)
-        journal = stack.enter_context(open_journal(order.journal, target, order.journal_on_target, watch))
+        journal = stack.enter_context(open_journal(order.journal, target, order.journal_on_target, token, watch))
         if file is not None:
             file.keep()  # before the first write: whatever ends the writers, the file is there to be checked
         figures = _carry_out(order, target, journal, header, watch)
