@@ -449,7 +449,7 @@ class _Frames:
 
 def _run_of(begin: bytes) -> str:
     """The number of the run, of a beginning that the core understands. Raises _Turned."""
-    with open(os.memfd_create("beginning"), "r+b", buffering=0) as file:
+    with os.fdopen(os.memfd_create("beginning"), "r+b", buffering=0) as file:
         file.write(begin)
         try:
             return read_journal(file.fileno(), "it").header.run
