@@ -198,6 +198,14 @@ def test_a_job_that_fills_a_file_leaves_the_end_of_the_file_system() -> None:
     assert 0.5 * free < _core.parse_size(str(conversion.files[0]["filesize"])) < free
 
 
+def test_poisson_arrivals_of_a_rate_in_bytes_are_whole_requests_of_the_smallest_size_as_in_fio() -> None:
+    job = "[a]\nfilename=x\nsize=64m\nrw=randread\nrate_process=poisson\nrate=1000k\n"
+    for sizes, rate in (("bs=64k", 15), ("bsrange=4k-16k", 250), ("bssplit=8k/50:32k/50", 125)):
+        [stream] = streams_of(f"{job}{sizes}\n")
+        assert stream["arrival"] == {"kind": "open", "rate_iops": rate, "spacing": "poisson"}
+    assert errors_of(f"{job}bs=2m\n") == ["rate"]
+
+
 def test_trim_percentage_alone_has_no_effect_as_in_fio() -> None:
     conversion = converted("[a]\nfilename=x\nsize=1m\nrw=write\ntrim_percentage=30\n")
     [said] = [finding for finding in conversion.findings if finding.option == "trim_percentage"]

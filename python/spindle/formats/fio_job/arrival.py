@@ -5,7 +5,6 @@ from __future__ import annotations
 from .finding import Level
 from .job import TypedJob
 from .quantity import Keys, duration
-from .sizes import one_size
 
 
 def rated_directions(typed: TypedJob) -> list[int]:
@@ -35,12 +34,12 @@ def arrival_of(typed: TypedJob, direction: int, clones: int, depth: int) -> Keys
 
 
 def _open_loop(typed: TypedJob, direction: int, bytes_per_s: int, iops: int, clones: int) -> Keys:
-    sizes = typed.job.sizes[direction]
     if not iops:
-        if not one_size(sizes) or bytes_per_s % sizes.low:
-            typed.say(Level.ERROR, "rate_process", "poisson with a rate in bytes: give rate_iops")
+        # fio's rate of arrivals, in whole requests of the smallest size.
+        iops = bytes_per_s // typed.job.sizes[direction].smallest
+        if not iops:
+            typed.say(Level.ERROR, "rate", "less than one request a second; with rate_process=poisson give more")
             return {}
-        iops = bytes_per_s // sizes.low
     typed.say(
         Level.DIFFERS, "rate_process", "an open loop: latency counts from the intended start (fio: from the issue)"
     )
