@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import _signal  # type: ignore[import-not-found]  # the bare module: `signal` takes time to import
 
 
 def main() -> None:
-    """The program. What it needs is imported here, so that Ctrl-C meanwhile ends it with a line as well."""
-    try:
-        from spindle.cli.main import main as program
-    except KeyboardInterrupt:
-        print("spindle: stopped before anything was done", file=sys.stderr)
-        sys.exit(1)
+    """The program. Until it is there, Ctrl-C ends the process silently: there is nothing to say and nothing to undo."""
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    from spindle.cli.main import main as program
+
     program()

@@ -98,7 +98,7 @@ def spindle(context: click.Context) -> Exit | None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program: exits with the status, never with a traceback."""
     _open_standard_streams()
-    status = invoke(arguments)
+    status = _interruptible(arguments)
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -109,6 +109,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # All is said and cleaned up: a late second Ctrl-C must not make another status of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)
+
+
+def _interruptible(arguments: Sequence[str] | None) -> int:
+    """Ctrl-C unwinds the verb; before and after it, it ends the process silently."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as nohup asks
+    try:
+        if not ignored:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return invoke(arguments)
+    except KeyboardInterrupt:  # a second one, while the first was being explained
+        return Exit.FAILED
+    finally:
+        if not ignored:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _open_standard_streams() -> None:
