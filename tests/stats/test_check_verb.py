@@ -44,7 +44,7 @@ def noisy(mean: float, count: int, turn: int, noise: float = 0.01, day: int = 1)
 def test_a_loss_beyond_the_threshold_fails(check: Callable[..., Ended]) -> None:
     ended = check(noisy(1000, 8, 1), noisy(850, 8, 2))
     assert ended.status == Exit.FAILED
-    assert ended.out.startswith("tag:now lost more than 5 % against tag:good; 95 % confidence")
+    assert ended.out.startswith("tag:now lost more than 5 % against tag:good; geometric means, 95 % confidence")
     assert "iops: lost 1" in ended.out
 
 

@@ -233,3 +233,32 @@ def test_what_is_zero_in_every_trial_is_compared_only_when_asked_for() -> None:
     both = [side("A", 100.0), side("B", 110.0)]
     assert common_metrics(both) == ["device.r/s"]
     assert {each.difference.metric for each in compare(both, ["device.w/s"]).findings} == {"device.w/s"}
+
+
+@pytest.mark.promise(18)
+def test_equal_figures_of_a_real_device_are_rounded_and_not_exact() -> None:
+    """One request in two seconds is what a window of two seconds can resolve."""
+
+    def side(label: str, requests: int) -> Side:
+        records = [run(requests / 2, number=2 * at + (label == "B"), seconds=2) for at in range(4)]
+        return Side(label, [trial_of(each) for each in records])
+
+    found = compare([side("A", 20), side("B", 22)], ["iops"])
+    difference = found.findings[0].difference
+    assert "exactly" not in found.findings[0].words
+    assert not difference.identical
+    assert difference.high - difference.low >= 0.04, "half a request of 20, and half of 22, to either side"
+    assert any("rounded, not equal" in note for note in found.notes)
+    one = compare([side("A", 20), side("B", 21)], ["iops"]).findings[0]
+    assert one.told == "alike", "a single request is not resolved"
+
+
+@pytest.mark.promise(18)
+def test_only_a_model_is_exact() -> None:
+    def side(label: str, iops: float) -> Side:
+        records = [run(iops, number=at) for at in range(3)]
+        modelled = [replace(each, target=replace(each.target, kind="model")) for each in records]
+        return Side(label, [trial_of(each) for each in modelled])
+
+    assert "20 % faster than A, exactly" in compare([side("A", 500), side("B", 600)], ["iops"]).findings[0].words
+    assert "equal to the last digit" in compare([side("A", 500), side("B", 500)], ["iops"]).findings[0].words

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from campaign import run
+from msgspec.structs import replace
 
 from program import Ended
 from spindle.cli.exits import Exit
 from spindle.result.document import encode, read
-from spindle.result.record import RunRecord
+from spindle.result.record import Level, RunRecord, Verdict
 from spindle.store import Planned, open_store
 
 SIDES = (("old", 1000.0, 1), ("new", 1100.0, 2))
@@ -65,7 +66,7 @@ def test_two_tags_are_compared_in_a_table_and_in_words(store: Path, invoke: Call
     assert ended.status == Exit.FINE
     assert ended.err == ""
     lines = ended.out.splitlines()
-    assert lines[0] == "tag:new (6 runs) against tag:old (6 runs); 95 % confidence"
+    assert lines[0] == "tag:new (6 runs) against tag:old (6 runs); geometric means, 95 % confidence"
     assert any(line.startswith("iops ") and "o" in line for line in lines)
     assert any("IOPS: tag:new is " in line and "% faster than tag:old (95 % interval" in line for line in lines)
 
@@ -205,3 +206,46 @@ def test_a_campaign_of_one_trial_each_ranks_nothing_and_says_so(store: Path, inv
     ended = invoke("compare", "campaign:shootout", "--metric", "iops")
     assert ended.status == Exit.FINE
     assert "One trial of each alternative does not tell how much trials scatter" in ended.out
+
+
+PLAN = """
+target = "one-sata"
+workload = "randomio"
+[factors.scheduler]
+sets = "knobs.scheduler"
+values = ["noop", "deadline", "cfq"]
+"""
+
+
+@pytest.mark.promise(13)
+def test_the_baseline_of_a_campaign_is_the_plans_first_level_and_troubled_trials_are_counted(
+    store: Path, invoke: Callable[..., Ended]
+) -> None:
+    cells = [{"scheduler": name} for name in ("cfq", "deadline", "noop")]  # in which they ran
+    detail = {"plan": "elevators", "source": "elevators.toml", "assignments": [], "sources": {}}
+    with open_store(store) as opened:
+        plan = [Planned(block=block, cell=cell, detail={}) for block in range(1, 5) for cell in cells]
+        opened.campaigns.create("elevators", plan=PLAN, seed=1, trials=plan, detail=detail)
+        with opened.campaigns.hold("elevators") as held:
+            number = 0
+            while trial := held.next():
+                number += 1
+                if trial.number == 1 and trial.attempts == 1:
+                    held.reject(trial, "failed", "the disk was busy", again=True)
+                elif trial.number == 12:
+                    held.reject(trial, "failed", "the disk went away", again=False)
+                else:
+                    held.finish(trial, run(100.0 + number, number=number))
+    found = json.loads(invoke("compare", "campaign:elevators", "--metric", "iops", "--json").out)["comparison"]
+    assert found["sides"] == ["scheduler=noop", "scheduler=deadline", "scheduler=cfq"]
+    words = " ".join(invoke("compare", "campaign:elevators", "--metric", "iops").out.split())
+    assert "campaign:elevators: 11 trials done, 1 given up, 1 made again." in words
+
+
+@pytest.mark.promise(13)
+def test_runs_with_warnings_are_counted(store: Path, invoke: Callable[..., Ended]) -> None:
+    warned = [
+        replace(each, verdicts=[Verdict(check="busy", level=Level.WARN, evidence="load")]) for each in noisy(1, 2, 2)
+    ]
+    filled(store, old=noisy(1000, 4, 1), new=[*noisy(1200, 4, 2)[2:], *warned])
+    assert "tag:new: 4 trials done, 2 with warnings." in " ".join(invoke("compare", "tag:old", "tag:new").out.split())

@@ -10,6 +10,7 @@ from noise import autoregressive
 
 from spindle.stats import detectable, interval, trials_needed
 from spindle.stats.autocorrelation import lag_one, long_run, mean_inflation
+from spindle.stats.estimate import kind_of_mean, mean_of_trials, of_trials
 
 
 def test_the_interval_of_a_few_trials_is_students() -> None:
@@ -91,3 +92,17 @@ def test_the_extremes_of_planning_are_answered() -> None:
     for wrong in ({"difference": 0.0, "noise": 0.1}, {"difference": 0.1, "noise": -1.0}):
         with pytest.raises(ValueError, match=r"difference|noise"):
             trials_needed(**wrong)
+
+
+@pytest.mark.promise(15)
+def test_trials_have_one_kind_of_mean_whose_interval_stays_above_zero() -> None:
+    found = of_trials([100.0, 1000.0, 4000.0])
+    assert found.method == "geometric"
+    assert found.estimate == pytest.approx(mean_of_trials([100.0, 1000.0, 4000.0])) == pytest.approx(736.8, rel=1e-3)
+    assert 0 < found.low < found.estimate < found.high
+    logs = interval([math.log(value) for value in (100.0, 1000.0, 4000.0)])
+    assert (found.low, found.high) == (pytest.approx(math.exp(logs.low)), pytest.approx(math.exp(logs.high)))
+    assert of_trials([0.0, 5.0]).estimate == mean_of_trials([0.0, 5.0]) == 2.5
+    assert of_trials([5.0]).relative == math.inf
+    assert kind_of_mean([1.0], [2.0]) == "geometric means"
+    assert kind_of_mean([0.0], [2.0]) == "geometric means (arithmetic where a value is 0)"

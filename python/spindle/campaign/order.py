@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from spindle.campaign.cells import Cell
 from spindle.campaign.plan import Order, Plan
-from spindle.stats.estimate import interval
+from spindle.stats.estimate import of_trials
 
 SEEDS_APART = 1_000_000
 """Between the seeds of a trial and of its repetition: more than there are blocks."""
@@ -121,4 +121,4 @@ class Schedule:
 
 def is_within(values: Sequence[float], share: float, confidence: float) -> bool:
     """Whether the mean is known to that share of it."""
-    return len(values) >= 2 and interval(values, confidence).relative <= share
+    return len(values) >= 2 and of_trials(values, confidence).relative <= share

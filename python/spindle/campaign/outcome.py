@@ -11,7 +11,7 @@ from spindle.campaign.cells import IGNORED, key_of
 from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
 from spindle.run.errors import Usage
-from spindle.stats.estimate import interval
+from spindle.stats.estimate import kind_of_mean, mean_of_trials, of_trials
 from spindle.stats.metric import Metric, main_metrics, metric, value, values
 from spindle.store import Campaign, Store, Trial
 
@@ -29,6 +29,7 @@ class CellOutcome:
     values: tuple[float, ...]
     """Of the metric, in order of time."""
     mean: float | None
+    """Geometric where every value is above 0."""
     low: float | None
     high: float | None
     """Of the confidence interval; None: fewer than two trials."""
@@ -74,6 +75,11 @@ class Outcome:
     cells: Sequence[CellOutcome]
 
     @property
+    def means(self) -> str:
+        """What the cells' means are: `geometric means`."""
+        return kind_of_mean(*(one.values for one in self.cells))
+
+    @property
     def done(self) -> int:
         """Trials."""
         return sum(one.done for one in self.cells)
@@ -101,6 +107,7 @@ class Outcome:
             "metric": self.metric.name if self.metric is not None else None,
             "unit": self.metric.unit if self.metric is not None else None,
             "confidence": self.confidence,
+            "means": self.means,
             "relative_to": dict(self.relative_to),
             "done": self.done,
             "planned": self.planned,
@@ -173,7 +180,7 @@ def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[di
 
 
 def _mean(numbers: Sequence[float]) -> float | None:
-    return sum(numbers) / len(numbers) if numbers else None
+    return mean_of_trials(numbers) if numbers else None
 
 
 def _cell(
@@ -184,8 +191,8 @@ def _cell(
     reasons: Mapping[int, list[str]],
 ) -> CellOutcome:
     numbers = [found[one.number] for one in rows if one.number in found]
-    known = interval(numbers, plan.trials.confidence) if numbers else None
-    bounds = known is not None and math.isfinite(known.low) and math.isfinite(known.high)
+    known = of_trials(numbers, plan.trials.confidence) if numbers else None
+    bounds = known is not None and known.n > 1 and math.isfinite(known.high)
     mean = means[key_of(rows[0].cell)]
     base = _reference(plan, rows[0].cell, means)
     return CellOutcome(

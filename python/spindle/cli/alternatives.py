@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -129,8 +129,10 @@ def _labels(texts: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(texts) > 1 else list(texts)
 
 
-def cells_of(side: Side, by: Sequence[str] = ()) -> list[Side]:
-    """The cells of a campaign as sides of their own, in order of appearance; `by`: told apart by these alone."""
+def cells_of(side: Side, by: Sequence[str] = (), first: Mapping[str, Sequence[str]] | None = None) -> list[Side]:
+    """The cells of a campaign as sides of their own; `by`: told apart by these alone. In the order of the plan's levels
+    (`first`: factor -> levels), so that the one all others are compared with is the plan's, not whichever ran first;
+    without a plan in order of appearance."""
     from spindle.run.errors import Usage
     from spindle.stats.trial import Side
 
@@ -144,7 +146,57 @@ def cells_of(side: Side, by: Sequence[str] = ()) -> list[Side]:
     cells: dict[str, list[Trial]] = {}
     for trial in side.trials:
         cells.setdefault(",".join(f"{factor}={trial.cell.get(factor, '-')}" for factor in varied), []).append(trial)
-    return [Side(label, trials) for label, trials in cells.items()]
+    levels = first or {}
+
+    def place(trials: Sequence[Trial]) -> list[int]:
+        own = [(levels.get(factor, []), trials[0].cell.get(factor, "-")) for factor in varied]
+        return [list(known).index(level) if level in known else -1 for known, level in own]
+
+    return [Side(label, trials) for label, trials in sorted(cells.items(), key=lambda item: place(item[1]))]
+
+
+def plan_levels(store: Store | None, text: str) -> dict[str, list[str]]:
+    """Factor -> levels, the plan's baseline first; empty where the selection is not a campaign of a plan."""
+    from spindle.campaign.outcome import plan_of
+    from spindle.run.errors import Usage
+    from spindle.store.selection import parse
+
+    asked = parse(text)
+    if store is None or asked.kind != "campaign":
+        return {}
+    try:
+        plan = plan_of(store.campaigns.get(asked.name))
+    except Usage:  # not made by `campaign run`
+        return {}
+    base = plan.design.baseline
+    return {each.name: sorted(each.labels, key=lambda label: label != base.get(each.name)) for each in plan.factors}
+
+
+def trouble(store: Store | None, texts: Sequence[str], sides: Sequence[Side]) -> list[str]:
+    """A line about each selection whose trials were given up, made again, or have warnings."""
+    from spindle.result.record import Level
+    from spindle.store.selection import parse
+
+    lines = []
+    for text, side in zip(texts, sides, strict=True):
+        parts = []
+        asked = parse(text)
+        if store is not None and asked.kind == "campaign":
+            trials = [
+                trial
+                for trial in store.campaigns.trials(asked.name)
+                if all(trial.cell.get(factor) == level for factor, level in asked.levels)
+            ]
+            given_up = sum(trial.state in ("failed", "invalid") for trial in trials)
+            again = sum(trial.attempts > 1 for trial in trials)
+            parts += [f"{given_up} given up"] if given_up else []
+            parts += [f"{again} made again"] if again else []
+        warned = sum(trial.level is Level.WARN for trial in side.trials)
+        parts += [f"{warned} with warnings"] if warned else []
+        if parts:
+            whole = f"{len(side.trials)} trial{'s' if len(side.trials) != 1 else ''} done"
+            lines.append(f"{side.label}: {whole}, {', '.join(parts)}.")
+    return lines
 
 
 def believable(sides: Sequence[Side], with_invalid: bool) -> tuple[list[Side], list[str]]:

@@ -50,7 +50,7 @@ def command(
 
     A selection is a saved result (FILE.json), a run in the store, tag:NAME or campaign:NAME[/factor=level].
     """
-    from spindle.cli.alternatives import believable, opened, sides_of
+    from spindle.cli.alternatives import believable, opened, sides_of, trouble
     from spindle.report.check import encode, page
     from spindle.report.style import style_of
     from spindle.stats.gate import gate
@@ -61,6 +61,7 @@ def command(
         sides = sides_of(store, texts, metrics)
         check_names(sides, metrics)
         (before, now), notes = believable(sides, with_invalid)
+        notes = [*trouble(store, texts, sides), *notes]
         found = gate(
             before,
             now,

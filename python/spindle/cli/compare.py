@@ -63,7 +63,7 @@ def command(
     Each is a saved result (FILE.json), a run in the store, tag:NAME, campaign:NAME or campaign:NAME/factor=level. A
     campaign alone is compared within itself: which of its cells is the best, and what each factor does.
     """
-    from spindle.cli.alternatives import believable, cells_of, opened, sides_of
+    from spindle.cli.alternatives import believable, cells_of, opened, plan_levels, sides_of, trouble
     from spindle.report.compare import encode, page
     from spindle.report.style import style_of
     from spindle.run.errors import Usage
@@ -71,8 +71,9 @@ def command(
 
     with opened(where, selections) as store:
         sides = sides_of(store, selections, metrics)
+        troubled = trouble(store, selections, sides)
         if len(sides) == 1:
-            sides = cells_of(sides[0], by)
+            sides = cells_of(sides[0], by, plan_levels(store, selections[0]))
             if len(sides) == 1:
                 raise Usage(f"{selections[0]}: one alternative alone; name another to compare it with")
         elif by:
@@ -87,7 +88,7 @@ def command(
             across_time=across_time,
             percentiles=percentiles,
             cells=len(selections) == 1,
-            notes=notes,
+            notes=[*troubled, *notes],
         )
     if json:
         sys.stdout.write(encode(found))

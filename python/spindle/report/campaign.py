@@ -76,7 +76,7 @@ def of_outcome(found: Outcome, style: Style) -> list[str]:
         parts.append(f"{again} made again")
     lines += style.wrap(f"{campaign.state}: {', '.join(parts)}; begun {campaign.created[:16]}Z")
     if found.metric is not None:
-        lines += ["", *_cells(found, found.metric, style)]
+        lines += ["", *style.wrap(f"{found.means} of the trials:"), *_cells(found, found.metric, style)]
     reasons = list(dict.fromkeys(reason for cell in found.cells for reason in cell.reasons))
     if reasons:
         lines += ["", "attempts that do not count:"]
@@ -112,7 +112,7 @@ def _trials(cell: CellOutcome) -> str:
 def _interval(cell: CellOutcome, scale: float) -> str:
     if cell.low is None or cell.high is None:
         return ""
-    return f"{units.significant(cell.low / scale)} - {units.significant(cell.high / scale)}"
+    return f"{units.significant(cell.low / scale)} to {units.significant(cell.high / scale)}"
 
 
 def _scale(metric: Metric) -> tuple[str, float]:

@@ -31,7 +31,7 @@ def page(found: Gate, style: Style) -> list[str]:
         f"{100 * found.threshold:g} % were lost",
         "untested": f"{found.now} against {found.baseline}: not tested",
     }[found.outcome]
-    lines = style.headline(f"{answer}; {100 * found.confidence:g} % confidence")
+    lines = style.headline(f"{answer}; {found.means}, {100 * found.confidence:g} % confidence")
     for line in found.likeness.words:
         lines += marked(line, style)
     columns = [Column("metric", words=True), Column("runs"), Column("baseline"), Column("now"), Column("change")]

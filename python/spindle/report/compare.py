@@ -83,10 +83,12 @@ def _head(found: Study) -> str:
         for label, count in zip(comparison.sides, comparison.counts, strict=True)
     ]
     if not found.pairwise:
-        return f"{len(sides)} cells, {sum(comparison.counts)} runs, {100 * comparison.confidence:g} % confidence"
+        runs = sum(comparison.counts)
+        return f"{len(sides)} cells, {runs} runs, {comparison.means}, {100 * comparison.confidence:g} % confidence"
     basis = {finding.difference.basis for finding in comparison.findings}
     how = ", in blocks" if basis == {"blocks"} else ""
-    return f"{', '.join(sides[1:])} against {sides[0]}{how}; {100 * comparison.confidence:g} % confidence"
+    sure = f"{comparison.means}, {100 * comparison.confidence:g} % confidence"
+    return f"{', '.join(sides[1:])} against {sides[0]}{how}; {sure}"
 
 
 def marked(text: str, style: Style) -> list[str]:

@@ -52,10 +52,10 @@ def _row(search: TargetSearch, point: TargetPoint) -> list[str]:
 def _interval(bound: Bound, seen: Seen) -> str:
     """Share over the limit with its interval, or the interval of the mean."""
     if bound.percentile is None:
-        return f"{seen.low / 1e6:.3g}-{seen.high / 1e6:.3g}"
+        return f"{seen.low / 1e6:.3g} to {seen.high / 1e6:.3g}"
     if seen.over is None:
         return ""
-    return f"{100 * seen.over:.3g} ({100 * seen.low:.2g}-{100 * seen.high:.2g})"
+    return f"{100 * seen.over:.3g} ({100 * seen.low:.2g} to {100 * seen.high:.2g})"
 
 
 def sentences(search: TargetSearch) -> list[str]:

@@ -33,6 +33,7 @@ def unchecked(idle: Mapping[str, Any], style: Style) -> list[str]:
 
 
 def passed(verdicts: Sequence[Verdict], style: Style) -> list[str]:
-    """The checks that found nothing, by name."""
-    names = list(dict.fromkeys(verdict.check for verdict in verdicts if verdict.level is Level.OK))
+    """The checks that found nothing on any device, by name."""
+    found = {verdict.check for verdict in verdicts if verdict.level is not Level.OK}
+    names = [name for name in dict.fromkeys(verdict.check for verdict in verdicts) if name not in found]
     return coloured(style, Level.OK, style.wrap(", ".join(names), first=f"{'ok':<7} ")) if names else []

@@ -10,6 +10,7 @@ from spindle.stats import likeness
 from spindle.stats.arrangement import NOT_MET, TWO_BLOCKS
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
+from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
 from spindle.stats.metric import main_metrics, metric
 from spindle.stats.power import detectable, sure_noise, trials_needed
@@ -54,6 +55,12 @@ class Comparison:
     findings: list[Finding]
     likeness: likeness.Likeness
     notes: list[str]
+
+    @property
+    def means(self) -> str:
+        """What the means are: `geometric means`."""
+        found = [finding.difference for finding in self.findings]
+        return kind_of_mean(*([1.0 if each.relative else 0.0] for each in found if each.trials_a and each.trials_b))
 
     def of(self, name: str) -> list[Finding]:
         """The findings in one metric."""

@@ -1,10 +1,14 @@
-"""A figure with its uncertainty."""
+"""A figure with its uncertainty.
+
+Trials are averaged by the geometric mean, in every table and chart: ratios are what is compared, and their noise is
+multiplicative. Its interval is that of the logarithms, so it never reaches 0.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 TRIM = 0.2
@@ -24,7 +28,7 @@ class Interval:
     """Values that went in."""
     effective_n: float
     """Independent values they are worth."""
-    method: Literal["t", "trimmed", "series"]
+    method: Literal["t", "geometric", "trimmed", "series"]
 
     @property
     def relative(self) -> float:
@@ -33,6 +37,32 @@ class Interval:
         if half == 0:
             return 0.0
         return half / abs(self.estimate) if self.estimate and math.isfinite(half) else math.inf
+
+
+def of_trials(values: Sequence[float], confidence: float = 0.95) -> Interval:
+    """The mean of independent trials: geometric with the interval of their logarithms where all are above 0, else
+    arithmetic (`method` says which). Raises ValueError as `interval`."""
+    found = [value for value in values if math.isfinite(value)]
+    if not found or min(found) <= 0:
+        return interval(found, confidence)
+    known = interval([math.log(value) for value in found], confidence)
+    low, high = (math.exp(end) if end < 700 else math.inf for end in (known.low, known.high))
+    return replace(known, estimate=math.exp(known.estimate), low=low, high=high, method="geometric")
+
+
+def mean_of_trials(values: Sequence[float]) -> float:
+    """Geometric where all are above 0, else arithmetic. Raises ValueError if there are none."""
+    if min(values) <= 0:
+        return math.fsum(values) / len(values)
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def kind_of_mean(*values: Sequence[float]) -> str:
+    """What the means of these groups of trials are called."""
+    every = [min(group) > 0 for group in values if group]
+    if all(every):
+        return "geometric means"
+    return "geometric means (arithmetic where a value is 0)" if any(every) else "arithmetic means"
 
 
 def interval(

@@ -16,6 +16,7 @@ from typing import Literal
 from spindle.stats.compare import common_metrics, order_notes
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
+from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
 from spindle.stats.likeness import Likeness
 from spindle.stats.likeness import of as likeness_of
@@ -61,6 +62,8 @@ class Gate:
     threshold: float
     confidence: float
     checks: list[Check]
+    means: str
+    """What `baseline` and `now` are: `geometric means`."""
     likeness: Likeness
     notes: list[str]
 
@@ -98,7 +101,8 @@ def gate(
     ]
     order = order_notes([each.found for each in tested], across_time=across_time)
     lines = [*notes, *order, *history_notes(sides, chosen[0])]
-    return Gate(baseline.label, now.label, threshold, confidence, checks, likeness_of(sides), lines)
+    means = kind_of_mean(*([1.0 if each.found.relative else 0.0] for each in tested))
+    return Gate(baseline.label, now.label, threshold, confidence, checks, means, likeness_of(sides), lines)
 
 
 def _margin(found: Difference, threshold: float) -> float | None:

@@ -116,5 +116,5 @@ def _unresolved(
         own = [trial for trial, at in zip(trials, groups, strict=True) if at == group]
         numbers = np.asarray([trial.values[metric] for trial in own], dtype=np.float64)
         half = resolution(own[0], metric, numbers)
-        total += math.log1p(half / float(numbers.mean())) if relative else half
+        total += -math.log1p(-min(half / float(numbers.mean()), 0.99)) if relative else half
     return total

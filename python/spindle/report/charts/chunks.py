@@ -16,6 +16,7 @@ from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result import units
 from spindle.result.record import Level
+from spindle.stats.estimate import mean_of_trials
 
 LEAST_CHUNKS = 2
 """A curve has at least so many chunk sizes."""
@@ -83,12 +84,12 @@ def _panel(direction: str, streaming: bool, trials: Sequence[Trial]) -> Panel | 
         chunks.setdefault((array.name, array.drives), set()).add(array.chunk)
     if not any(len(found) >= LEAST_CHUNKS for found in chunks.values()):
         return None
-    single = sum(singles) / len(singles) if singles else None
+    single = mean_of_trials(singles) if singles else None
     unit = single or (1e6 if streaming else 1.0)
     points = [
         Point(
             array,
-            sum(_speed(trial, streaming) for trial in members) / len(members) / unit,
+            mean_of_trials([_speed(trial, streaming) for trial in members]) / unit,
             max((trial.level for trial in members), key=lambda level: level.rank),
         )
         for array, members in groups.items()

@@ -158,7 +158,7 @@ def _panel(
 
 def _words() -> list[str]:
     percents = [f"{100 * edge:g}" for edge in EDGES]
-    between = [f"{low} - {high}" for low, high in pairwise(percents)]
+    between = [f"{low} to {high}" for low, high in pairwise(percents)]
     return [f"below {percents[0]}", *between, f"above {percents[-1]}"]
 
 

@@ -176,7 +176,7 @@ def _colours(count: int) -> list[str]:
 
 def _legend(steps: Sequence[float], values: Sequence[float]) -> str:
     edges = [min(values), *steps, max(values)]
-    words = [f"{plain(low)} - {plain(high)}" for low, high in pairwise(edges)]
+    words = [f"{plain(low)} to {plain(high)}" for low, high in pairwise(edges)]
     return f"{words!r}[datum.value]"
 
 

@@ -17,6 +17,7 @@ from spindle.report.table import Column
 from spindle.result import units
 from spindle.result.record import Level
 from spindle.result.workload import End, Workload
+from spindle.stats.estimate import mean_of_trials
 
 ROW = 34
 _ANY_END = End(time_ns=None, bytes=None, requests=None, steady=False)
@@ -81,7 +82,7 @@ def _pair(targets: str, measured: Sequence[Trial], modelled: Sequence[Trial]) ->
 
     def mean(of: Sequence[Trial]) -> float:
         rates = [trial.run.figures.bytes_per_s / 1e6 if streaming else trial.run.figures.iops for trial in of]
-        return sum(rates) / len(rates)
+        return mean_of_trials(rates)
 
     level = max((trial.level for trial in [*measured, *modelled]), key=lambda level: level.rank)
     return Pair(", ".join(words), streaming, mean(measured), mean(modelled), level)

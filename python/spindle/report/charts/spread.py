@@ -11,7 +11,7 @@ from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_obse
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.record import Level, RunRecord
-from spindle.stats import interval
+from spindle.stats.estimate import of_trials
 
 MOST_ROWS = 40
 ROW = 20
@@ -31,7 +31,7 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
         for trial, rate in zip(case.trials, rates[id(case)], strict=True):
             values.append({"case": label, "rate": rate, "kind": "run", "invalid": trial.level is Level.INVALID})
         if len(case.trials) > 1:
-            known = interval(rates[id(case)])
+            known = of_trials(rates[id(case)])
             middle = {"case": label, "rate": known.estimate, "kind": "mean", "invalid": False}
             values.append({**middle, "low": known.low, "high": known.high})
     return [
@@ -80,7 +80,8 @@ def _specification(values: Sequence[dict[str, Any]], unit: str) -> dict[str, Any
 
 def _says(cases: Sequence[Case], drawn: Sequence[Case]) -> str:
     text = "A ring is a run"
-    text += ", a bar the mean of a case with its 95 % interval." if any(len(case.trials) > 1 for case in cases) else "."
+    several = any(len(case.trials) > 1 for case in cases)
+    text += ", a bar the geometric mean of a case with its 95 % interval." if several else "."
     if any(is_observed(case.trials[0].run) for case in drawn):
         text += " Requests of a program's own load are counted at the device."
     if len(drawn) < len(cases):
@@ -94,7 +95,7 @@ def _sheet(cases: Sequence[Case], rates: dict[int, list[float]], unit: str) -> S
     rows = []
     for case in cases:
         found = rates[id(case)]
-        known = interval(found)
+        known = of_trials(found)
         ends = ["", ""] if len(found) < 2 else [plain(known.low), plain(known.high)]
         rows.append(
             [

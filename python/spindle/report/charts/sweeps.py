@@ -16,6 +16,7 @@ from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.record import Knee, KneePoint, KneeRecord, Level, QuickRecord
 from spindle.run.knee import knee_of, point_of
+from spindle.stats.estimate import mean_of_trials
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ def _mean(case: Case) -> KneePoint:
     tails = [point.p99_latency_ns for point in points if point.p99_latency_ns is not None]
     return KneePoint(
         outstanding=points[0].outstanding,
-        iops=sum(point.iops for point in points) / len(points),
-        bytes_per_s=sum(point.bytes_per_s for point in points) / len(points),
-        mean_latency_ns=sum(point.mean_latency_ns for point in points) / len(points),
+        iops=mean_of_trials([point.iops for point in points]),
+        bytes_per_s=mean_of_trials([point.bytes_per_s for point in points]),
+        mean_latency_ns=mean_of_trials([point.mean_latency_ns for point in points]),
         p99_latency_ns=max(tails, default=None),
         run=points[0].run,
     )

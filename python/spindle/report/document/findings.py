@@ -13,6 +13,7 @@ from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare
 from spindle.stats.effects import Effects, effects
 from spindle.stats.errors import Incomparable
+from spindle.stats.estimate import mean_of_trials
 from spindle.stats.ranking import rank
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial, trial_of
@@ -127,9 +128,9 @@ def _extremes(group: Group) -> str:
 
 
 def rate(case: Case, streaming: bool) -> float:
-    """Mean over the trials: bytes per second of streams, else requests per second."""
+    """Geometric mean over the trials: bytes per second of streams, else requests per second."""
     rates = [bytes_per_s_of(trial.run) if streaming else iops_of(trial.run) for trial in case.trials]
-    return sum(rates) / len(rates)
+    return mean_of_trials(rates)
 
 
 def _rate_words(case: Case, streaming: bool) -> str:
@@ -145,7 +146,7 @@ def single(case: Case) -> Words:
         f"{units.rate(rate(case, True))}"
     )
     if latencies:
-        text += f", {units.duration(sum(latencies) / len(latencies))} mean latency"
+        text += f", {units.duration(mean_of_trials(latencies))} mean latency"
     if len(case.trials) > 1:
-        text += f" (mean of {len(case.trials)} runs)"
+        text += f" (geometric mean of {len(case.trials)} runs)"
     return Words(text + ".")
