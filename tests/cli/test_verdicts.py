@@ -12,6 +12,8 @@ import records
 from msgspec.structs import replace
 from records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
+from spindle.report import verdicts
+from spindle.report.style import Style
 from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
 from spindle.result.record import Level, RunRecord, Sample, SettingChange, Settings, Target, Verdict
 from spindle.result.rules import judge
@@ -534,3 +536,13 @@ def test_discards_that_do_not_reach_the_device_are_told() -> None:
     assert found(6000 * MIB) is Level.OK
     assert found(3000 * MIB) is Level.WARN
     assert found(0, "zram0") is None
+
+
+@pytest.mark.promise(18)
+def test_a_check_that_warns_of_one_device_is_not_ok_because_of_another() -> None:
+    found = [
+        Verdict(check="other-io", level=Level.WARN, evidence="sda is busy"),
+        Verdict(check="other-io", level=Level.OK, evidence="sdb is quiet"),
+        Verdict(check="throttled", level=Level.OK, evidence="not"),
+    ]
+    assert verdicts.passed(found, Style()) == ["ok      throttled"]
