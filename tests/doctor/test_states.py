@@ -45,7 +45,7 @@ READ_ONLY = {"readonly", "read-auto"}
 LOOKS = re.compile(
     r"mdadm --(detail|examine) |smartctl -n standby -x |smartctl --scan$|cat /sys/|du -xh |dumpe2fs -h |"
     r"btrfs device stats |nvme list-subsys$|multipath -ll |tw_cli /c\d+ show$|\w+64 /c\d+ show all$|vmstat 1 5$|"
-    r"smartctl -n standby -d sat -x |zpool status -v |zfs list "
+    r"smartctl -n standby -d sat -x |zpool status -v |zfs list |lvs -a -o "
 )
 """Ask for what is known; they hurt in no state."""
 LIVE: list[tuple[str, set[str]]] = [
@@ -338,6 +338,8 @@ def test_lvms_own_raid_has_a_state_too(status: str | None, words: list[str]) -> 
     queue = next(path for path in layout.files if path.endswith("sda/queue/nr_requests"))
     layout.files[queue] = b"4\n"
     assert {tuple(step.waits) for step in finding(layout, "queue-requests").steps} == {tuple(words)}
+    degraded = ("md-degraded", "dm-0") in {(one.rule, one.object) for one in diagnosis(layout).findings}
+    assert degraded is ("AADA" in (status or ""))
 
 
 @pytest.mark.parametrize(

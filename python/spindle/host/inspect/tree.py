@@ -272,6 +272,7 @@ class Recording:
     def __init__(self, source: Tree) -> None:
         self._source = source
         self._once: dict[str, bytes] = {}
+        self._listed: dict[str, list[str]] = {}
         self.held = Held()
 
     def read(self, path: str, limit: int = SHORT) -> bytes:
@@ -283,7 +284,9 @@ class Recording:
         return content
 
     def names(self, path: str) -> list[str]:
-        names = self._source.names(path)
+        if path in self._listed:
+            return self._listed[path]
+        names = self._listed[path] = self._source.names(path)
         if names or self._source.resolve(path) is not None:
             folder = self._keep_links(path)
             self.held.add_folder(folder)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from ...inspect.model import Device, Md
+from ...inspect.model import Device, DmRaid, Md
 from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
 from ..rule import Case, Rule, Told
 from ..stack import PARITY
 from ..states import container, lost
+
+DEAD = "D-"
+"""Letters of dm-raid's status for a member that failed, or is not there (dm-raid.rst)."""
 
 
 def _check(case: Case) -> Told:
@@ -17,6 +20,10 @@ def _check(case: Case) -> Told:
             yield _down(device, md)
         elif md.degraded and md.degraded > 0:
             yield _degraded(device, md, md.degraded)
+    for device in case.stack.inventory.devices:
+        raid = device.dm.raid if device.dm is not None else None
+        if raid is not None and set(raid.health) & set(DEAD):
+            yield _of_lvm(device, raid)
 
 
 def _degraded(device: Device, md: Md, missing: int) -> Finding:
@@ -123,4 +130,39 @@ def _down(device: Device, md: Md) -> Finding:
     )
 
 
-RULE = Rule("md-degraded", "md arrays have all their members.", _check, ("md.degraded", "md.array_state"))
+def _of_lvm(device: Device, raid: DmRaid) -> Finding:
+    missing = sum(letter in DEAD for letter in raid.health)
+    dm = device.dm
+    known = dm is not None and dm.volume_group is not None and dm.logical_volume is not None
+    name = f"{dm.volume_group}/{dm.logical_volume}" if dm is not None and known else "VG/LV"
+    return Finding(
+        rule=RULE.name,
+        object=device.id,
+        severity=Severity.CRITICAL,
+        summary=f"{device.id} is degraded",
+        evidence=f"{missing} of {len(raid.health)} members of LVM's RAID failed or missing ({raid.health})",
+        why="What the missing members held is kept by redundancy alone, and must be computed for each read that wants "
+        "it.",
+        effect="How many more failures it bears depends on its level.",
+        numbers={"missing": missing},
+        steps=[
+            Step(
+                phase=Phase.LOOK,
+                about=f"see which are missing of {device.id}",
+                commands=["lvs -a -o +devices,lv_health_status,raid_sync_action"],
+            ),
+            Step(
+                phase=Phase.PROTECT,
+                act=Act.MEND,
+                about=f"add a new physical volume (NEW) to the group, and let LVM rebuild {device.id} onto it",
+                commands=[
+                    shell("vgextend", name.partition("/")[0], "/dev/NEW"),
+                    shell("lvconvert", "--repair", name),
+                ],
+                needs=[Needs.HARDWARE],
+            ),
+        ],
+    )
+
+
+RULE = Rule("md-degraded", "md arrays have all their members.", _check, ("md.degraded", "md.array_state", "dm.raid"))
