@@ -171,17 +171,17 @@ def test_files_and_phases_of_a_job_file_pass_through_the_toml(tmp_path: Path) ->
 
 
 def test_each_reason_has_a_line_and_the_status_is_usage(tmp_path: Path) -> None:
-    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\ndedupe_percentage=5\nruntim=3\n")
+    (tmp_path / "job.fio").write_text("[a]\nrw=read\nsize=1m\nfilename=x\ndirect=1\nlockfile=readwrite\nruntim=3\n")
     for verb in ("run", "convert"):
         ended = spindle(verb, "job.fio", cwd=tmp_path)
         assert ended.status == 2
         assert [line.split(": ")[:4] for line in ended.err.splitlines()] == [
-            ["spindle", "job.fio:6", "error", "dedupe_percentage"],
+            ["spindle", "job.fio:6", "error", "lockfile"],
             ["spindle", "job.fio:7", "error", "runtim"],
         ]
     document = json.loads(spindle("convert", "job.fio", "--json", cwd=tmp_path).out)
     assert document["runs"] is False
-    assert [finding["option"] for finding in document["findings"]] == ["dedupe_percentage", "runtim"]
+    assert [finding["option"] for finding in document["findings"]] == ["lockfile", "runtim"]
 
 
 def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
