@@ -186,6 +186,9 @@ def validate_maps(directory: str) -> str:
 def drive_names() -> list[str]:
     """Drives of the catalogue."""
 
+def drive_line(name: str) -> str:
+    """JSON: the few figures of a drive that the catalogue lists. Raises ConfigError naming the nearest drive."""
+
 def drive_show(name: str) -> str:
     """JSON: a drive's seek curve, transfer rate over its addresses, IOPS against request size and queue depth. Raises
     ConfigError naming the nearest drive."""

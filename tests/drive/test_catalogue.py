@@ -35,3 +35,12 @@ def test_an_unknown_drive_names_the_nearest() -> None:
 
 def test_the_same_drive_shows_the_same_twice() -> None:
     assert _core.drive_show("HDS725050KLA360") == _core.drive_show("HDS725050KLA360")
+
+
+@pytest.mark.promise(29)
+def test_the_list_works_out_what_it_shows_and_no_curve(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> str:
+        raise AssertionError(f"all curves of {name} were worked out for a list")
+
+    monkeypatch.setattr(_core, "drive_show", refuse)
+    assert len(invoke("drives").out.splitlines()) == 1 + len(_core.drive_names())

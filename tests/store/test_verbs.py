@@ -280,3 +280,13 @@ def test_an_old_log_of_iostat_can_be_asked_like_a_new_one(invoke: Invoke, home: 
     assert [(line["kind"], line["runs"]) for line in lines] == [("imported", 0)] * 2
     assert lines[1]["iops"] > 0
     assert invoke("store", "check").status == 0
+
+
+@pytest.mark.promise(27)
+def test_the_list_shows_no_date_where_there_is_none_and_a_dash_for_nothing(invoke: Invoke, tmp_path: Path) -> None:
+    place = tmp_path / "store.db"
+    with open_store(place) as store:
+        store.add(modelled())
+    line = invoke("store", "ls", "--store", str(place)).out.splitlines()[-1]
+    assert "modelled" in line
+    assert "1970" not in line

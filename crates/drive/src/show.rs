@@ -42,6 +42,25 @@ pub struct Shown {
     pub iops_by_depth: Vec<DepthPoint>,
 }
 
+/// A drive in a line of the catalogue: the few figures of [`Shown`] that tell drives apart, at a tenth of the cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// Model number.
+    pub name: String,
+    /// Maker and family.
+    pub title: String,
+    /// Bytes.
+    pub capacity: u64,
+    /// Revolutions per minute; `None` for flash.
+    pub rpm: Option<f64>,
+    /// Sequential reads at its start, bytes per second.
+    pub bytes_per_second: f64,
+    /// Random 4 KiB reads, one outstanding.
+    pub alone: DepthPoint,
+    /// The same at the deepest queue of [`Shown::iops_by_depth`].
+    pub deepest: DepthPoint,
+}
+
 /// A number's source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Source {
@@ -133,6 +152,28 @@ pub fn show(sheet: &DataSheet) -> Result<Shown, DriveError> {
     })
 }
 
+/// Shows a drive in a line.
+pub fn line(sheet: &DataSheet) -> Result<Line, DriveError> {
+    let drive = sheet.build(Settings::default())?;
+    let alone = by_depth(&mut drive.clone(), 1);
+    let deepest = match depths(drive.queue_depth()).last() {
+        Some(depth) if depth > 1 => by_depth(&mut drive.clone(), depth),
+        _ => alone,
+    };
+    Ok(Line {
+        name: sheet.name.clone(),
+        title: sheet.title.clone(),
+        capacity: drive.capacity_blocks() * 512,
+        rpm: match &sheet.kind {
+            Kind::Disk(disk) => Some(disk.rpm),
+            _ => None,
+        },
+        bytes_per_second: rate_at(drive, 0).bytes_per_second,
+        alone,
+        deepest,
+    })
+}
+
 fn seek_curve(mechanical: &crate::mechanical::Mechanical, cylinders: u32) -> Vec<SeekPoint> {
     let last = cylinders.saturating_sub(1).max(1);
     let mut distances: Vec<u32> = (0..=48)
@@ -151,44 +192,48 @@ fn seek_curve(mechanical: &crate::mechanical::Mechanical, cylinders: u32) -> Vec
         .collect()
 }
 
-/// Reads 32 MiB in requests of 256 KiB at 33 places, two outstanding, and counts the last three quarters.
+const RATE_REQUEST: u64 = 512;
+const RATE_REQUESTS: u64 = 128;
+
+/// The rate at 33 places.
 fn transfer_rate(fresh: impl Fn() -> Drive) -> Vec<RatePoint> {
-    const REQUEST: u64 = 512;
-    const TOTAL: u64 = 128;
-    let capacity = fresh().capacity_blocks();
-    let reach = capacity.saturating_sub(REQUEST * TOTAL);
+    let reach = fresh()
+        .capacity_blocks()
+        .saturating_sub(RATE_REQUEST * RATE_REQUESTS);
     (0..=32)
-        .map(|step| {
-            let start = reach / 32 * step;
-            let mut drive = fresh();
-            let (mut submitted, mut done, mut from_ns, mut now_ns) = (0, 0, 0, 0);
-            while done < TOTAL.min(capacity / REQUEST) {
-                while submitted < TOTAL && drive.outstanding() < 2.min(drive.queue_depth()) {
-                    let command =
-                        Command::read(submitted, start + submitted * REQUEST, REQUEST as u32);
-                    if drive.submit(now_ns, command).is_err() {
-                        break;
-                    }
-                    submitted += 1;
-                }
-                let Some(event_ns) = drive.next_event_ns() else {
-                    break;
-                };
-                now_ns = event_ns;
-                drive.advance(now_ns, &mut |_| {
-                    done += 1;
-                    if done == TOTAL / 4 {
-                        from_ns = now_ns;
-                    }
-                });
-            }
-            let bytes = (TOTAL - TOTAL / 4) * REQUEST * 512;
-            RatePoint {
-                offset: start * 512,
-                bytes_per_second: bytes as f64 * 1e9 / (now_ns - from_ns).max(1) as f64,
-            }
-        })
+        .map(|step| rate_at(fresh(), reach / 32 * step))
         .collect()
+}
+
+/// Reads 32 MiB from block `start` in requests of 256 KiB, two outstanding, and counts the last three quarters.
+fn rate_at(mut drive: Drive, start: u64) -> RatePoint {
+    let total = RATE_REQUESTS.min(drive.capacity_blocks() / RATE_REQUEST);
+    let (mut submitted, mut done, mut from_ns, mut now_ns) = (0, 0, 0, 0);
+    while done < total {
+        while submitted < RATE_REQUESTS && drive.outstanding() < 2.min(drive.queue_depth()) {
+            let at = start + submitted * RATE_REQUEST;
+            let command = Command::read(submitted, at, RATE_REQUEST as u32);
+            if drive.submit(now_ns, command).is_err() {
+                break;
+            }
+            submitted += 1;
+        }
+        let Some(event_ns) = drive.next_event_ns() else {
+            break;
+        };
+        now_ns = event_ns;
+        drive.advance(now_ns, &mut |_| {
+            done += 1;
+            if done == RATE_REQUESTS / 4 {
+                from_ns = now_ns;
+            }
+        });
+    }
+    let bytes = (RATE_REQUESTS - RATE_REQUESTS / 4) * RATE_REQUEST * 512;
+    RatePoint {
+        offset: start * 512,
+        bytes_per_second: bytes as f64 * 1e9 / (now_ns - from_ns).max(1) as f64,
+    }
 }
 
 fn load(depth: u32, blocks: u32) -> Load {
@@ -268,6 +313,21 @@ mod tests {
         };
         assert!((at(512).iops / at(4096).iops - 1.0).abs() < 0.03);
         assert!(at(1 << 24).bytes_per_second > 40e6);
+    }
+
+    #[test]
+    fn a_line_says_the_same_as_the_whole() {
+        for name in ["HDS725050KLA360", "970-PRO-1TB"] {
+            let sheet = sheet(name).unwrap();
+            let (line, shown) = (line(&sheet).unwrap(), show(&sheet).unwrap());
+            assert_eq!((line.capacity, line.rpm), (shown.capacity, shown.rpm));
+            assert_eq!(
+                line.bytes_per_second,
+                shown.transfer_rate[0].bytes_per_second
+            );
+            assert_eq!(line.alone, shown.iops_by_depth[0]);
+            assert_eq!(Some(&line.deepest), shown.iops_by_depth.last());
+        }
     }
 
     #[test]

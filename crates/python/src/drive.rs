@@ -22,6 +22,16 @@ fn drive_show(python: Python<'_>, name: &str) -> PyResult<String> {
     errors::json(&shown)
 }
 
+/// A drive of the catalogue in a line, as JSON.
+#[pyfunction]
+fn drive_line(python: Python<'_>, name: &str) -> PyResult<String> {
+    let sheet = spindle_drive::sheet(name).map_err(errors::config)?;
+    let line = python
+        .detach(|| spindle_drive::show::line(&sheet))
+        .map_err(errors::config)?;
+    errors::json(&line)
+}
+
 /// The traces of a directory replayed on the drives it describes, as JSON.
 #[pyfunction]
 fn validate_drives(python: Python<'_>, directory: &str) -> PyResult<String> {
@@ -32,5 +42,6 @@ fn validate_drives(python: Python<'_>, directory: &str) -> PyResult<String> {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(drive_names, module)?)?;
     module.add_function(wrap_pyfunction!(drive_show, module)?)?;
+    module.add_function(wrap_pyfunction!(drive_line, module)?)?;
     module.add_function(wrap_pyfunction!(validate_drives, module)?)
 }

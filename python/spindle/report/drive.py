@@ -49,6 +49,18 @@ class DepthPoint(Struct, frozen=True):
     mean_ms: float
 
 
+class Line(Struct, frozen=True, kw_only=True):
+    """A drive in a line of the catalogue (`crates/drive/src/show.rs`)."""
+
+    name: str
+    title: str
+    capacity: int
+    rpm: float | None
+    bytes_per_second: float
+    alone: DepthPoint
+    deepest: DepthPoint
+
+
 class Shown(Struct, frozen=True, kw_only=True):
     """What `crates/drive/src/show.rs` tells."""
 
@@ -83,15 +95,15 @@ def catalogue(style: Style) -> list[str]:
     ]
     rows = []
     for name in _core.drive_names():
-        drive = shown(name)
-        last = drive.iops_by_depth[-1]
+        drive = msgspec.json.decode(_core.drive_line(name), type=Line)
+        one, most = drive.alone, drive.deepest
         rows.append(
             [
                 drive.name,
                 units.size(drive.capacity),
                 f"{drive.rpm:.0f}" if drive.rpm else "flash",
-                units.mb_per_s(drive.transfer_rate[0].bytes_per_second),
-                f"{units.count(drive.iops_by_depth[0].iops)} to {units.count(last.iops)} at {last.depth}",
+                units.mb_per_s(drive.bytes_per_second),
+                f"{units.count(one.iops)} to {units.count(most.iops)} at {most.depth}",
                 drive.title,
             ]
         )

@@ -12,6 +12,7 @@ import msgspec
 from spindle.report.number import plain
 from spindle.report.style import Style
 from spindle.report.table import Column, table
+from spindle.result.record import MODELLED_START
 from spindle.store import Artefact, Checked, Info, Listed, Recorded, Selected, Store
 
 MOST_PROBLEMS = 50
@@ -86,11 +87,11 @@ def _row(each: Any) -> list[str]:
         case Listed():
             return [
                 each.id,
-                each.started.replace("T", " ").removesuffix("Z"),
+                "modelled" if each.started == MODELLED_START else each.started.replace("T", " ").removesuffix("Z"),
                 each.workload,
                 each.target,
-                plain(each.iops) if each.iops is not None else "-",
-                plain(each.bytes_per_s / 1e6) if each.bytes_per_s is not None else "-",
+                plain(each.iops) if each.iops else "-",
+                plain(each.bytes_per_s / 1e6) if each.bytes_per_s else "-",
                 each.level,
                 " ".join([*each.tags, *_trial(each)]),
             ]

@@ -20,6 +20,8 @@ from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
 from spindle.result.search import Curve, RunId, TargetSearch
 from spindle.result.workload import Workload
 
+MODELLED_START = "1970-01-01T00:00:00Z"
+"""When a modelled run starts: zero of the machine's time."""
 FORMAT = 1
 """Version of this shape; it grows when a reader of the older one would misread the newer."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from spindle import _core
 from spindle.host import diskstats
 from spindle.host.outputs import Output
-from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Target, Tool, new_id
+from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Target, Tool, new_id
 from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run.bench import WHOLE, Part
@@ -26,8 +26,6 @@ from spindle.run.simulate import Described, DriveCounters, Simulated, describe, 
 from spindle.run.trace import started
 from spindle.run.watch import Watch
 
-STARTED = "1970-01-01T00:00:00Z"
-"""Zero of the machine's time."""
 DAYS = 7300
 """Identities are spread over the days of these years, so that they sort before those of real runs and differ."""
 
@@ -113,7 +111,7 @@ class ModelledBench:
         """Of a record, id and start: the same for the same machine and workload, another one for any other."""
         asked = "\0".join([self._text, resolved.core.to_json()])
         digest = hashlib.sha256(asked.encode()).hexdigest()
-        return f"{new_id(int(digest[:12], 16) % (DAYS * 86_400))[:-6]}{digest[12:18]}", STARTED
+        return f"{new_id(int(digest[:12], 16) % (DAYS * 86_400))[:-6]}{digest[12:18]}", MODELLED_START
 
 
 @contextmanager
