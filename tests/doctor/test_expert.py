@@ -59,6 +59,12 @@ def test_error_recovery_is_held_against_the_kernels_patience(
     assert [one.steps[0].commands for one in found] == ([[commands]] if commands else [])
 
 
+def test_the_limit_is_kept_by_the_drives_serial_number() -> None:
+    (command,) = finding(load("home-nas"), "error-recovery").steps[1].commands
+    assert 'ENV{ID_SERIAL_SHORT}=="' in command
+    assert "KERNEL" not in command
+
+
 def test_a_drive_without_error_recovery_control_is_waited_for() -> None:
     shape = Shape(level="raid1", disks=2)
     words = "sys/devices/pci0000:00/0000:00:1f.2/ata1/link1/dev1.0/ata_device/dev1.0/id"

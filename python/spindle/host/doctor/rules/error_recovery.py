@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...inspect.model import Device, Drive
 from ..finding import Finding, Phase, Severity, Step, Unjudged, knob, shell
 from ..rule import Case, Rule, Told
@@ -54,13 +56,17 @@ def _found(device: Device, drive: Drive, teams: list[str], waits: int, limit: st
 def _limited(device: Device) -> list[Step]:
     limits = f"scterc,{WANTED_DECISECONDS},{WANTED_DECISECONDS}"
     command = shell("smartctl", "-q", "errorsonly", "-l", limits, device.path)
-    rule = f'ACTION=="add|change", KERNEL=="{device.id}", RUN+="/usr/sbin/smartctl -q errorsonly -l {limits} %N"'
+    serial = device.drive.serial if device.drive is not None else None
+    lasting = serial is not None and re.fullmatch(r"[A-Za-z0-9_-]{4,40}", serial)  # sda may be another drive tomorrow
+    match = f'ENV{{DEVTYPE}}=="disk", ENV{{ID_SERIAL_SHORT}}=="{serial}"' if lasting else f'KERNEL=="{device.id}"'
+    rule = f'ACTION=="add|change", {match}, RUN+="/usr/sbin/smartctl -q errorsonly -l {limits} %N"'
+    file = f"/etc/udev/rules.d/60-scterc-{serial if lasting else device.id}.rules"
     return [
         Step(phase=Phase.TUNE, about=f"let {device.id} give up after 7 s", commands=[command]),
         Step(
             phase=Phase.KEEP,
             about="it is forgotten when the drive is switched off: set it at every boot, by a udev rule",
-            commands=[f"echo {shell(rule)} > {shell(f'/etc/udev/rules.d/60-scterc-{device.id}.rules')}"],
+            commands=[f"echo {shell(rule)} > {shell(file)}"],
         ),
     ]
 
