@@ -367,6 +367,7 @@ MAKES_FILES = {
     "host/testfiles.py": "test files",
     "host/testfolder.py": "test files",
     "host/register.py": "the register of test files",
+    "host/trusted.py": "folders and locks that only their owner may change",
     "host/guard.py": "targets",
     "host/knobs/files.py": "settings",
     "host/knobs/journal.py": "the journal of settings",
