@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-report bench-store bench-verify bench-endurance knob-effects setup clean
+.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -65,6 +65,9 @@ bench-sim: ## simulated requests a second on one core, against the goals
 
 bench-stats: $(VENV)/built ## how often alike things are told apart, and planted differences found: ARGS are passed on
 	$(BIN)/python benches/stats.py $(ARGS)
+
+bench-steady: $(VENV)/built ## how often `steady` warns of a level kept, and finds one that was not: ARGS are passed on
+	$(BIN)/python benches/steady.py $(ARGS)
 
 bench-endurance: $(VENV)/built ## ten minutes at full speed must not need more memory than one: ARGS are passed on
 	$(BIN)/python benches/endurance.py $(ARGS)

@@ -156,6 +156,10 @@ def campaign_presets() -> list[tuple[str, str]]:
 def steady(series: Sequence[float]) -> str:
     """JSON of `measure::steady` on equally long windows (SNIA PTS rule) and of the trend test beside it."""
 
+def departures(series: Sequence[float], beside: int) -> str:
+    """JSON list of `measure::departure::Departure`: how a series of equally long windows departs from a level, the best
+    description first; `beside`: number of other series that are looked at as well."""
+
 def histogram_percentiles(histograms: Sequence[str], percentiles: Sequence[float]) -> list[int]:
     """Latencies at ascending percentiles, ns, of stored histograms (`HISTF...`) taken together; empty if they hold
     nothing. Raises ValueError if one is damaged."""

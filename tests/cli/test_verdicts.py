@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import math
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from records import MIB, counters, figures, latency, op, quiet_read, record, ser
 from spindle.report import verdicts
 from spindle.report.style import Style
 from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
-from spindle.result.record import Level, RunRecord, Sample, SettingChange, Settings, Target, Verdict
+from spindle.result.record import Level, PassingChange, RunRecord, Sample, SettingChange, Settings, Target, Verdict
 from spindle.result.rules import judge
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
@@ -65,6 +67,32 @@ def test_bytes_that_no_device_moved_came_from_a_cache(device_share: float, level
     seen = verdict(record(found, devices=[counters(moved)], overrides=READ_ONLY), "cache-share")
     assert seen.level is level
     assert seen.numbers["share"] == pytest.approx(max(0.0, 1 - device_share))
+
+
+def on_file(**extents: Any) -> RunRecord:
+    found = figures(stream(op(16_000.0)))
+    half = record(found, devices=[counters(found.total_read_bytes / 2)], overrides=READ_ONLY)
+    whole = {"size_bytes": 1 << 30, "hole_bytes": 0, "unwritten_bytes": 0, "compressed_bytes": 0, "compresses": ""}
+    detail = {**half.target.detail, "extents": {**whole, **extents}}
+    return replace(half, target=replace(half.target, kind="file", detail=detail))
+
+
+@pytest.mark.promise(14)
+@pytest.mark.parametrize(
+    ("extents", "words"),
+    [
+        ({"hole_bytes": 1 << 29}, "512 MiB in holes, of the file's 1 GiB"),
+        ({"unwritten_bytes": 1 << 29}, "512 MiB allocated but never written"),
+        ({"compresses": "btrfs, mounted with compress=zstd"}, "compressed (btrfs, mounted with compress=zstd)"),
+        ({}, "although the load is direct"),
+    ],
+    ids=["sparse", "unwritten", "compressed", "none of these"],
+)
+def test_direct_reads_that_reach_no_device_are_not_told_to_be_direct(extents: dict[str, Any], words: str) -> None:
+    seen = verdict(on_file(**extents), "cache-share")
+    assert seen.level is Level.INVALID
+    assert words in seen.evidence
+    assert "--direct" not in seen.advice
 
 
 def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
@@ -286,6 +314,82 @@ def test_littles_law_says_nothing_of_time_stamps_by_batch() -> None:
 # --- steadiness ------------------------------------------------------------------------------------------------------
 
 
+def seen_in(rates: list[float], **changes: Any) -> Verdict:
+    found = figures(stream(op(16_000.0)), series=series(rates), **changes)
+    return verdict(replace(quiet_read(), figures=found), "steady")
+
+
+def noisy(shape: list[float], deviation: float = 0.03, correlation: float = 0.0, seed: int = 1) -> list[float]:
+    draw, state = random.Random(seed), 0.0
+    found = []
+    for level in shape:
+        state = correlation * state + math.sqrt(1 - correlation**2) * draw.gauss(0, 1)
+        found.append(max(0.0, 100e6 * (level + deviation * state)))
+    return found
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize("at", [6, 15, 30, 45, 54])
+@pytest.mark.parametrize("after", [0.0, 0.07, 0.2, 0.7, 1.3, 5.0])
+def test_a_change_of_level_is_told_with_its_time_and_sizes(at: int, after: float) -> None:
+    seen = seen_in(noisy([1.0] * at + [after] * (60 - at)))
+    assert seen.level is Level.WARN
+    assert f"at {at} s of the run" in seen.evidence
+    assert ("fell from" if after < 1 else "rose from") in seen.evidence
+    assert "100 MB/s" in seen.evidence or "MB/s" in seen.evidence
+    assert seen.numbers["at_s"] == at
+    assert seen.numbers["change"] == pytest.approx(after - 1, abs=0.06)
+
+
+@pytest.mark.promise(9)
+def test_a_fall_from_3000_to_200_in_mid_run_is_not_steady() -> None:
+    seen = seen_in([3000 * 4096.0 + 4096 * 7 * (at % 3) for at in range(30)] + [200 * 4096.0] * 30)
+    assert seen.level is Level.WARN
+    assert "12.3 MB/s to 819 kB/s (-93.3 %) at 30 s" in seen.evidence
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ([1 - at / 120 for at in range(60)], "little by little"),
+        ([0.3 if 20 <= at < 23 else 1.0 for at in range(60)], "from 20 s to 23 s of the run and came back"),
+        ([1 - 0.5 * (at % 15) / 15 for at in range(60)], "drifted and jumped back at 15 s, 30 s, 45 s"),
+        ([1.0 if at // 15 % 2 else 0.6 for at in range(60)], "changed its level 3 times"),
+        ([1.0 if at % 2 else 0.6 for at in range(60)], "period of 2 s"),
+        ([1 + 0.2 * math.sin(at) for at in range(60)], "swings between"),
+        ([1.0 if random.Random(at).random() < 0.5 else 0.5 for at in range(60)], "to and fro between"),
+        ([1.0] * 5 + [0.4] * 5, "at 5 s of the run"),
+    ],
+    ids=["drift", "spike", "sawtooth", "levels", "each second", "wave", "flapping", "ten seconds"],
+)
+def test_what_a_load_did_instead_of_keeping_its_level_is_named(shape: list[float], words: str) -> None:
+    seen = seen_in(noisy(shape, 0.02))
+    assert seen.level is Level.WARN
+    assert words in seen.evidence
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
+@pytest.mark.parametrize("seconds", [10, 30, 60])
+def test_noise_is_no_change_however_alike_neighbours_are(correlation: float, seconds: int) -> None:
+    alarms = [seen_in(noisy([1.0] * seconds, 0.1, correlation, seed)).level is not Level.OK for seed in range(100, 200)]
+    assert sum(alarms) <= 8  # 5 % are allowed: more than 8 of 100 have a chance of 6 in 100 at most
+
+
+@pytest.mark.promise(9)
+def test_a_load_with_a_pace_of_its_own_is_not_steady_when_its_latency_changes() -> None:
+    found = figures(stream(op(1000.0)), series=series([1000 * 4096.0] * 60))
+    slow = [
+        replace(each, streams=[replace(each.streams[0], read_latency_ns=10**9 * (1 if at < 30 else 20))])
+        for at, each in enumerate(found.series)
+    ]
+    paced = record(replace(found, series=slow), overrides=[*READ_ONLY, ("rate", "1000 IOPS")])
+    seen = verdict(paced, "steady")
+    assert seen.level is Level.WARN
+    assert "the mean latency rose from 1 ms to 20 ms" in seen.evidence.replace(".00", "").replace(".0 ", " ")
+
+
 @pytest.mark.parametrize(
     ("rates", "level"),
     [
@@ -317,6 +421,55 @@ def test_an_interval_cut_off_by_the_end_does_not_count() -> None:
     cut.append(replace(cut[-1], length_ns=10**8, streams=[replace(cut[-1].streams[0], read_bytes=0)]))
     found = replace(quiet_read(), figures=figures(stream(op(16_000.0)), series=cut))
     assert verdict(found, "steady").level is Level.OK
+
+
+# --- limits of control groups ----------------------------------------------------------------------------------------
+
+
+def limited(io: list[dict[str, Any]], **detail: Any) -> RunRecord:
+    found = quiet_read()
+    limits = {"io": io, **detail}
+    return replace(found, target=replace(found.target, detail={**found.target.detail, "limits": limits}))
+
+
+@pytest.mark.promise(14)
+def test_a_limit_of_a_control_group_that_was_reached_is_named_as_the_cause() -> None:
+    reads = {"group": "/job", "device": "sda", "kind": "riops", "value": 16_100}
+    seen = verdict(limited([reads]), "group-limit")
+    assert seen.level is Level.WARN
+    assert "control group /job limits reads of sda to 16 100/s" in seen.evidence
+    assert "saturated" not in checks(limited([reads]))
+
+
+@pytest.mark.promise(14)
+@pytest.mark.parametrize(("kind", "value"), [("riops", 40_000), ("wiops", 10), ("rbps", 10**9)])
+def test_a_limit_that_was_not_reached_is_no_cause(kind: str, value: int) -> None:
+    seen = verdict(limited([{"group": "/job", "device": "sda", "kind": kind, "value": value}]), "group-limit")
+    assert seen.level is Level.OK
+
+
+@pytest.mark.promise(14)
+def test_memory_at_its_limit_is_told_of_a_buffered_run_only() -> None:
+    direct = limited([], memory_bytes=1 << 30, memory_group="/job")
+    direct = replace(direct, during=replace(direct.during, group_memory_full=7))
+    assert "group-limit" not in checks(direct)
+    buffered = replace(direct, workload=record(direct.figures, overrides=[("direct", "false")]).workload)
+    assert "/job allows 1 GiB of memory" in verdict(buffered, "group-limit").evidence
+
+
+@pytest.mark.promise(14)
+def test_all_workers_together_may_lack_the_cpus_that_none_of_them_fills() -> None:
+    found = quiet_read()
+    busy = replace(found.figures, cpu=replace(found.figures.cpu, user_ns=50 * 10**9, system_ns=65 * 10**9))
+    seen = verdict(replace(found, figures=busy, during=replace(found.during, cpus=2.0)), "generator-bound")
+    assert seen.level is Level.WARN
+    assert "16 workers together used 1.92 of the 2.00 CPUs" in seen.evidence
+    spare = replace(found, figures=busy, during=replace(found.during, cpus=8.0))
+    assert verdict(spare, "generator-bound").level is Level.OK
+    half = replace(found.figures, cpu=replace(found.figures.cpu, user_ns=30 * 10**9, system_ns=30 * 10**9))
+    full = replace(found, figures=half, during=replace(found.during, cpus=2.0, cpus_idle=0.01))
+    assert verdict(full, "generator-bound").level is Level.WARN
+    assert verdict(replace(full, during=replace(full.during, cpus_idle=0.4)), "generator-bound").level is Level.OK
 
 
 # --- the load --------------------------------------------------------------------------------------------------------
@@ -414,6 +567,16 @@ def test_a_setting_that_changed_spoils_the_run() -> None:
     seen = verdict(found, "settings")
     assert seen.level is Level.INVALID
     assert "sda.scheduler: none -> bfq" in seen.evidence
+
+
+@pytest.mark.promise(14)
+@pytest.mark.parametrize(("seconds", "level"), [(1.0, Level.WARN), (20.0, Level.INVALID)])
+def test_a_setting_that_was_changed_and_put_back_is_told(seconds: float, level: Level) -> None:
+    found = quiet_read()
+    passing = PassingChange(name="sda.scheduler", before="none", during="bfq", from_s=12.0, to_s=12.0 + seconds)
+    seen = verdict(replace(found, settings=replace(found.settings, passing=[passing])), "settings")
+    assert seen.level is level
+    assert f"sda.scheduler: none -> bfq from 12 s to {12 + seconds:.0f} s" in seen.evidence
 
 
 def test_what_the_idle_check_found_becomes_a_verdict() -> None:

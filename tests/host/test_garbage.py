@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from spindle.host import queue_files, settings
-from spindle.host.caches import group_memory_limit, known_caches
+from spindle.host.caches import known_caches
 from spindle.host.conditions import array_activity, cpu_times, idle_check, throttle_events
 from spindle.host.conditions.jobs import processes
 from spindle.host.conditions.temperature import sensors
 from spindle.host.devices import DevNumber, by_name, int_of
 from spindle.host.diskstats import parse, snapshot
+from spindle.host.groups import memory_limit
 from spindle.host.inspect.model import Queue
 from spindle.host.knobs.catalogue import KNOBS
 from spindle.host.memory import memory, swapped_pages
@@ -85,7 +86,7 @@ def test_every_check_bears_garbage_in_every_file(text: str, fake_sys: Any, monke
     assert not [finding for finding in found.findings if finding.check in ("other_io", "cpu")]
     assert cpu_times(machine) is throttle_events(machine) is swapped_pages(machine) is None
     assert snapshot(devices, machine).counters == {}
-    assert group_memory_limit(machine) is None
+    assert memory_limit(machine) is None
     assert known_caches(devices, machine).ram_bytes == 0
     assert memory(machine) == {}
     assert swaps(machine) == []

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from spindle.host import kernel
-from spindle.host.caches import drop_file_cache, group_memory_limit, known_caches, sync_file_system
+from spindle.host.caches import drop_file_cache, known_caches, sync_file_system
 from spindle.host.conditions import array_activity, cpu_times, idle_check, throttle_events
 from spindle.host.devices import by_name
 from spindle.host.diskstats import Snapshot, delta, parse, snapshot
 from spindle.host.environment import environment
+from spindle.host.groups import memory_limit
 from spindle.host.guard import StreamAccess, describe_for_confirmation, open_target
 from spindle.host.settings import chosen, diff, settings_of
 from spindle.host.signals import ENDING, Stopped, held_back, unwinding
@@ -203,7 +204,7 @@ def test_the_choice_in_brackets_is_the_one_in_force(text: str, choice: str) -> N
 
 def test_a_memory_limit_of_the_control_group_bounds_the_cache(fake_sys: Any) -> None:
     fake_sys.proc("meminfo", "MemTotal: 8000000 kB\nCached: 100 kB\nBuffers: 20 kB")
-    assert group_memory_limit(fake_sys.machine) is None
+    assert memory_limit(fake_sys.machine) is None
     groups = fake_sys.machine.sys / "fs/cgroup"
     fake_sys.proc("self/cgroup", "0::/user/run")
     fake_sys.file(groups / "user/run/memory.max", "max")

@@ -41,6 +41,7 @@
 
 mod coarse;
 mod codec;
+pub mod departure;
 mod errors;
 mod figures;
 mod histogram;

@@ -2,13 +2,18 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use spindle_measure::{Histogram, steady};
+use spindle_measure::{Histogram, departure, steady};
 
 use crate::errors;
 
 #[pyfunction(name = "steady")]
 fn steady_report(series: Vec<f64>) -> PyResult<String> {
     errors::json(&steady::report(&series))
+}
+
+#[pyfunction]
+fn departures(py: Python<'_>, series: Vec<f64>, beside: usize) -> PyResult<String> {
+    errors::json(&py.detach(|| departure::departures(&series, beside)))
 }
 
 #[pyfunction]
@@ -47,6 +52,7 @@ fn histogram_counts(py: Python<'_>, histogram: &str) -> PyResult<Vec<(u64, u64)>
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(steady_report, module)?)?;
+    module.add_function(wrap_pyfunction!(departures, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_of, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_counts, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_percentiles, module)?)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from . import kernel
-from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
+from . import groups, kernel
+from .devices import HERE, Device, DevNumber, Machine, text_of, whole
 from .inspect.reading import Reading, dig_list, dig_text
 from .inspect.tree import Tool, Tree, running
 from .knobs.files import Files
@@ -49,7 +49,7 @@ def known_caches(devices: Iterable[Device], machine: Machine = HERE, tree: Tree 
     """Caches between a program and the medium of these devices."""
     found = memory(machine)
     ram = found.get("MemTotal", 0)
-    limit = group_memory_limit(machine)
+    limit = groups.memory_limit(machine)
     disks = {disk.name: disk for disk in map(whole, devices) if disk.kind in _DRIVES}
     return Caches(
         ram_bytes=min(ram, limit) if limit else ram,
@@ -58,30 +58,6 @@ def known_caches(devices: Iterable[Device], machine: Machine = HERE, tree: Tree 
         drives={name: _drive_buffer(disk, machine) for name, disk in disks.items()},
         controllers=_controllers(disks.values(), machine, tree),
     )
-
-
-def group_memory_limit(machine: Machine = HERE) -> int | None:
-    """The tightest memory limit of this process's control groups (version 1 or 2); None without one."""
-    limits = []
-    for line in (text_of(machine.proc / "self/cgroup") or "").splitlines():
-        if line.count(":") < 2:
-            continue
-        _, controllers, path = line.split(":", 2)
-        base, name = (
-            (machine.sys / "fs/cgroup/memory", "memory.limit_in_bytes")
-            if "memory" in controllers.split(",")
-            else (machine.sys / "fs/cgroup", "memory.max")
-        )
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        folder = base / path.lstrip("/")
-        while True:
-            if (limit := int_of(folder / name)) is not None and limit < 1 << 60:
-                limits.append(limit)
-            if folder == base or base not in folder.parents:
-                break
-            folder = folder.parent
-    return min(limits, default=None)
 
 
 def _arc_limit(machine: Machine) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
 
 from .number import whole_number
 
@@ -25,6 +25,18 @@ class CpuTimes:
     def total(self) -> int:
         """Sum."""
         return self.user + self.system + self.idle + self.iowait + self.steal
+
+
+def of_cpus(stat: str, cpus: Collection[int]) -> CpuTimes | None:
+    """Of these CPUs together, from the text of /proc/stat; None where it does not have them all."""
+    found = []
+    for line in stat.splitlines():
+        name, _, rest = line.partition(" ")
+        if name.startswith("cpu") and whole_number(name[3:]) in cpus and (times := times_of(rest.split())) is not None:
+            found.append(times)
+    if len(found) < len(cpus):
+        return None
+    return CpuTimes(*(sum(getattr(one, field.name) for one in found) for field in fields(CpuTimes)))
 
 
 def times_of(parts: Sequence[str]) -> CpuTimes | None:

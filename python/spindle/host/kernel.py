@@ -7,6 +7,7 @@ import fcntl
 import os
 import platform
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 # include/uapi/linux/fs.h
@@ -14,6 +15,19 @@ BLKROGET = 0x125E
 BLKSSZGET = 0x1268
 BLKGETSIZE64 = 0x80081272
 BLKGETDISKSEQ = 0x80081280
+FS_IOC_GETFLAGS = 0x80086601
+FS_COMPR_FL = 0x4
+FS_NOCOW_FL = 0x00800000
+# include/uapi/linux/fiemap.h
+FS_IOC_FIEMAP = 0xC020660B
+FIEMAP_FLAG_SYNC = 0x1
+FIEMAP_EXTENT_LAST = 0x1
+FIEMAP_EXTENT_ENCODED = 0x8
+FIEMAP_EXTENT_DATA_INLINE = 0x200
+FIEMAP_EXTENT_UNWRITTEN = 0x800
+_FIEMAP = struct.Struct("=QQIIII")
+_EXTENT = struct.Struct("=QQQQQIIII")
+_EXTENTS_A_CALL = 256
 # include/uapi/linux/loop.h
 LOOP_GET_STATUS64 = 0x4C05
 # include/uapi/linux/hdreg.h
@@ -204,3 +218,40 @@ def unmount(point: str) -> None:
     if _libc.umount2(os.fsencode(point), _UMOUNT_NOFOLLOW) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Where a part of a file is; bytes."""
+
+    offset: int
+    length: int
+    flags: int
+    """FIEMAP_EXTENT_*."""
+
+
+def extents(fd: int) -> Iterator[Extent]:
+    """The parts of a file that have space, in order (Documentation/filesystems/fiemap.rst). Raises OSError where the
+    file system cannot tell."""
+    start = 0
+    while True:
+        asked = _FIEMAP.pack(start, (1 << 64) - 1 - start, FIEMAP_FLAG_SYNC, 0, _EXTENTS_A_CALL, 0)
+        buffer = bytearray(asked + b"\0" * (_EXTENTS_A_CALL * _EXTENT.size))
+        fcntl.ioctl(fd, FS_IOC_FIEMAP, buffer)
+        mapped = _FIEMAP.unpack_from(buffer)[3]
+        for at in range(mapped):
+            offset, _, length, _, _, flags, *_ = _EXTENT.unpack_from(buffer, _FIEMAP.size + at * _EXTENT.size)
+            yield Extent(offset, length, flags)
+            start = offset + length
+            if flags & FIEMAP_EXTENT_LAST:
+                return
+        if not mapped:
+            return
+
+
+def file_attributes(fd: int) -> int | None:
+    """FS_*_FL of a file (chattr); None where the file system has none."""
+    try:
+        return _ioctl_int(fd, FS_IOC_GETFLAGS)
+    except OSError:
+        return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import queue_files
+from . import groups, queue_files
 from .devices import HERE, Device, Machine, text_of, whole
 
 QUEUE = queue_files.NAMES
@@ -80,38 +80,37 @@ class Change:
         return asdict(self)
 
 
-def settings_of(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, str]:
-    """What is in force now: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor'."""
-    found: dict[str, str] = {}
+def settings_of(devices: Collection[Device], machine: Machine = HERE) -> dict[str, str]:
+    """What is in force now: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor',
+    'cgroup.io.rbps:/group:sda'."""
+    found = {
+        name: chosen(value.strip())
+        for name, path in files_of(devices, machine)
+        if (value := text_of(path)) is not None and value.strip()
+    }
+    return found | groups.settings(devices, machine)
+
+
+def files_of(devices: Iterable[Device], machine: Machine = HERE) -> Iterator[tuple[str, Path]]:
+    """(name, file) of each setting that has a file of its own; not each of them is there."""
     for device in devices:
-        found.update(_of_device(whole(device)))
-        found.update(_of_partition(device))
+        yield from _of_device(whole(device))
+        if device.partition is not None:
+            for name in ("start", "alignment_offset", "ro"):
+                yield f"{device.name}.{name}", device.sysfs / name
     for name in VM:
-        if (value := text_of(machine.proc / "sys/vm" / name)) is not None:
-            found[f"vm.{name}"] = value.strip()
+        yield f"vm.{name}", machine.proc / "sys/vm" / name
     for name in ("speed_limit_min", "speed_limit_max"):
-        if (value := text_of(machine.proc / "sys/dev/raid" / name)) is not None:
-            found[f"raid.{name}"] = value.strip()
-    found.update(governors(machine))
-    return found
+        yield f"raid.{name}", machine.proc / "sys/dev/raid" / name
+    yield from _governor_files(machine)
 
 
-def _of_device(device: Device) -> Iterator[tuple[str, str]]:
+def _of_device(device: Device) -> Iterator[tuple[str, Path]]:
     for folder, names, prefix in (("queue", QUEUE, ""), ("device", DEVICE, ""), ("md", MD, "md."), ("", OTHER, "")):
         for name in names:
-            value = text_of(device.sysfs / folder / name)
-            if value is not None and value.strip():
-                yield f"{device.name}.{prefix}{name.replace('/', '.')}", chosen(value.strip())
+            yield f"{device.name}.{prefix}{name.replace('/', '.')}", device.sysfs / folder / name
     for parameter in _files(device.sysfs / "queue/iosched"):
-        if (value := text_of(parameter)) is not None:
-            yield f"{device.name}.iosched.{parameter.name}", value.strip()
-
-
-def _of_partition(device: Device) -> Iterator[tuple[str, str]]:
-    if device.partition is not None:
-        for name in ("start", "alignment_offset", "ro"):
-            if (value := text_of(device.sysfs / name)) is not None:
-                yield f"{device.name}.{name}", value.strip()
+        yield f"{device.name}.iosched.{parameter.name}", parameter
 
 
 def _files(folder: Path) -> list[Path]:
@@ -129,11 +128,12 @@ def chosen(value: str) -> str:
 
 def governors(machine: Machine = HERE) -> dict[str, str]:
     """Frequency governor of each CPU that has one."""
-    found = {}
+    return {name: value.strip() for name, path in _governor_files(machine) if (value := text_of(path)) is not None}
+
+
+def _governor_files(machine: Machine) -> Iterator[tuple[str, Path]]:
     for path in sorted((machine.sys / "devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")):
-        if (value := text_of(path)) is not None:
-            found[f"{path.parent.parent.name}.governor"] = value.strip()
-    return found
+        yield f"{path.parent.parent.name}.governor", path
 
 
 def diff(before: dict[str, str], after: dict[str, str]) -> list[Change]:

@@ -95,12 +95,24 @@ class SettingChange(Struct, frozen=True, kw_only=True):
     after: str | None
 
 
+class PassingChange(Struct, frozen=True, kw_only=True):
+    """A setting that was another one for a part of the run, and as before again at its end."""
+
+    name: str
+    before: str | None
+    during: str | None
+    from_s: float
+    """When it was first seen, from the beginning of the load, ramp included."""
+    to_s: float
+
+
 class Settings(Struct, frozen=True, kw_only=True):
-    """Every knob of the block stack and of the VM that was read."""
+    """Every knob of the block stack and of the VM that was read, and the limits of the control groups."""
 
     before: dict[str, str]
     after: dict[str, str]
     changed: list[SettingChange]
+    passing: list[PassingChange] = []
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -143,6 +155,14 @@ class During(Struct, frozen=True, kw_only=True):
     """Arrays that are resyncing or degraded at the end."""
     samples: list[Sample] = []
     """About one a second; a load of less than that has none."""
+    cpus: float | None = None
+    """CPUs' worth of time that the load might use: those it may run on, or what its control groups allow."""
+    cpus_idle: float | None = None
+    """Share of the time of the CPUs it may run on that nothing used, waiting for I/O included."""
+    group_throttled_s: float | None = None
+    """For how long a control group kept the load from the CPUs because its quota was used up."""
+    group_memory_full: int | None = None
+    """How often memory was asked for beyond a control group's limit."""
     temperature_limits: dict[str, float] = {}
     """Celsius at which a drive slows itself down, where it says so."""
     jobs: list[dict[str, Any]] = []

@@ -181,6 +181,8 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
     bad = {verdict.check: verdict for verdict in top.verdicts if verdict.level is not Level.OK}
     if "cache-share" in bad and bad["cache-share"].numbers.get("share", 0) > 0:
         return "cache", f"a cache answers, not the device: {bad['cache-share'].evidence}"
+    if "group-limit" in bad:
+        return "queue", f"a control group limits the random reads: {bad['group-limit'].evidence}"
     if "generator-bound" in bad:
         cpu = top.figures.cpu
         if cpu.user_ns > cpu.system_ns:
@@ -192,7 +194,7 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
         at = max(sweep.points, key=lambda point: point.iops)
         return (
             "queue",
-            f"a limit is imposed above the device (a cgroup, or the provider of a virtual disk): "
+            f"a limit is imposed, by none of this process's control groups (by the provider of a virtual disk?): "
             f"the last steps agree to {units.percent(FLAT)} at {units.count(at.iops)} IOPS",
         )
     if "achieved-depth" in bad:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from dataclasses import replace as dataclass_replace
 from typing import Any
@@ -13,13 +13,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from spindle import _core
-from spindle.host import caches, conditions, diskstats, stack
+from spindle.host import caches, conditions, diskstats, groups, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
 from spindle.host.conditions import jobs
 from spindle.host.conditions.during import fetched_bytes
-from spindle.host.cputimes import CpuTimes
-from spindle.host.devices import Device
+from spindle.host.cputimes import CpuTimes, of_cpus
+from spindle.host.devices import HERE, Device, text_of
+from spindle.host.extents import backing_extents, extents_of
 from spindle.host.guard import OpenTarget, StreamAccess, hold_device, open_target
 from spindle.host.held import HeldDevice
 from spindle.host.identity import Identity
@@ -33,6 +34,7 @@ from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
     During,
+    PassingChange,
     Precondition,
     Prepared,
     RunRecord,
@@ -195,6 +197,10 @@ class Bench:
     """What was done to the target before its first run."""
     _caches: caches.Caches | None = None
     _looked: Looked | None = None
+    _extents: dict[str, object] | None = None
+    """What of the file was on its device before the last load."""
+    _backing_extents: dict[str, dict[str, object]] = field(default_factory=dict)
+    """The same of the files behind loop devices, by their names."""
 
     @property
     def size_bytes(self) -> int:
@@ -245,7 +251,9 @@ class Bench:
             precondition=self.precondition,
         )
 
-    def target(self, spec: Workload | None = None, trouble: str | None = None) -> Target:
+    def target(
+        self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
+    ) -> Target:
         """What the record says about it."""
         if self._target is None:
             return Target(asked=self.asked, kind="null", size_bytes=self._size_bytes, has_device=False)
@@ -265,8 +273,13 @@ class Bench:
             direct = all(stream.direct for stream in spec.all_streams)
             rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
             detail["size_rule"] = rule.to_dict()
+        if self._extents is not None:
+            detail["extents"] = self._extents
+        if self._backing_extents:
+            detail["backing_extents"] = self._backing_extents
         if self.sized is not None:
             detail["sized"] = self.sized.to_dict()
+        detail["limits"] = (limits or groups.limits(self._devices)).to_dict()
         if trouble is not None:
             detail["trouble"] = trouble
         return Target(
@@ -277,6 +290,15 @@ class Bench:
             has_device=self.device is not None,
             detail=detail,
         )
+
+    def _look_at_extents(self) -> None:
+        """Before a load, which may write where nothing was."""
+        if self._target is None:
+            return
+        found = extents_of(self._target.files[0].fd) if self._target.kind == "file" else None
+        self._extents = found.to_dict() if found is not None else None
+        behind = {device.name: backing_extents(device) for device in self._devices}
+        self._backing_extents = {name: one.to_dict() for name, one in behind.items() if one is not None}
 
     def _region_bytes(self, spec: Workload) -> int:
         """What the widest stream uses; of several files all together."""
@@ -300,9 +322,13 @@ class Bench:
         run_id, started = self.identity(resolved)
         prepared = self._prepare(part)
         before = machine_settings.settings_of(self._devices) if self._target is not None else {}
-        sampler = self._sampler(spec)
-        machine = _MachineState.now()
-        finished = carry_out(self._start(resolved, part), self._snapshot, spec, label or spec.name, self.watch, sampler)
+        limits = groups.limits(self._devices)
+        self._look_at_extents()
+        cpus = self.making.cpus
+        with closing(self._sampler(spec)) as sampler:
+            machine = _MachineState.now(cpus)
+            start = self._start(resolved, part)
+            finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler)
         during = machine.until_now(figures_from_json(finished.figures_json), self._devices, sampler)
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
@@ -314,12 +340,17 @@ class Bench:
             started=started,
             tool=Tool(version=_core.__version__),
             workload=spec,
-            target=self.target(spec, trouble),
+            target=self.target(spec, trouble, limits),
             seed=spec.seed,
             figures=figures,
             fetched_bytes=_difference(finished.before.fetched_bytes, finished.after.fetched_bytes),
             devices=self._counters(finished.before.disks, finished.after.disks),
-            settings=Settings(before=before, after=after, changed=_changes(before, after)),
+            settings=Settings(
+                before=before,
+                after=after,
+                changed=_changes(before, after),
+                passing=[PassingChange(**asdict(change)) for change in sampler.passing],
+            ),
             environment=machine_environment.environment(None if self._target is None else self._target.path),
             idle=idle,
             during=during,
@@ -447,16 +478,29 @@ class _MachineState:
     throttle_events: int | None
     swapped_pages: int | None
     processes: jobs.Processes
+    asked_cpus: tuple[int, ...] | None
+    own_cpus: CpuTimes | None
+    """Of the CPUs that the load may run on."""
+    groups: groups.Pressure
 
     @classmethod
-    def now(cls) -> _MachineState:
+    def now(cls, cpus: tuple[int, ...] | None) -> _MachineState:
         # The processes last before the load and first after it: looking at them takes some milliseconds.
         seen = jobs.processes()
-        return cls(time.monotonic(), conditions.cpu_times(), conditions.throttle_events(), swapped_pages(), seen)
+        return cls(
+            time.monotonic(),
+            conditions.cpu_times(),
+            conditions.throttle_events(),
+            swapped_pages(),
+            seen,
+            cpus,
+            of_cpus(text_of(HERE.proc / "stat") or "", groups.runnable_cpus(cpus)),
+            groups.pressure(),
+        )
 
     def until_now(self, figures: Figures, devices: list[Device], sampler: conditions.Sampler) -> During:
         """What changed since, beside the load's own doing."""
-        after = self.now()
+        after = self.now(self.asked_cpus)
         others = iowait = steal = None
         if self.cpu is not None and after.cpu is not None:
             ticks = max(1, after.cpu.total - self.cpu.total)
@@ -467,6 +511,7 @@ class _MachineState:
             steal = max(0, after.cpu.steal - self.cpu.steal) / ticks
         seconds = max(after.at_s - self.at_s, 1e-9)
         seen = jobs.between(self.processes, after.processes, seconds, devices)
+        throttled = _increase(self.groups.cpu_throttled_ns, after.groups.cpu_throttled_ns)
         found = [*conditions.array_activity(devices), jobs.jobs(seen, DURING, only_known=True)]
         return During(
             cpu_others=others,
@@ -474,11 +519,21 @@ class _MachineState:
             cpu_steal=steal,
             throttle_events=_increase(self.throttle_events, after.throttle_events),
             swapped_pages=_increase(self.swapped_pages, after.swapped_pages),
+            cpus=groups.usable_cpus(self.asked_cpus),
+            cpus_idle=_idle_share(self.own_cpus, after.own_cpus),
+            group_throttled_s=None if throttled is None else throttled / 1e9,
+            group_memory_full=_increase(self.groups.memory_full, after.groups.memory_full),
             findings=[asdict(finding) for finding in found],
             samples=[Sample(**asdict(sample)) for sample in sampler.samples],
             temperature_limits=sampler.limits,
             jobs=jobs.to_dicts([job for job in seen if job.on_target]),
         )
+
+
+def _idle_share(before: CpuTimes | None, after: CpuTimes | None) -> float | None:
+    if before is None or after is None or (ticks := after.total - before.total) <= 0:
+        return None
+    return max(0, after.idle + after.iowait - before.idle - before.iowait) / ticks
 
 
 def _increase(before: int | None, after: int | None) -> int | None:

@@ -1,4 +1,5 @@
-"""What the machine does beside a load, once a second, from a few kernel files: a look costs 0.4 ms of one CPU."""
+"""What the machine does beside a load, once a second, from a few kernel files: a look costs 0.4 ms of one CPU; and the
+settings in force, at each call."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from ..diskstats import DiskDelta, Snapshot, delta, snapshot
 from ..memory import swapped_pages
 from .arrays import WORKING, action_of, arrays_of
 from .kept import Kept
+from .passing import Passing, SettingsWatch
 from .processors import cpu_times, throttle_events
 from .sample import COLUMNS, Sample
 from .temperature import Sensor, sensors
@@ -72,6 +74,7 @@ class Sampler:
         self._start = self._last = self._moment(Moved(0, 0))
         self.interval_s = interval_s
         self._kept = Kept([sensor.name for sensor in self._sensors], list(self._last.disks.counters), most)
+        self._settings = SettingsWatch(devices, machine)
         self.limits = {sensor.name: sensor.limit_celsius for sensor in self._sensors if sensor.limit_celsius}
 
     @property
@@ -79,19 +82,30 @@ class Sampler:
         """What was seen, in order of time."""
         return self._kept.samples()
 
+    @property
+    def passing(self) -> list[Passing]:
+        """Settings that were changed and seen to be as before again."""
+        return [change for change in self._settings.seen if change.to_s is not None]
+
     def begin(self, moved: Moved) -> None:
         """The load begins now."""
         self._start = self._last = self._moment(moved)
 
     def look(self, moved: Moved) -> None:
         """The load goes on; cheap when the second is not over."""
+        self._settings.look(time.monotonic() - self._start.at_s)
         if time.monotonic() - self._last.at_s >= self.interval_s:
             self._take(moved)
 
     def end(self, moved: Moved) -> None:
         """The load is over."""
+        self._settings.look(time.monotonic() - self._start.at_s)
         if time.monotonic() - self._last.at_s >= LEAST_S:
             self._take(moved)
+
+    def close(self) -> None:
+        """No more looks."""
+        self._settings.close()
 
     def _take(self, moved: Moved) -> None:
         now, then = self._moment(moved), self._last

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from spindle.result import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 
@@ -62,20 +65,71 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
         level = Level.WARN
         evidence = f"{seen}: {units.percent(share)} came from a cache, as this phase asks (drop_caches = false)"
         advice = "this is the speed of the page cache, not of the device"
-    elif direction == "read":
-        evidence = f"{seen}: {units.percent(share)} came from a cache"
-        advice = "use --direct, or a file larger than every cache"
-        if rule := record.target.detail.get("cache_rule_bytes"):
-            advice += f" (here at least {units.size(rule)})"
     else:
-        evidence = f"{seen}: {units.percent(share)} was still in a cache when the run ended"
-        advice = "use --direct, or count the flush with --end-fsync"
+        cause = _cause(record, direction, share)
+        evidence, advice = f"{seen}: {units.percent(share)} {cause.text}", cause.advice
     return Verdict(
         check="cache-share",
         level=level,
         evidence=evidence,
         advice=advice,
         numbers={"share": share, "application_bytes": float(asked), "device_bytes": float(moved)},
+    )
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """Why the device did not move what the application did."""
+
+    text: str
+    """Goes on after `40 % `."""
+    advice: str
+
+
+def _cause(record: RunRecord, direction: str, share: float) -> _Cause:
+    """What was looked at comes before what is likely: extents and attributes of the file, then how it was opened."""
+    extents = record.target.detail.get("extents") or {}
+    direct = all(stream.direct for stream in record.workload.streams)
+    if direction == "read" and (nowhere := _nowhere(extents, share)) is not None:
+        return nowhere
+    if how := extents.get("compresses"):
+        return _Cause(
+            f"was not moved, as the file system holds this file compressed ({how})",
+            "this is the rate through the compression; measure a file without it (on btrfs one with chattr +C), or the "
+            "device",
+        )
+    through = (
+        " although the load is direct: the file system went through the page cache, as it may with data=journal, and "
+        "for inline, encrypted or verity files"
+        if record.target.on_files
+        else " although the load is direct"
+    )
+    if direction == "write":
+        evidence = "was still in a cache when the run ended"
+        if direct:
+            return _Cause(evidence + through, "count the flush with --end-fsync, or measure the device below")
+        return _Cause(evidence, "use --direct, or count the flush with --end-fsync")
+    if direct:
+        return _Cause("came from a cache" + through, "measure the device below, or a file without these")
+    rule = record.target.detail.get("cache_rule_bytes")
+    size = f" (here at least {units.size(rule)})" if rule else ""
+    return _Cause("came from a cache", f"use --direct, or a file larger than every cache{size}")
+
+
+def _nowhere(extents: dict[str, Any], share: float) -> _Cause | None:
+    """Holes and unwritten extents, if they explain at least half of what was not moved."""
+    size = extents.get("size_bytes") or 0
+    parts = {
+        "in holes": extents.get("hole_bytes") or 0,
+        "allocated but never written": extents.get("unwritten_bytes") or 0,
+    }
+    missing = sum(parts.values())
+    if not size or missing / size < share / 2:
+        return None
+    named = " and ".join(f"{units.size(amount)} {where}" for where, amount in parts.items() if amount)
+    return _Cause(
+        f"was not there to be read: {named}, of the file's {units.size(size)}; the file system answers them with zeros",
+        "write the file from end to end first, or measure one that holds data (--create makes one)",
     )
 
 
@@ -119,29 +173,36 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
             if direction == "write" and any(stream.mix.zero > 0 for stream in record.workload.streams):
                 continue  # zeroing counts as writing above, and makes holes below
             if share >= WARN_SHARE:
+                extents = (record.target.detail.get("backing_extents") or {}).get(upper.name) or {}
+                cause = _cause_below(direction, share, extents, past_the_cache)
                 verdicts.append(
                     Verdict(
                         check="cache-below",
                         level=Level.WARN,
                         evidence=(
                             f"{direction}s: {upper.name} moved {units.size(asked)}, {lower.name} under its backing "
-                            f"file {units.size(moved)}: {units.percent(share)} "
-                            + (
-                                "was not there to be moved (holes of a sparse file) or cached below"
-                                if past_the_cache
-                                else "stayed in the page cache between them"
-                            )
+                            f"file {units.size(moved)}: {units.percent(share)} {cause.text}"
                         ),
-                        advice=f"these are figures of {upper.name}, not of {lower.name}; "
-                        + (
-                            "write the backing file once from end to end, so that there is something to read"
-                            if past_the_cache
-                            else "set the loop device up with losetup --direct-io=on to reach the drive"
-                        ),
+                        advice=f"these are figures of {upper.name}, not of {lower.name}; {cause.advice}",
                         numbers={"share": share, "upper_bytes": asked, "lower_bytes": moved},
                     )
                 )
     return verdicts
+
+
+def _cause_below(direction: str, share: float, extents: dict[str, Any], past_the_cache: bool) -> _Cause:
+    if direction == "read" and (nowhere := _nowhere(extents, share)) is not None:
+        return _Cause(nowhere.text, "write the backing file once from end to end, so that there is something to read")
+    if how := extents.get("compresses"):
+        return _Cause(
+            f"was not moved, as the backing file is held compressed ({how})", "put it on a file system that does not"
+        )
+    if past_the_cache:
+        return _Cause("was answered between them, though not by the page cache", "measure the device below itself")
+    return _Cause(
+        "stayed in the page cache between them",
+        "set the loop device up with losetup --direct-io=on to reach the drive",
+    )
 
 
 def working_set(record: RunRecord) -> list[Verdict]:

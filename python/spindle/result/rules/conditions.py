@@ -29,6 +29,8 @@ ADVICE = {
     "dirty_pages": "write it out first (--sync machine), or find who writes",
 }
 """What to do about a finding of the machine's checks."""
+PASSING_SHARE = 0.05
+"""Share of the run for which a setting may have been another one before the figures are of two settings."""
 SHOWN = 4
 """Changes that are named; the rest are in the record."""
 
@@ -50,6 +52,8 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
                 numbers={"changed": float(len(settings.changed))},
             )
         ]
+    if settings.passing:
+        return [_passing(record)]
     return [
         Verdict(
             check="settings",
@@ -58,6 +62,26 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
             numbers={"changed": 0.0},
         )
     ]
+
+
+def _passing(record: RunRecord) -> Verdict:
+    """Put back before the end; the longer it was another one, the less the figures belong to either."""
+    passing = record.settings.passing
+    seconds = max(record.figures.elapsed_ns / 1e9, 1e-9)
+    longest = max(one.to_s - one.from_s for one in passing)
+    named = ", ".join(
+        f"{one.name}: {one.before} -> {one.during} from {units.seconds(round(one.from_s, 1))} to "
+        f"{units.seconds(round(one.to_s, 1))}"
+        for one in passing[:SHOWN]
+    )
+    more = len(passing) - SHOWN
+    return Verdict(
+        check="settings",
+        level=Level.INVALID if longest > PASSING_SHARE * seconds else Level.WARN,
+        evidence=f"settings were changed during the run and put back: {named}{f' and {more} more' if more > 0 else ''}",
+        advice="find who changes them (udev, tuned, another test) and run again",
+        numbers={"changed": float(len(passing)), "longest_s": longest},
+    )
 
 
 def during_the_run(record: RunRecord) -> list[Verdict]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from spindle.result import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
+from spindle.result.rules.limits import io_reached
 
 BUSY = 0.90
 """A worker that is on a CPU for this share of the time has no room to wait for the target."""
@@ -15,6 +17,10 @@ IDLE_DEVICE = 0.90
 """Below this utilisation the device had time to spare."""
 REACHED = 0.90
 """Share of the asked outstanding requests that counts as reached."""
+FULL = 0.95
+"""CPUs that are in use for this share of their time have none left."""
+OWN_PART = 0.25
+"""Part of the CPUs that the load used itself, from which on their being full is its limit."""
 POLLING = {"sqpoll", "iopoll"}
 CHANCE_DEVIATIONS = 3.0
 """Standard deviations by which the number of random arrivals may differ from its mean."""
@@ -23,16 +29,18 @@ LARGE_REQUEST = 256 * 1024
 
 
 def generator_bound(record: RunRecord) -> list[Verdict]:
-    """The target cannot show more than the generator asks for."""
+    """The target cannot show more than the generator asks for: one worker may lack its CPU, or all of them together."""
     figures, generator = record.figures, record.figures.generator
     ceiling = generator.ceiling_iops
     near = figures.iops / ceiling if ceiling else 0.0
-    numbers = {"busiest_worker": generator.busiest_worker, "iops": figures.iops}
+    cpus = _Cpus.of(record)
+    numbers = {"busiest_worker": generator.busiest_worker, "iops": figures.iops, **cpus.numbers()}
     if ceiling:
         numbers["ceiling_iops"] = ceiling
     polls = POLLING & set(generator.features)
     busy = f"the busiest worker was on a CPU {units.percent(generator.busiest_worker)} of the time"
-    if generator.busiest_worker >= BUSY and not polls and not record.workload.paced:
+    if (generator.busiest_worker >= BUSY or cpus.used_up) and not polls and not record.workload.paced:
+        alone = generator.busiest_worker >= BUSY and not cpus.used_up
         reached = (
             ""
             if not ceiling
@@ -40,18 +48,62 @@ def generator_bound(record: RunRecord) -> list[Verdict]:
             if near <= 1
             else f", more than the {units.count(ceiling)} IOPS of its calibration were reached"
         )
+        spread = "spread the load over more --workers (on other CPUs), or "
         return [
             Verdict(
                 check="generator-bound",
                 level=Level.WARN,
-                evidence=f"{busy}{reached}: the CPU is the limit",
-                advice="spread the load over more --workers (on other CPUs), or read this as the cost of the path, "
-                "not as the device's limit",
+                evidence=f"{busy if alone else cpus.text()}{reached}: the CPU is the limit",
+                advice=(spread if alone else "give it more CPUs (--cpus, quota, other load), or ")
+                + "read this as the cost of the path, not as the device's limit",
                 numbers=numbers,
             )
         ]
     note = f" (it polls: {', '.join(sorted(polls))})" if polls else ""
     return [Verdict(check="generator-bound", level=Level.OK, evidence=busy + note, numbers=numbers)]
+
+
+@dataclass(frozen=True)
+class _Cpus:
+    """What all workers together used of the CPUs that they might use."""
+
+    used: float
+    """CPUs' worth of time."""
+    workers: int
+    may: float | None
+    """CPUs' worth that affinity and quotas of control groups allow."""
+    idle: float | None
+    """Share of the time of these CPUs that nobody used."""
+
+    @classmethod
+    def of(cls, record: RunRecord) -> _Cpus:
+        figures = record.figures
+        seconds = max(figures.measured_s, 1e-9)
+        used = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9 / seconds
+        workers = sum(stream.workers for stream in record.workload.streams)
+        return cls(used, workers, record.during.cpus, record.during.cpus_idle)
+
+    @property
+    def used_up(self) -> bool:
+        """They used nearly all they might; or nearly nothing was left, and a good part of it was theirs: the rest went
+        to other programs, and to the kernel's threads that did their I/O."""
+        if self.may is None:
+            return False
+        full = self.idle is not None and self.idle <= 1 - FULL and self.used >= OWN_PART * self.may
+        return self.used >= BUSY * self.may or full
+
+    def text(self) -> str:
+        """In words."""
+        who = "1 worker" if self.workers == 1 else f"{self.workers} workers together"
+        left = "" if self.idle is None else f", of which {units.percent(self.idle)} was left idle"
+        may = units.significant(self.may or 0.0)
+        return f"{who} used {units.significant(self.used)} of the {may} CPUs they may use{left}"
+
+    def numbers(self) -> dict[str, float]:
+        """For the record."""
+        found = {"cpus_used": self.used}
+        found |= {"cpus_allowed": self.may} if self.may is not None else {}
+        return found | ({"cpus_idle": self.idle} if self.idle is not None else {})
 
 
 def _from_a_cache(record: RunRecord, target: DeviceCounters) -> bool:
@@ -65,7 +117,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
     """A closed loop with few requests under way measures latency; the device may deliver more."""
     workload = record.workload
     target = record.counters
-    if workload.paced or target is None or _from_a_cache(record, target):
+    if workload.paced or target is None or _from_a_cache(record, target) or io_reached(record):
         return []
     busy, name = target.iostat.get("%util"), target.name
     queue = record.target.detail.get("queue_depth")
@@ -143,6 +195,7 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
     if in_device is not None:
         numbers["in_device"] = in_device
         if asked > 1 and in_device < asked / 2:
+            limited = io_reached(record)
             return [
                 Verdict(
                     check="achieved-depth",
@@ -151,8 +204,10 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
                         f"{units.significant(kept)} requests were under way, {units.significant(in_device)} of them in "
                         f"{target.name if target else 'the device'}: the others waited above it"
                     ),
-                    advice="a lock of the file system (writes to one file), a throttle or the scheduler holds them, "
-                    "or the driver works on the caller's CPU (zram)",
+                    advice=f"a limit holds them: {limited[0].evidence}"
+                    if limited
+                    else "a lock of the file system (writes to one file) or the scheduler holds them, or the driver "
+                    "works on the caller's CPU (zram); no control group of this process limits it",
                     numbers=numbers,
                 )
             ]

@@ -1,23 +1,32 @@
-"""Had the figures settled? The steady-state rule of SNIA's PTS on the run's own series, and a trend test beside it."""
+"""Did the load keep its level? Drift, steps, pulses, waves and several levels, told apart from noise."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from spindle import _core
 from spindle.result import units
-from spindle.result.figures import EndedBySteady
+from spindle.result.figures import EndedBySteady, Interval
 from spindle.result.record import Level, RunRecord, Verdict
 
 WORDS = {"iops": "the rate of requests", "bandwidth": "throughput", "latency": "the mean latency"}
 """What a workload's rule looks at."""
 WHOLE = 0.9
 """Share of an interval from which on it counts as one: the last one is cut off by the end."""
-DRIFT = 0.10
-"""Drift over the whole run that matters: as much as the PTS allows over its window."""
-CHANCE = 0.01
-"""A trend more likely than this without any drift is not called one."""
+STEP = 0.05
+"""Change of the level that matters, as a share of the higher one."""
+SWING = 0.10
+"""Drift over the whole run, or size of what comes back, that matters: as much as the PTS allows over its window."""
+EARLY = 0.25
+"""Part of the run in which a change is that of its start."""
+NAMED = 4
+"""Levels that are named; all are in the numbers' count."""
+LATENCY_FACTOR = 2.0
+"""A mean latency varies more from second to second than a rate, and matters less."""
 
 
 class Window(Struct, frozen=True):
@@ -28,30 +37,48 @@ class Window(Struct, frozen=True):
     slope: float
 
 
-class Trend(Struct, frozen=True):
-    """Mann-Kendall test with Sen's slope."""
-
-    windows: int
-    p_value: float
-    relative_slope: float
-
-
 class Report(Struct, frozen=True):
-    """The core's report on a series."""
+    """The core's report on a series by the PTS rule."""
 
     steady: bool
     last: Window | None
-    trend: Trend | None
 
 
-def series_of(record: RunRecord) -> list[float]:
-    """Throughput of each whole interval, bytes/s, all streams."""
-    figures = record.figures
-    return [
-        sum(stream.read_bytes + stream.write_bytes for stream in interval.streams) / (interval.length_ns / 1e9)
-        for interval in figures.series
-        if interval.length_ns >= WHOLE * figures.interval_ns
-    ]
+class Departure(Struct, frozen=True):
+    """`measure::departure::Departure`."""
+
+    kind: Literal["drift", "step", "pulse", "wave", "levels", "sawtooth", "flapping"]
+    strength: float
+    places: list[int]
+    levels: list[float]
+    period: float | None
+    share: float | None
+
+    @property
+    def size(self) -> float:
+        """Of the change, as a share of the higher level."""
+        highest = max(self.levels)
+        return (highest - min(self.levels)) / highest if highest > 0 else 0.0
+
+
+class Series(Struct, frozen=True):
+    """Something that should keep its level, interval by interval."""
+
+    what: str
+    values: list[float]
+    is_latency: bool = False
+    in_bytes: bool = True
+
+    def text(self, value: float) -> str:
+        """A value for people."""
+        if self.is_latency:
+            return units.duration(max(0.0, value))
+        return units.rate(max(0.0, value)) if self.in_bytes else f"{units.count(max(0.0, value))} IOPS"
+
+    def matters(self, found: Departure) -> bool:
+        """Whether it is large enough to be told."""
+        least = STEP if found.kind in ("step", "levels") else SWING
+        return found.size >= least * (LATENCY_FACTOR if self.is_latency else 1.0)
 
 
 def steady(record: RunRecord) -> list[Verdict]:
@@ -105,58 +132,177 @@ def _asked_for(record: RunRecord) -> list[Verdict]:
 
 
 def _seen(record: RunRecord) -> list[Verdict]:
-    series = series_of(record)
-    report = msgspec.json.decode(_core.steady(series), type=Report)
+    intervals = _whole_intervals(record)
     each = units.seconds(record.figures.interval_ns / 1e9)
+    every = list(_series_of(record, intervals))
+    report = msgspec.json.decode(_core.steady(every[0].values), type=Report)
+    numbers = {"intervals": float(len(intervals))}
     if report.last is None:
         return [
             Verdict(
                 check="steady",
                 level=Level.WARN,
-                evidence=f"unknown: {len(series)} intervals of {each} are too few to tell",
+                evidence=f"unknown: {len(intervals)} intervals of {each} are too few to tell",
                 advice="give it at least ten seconds: --seconds 60",
-                numbers={"intervals": float(len(series))},
+                numbers=numbers,
             )
         ]
-    numbers = {"intervals": float(len(series)), "range": report.last.range, "slope": report.last.slope}
-    drift = 0.0
-    if report.trend is not None:
-        drift = report.trend.relative_slope * (report.trend.windows - 1)
-        numbers |= {"drift": drift, "trend_p": report.trend.p_value}
-    window = f"the last {report.last.rounds} intervals of {each}"
+    numbers |= {"range": report.last.range, "slope": report.last.slope}
+    found = strongest(every)
+    if found is not None:
+        series, departure = found
+        told = _Told(series, departure, [interval.start_ns / 1e9 for interval in intervals], intervals[-1])
+        return [
+            Verdict(
+                check="steady",
+                level=Level.WARN,
+                evidence=told.evidence(),
+                advice=told.advice(isinstance(record.figures.ended_by, EndedBySteady)),
+                numbers=numbers | told.numbers(),
+            )
+        ]
+    seen = (
+        f"no drift and no change of level in {len(intervals)} intervals of {each}; the last {report.last.rounds} "
+        f"differ by {units.percent(report.last.range)} of their mean"
+    )
     if not report.steady:
-        return [
-            Verdict(
-                check="steady",
-                level=Level.WARN,
-                evidence=(
-                    f"{window} differ by {units.percent(report.last.range)} of their mean and drift by "
-                    f"{units.percent(abs(report.last.slope))} (SNIA PTS allows 20 % and 10 %)"
-                ),
-                advice="run longer, or with --ramp 10s to leave the start out",
-                numbers=numbers,
-            )
+        seen += f" and drift by {units.percent(abs(report.last.slope))}, as noise does (SNIA PTS allows 20 % and 10 %)"
+    return [Verdict(check="steady", level=Level.OK, evidence=seen, numbers=numbers)]
+
+
+def _whole_intervals(record: RunRecord) -> list[Interval]:
+    figures = record.figures
+    return [interval for interval in figures.series if interval.length_ns >= WHOLE * figures.interval_ns]
+
+
+def _series_of(record: RunRecord, intervals: Sequence[Interval]) -> Iterator[Series]:
+    """Throughput of all streams first; of each stream, where there are several; and the mean latency of a load with a
+    pace of its own, whose throughput is what was asked for while the target slows down."""
+    streams = range(len(record.workload.streams))
+    yield _throughput("throughput", intervals, streams)
+    if len(streams) > 1:
+        for at in streams:
+            yield _throughput(f"throughput of {record.workload.streams[at].name}", intervals, [at])
+    for at in streams:
+        if record.workload.streams[at].paced and (values := _latencies(intervals, at)):
+            of = f" of {record.workload.streams[at].name}" if len(streams) > 1 else ""
+            yield Series(f"the mean latency{of}", values, is_latency=True)
+
+
+def _throughput(what: str, intervals: Sequence[Interval], streams: Sequence[int]) -> Series:
+    """Bytes a second; requests a second where none moves bytes (discards)."""
+    parts = [[interval.streams[at] for at in streams if at < len(interval.streams)] for interval in intervals]
+    seconds = [interval.length_ns / 1e9 for interval in intervals]
+    moved = [sum(part.read_bytes + part.write_bytes for part in found) for found in parts]
+    if any(moved):
+        return Series(what, [value / length for value, length in zip(moved, seconds, strict=True)])
+    done = [sum(part.reads + part.writes for part in found) for found in parts]
+    return Series(what, [value / length for value, length in zip(done, seconds, strict=True)], in_bytes=False)
+
+
+def _latencies(intervals: Sequence[Interval], stream: int) -> list[float]:
+    """ns; empty if an interval has no request."""
+    found = []
+    for interval in intervals:
+        part = interval.streams[stream] if stream < len(interval.streams) else None
+        requests = part.reads + part.writes if part is not None else 0
+        if part is None or not requests:
+            return []
+        found.append((part.read_latency_ns + part.write_latency_ns) / requests)
+    return found
+
+
+def strongest(every: Sequence[Series]) -> tuple[Series, Departure] | None:
+    """What matters and is surest; of the series that tell it, the first: all streams together."""
+    found = []
+    for series in every:
+        seen = msgspec.json.decode(_core.departures(series.values, len(every) - 1), type=list[Departure])
+        large = [departure for departure in seen if series.matters(departure)]
+        found += [(series, large[0])] if large else []
+    return max(found, key=lambda pair: pair[1].strength, default=None)
+
+
+class _Told:
+    """A departure in words and numbers."""
+
+    def __init__(self, series: Series, found: Departure, starts_s: Sequence[float], last: Interval) -> None:
+        self._series, self._found = series, found
+        end_s = (last.start_ns + last.length_ns) / 1e9
+        self._begin_s, self._length_s = starts_s[0], end_s - starts_s[0]
+        self._interval_s = self._length_s / len(starts_s)
+        self._at_s = [round(starts_s[place], 3) for place in found.places]
+        self._before, self._after = found.levels[0], found.levels[1]
+
+    def evidence(self) -> str:
+        """What it did, with times and sizes."""
+        what, before, after = self._series.what, self._text(self._before), self._text(self._after)
+        verb = "rose" if self._after > self._before else "fell"
+        moved = f"{what} {verb} from {before} to {after} ({self._change()})"
+        match self._found.kind:
+            case "drift":
+                return f"{moved} little by little over the run"
+            case "step":
+                return f"{moved} at {self._time(0)} of the run and stayed there"
+            case "pulse":
+                return f"{moved} from {self._time(0)} to {self._time(1)} of the run and came back"
+            case "wave":
+                period = units.seconds(round((self._found.period or 0.0) * self._interval_s, 1))
+                return f"{what} swings between {before} and {after} ({self._change()}) with a period of {period}"
+            case "levels":
+                return f"{what} changed its level {len(self._at_s)} times: {self._levels()}"
+            case "sawtooth":
+                times = ", ".join(self._time(at) for at in range(len(self._at_s))[:NAMED])
+                more = f" and {len(self._at_s) - NAMED} more" if len(self._at_s) > NAMED else ""
+                return f"{what} drifted and jumped back at {times}{more} of the run, between {before} and {after}"
+            case "flapping":
+                share = units.percent(self._found.share or 0.0)
+                return f"{what} went to and fro between {before} and {after}, where it was {share} of the time"
+
+    def _levels(self) -> str:
+        named = [
+            f"{self._text(level)} until {self._time(at)}" for at, level in enumerate(self._found.levels[:-1][:NAMED])
         ]
-    if report.trend is not None and report.trend.p_value < CHANCE and abs(drift) > DRIFT:
-        return [
-            Verdict(
-                check="steady",
-                level=Level.WARN,
-                evidence=(
-                    f"throughput {'rose' if drift > 0 else 'fell'} by {units.percent(abs(drift))} over the run "
-                    f"(Mann-Kendall, p {report.trend.p_value:.1g})"
-                ),
-                advice="leave the start out: --ramp 10s"
-                if isinstance(record.figures.ended_by, EndedBySteady)
-                else "run longer, until it has settled: --until-steady, or --ramp 10s to leave the start out",
-                numbers=numbers,
-            )
-        ]
-    return [
-        Verdict(
-            check="steady",
-            level=Level.OK,
-            evidence=f"{window} differ by {units.percent(report.last.range)} of their mean",
-            numbers=numbers,
+        left = len(self._found.levels) - len(named)
+        rest = f"then {self._text(self._found.levels[-1])}" if left == 1 else f"and {left} more"
+        return ", ".join([*named, rest])
+
+    def advice(self, ended_by_steady: bool) -> str:
+        """What to do about it."""
+        if self._found.kind == "drift":
+            ramp = "--ramp 10s to leave the start out"
+            return ramp if ended_by_steady else f"run longer, until it has settled: --until-steady, or {ramp}"
+        early = self._found.kind == "step" and self._at_s[0] - self._begin_s <= EARLY * self._length_s
+        if early:
+            return "leave the start out: --ramp 10s, and run longer"
+        return (
+            "the mean is that of neither level: find what changed then (heat, a full cache, a limit, other load; "
+            "the record has the seconds), or give figures of each part"
         )
-    ]
+
+    def numbers(self) -> dict[str, float]:
+        """For the record."""
+        found = {
+            "before": self._before,
+            "after": self._after,
+            "change": self._ratio(),
+            "strength": self._found.strength,
+        }
+        found["changes"] = float(len(self._at_s))
+        if self._at_s:
+            found |= {"at_s": self._at_s[0], "last_at_s": self._at_s[-1]}
+        if self._found.period is not None:
+            found["period_s"] = self._found.period * self._interval_s
+        return found
+
+    def _ratio(self) -> float:
+        return self._after / self._before - 1 if self._before > 0 else 0.0
+
+    def _change(self) -> str:
+        ratio = self._ratio()
+        return f"{'+' if ratio > 0 else '-'}{units.percent(abs(ratio))}"
+
+    def _text(self, value: float) -> str:
+        return self._series.text(value)
+
+    def _time(self, place: int) -> str:
+        return units.seconds(round(self._at_s[place], 1))

@@ -1,0 +1,254 @@
+"""The control groups that this process is in, and what they limit: I/O, memory, CPU time (cgroup v1 and v2).
+
+Limits of v2 hold for a group and all groups below it, and so do those of v1 of memory and CPU time. Those of v1 of I/O
+hold for the group alone (Documentation/admin-guide/cgroup-v1/blkio-controller.rst: they reach further only with
+sane_behavior).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
+from .mounts import parse_mountinfo
+from .number import whole_number
+
+NO_LIMIT = 1 << 60
+"""v1 writes a number of about 2^63 where there is no limit."""
+_V1_IO = {
+    "rbps": "blkio.throttle.read_bps_device",
+    "wbps": "blkio.throttle.write_bps_device",
+    "riops": "blkio.throttle.read_iops_device",
+    "wiops": "blkio.throttle.write_iops_device",
+}
+
+
+_FILES = {
+    "blkio": (*_V1_IO.values(), "io.max"),
+    "memory": ("memory.limit_in_bytes", "memory.max", "memory.high"),
+    "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.max"),
+}
+
+
+@dataclass(frozen=True)
+class IoLimit:
+    """Of one group, on one device."""
+
+    group: str
+    """Its path below the root of its hierarchy."""
+    device: str
+    kind: str
+    """`rbps`, `wbps` (bytes/s), `riops`, `wiops` (requests/s)."""
+    value: int
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What control groups allow this process; None: they do not limit it."""
+
+    io: tuple[IoLimit, ...] = ()
+    memory_bytes: int | None = None
+    memory_group: str | None = None
+    cpus: float | None = None
+    """CPU time a second."""
+    cpu_group: str | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """For the result record."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """How often the groups held this process back since they were made; None: not counted."""
+
+    cpu_throttled_ns: int | None
+    memory_full: int | None
+    """Times that memory was asked for beyond the limit."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    path: str
+    version: int
+    folder: Path
+
+
+def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
+    """The tightest of memory and CPU time, and every one of I/O on these devices."""
+    memory = min(_memory(machine), default=None)
+    cpu = min(_cpus(machine), default=None)
+    return Limits(
+        io=tuple(_io(devices, machine)),
+        memory_bytes=None if memory is None else memory[0],
+        memory_group=None if memory is None else memory[1],
+        cpus=None if cpu is None else cpu[0],
+        cpu_group=None if cpu is None else cpu[1],
+    )
+
+
+def pressure(machine: Machine = HERE) -> Pressure:
+    """At this moment."""
+    throttled, full = [], []
+    for group in _groups("cpu", machine):
+        stat = _pairs(group.folder / "cpu.stat")
+        if (value := stat.get("throttled_time")) is not None:
+            throttled.append(value)
+        elif (value := stat.get("throttled_usec")) is not None:
+            throttled.append(value * 1000)
+    for group in _groups("memory", machine):
+        count = (
+            int_of(group.folder / "memory.failcnt")
+            if group.version == 1
+            else _pairs(group.folder / "memory.events").get("max")
+        )
+        full += [] if count is None else [count]
+    return Pressure(max(throttled, default=None), sum(full) if full else None)
+
+
+def runnable_cpus(asked: Collection[int] | None = None) -> set[int]:
+    """CPUs that this process may run on; of these, those asked for."""
+    allowed = os.sched_getaffinity(0)
+    return (allowed & set(asked) if asked else allowed) or allowed
+
+
+def usable_cpus(asked: Collection[int] | None = None, machine: Machine = HERE) -> float:
+    """CPUs' worth of time that this process may use: as many as it may run on, or what its groups allow."""
+    quota = min((cpus for cpus, _ in _cpus(machine)), default=math.inf)
+    return min(float(len(runnable_cpus(asked))), quota)
+
+
+def settings(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, str]:
+    """The limits as settings in force: `cgroup.io.rbps:/group:sda`."""
+    found = limits(devices, machine)
+    named = {f"cgroup.io.{one.kind}:{one.group}:{one.device}": str(one.value) for one in found.io}
+    if found.memory_bytes is not None:
+        named[f"cgroup.memory:{found.memory_group}"] = str(found.memory_bytes)
+    if found.cpus is not None:
+        named[f"cgroup.cpus:{found.cpu_group}"] = f"{found.cpus:g}"
+    return named
+
+
+def files_of(machine: Machine = HERE) -> Iterator[Path]:
+    """Every file with a limit of this process's groups; not each of them is there."""
+    for controller, names in _FILES.items():
+        for group in _groups(controller, machine):
+            yield from (group.folder / name for name in names)
+
+
+def memory_limit(machine: Machine = HERE) -> int | None:
+    """The tightest limit of memory, bytes; None without one."""
+    return min((value for value, _ in _memory(machine)), default=None)
+
+
+def _memory(machine: Machine) -> Iterator[tuple[int, str]]:
+    for group in _groups("memory", machine):
+        names = ("memory.limit_in_bytes",) if group.version == 1 else ("memory.max", "memory.high")
+        for name in names:
+            if (value := int_of(group.folder / name)) is not None and value < NO_LIMIT:
+                yield value, group.path
+
+
+def _cpus(machine: Machine) -> Iterator[tuple[float, str]]:
+    """cpu.max is `QUOTA PERIOD` (v2); v1 has a file for each. `max` and -1: no limit."""
+    for group in _groups("cpu", machine):
+        if group.version == 1:
+            quota, period = int_of(group.folder / "cpu.cfs_quota_us"), int_of(group.folder / "cpu.cfs_period_us")
+        else:
+            parts = [whole_number(part) for part in (text_of(group.folder / "cpu.max") or "").split(maxsplit=2)]
+            quota, period = parts if len(parts) == 2 else (None, None)
+        if quota is not None and period and quota > 0:
+            yield quota / period, group.path
+
+
+def _io(devices: Iterable[Device], machine: Machine) -> Iterator[IoLimit]:
+    """Limits are set on whole disks."""
+    names = {disk.dev: disk.name for disk in map(whole, devices)}
+    if not names:
+        return
+    own: set[int] = set()
+    for group in _groups("blkio", machine):
+        if group.version == 1:
+            if 1 not in own:
+                yield from _v1_limits(group, names)
+        else:
+            yield from _v2_limits(group, names)
+        own.add(group.version)
+
+
+def _v1_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
+    for kind, file in _V1_IO.items():
+        for line in (text_of(group.folder / file) or "").splitlines():
+            place, _, text = line.partition(" ")
+            number, value = _number(place), whole_number(text.strip())
+            if number in names and value:
+                yield IoLimit(group.path, names[number], kind, value)
+
+
+def _v2_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
+    """`8:0 rbps=1048576 wbps=max riops=max wiops=max`."""
+    for line in (text_of(group.folder / "io.max") or "").splitlines():
+        words = line.split()
+        number = _number(words[0]) if words else None
+        if number not in names:
+            continue
+        for word in words[1:]:
+            kind, _, text = word.partition("=")
+            if kind in _V1_IO and (value := whole_number(text)):
+                yield IoLimit(group.path, names[number], kind, value)
+
+
+def _number(text: str) -> DevNumber | None:
+    try:
+        return DevNumber.parse(text)
+    except ValueError:
+        return None
+
+
+def _pairs(path: Path) -> dict[str, int]:
+    found = {}
+    for line in (text_of(path) or "").splitlines():
+        name, _, text = line.partition(" ")
+        if (value := whole_number(text.strip())) is not None:
+            found[name] = value
+    return found
+
+
+def _groups(controller: str, machine: Machine) -> Iterator[_Group]:
+    """This process's group of a controller and those above it, of both versions, the innermost first."""
+    places = _places(machine)
+    for line in (text_of(machine.proc / "self/cgroup") or "").splitlines():
+        parts = line.split(":", 2)
+        if len(parts) < 3 or (parts[1] and controller not in parts[1].split(",")):
+            continue
+        version = 1 if parts[1] else 2
+        root, base = places.get(controller if version == 1 else "", ("/", None))
+        if base is None:
+            base = machine.sys / "fs/cgroup" / (controller if version == 1 else "")
+        below = os.path.relpath(parts[2], root) if parts[2].startswith(root) else "."
+        folder = base if below == "." else base / below
+        while True:
+            path = "/" + os.path.relpath(folder, base).removeprefix(".")
+            yield _Group(path, version, folder)
+            if folder == base or base not in folder.parents:
+                break
+            folder = folder.parent
+
+
+def _places(machine: Machine) -> dict[str, tuple[str, Path]]:
+    """Controller (empty: version 2) -> the group that is mounted, and where."""
+    found: dict[str, tuple[str, Path]] = {}
+    for mount in parse_mountinfo(text_of(machine.proc / "self/mountinfo") or ""):
+        point = (
+            machine.sys / mount.point.removeprefix("/sys/") if mount.point.startswith("/sys/") else Path(mount.point)
+        )
+        if mount.fs_type == "cgroup2":
+            found.setdefault("", (mount.root, point))
+        elif mount.fs_type == "cgroup":
+            for controller in mount.super_options.split(","):
+                found.setdefault(controller, (mount.root, point))
+    return found
