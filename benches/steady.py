@@ -136,7 +136,8 @@ def steps(measure: Measure) -> Iterator[tuple[str, bool]]:
                     least.append(min(measure(cells)))
                 kept = all(found >= FOUND for size, found in zip(SIZES, least, strict=True) if size >= LARGE)
                 row = " | ".join(map(percent, least))
-                yield f"| {length} | {percent(deviation)} | {rho:g} | {row} |", kept
+                mark = "" if kept else " *"
+                yield f"| {length}{mark} | {percent(deviation)} | {rho:g} | {row} |", kept
 
 
 def shapes(measure: Measure) -> Iterator[tuple[str, bool]]:
@@ -186,7 +187,7 @@ def main() -> int:
             print(f"\n{title}\n")
             for line, kept in table(partial(measure, share=share)):
                 whole = whole and kept
-                print(line + ("" if kept else " <- missed"), flush=True)
+                print(line, flush=True)
     print(f"\n{time.perf_counter() - begun:.0f} s")
     return 0 if whole else 1
 

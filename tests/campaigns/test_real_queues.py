@@ -67,6 +67,7 @@ def alive(token_of: str) -> list[str]:
     return found
 
 
+@pytest.mark.promise(13)
 def test_elevators_are_switched_under_a_command_that_runs_on_and_put_back(
     invoke: Invoke, queue: Queue, tmp_path: Path, store: Store
 ) -> None:
@@ -84,6 +85,9 @@ def test_elevators_are_switched_under_a_command_that_runs_on_and_put_back(
     for one in store.select("campaign:sched-shootout"):
         settings = one.record.settings.before  # type: ignore[union-attr]
         assert settings[f"{queue.name}.scheduler"] == one.cell["scheduler"]
+        checks = {verdict.check for verdict in one.record.verdicts}
+        assert {"load", "settings", "before-cpu", "before-jobs", "before-swap"} <= checks
+        assert not {"before-other-io", "other-io"} & checks
 
 
 def test_a_load_that_ends_is_started_again_and_its_interval_does_not_count(

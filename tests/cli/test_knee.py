@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from msgspec.structs import replace
-from records import figures, op, record, stream
+from records import figures, op, record, series, stream
 from test_tables import points
 
+from spindle.report.sweep import sentence
 from spindle.result.figures import Stopped
-from spindle.result.record import Level
+from spindle.result.record import Knee, KneePoint, Level
 from spindle.run import knee
 from spindle.run.bench import Measured
 from spindle.run.errors import Usage
@@ -82,3 +85,30 @@ def test_a_knee_needs_nearly_all_of_the_throughput() -> None:
     found = knee.knee_of(points((1, 100, 10), (2, 180, 11), (4, 290, 14), (8, 300, 27), (16, 300, 53)))
     assert found.knee == 4
     assert knee.knee_of([]).knee is None
+
+
+@pytest.mark.promise(30)
+def test_the_knee_has_an_interval_as_wide_as_the_throughput_scatters() -> None:
+    def found(deviation: float) -> Knee:
+        draw = random.Random(3)
+
+        def step(outstanding: int) -> KneePoint:
+            mean = 4096.0 * 100 * min(outstanding, 8.3)
+            rates = [mean * (1 + draw.gauss(0, deviation)) for _ in range(10)]
+            one = record(figures(stream(op(mean / 4096, 10.0)), series=series(rates), seconds=10.0))
+            return knee.point_of(one, outstanding)
+
+        return knee.knee_of([step(2**power) for power in range(6)])
+
+    sure, unsure = found(0.005), found(0.2)
+    assert sure.knee_range == (8, 8)
+    assert unsure.knee_range is not None
+    assert unsure.knee_range[0] < unsure.knee_range[1]
+    assert "(95 % interval: 8)" in sentence(sure)
+
+
+@pytest.mark.promise(30)
+def test_steps_without_intervals_tell_no_interval() -> None:
+    found, _ = sweep(8)
+    assert found.knee.knee_range is None
+    assert "no interval" in sentence(found.knee)

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 from records import counters, figures, op, quiet_read, record, series, stream
 
+from spindle.report import verdicts
 from spindle.report.page import SHAPES, page
 from spindle.report.style import Style
-from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
+from spindle.result.record import Knee, KneePoint, KneeRecord, Level, Tool, Verdict
 from spindle.result.rules import judged
 
 PIPE = Style()
@@ -170,3 +171,31 @@ def test_a_narrow_terminal_gets_the_table_without_the_plot() -> None:
     shown = text(knee_record(), Style(width=30))
     assert "o16" not in shown
     assert "311" in shown
+
+
+@pytest.mark.promise(27)
+def test_of_many_warnings_the_worst_is_shown_and_the_others_are_named() -> None:
+    def warn(check: str, text: str = "seen 1") -> Verdict:
+        return Verdict(check=check, level=Level.WARN, evidence=text, advice="do this")
+
+    many = [warn("too-short"), warn("working-set"), warn("steady", "it fell"), warn("before-cpu"), warn("saturated")]
+    assert verdicts.warnings(many, Style()) == [
+        "warn    steady: it fell -> do this",
+        "        and 4 more warnings, with --why: working-set, before-cpu, too-short, saturated",
+    ]
+    assert len(verdicts.warnings(many, Style(why=True))) == 5
+    assert verdicts.warnings(many[:1], Style()) == ["warn    too-short: seen 1 -> do this"]
+    assert verdicts.warnings([], Style()) == []
+
+
+@pytest.mark.promise(27)
+def test_what_is_invalid_is_always_shown_in_full(invoke, here) -> None:
+    asked = ("run", "randomio", "t.bin", "--create", "4MiB", "--buffered", "--seconds", "0.3", "--write-fraction", "0")
+    short = invoke(*asked, "-o", "saved.json", "--quiet").out
+    assert sum(line.startswith("warn ") for line in short.splitlines()) == 1
+    assert "more warnings, with --why:" in short
+    whole = invoke("show", "saved.json", "--why").out
+    assert sum(line.startswith("warn ") for line in whole.splitlines()) > 2
+    assert [line for line in whole.splitlines() if line.startswith("invalid")] == [
+        line for line in short.splitlines() if line.startswith("invalid")
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,14 +15,18 @@ from msgspec.structs import replace
 from records import figures, latency, op, record, stream
 
 from spindle import _core
+from spindle.report.number import plain
+from spindle.report.target import sentences, table_of
 from spindle.result.document import decode, encode, schema
 from spindle.result.figures import Stopped
 from spindle.result.record import Level, TargetRecord
+from spindle.result.rules import judge
 from spindle.result.search import Bound, TargetSearch
 from spindle.run import target
 from spindle.run.bench import Measured
 from spindle.run.bounds import parse_bounds, seen, wilson
 from spindle.run.errors import Usage
+from spindle.run.openloop import keeps_up
 from spindle.run.resolve import Resolved, resolve
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0"), ("seconds", "5")]
@@ -296,3 +301,61 @@ def test_on_the_null_target_the_generator_is_the_limit(invoke, here: Path) -> No
     found = json.loads(ended.out)
     assert found["kind"] == "target"
     assert found["search"]["outcome"] in ("generator", "never-failed")
+
+
+@pytest.mark.promise(17)
+def test_a_rate_with_too_few_arrivals_is_not_called_unserved() -> None:
+    spec = resolve("randomio", [*READ_ONLY, ("rate", "0.851 IOPS"), ("seconds", "10")]).spec
+    served = figures(stream(op(0.8, 10.0), seconds=10.0), seconds=10.0, series=[])
+    found = replace(record(served), workload=spec)
+    assert keeps_up(found, 0.851)
+    late = {verdict.check: verdict for verdict in judge(found)}
+    assert late["on-time"].level is Level.OK
+    half = replace(record(figures(stream(op(50.0, 10.0), seconds=10.0), seconds=10.0, series=[])), workload=spec)
+    assert not keeps_up(half, 100.0)
+
+
+@pytest.mark.promise(17)
+def test_what_is_said_when_nothing_holds_is_true_of_the_smallest_load() -> None:
+    single = search(Queue(), "p99:20ms")  # one request at a time has a p99 of 46 ms
+    assert single.outcome == "none-held"
+    said = " ".join(sentences(single))
+    assert said == "Not even 1 outstanding keeps p99 at most 20.0 ms: p99 of single requests is 45.8 ms already."
+    point = replace(
+        single.points[0], decision="undecided", requests=8, seen=[replace(single.points[0].seen[0], latency_ns=19.8e6)]
+    )
+    few = replace(single, points=[point])
+    said = " ".join(sentences(few))
+    assert "Not even" not in said
+    assert "p99 19.8 ms was seen, which 8 requests cannot tell from the bound" in said
+    assert "at least 381 are needed" in target.verdicts(few)[0].evidence
+    unserved = replace(single, variable="rate", points=[replace(point, kept_up=False, decision="failed")])
+    assert "were not served as they came" in " ".join(sentences(unserved))
+
+
+@pytest.mark.promise(17)
+@pytest.mark.parametrize(("slow", "fast", "decision"), [(1, 7, "undecided"), (4, 4, "undecided"), (6, 2, "failed")])
+def test_a_percentile_fails_by_several_requests_only(slow: int, fast: int, decision: str) -> None:
+    bound = Bound(operation="all", percentile=99.0, limit_ns=10 * MS)
+    held = latency(1.0, histogram=_core.histogram_of([(MS, fast), (20 * MS, slow)]))
+    assert seen(bound, [record(figures(stream(op(1.0, 8.0, latency=held))))]).decision == decision
+
+
+@pytest.mark.promise(17)
+def test_the_search_does_not_go_down_to_rates_whose_runs_tell_nothing() -> None:
+    queue = Queue()
+    found = search(queue, "p99:1ms", variable="rate")
+    assert found.outcome == "none-held"
+    # Runs of 5 s, five of them: 381 requests are needed.
+    assert min(rate for rate in queue.asked[DISTURBED:]) >= 381 / 25
+
+
+@pytest.mark.promise(17)
+def test_tables_have_no_powers_of_ten() -> None:
+    assert wilson(0.0, 5000)[0] == 0.0
+    found = search(Queue())
+    columns, rows = table_of(found)
+    cells = [cell for row in rows for cell in row]
+    assert not [cell for cell in cells if re.search(r"[0-9]e[-+]?[0-9]", cell)]
+    assert plain(4.2e-20) == "<0.001"
+    assert "100 (" in " ".join(cells) or len(columns) > 5

@@ -165,7 +165,7 @@ def end_load(token: str) -> bool:
     Whether there was any.
     """
     found = False
-    while pids := [pid for pid in _processes(token) if pid != os.getpid()]:
+    while pids := [pid for pid in processes_of(token) if pid != os.getpid()]:
         found = True
         for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
@@ -174,7 +174,8 @@ def end_load(token: str) -> bool:
     return found
 
 
-def _processes(token: str) -> list[int]:
+def processes_of(token: str) -> list[int]:
+    """Those that have the token of a load in their environment."""
     marker = f"{TOKEN}={token}".encode()
     found = []
     for folder in Path("/proc").iterdir():

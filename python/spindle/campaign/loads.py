@@ -12,26 +12,30 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from msgspec.structs import replace
+
 from spindle import _core
 from spindle.campaign.commands import ended, filled
-from spindle.campaign.leftovers import TOKEN, Note, end_load, noted
+from spindle.campaign.leftovers import TOKEN, Note, end_load, noted, processes_of
 from spindle.campaign.plan import Load
-from spindle.host import diskstats, stack
+from spindle.host import conditions, diskstats, groups, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
+from spindle.host.conditions.during import Moved
 from spindle.host.devices import Device
 from spindle.host.diskstats import DiskDelta
 from spindle.result import record as result
-from spindle.result.figures import Cpu, EndedByTime, Figures, Generator
+from spindle.result.figures import COMMAND, Cpu, EndedByTime, Figures, Generator
 from spindle.result.record import (
     DeviceCounters,
-    During,
     Level,
+    PassingChange,
+    Prepared,
     RunRecord,
     SettingChange,
     Settings,
@@ -41,11 +45,17 @@ from spindle.result.record import (
     new_id,
     utc_now,
 )
+from spindle.result.rules import judged
 from spindle.result.workload import End, Workload
 from spindle.run.errors import RunFailed, Usage
+from spindle.run.machine_state import MachineState
+from spindle.run.preparation import WINDOW_S, Calm, look
 from spindle.run.watch import Watch
 from spindle.store import Recording, Sample
 
+LEAST_WINDOW_S = 0.2
+"""For so long the machine is looked at before an interval, however short the time to settle."""
+NOTHING_MOVED = Moved(0, 0)
 PATIENCE_S = 10.0
 """How long a load may take to end when it is asked to."""
 _TAIL_BYTES = 4096
@@ -61,6 +71,10 @@ class RunningLoad:
         self._token = secrets.token_hex(16)
         self._open = ExitStack()
         self.starts = 0
+
+    def own(self) -> conditions.Own:
+        """Its processes, for those who look for what others do."""
+        return conditions.Own(lambda: processes_of(self._token))
 
     @property
     def words(self) -> str:
@@ -137,8 +151,19 @@ class Observed:
     recording: Recording
 
 
-def observe(running: RunningLoad, load: Load, target: str, label: str, seed: int, watch: Watch, line: str) -> Observed:
-    """Let it settle, then count. Raises RunFailed if the load fails."""
+def observe(
+    running: RunningLoad,
+    load: Load,
+    target: str,
+    label: str,
+    seed: int,
+    watch: Watch,
+    line: str,
+    calm: Calm | None = None,
+) -> Observed:
+    """Let it settle, look at the machine, then count. Raises RunFailed if the load fails, `NotQuiet` if the machine
+    must be quiet and is not."""
+    calm = calm or Calm()
     device = stack.device_of(target)
     if device is None:
         raise Usage(
@@ -147,19 +172,28 @@ def observe(running: RunningLoad, load: Load, target: str, label: str, seed: int
     devices = [device, *stack.below(device)]
     running.keep_running()
     pace = _Pace(load, watch, line)
-    _wait(load.settle_ns, pace.settling)
+    window_s = min(max(load.settle_ns / 1e9, LEAST_WINDOW_S), WINDOW_S)
+    _wait(load.settle_ns - round(window_s * 1e9), pace.settling)
+    looked = look(devices, calm.care, watch, running.own(), window_s)
     running.keep_running()
-    starts = running.starts
+    starts, own = running.starts, running.own()
     settings = machine_settings.settings_of(devices)
+    limits = groups.limits(devices)
     run_id, started, clock = new_id(), utc_now(), time.monotonic_ns()
-    first = last = diskstats.snapshot(devices)
     samples: list[Sample] = []
-    while (left := load.interval_ns - (last.at_ns - first.at_ns)) > 0:
-        _wait(min(load.sample_ns, left), lambda done: pace.counting(clock, done))
-        fresh = diskstats.snapshot(devices)
-        samples += _samples(first, last, fresh, label)
-        last = fresh
-        running.keep_running()
+    with closing(conditions.Sampler(devices, [device.name], own=own, interval_s=0.0)) as sampler:
+        machine, own_before = MachineState.now(None), own.user_ticks()
+        first = last = diskstats.snapshot(devices)
+        sampler.begin(NOTHING_MOVED)
+        while (left := load.interval_ns - (last.at_ns - first.at_ns)) > 0:
+            _wait(min(load.sample_ns, left), lambda done: pace.counting(clock, done))
+            fresh = diskstats.snapshot(devices)
+            sampler.look(NOTHING_MOVED)
+            samples += _samples(first, last, fresh, label)
+            last = fresh
+            running.keep_running()
+        own_ns = max(0, own.user_ticks() - own_before) * 10**9 // os.sysconf("SC_CLK_TCK")
+        during = machine.until_now(own_ns, devices, sampler, own.pids())
     after = machine_settings.settings_of(devices)
     changes = [
         SettingChange(name=one.name, before=one.before, after=one.after)
@@ -171,18 +205,25 @@ def observe(running: RunningLoad, load: Load, target: str, label: str, seed: int
         started=started,
         tool=Tool(version=_core.__version__),
         workload=_workload(running.words, load, seed),
-        target=_target(target, device),
+        target=_target(target, device, limits),
         seed=seed,
         figures=_figures(running.words, last.at_ns - first.at_ns, load),
         devices=[
             _counters(one, deltas, "target" if one is device else "below") for one in devices if one.name in deltas
         ],
-        settings=Settings(before=settings, after=after, changed=changes),
+        settings=Settings(
+            before=settings,
+            after=after,
+            changed=changes,
+            passing=[PassingChange(**asdict(change)) for change in sampler.passing],
+        ),
         environment=machine_environment.environment(target),
-        idle={},
-        during=During(samples=_series(samples, device.name)),
-        verdicts=_verdicts(running, starts, deltas.get(device.name), changes),
+        idle=looked.idle.to_dict(),
+        during=replace(during, samples=_whole(during.samples, _series(samples, device.name))),
+        prepared=Prepared(sync="none", waited_s=looked.waited_s, quieted=calm.quieted, notes=calm.quiet.notes),
+        verdicts=[],
     )
+    record = judged(replace(record, verdicts=[_served(running, starts, deltas.get(device.name))]))
     recording = Recording(
         started=started,
         interval_s=load.sample_ns / 1e9,
@@ -237,6 +278,13 @@ def _series(samples: Sequence[Sample], device: str) -> list[result.Sample]:
     ]
 
 
+def _whole(samples: Sequence[result.Sample], series: Sequence[result.Sample]) -> list[result.Sample]:
+    """Of the samples taken together, what the machine did with all columns of the device."""
+    if len(samples) != len(series):
+        return list(samples)
+    return [replace(one, devices=other.devices) for one, other in zip(samples, series, strict=True)]
+
+
 def _counters(device: Device, deltas: Mapping[str, DiskDelta], role: str) -> DeviceCounters:
     delta = deltas[device.name]
     raw = {name: float(value) for name, value in delta.to_dict().items() if isinstance(value, int | float)}
@@ -249,10 +297,11 @@ def _workload(words: str, load: Load, seed: int) -> Workload:
     return Workload(name=name, about=words, table="streams", seed=seed, ramp_ns=load.settle_ns, end=end, streams=[])
 
 
-def _target(asked: str, device: Device) -> Target:
+def _target(asked: str, device: Device, limits: groups.Limits) -> Target:
     layers: list[Any] = [layer.to_dict() for layer in stack.stack_of(asked)]
     kind = "device" if Path(asked).is_block_device() else "file"
-    return Target(asked=asked, kind=kind, size_bytes=device.size_bytes, detail={"stack": layers, "device": device.name})
+    detail = {"stack": layers, "device": device.name, "limits": limits.to_dict()}
+    return Target(asked=asked, kind=kind, size_bytes=device.size_bytes, detail=detail)
 
 
 def _figures(words: str, elapsed_ns: int, load: Load) -> Figures:
@@ -265,7 +314,7 @@ def _figures(words: str, elapsed_ns: int, load: Load) -> Figures:
         interval_ns=load.sample_ns,
         cpu=Cpu(user_ns=0, system_ns=0, voluntary_switches=0, involuntary_switches=0),
         generator=Generator(
-            engine="command",
+            engine=COMMAND,
             reason=f"the load is `{words}`",
             features=[],
             timestamps="request",
@@ -276,49 +325,28 @@ def _figures(words: str, elapsed_ns: int, load: Load) -> Figures:
     )
 
 
-def _verdicts(
-    running: RunningLoad, starts: int, delta: DiskDelta | None, changes: list[SettingChange]
-) -> list[Verdict]:
-    found = []
+def _served(running: RunningLoad, starts: int, delta: DiskDelta | None) -> Verdict:
     if running.starts != starts:
-        found.append(
-            Verdict(
-                check="load",
-                level=Level.INVALID,
-                evidence=f"the load ended in the interval and was started again ({running.starts - starts} times)",
-                advice="let it run longer, or make load.interval shorter",
-                numbers={"starts": float(running.starts - starts)},
-            )
+        return Verdict(
+            check="load",
+            level=Level.INVALID,
+            evidence=f"the load ended in the interval and was started again ({running.starts - starts} times)",
+            advice="let it run longer, or make load.interval shorter",
+            numbers={"starts": float(running.starts - starts)},
         )
-    elif delta is None or delta.reads + delta.writes == 0:
-        found.append(
-            Verdict(
-                check="load",
-                level=Level.INVALID,
-                evidence="the device served no request in the interval",
-                advice="does the load use this device, past the caches?",
-            )
+    if delta is None or delta.reads + delta.writes == 0:
+        return Verdict(
+            check="load",
+            level=Level.INVALID,
+            evidence="the device served no request in the interval",
+            advice="does the load use this device, past the caches?",
         )
-    else:
-        found.append(
-            Verdict(
-                check="load",
-                level=Level.OK,
-                evidence=f"{delta.reads} reads and {delta.writes} writes of the device in {delta.seconds:.1f} s",
-                numbers={"reads": float(delta.reads), "writes": float(delta.writes), "seconds": delta.seconds},
-            )
-        )
-    if changes:
-        names = ", ".join(change.name for change in changes)
-        found.append(
-            Verdict(
-                check="settings",
-                level=Level.INVALID,
-                evidence=f"changed in the interval: {names}",
-                advice="find out what else sets them (udev, tuned)",
-            )
-        )
-    return found
+    return Verdict(
+        check="load",
+        level=Level.OK,
+        evidence=f"{delta.reads} reads and {delta.writes} writes of the device in {delta.seconds:.1f} s",
+        numbers={"reads": float(delta.reads), "writes": float(delta.writes), "seconds": delta.seconds},
+    )
 
 
 @contextmanager

@@ -71,10 +71,11 @@ class Workshop:
             )
             if prepared.load is not None:
                 running = self._load(prepared.load, prepared.target, environment)
-                observed = observe(
-                    running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label
-                )
-                return Done(observed.record, observed.recording)
+                with calm_machine(Path(prepared.target), self.care, self.watch) as calm:
+                    observed = observe(
+                        running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label, calm
+                    )
+                return Done(calm.outcome_in(observed.record), observed.recording)
             return Done(self._measured(prepared, seeded(prepared, seed), made, label))
 
     def _measured(self, prepared: Prepared, workload: Resolved, made: _Made, label: str) -> Record:

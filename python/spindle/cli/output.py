@@ -26,9 +26,10 @@ def emit(
     output_format: str | None = None,
     shape: Shape | None = None,
     into: Output | None = None,
+    why: bool = False,
 ) -> Exit:
     """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON. `into`: what
-    would be printed goes to this file instead."""
+    would be printed goes to this file instead. `why`: every warning in full."""
     from spindle.report.page import page
     from spindle.report.style import Style, style_of
     from spindle.result.document import encode
@@ -47,7 +48,7 @@ def emit(
             sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record, shape))
             sys.stdout.buffer.flush()
         else:
-            for line in page(record, style_of(sys.stdout)):
+            for line in page(record, style_of(sys.stdout, why)):
                 print(line)
             sys.stdout.flush()
     except BrokenPipeError:
@@ -102,6 +103,11 @@ def complain(record: Record) -> None:
 def json_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--json`."""
     return click.option("--json", is_flag=True, help="Print the result as JSON instead of tables.")(command)
+
+
+def why_option(command: click.decorators.FC) -> click.decorators.FC:
+    """`--why`."""
+    return click.option("--why", is_flag=True, help="Show every warning in full, not only the worst.")(command)
 
 
 def output_format_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -9,7 +9,7 @@ import click
 from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option, output_option
+from spindle.cli.output import emit, json_option, output_option, why_option
 from spindle.cli.storing import keep_options, keeping_of
 from spindle.cli.writing import Writing
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 @making_options
 @keep_options
 @json_option
+@why_option
 @output_option
 @care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(target: str | None, json: bool, output: Output | None, quiet: bool, **values: Any) -> Exit:
+def command(target: str | None, json: bool, why: bool, output: Output | None, quiet: bool, **values: Any) -> Exit:
     """Tell in about a minute what TARGET delivers: a block device or a file (both only read), or a directory, in which
     a test file is made and removed. Without TARGET: the current directory.
     """
@@ -35,4 +36,4 @@ def command(target: str | None, json: bool, output: Output | None, quiet: bool, 
     care, keeping = care_of(values), keeping_of(values)
     with session(quiet) as watch:
         record = quick(target, watch, making_of(values), care=care)
-    return emit(record, json, output, care.strict, keeping)
+    return emit(record, json, output, care.strict, keeping, why=why)

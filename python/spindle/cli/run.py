@@ -12,7 +12,7 @@ from spindle.cli.exits import Exit
 from spindle.cli.jobfile import prepared, section_option
 from spindle.cli.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option, output_format_option, output_option
+from spindle.cli.output import emit, json_option, output_format_option, output_option, why_option
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 )
 @keep_options
 @json_option
+@why_option
 @output_format_option
 @output_option
 @care_options
@@ -78,6 +79,7 @@ def command(
     log: Output | None,
     verify_state: Output | None,
     json: bool,
+    why: bool,
     output_format: str | None,
     output: Output | None,
     quiet: bool,
@@ -122,4 +124,4 @@ def command(
     with session(quiet) as watch, asked.logging() as making:
         one = replace(one, making=making)
         record = varied.carry_out(one, wanted, watch) if wanted else order.carry_out(one, watch)
-    return emit(record, json, output, care.strict, keeping, output_format, asked.shape)
+    return emit(record, json, output, care.strict, keeping, output_format, asked.shape, why=why)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import emit, json_option, output_format_option, status_of, strict_option
+from spindle.cli.output import emit, json_option, output_format_option, status_of, strict_option, why_option
 
 if TYPE_CHECKING:  # options are made without what shows the result
     from spindle.result.record import Record
@@ -27,9 +27,10 @@ if TYPE_CHECKING:  # options are made without what shows the result
 )
 @output_format_option
 @json_option
+@why_option
 @strict_option
 def command(
-    file: Path, form: str | None, shape: str | None, output_format: str | None, json: bool, strict: bool
+    file: Path, form: str | None, shape: str | None, output_format: str | None, json: bool, why: bool, strict: bool
 ) -> Exit:
     """Show a result that `--output` or `--json` saved to FILE (- for stdin), or what another tool measured."""
     from spindle.formats import read
@@ -40,11 +41,11 @@ def command(
             raise click.UsageError("--shape and --json exclude each other; leave one out")
         return _shaped(file, records[0], shape, strict)
     if len(records) == 1:
-        return emit(records[0], json, None, strict, output_format=output_format)
-    return _several(records, json, strict, output_format)
+        return emit(records[0], json, None, strict, output_format=output_format, why=why)
+    return _several(records, json, strict, output_format, why)
 
 
-def _several(records: list[Record], json: bool, strict: bool, output_format: str | None) -> Exit:
+def _several(records: list[Record], json: bool, strict: bool, output_format: str | None, why: bool) -> Exit:
     """What a file with several results holds: their pages, or a JSON list."""
     if output_format:
         from spindle.formats import fio_json
@@ -58,7 +59,7 @@ def _several(records: list[Record], json: bool, strict: bool, output_format: str
         for place, record in enumerate(records):
             if place:
                 print()
-            emit(record, False, None)
+            emit(record, False, None, why=why)
     sys.stdout.flush()
     return max(status_of(record, strict) for record in records)
 

@@ -59,7 +59,7 @@ class Limits:
 
     def to_dict(self) -> dict[str, object]:
         """For the result record."""
-        return asdict(self)
+        return asdict(self) | {"io": [asdict(limit) for limit in self.io]}
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def page(record: ImportedRecord, style: Style) -> list[str]:
         lines += ["", *table(columns, rows, style)]
     if not together(record.streams) and len(record.streams) > 1:
         lines += style.wrap("These did not run at the same time, or nobody knows: their rates do not add up.")
-    return [*lines, "", *verdicts.lines(record.verdicts, style, [Level.WARN])]
+    return [*lines, "", *verdicts.warnings(record.verdicts, style)]
 
 
 def title(record: ImportedRecord) -> str:

@@ -18,9 +18,11 @@ def fitting(value: float, width: int, decimals: int) -> str:
 
 
 def plain(value: float) -> str:
-    """Three significant digits or whole: 0.052, 5.12, 51.2, 512, 5123."""
+    """Three significant digits or whole: <0.001, 0.052, 5.12, 51.2, 512, 5123."""
     if value == 0:
         return "0"
+    if 0 < value < 0.0005:
+        return "<0.001"
     if abs(value) >= 100:
         return f"{value:.0f}"
     if abs(value) >= 10:

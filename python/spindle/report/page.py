@@ -75,7 +75,7 @@ def page(record: Record, style: Style) -> list[str]:
 def run_page(record: RunRecord, style: Style) -> list[str]:
     """One run: what is invalid first, so that no figure is read without it."""
     invalid = verdicts.lines(record.verdicts, style, [Level.INVALID])
-    warnings = verdicts.lines(record.verdicts, style, [Level.WARN])
+    warnings = verdicts.warnings(record.verdicts, style)
     return [
         *heading.page(record, style),
         *invalid,
@@ -100,7 +100,7 @@ def search_page(record: SearchRecord, found: list[str], style: Style) -> list[st
         "",
         *found,
         "",
-        *verdicts.lines(everything, style, [Level.WARN]),
+        *verdicts.warnings(everything, style),
     ]
 
 
@@ -114,7 +114,7 @@ def phases_page(record: PhasesRecord, style: Style) -> list[str]:
         *phases.page(record, style),
         "",
         *verification.right(record.runs, style),
-        *verdicts.lines(everything, style, [Level.WARN]),
+        *verdicts.warnings(everything, style),
         *(verdicts.unchecked(record.runs[0].idle, style) if record.runs else []),
     ]
 
@@ -131,7 +131,7 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
         wrapped = style.wrap(mark + finding.text, first=f"  {finding.topic:<{width}}  ")
         lines += verdicts.coloured(style, finding.level, wrapped) if mark else wrapped
     lines.append("")
-    lines += verdicts.lines(record.verdicts, style, [Level.WARN])
+    lines += verdicts.warnings(record.verdicts, style)
     lines += verdicts.unchecked(record.idle, style)
     lines += style.wrap(
         f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with --seconds 60 tells more "

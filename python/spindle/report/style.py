@@ -19,6 +19,8 @@ class Style:
 
     width: int | None = None
     colour: bool = False
+    why: bool = False
+    """Every warning in full, not only the worst."""
 
     def level(self, level: Level, text: str | None = None) -> str:
         """The level's name (or a text) in its colour."""
@@ -47,9 +49,9 @@ class Style:
         ) or [first.rstrip()]
 
 
-def style_of(stream: TextIO) -> Style:
+def style_of(stream: TextIO, why: bool = False) -> Style:
     """A terminal has a width and, unless NO_COLOR is set or it is dumb, colour; anything else has neither."""
     if not stream.isatty():
-        return Style()
+        return Style(why=why)
     colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Style(width=shutil.get_terminal_size().columns, colour=colour)
+    return Style(width=shutil.get_terminal_size().columns, colour=colour, why=why)

@@ -35,7 +35,18 @@ def sentence(sweep: Knee) -> str:
         return "No knee: nothing was measured."
     most = max(point.bytes_per_s for point in sweep.points)
     reached = f"{units.count(at.iops)} IOPS at {units.duration(at.mean_latency_ns)}"
+    between = _between(sweep)
     if not sweep.levelled_off:
-        return f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond."
+        return (
+            f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond{between}."
+        )
     share = f"{units.percent(at.bytes_per_s / most)} of the highest throughput" if at.bytes_per_s < most else "the most"
-    return f"The knee is at {at.outstanding} outstanding: {reached}, {share}; more only adds latency."
+    return f"The knee is at {at.outstanding} outstanding: {reached}, {share}; more only adds latency{between}."
+
+
+def _between(sweep: Knee) -> str:
+    """How sure the place is, in brackets."""
+    if sweep.knee_range is None:
+        return " (no interval: its steps are too short to tell how much they scatter)"
+    low, high = sweep.knee_range
+    return f" (95 % interval: {low})" if low == high else f" (95 % interval: {low} to {high})"

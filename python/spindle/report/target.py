@@ -52,10 +52,10 @@ def _row(search: TargetSearch, point: TargetPoint) -> list[str]:
 def _interval(bound: Bound, seen: Seen) -> str:
     """Share over the limit with its interval, or the interval of the mean."""
     if bound.percentile is None:
-        return f"{seen.low / 1e6:.3g} to {seen.high / 1e6:.3g}"
+        return f"{plain(seen.low / 1e6)} to {plain(seen.high / 1e6)}"
     if seen.over is None:
         return ""
-    return f"{100 * seen.over:.3g} ({100 * seen.low:.2g} to {100 * seen.high:.2g})"
+    return f"{plain(100 * seen.over)} ({plain(100 * seen.low)} to {plain(100 * seen.high)})"
 
 
 def sentences(search: TargetSearch) -> list[str]:
@@ -65,8 +65,7 @@ def sentences(search: TargetSearch) -> list[str]:
     if not search.points:
         return [f"No answer for {bounds}: nothing was measured."]
     if held is None:
-        least = search.points[0]
-        return [f"Not even {_value(search, least)} keeps {bounds}: {_figures(search, least)}."]
+        return [_none_held(search, bounds)]
     found = [
         f"With {bounds}: {units.count(held.iops)} IOPS, {units.rate(held.bytes_per_s)} at {_value(search, held)} "
         f"({_figures(search, held)})."
@@ -82,13 +81,29 @@ def sentences(search: TargetSearch) -> list[str]:
     return found
 
 
+def _none_held(search: TargetSearch, bounds: str) -> str:
+    """What is true of the smallest load: it fails, it is not served, or too few requests tell."""
+    least = search.points[0]
+    value, figures = _value(search, least), _figures(search, least)
+    if not least.kept_up:
+        return f"No answer for {bounds}: {value} were not served as they came ({figures})."
+    if least.decision == "undecided":
+        return (
+            f"No answer for {bounds}: at {value} {figures} was seen, which {units.count(least.requests)} requests "
+            "cannot tell from the bound; longer runs (--seconds) can."
+        )
+    if search.variable == "depth" and least.value == 1:
+        figures = _figures(search, least, " of single requests is")
+    return f"Not even {value} keeps {bounds}: {figures} already."
+
+
 def _value(search: TargetSearch, point: TargetPoint) -> str:
     return f"{point.value:.0f} outstanding" if search.variable == "depth" else f"{units.count(point.value)} requests/s"
 
 
-def _figures(search: TargetSearch, point: TargetPoint) -> str:
+def _figures(search: TargetSearch, point: TargetPoint, words: str = "") -> str:
     return ", ".join(
-        f"{bound.figure} {units.duration(seen.latency_ns)}"
+        f"{bound.figure}{words} {units.duration(seen.latency_ns)}"
         for bound, seen in zip(search.bounds, point.seen, strict=True)
         if seen.latency_ns is not None
     )

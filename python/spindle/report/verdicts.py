@@ -1,4 +1,4 @@
-"""Verdicts for people: what is invalid stands above the figures, the rest below them."""
+"""Verdicts for people: what is invalid stands above the figures in full, warnings below them in one line."""
 
 from __future__ import annotations
 
@@ -17,6 +17,53 @@ def lines(verdicts: Sequence[Verdict], style: Style, levels: Sequence[Level]) ->
         text = f"{verdict.check}: {verdict.evidence}" + (f" -> {verdict.advice}" if verdict.advice else "")
         found.extend(coloured(style, verdict.level, style.wrap(text, first=f"{verdict.level:<7} ")))
     return found
+
+
+FIRST = (
+    "interrupted",
+    "errors",
+    "verify",
+    "cache-share",
+    "cache-below",
+    "settings",
+    "group-limit",
+    "steady",
+    "target",
+    "monotone",
+    "knee",
+    "curve",
+    "on-time",
+    "generator-bound",
+    "during-array-sync",
+    "other-io",
+    "during-jobs",
+    "during-throttling",
+    "during-cpu",
+    "during-steal",
+    "during-swap",
+)
+"""Warnings of which the figure is most likely another one than it seems, the worst first; others come after them."""
+LAST = ("working-set", "before-governor", "before-cpu", "too-short", "saturated")
+"""Those that most runs have by their making."""
+
+
+def warnings(verdicts: Sequence[Verdict], style: Style) -> list[str]:
+    """The worst warning in full and the names of the others; all of them in full where they are asked for (`--why`)."""
+    found = [verdict for verdict in verdicts if verdict.level is Level.WARN]
+    if style.why or len(found) < 2:
+        return lines(found, style, [Level.WARN])
+    worst = min(found, key=_place)
+    others = list(dict.fromkeys(verdict.check for verdict in sorted(found, key=_place) if verdict is not worst))
+    count = len(found) - 1
+    more = f"and {count} more warning{'s' if count > 1 else ''}, with --why: {', '.join(others)}"
+    return [*lines([worst], style, [Level.WARN]), *style.wrap(more, first=" " * 8)]
+
+
+def _place(verdict: Verdict) -> int:
+    """In the order of gravity; between warnings of one kind their own order decides."""
+    if verdict.check in FIRST:
+        return FIRST.index(verdict.check)
+    return len(FIRST) + 1 + LAST.index(verdict.check) if verdict.check in LAST else len(FIRST)
 
 
 def coloured(style: Style, level: Level, wrapped: list[str]) -> list[str]:

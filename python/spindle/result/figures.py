@@ -224,11 +224,15 @@ class Cpu(Struct, frozen=True, kw_only=True):
     involuntary_switches: int
 
 
+COMMAND = "command"
+"""Engine of a load that is a program of the user's: what it did is known from the devices alone."""
+
+
 class Generator(Struct, frozen=True, kw_only=True):
     """How the load was made, and what the generator could have made."""
 
     engine: str
-    """`io_uring`, `pread`, `names`, `null` or `simulator`."""
+    """`io_uring`, `pread`, `names`, `null`, `simulator`, or `COMMAND`."""
     reason: str
     """Why it was chosen."""
     features: list[str]

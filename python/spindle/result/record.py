@@ -310,6 +310,8 @@ class KneePoint(Struct, frozen=True, kw_only=True):
     p99_latency_ns: int | None
     """Worst of the streams and directions."""
     run: RunId
+    bytes_per_s_error: float | None = None
+    """Standard error of the throughput, from interval to interval; None: too few intervals to tell."""
 
 
 class Knee(Struct, frozen=True, kw_only=True):
@@ -318,6 +320,8 @@ class Knee(Struct, frozen=True, kw_only=True):
     points: list[KneePoint]
     knee: int | None
     """Least number of outstanding requests that reaches 95 % of the highest throughput; None: nothing was measured."""
+    knee_range: tuple[int, int] | None = None
+    """Ends of the 95 % interval of the knee, among the steps; None: the steps have too few intervals to tell."""
     levelled_off: bool
     """Whether throughput stopped growing within the sweep; if not, the true knee lies beyond it."""
 

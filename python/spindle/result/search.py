@@ -77,6 +77,8 @@ class TargetPoint(Struct, frozen=True, kw_only=True):
     decision: Decision
     """`held`: all bounds; `undecided`: too near to tell, taken as not held."""
     runs: list[RunId]
+    requests: int = 0
+    """Of all its runs."""
 
 
 class Capacity(Struct, frozen=True, kw_only=True):

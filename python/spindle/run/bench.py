@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,15 +15,12 @@ from spindle import _core
 from spindle.host import caches, conditions, diskstats, groups, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
-from spindle.host.conditions import jobs
 from spindle.host.conditions.during import fetched_bytes
-from spindle.host.cputimes import CpuTimes, of_cpus
-from spindle.host.devices import HERE, Device, text_of
+from spindle.host.devices import Device
 from spindle.host.extents import backing_extents, extents_of
 from spindle.host.guard import OpenTarget, StreamAccess, hold_device, open_target
 from spindle.host.held import HeldDevice
 from spindle.host.identity import Identity
-from spindle.host.memory import swapped_pages
 from spindle.host.outputs import Output
 from spindle.host.several import Several
 from spindle.host.sizing import rule_of
@@ -33,12 +29,10 @@ from spindle.host.testfiles import TestFiles
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
-    During,
     PassingChange,
     Precondition,
     Prepared,
     RunRecord,
-    Sample,
     SettingChange,
     Settings,
     Target,
@@ -53,6 +47,7 @@ from spindle.run.errors import Usage
 from spindle.run.files import Sized
 from spindle.run.load import Counted, RunningLoad, carry_out
 from spindle.run.log import logged
+from spindle.run.machine_state import MachineState
 from spindle.run.preparation import Calm, Looked
 from spindle.run.resolve import Resolved
 from spindle.run.trees import Trees
@@ -158,7 +153,6 @@ class Part:
 
 
 WHOLE = Part()
-DURING = "during the run"
 NO_CONSENT = Consent()
 AS_USUAL = Making()
 
@@ -326,13 +320,14 @@ class Bench:
         self._look_at_extents()
         cpus = self.making.cpus
         with closing(self._sampler(spec)) as sampler:
-            machine = _MachineState.now(cpus)
+            machine = MachineState.now(cpus)
             start = self._start(resolved, part)
             finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler)
-        during = machine.until_now(figures_from_json(finished.figures_json), self._devices, sampler)
+        loaded = figures_from_json(finished.figures_json)
+        during = machine.until_now(loaded.cpu.user_ns, self._devices, sampler)
         after = machine_settings.settings_of(self._devices) if self._target is not None else {}
         trouble = self._target.trouble() if self._target is not None else None
-        figures = self._verified(figures_from_json(finished.figures_json), part, finished.stopped)
+        figures = self._verified(loaded, part, finished.stopped)
         if self.trees is not None:
             self.trees.is_done(spec, figures)
         record = RunRecord(
@@ -467,77 +462,6 @@ def bench(
             return
         with Trees(file.fileno()) as opened.trees:
             yield opened
-
-
-@dataclass(frozen=True)
-class _MachineState:
-    """CPU times, heat, swapping and processes at one moment."""
-
-    at_s: float
-    cpu: CpuTimes | None
-    throttle_events: int | None
-    swapped_pages: int | None
-    processes: jobs.Processes
-    asked_cpus: tuple[int, ...] | None
-    own_cpus: CpuTimes | None
-    """Of the CPUs that the load may run on."""
-    groups: groups.Pressure
-
-    @classmethod
-    def now(cls, cpus: tuple[int, ...] | None) -> _MachineState:
-        # The processes last before the load and first after it: looking at them takes some milliseconds.
-        seen = jobs.processes()
-        return cls(
-            time.monotonic(),
-            conditions.cpu_times(),
-            conditions.throttle_events(),
-            swapped_pages(),
-            seen,
-            cpus,
-            of_cpus(text_of(HERE.proc / "stat") or "", groups.runnable_cpus(cpus)),
-            groups.pressure(),
-        )
-
-    def until_now(self, figures: Figures, devices: list[Device], sampler: conditions.Sampler) -> During:
-        """What changed since, beside the load's own doing."""
-        after = self.now(self.asked_cpus)
-        others = iowait = steal = None
-        if self.cpu is not None and after.cpu is not None:
-            ticks = max(1, after.cpu.total - self.cpu.total)
-            # User time only: interrupts and kernel threads serve the load itself.
-            own = figures.cpu.user_ns / 1e9 * os.sysconf("SC_CLK_TCK") / ticks
-            others = max(0.0, (after.cpu.user - self.cpu.user) / ticks - own)
-            iowait = max(0, after.cpu.iowait - self.cpu.iowait) / ticks
-            steal = max(0, after.cpu.steal - self.cpu.steal) / ticks
-        seconds = max(after.at_s - self.at_s, 1e-9)
-        seen = jobs.between(self.processes, after.processes, seconds, devices)
-        throttled = _increase(self.groups.cpu_throttled_ns, after.groups.cpu_throttled_ns)
-        found = [*conditions.array_activity(devices), jobs.jobs(seen, DURING, only_known=True)]
-        return During(
-            cpu_others=others,
-            cpu_iowait=iowait,
-            cpu_steal=steal,
-            throttle_events=_increase(self.throttle_events, after.throttle_events),
-            swapped_pages=_increase(self.swapped_pages, after.swapped_pages),
-            cpus=groups.usable_cpus(self.asked_cpus),
-            cpus_idle=_idle_share(self.own_cpus, after.own_cpus),
-            group_throttled_s=None if throttled is None else throttled / 1e9,
-            group_memory_full=_increase(self.groups.memory_full, after.groups.memory_full),
-            findings=[asdict(finding) for finding in found],
-            samples=[Sample(**asdict(sample)) for sample in sampler.samples],
-            temperature_limits=sampler.limits,
-            jobs=jobs.to_dicts([job for job in seen if job.on_target]),
-        )
-
-
-def _idle_share(before: CpuTimes | None, after: CpuTimes | None) -> float | None:
-    if before is None or after is None or (ticks := after.total - before.total) <= 0:
-        return None
-    return max(0, after.idle + after.iowait - before.idle - before.iowait) / ticks
-
-
-def _increase(before: int | None, after: int | None) -> int | None:
-    return None if before is None or after is None else max(0, after - before)
 
 
 def _difference(before: int | None, after: int | None) -> int | None:

@@ -21,6 +21,10 @@ from spindle.result.search import Bound, Decision, Seen
 from spindle.run.errors import Usage
 
 NORMAL_95 = 1.959963984540054
+LEAST_OVER = 5
+"""Requests over the limit from which on a percentile is told to fail: fewer may be one disturbance."""
+LEAST_REQUESTS = 30
+"""Requests from which on the interval of a mean is told."""
 FEWEST = 4
 """Intervals, or runs, from which a variance is told."""
 _OPERATION = r"(?:(all|both|read|write|trim|zero|fsync)s?[:.])?"
@@ -85,7 +89,9 @@ def _of_share(bound: Bound, records: Sequence[RunRecord], runs: Sequence[Sequenc
         return Seen(latency_ns=float(at), over=share, low=share, high=share, decision=decided)
     effect = max(_effect_of_intervals(bound, records), _effect([(k, n) for k, n in counts if n]))
     low, high = wilson(share, count / effect)
-    decision: Decision = "held" if high <= allowed else "failed" if low > allowed else "undecided"
+    decision: Decision = "held" if high <= allowed else "undecided"
+    if low > allowed and over >= LEAST_OVER:
+        decision = "failed"
     return Seen(latency_ns=float(at), over=share, low=low, high=high, decision=decision)
 
 
@@ -102,7 +108,9 @@ def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[i
     error = math.sqrt(max(0.0, squares - mean * mean) * _effect_of_means(records) / count)
     low, high = mean - NORMAL_95 * error, mean + NORMAL_95 * error
     decision: Decision = "held" if high <= bound.limit_ns else "failed" if low > bound.limit_ns else "undecided"
-    return Seen(latency_ns=mean, over=None, low=low, high=high, decision=decision)
+    if count < LEAST_REQUESTS:
+        decision = "undecided"
+    return Seen(latency_ns=mean, over=None, low=max(0.0, low), high=high, decision=decision)
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
@@ -110,7 +118,17 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     square = NORMAL_95**2
     middle = (share + square / (2 * count)) / (1 + square / count)
     half = NORMAL_95 * math.sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # At the ends the differences are rounding alone.
+    return max(0.0, middle - half) if share > 0 else 0.0, min(1.0, middle + half) if share < 1 else 1.0
+
+
+def needed(bound: Bound) -> int:
+    """Requests without which nothing can be told to hold: so many independent ones, none over the limit, give an
+    interval that ends at the allowed share."""
+    if bound.percentile is None:
+        return LEAST_REQUESTS
+    allowed = 1 - bound.percentile / 100
+    return math.ceil(NORMAL_95**2 * (1 - allowed) / allowed) if allowed > 0 else 1
 
 
 def _effect(counts: Sequence[tuple[float, float]]) -> float:

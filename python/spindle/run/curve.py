@@ -23,6 +23,7 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.
 """Of the closed loop's most."""
 BEYOND = 2
 """Saturated points after which no more are asked for."""
+PERCENTILES = (50.0, 99.0, 99.9)
 STEP_SECONDS = 5.0
 """Length of a run unless another one is asked for."""
 MOST_RATES = 100
@@ -105,8 +106,12 @@ def point_of(record: RunRecord, offered: float) -> CurvePoint:
     """One point from its run."""
     figures = record.figures
     histograms = [op.latency.histogram for stream in figures.streams for _, op in stream.ops()]
-    found = _core.histogram_percentiles(histograms, (50.0, 99.0, 99.9))
-    p50, p99, p999 = found if found else (None, None, None)
+    found = _core.histogram_percentiles(histograms, PERCENTILES)
+    # A percentile beyond which no request is expected is only the largest latency.
+    p50, p99, p999 = [
+        at if figures.requests * (1 - percentile / 100) >= 1 else None
+        for percentile, at in zip(PERCENTILES, found or (None, None, None), strict=True)
+    ]
     return CurvePoint(
         offered_iops=offered,
         iops=figures.iops,

@@ -6,9 +6,13 @@ has stopped growing, and the knee is the least concurrency that reaches nearly a
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
 from spindle.result.record import Knee, KneePoint, Level, RunRecord, Verdict
 from spindle.run.bench import Bench
@@ -22,6 +26,12 @@ GROWTH = 1.05
 """A doubling of concurrency that gains less than 5 % has not paid."""
 PATIENCE = 2
 """Steps without growth before the sweep ends: one may be bad luck."""
+FEWEST = 8
+"""Whole intervals of a step from which its error is told."""
+WHOLE = 0.9
+"""Share of an interval from which on it counts as one."""
+STRONGEST = 0.9
+DRAWS = 2000
 LARGEST = 2048
 """The largest concurrency people have tried on such systems."""
 STEP_SECONDS = 5.0
@@ -98,7 +108,28 @@ def point_of(record: RunRecord, outstanding: int) -> KneePoint:
         mean_latency_ns=record.figures.mean_latency_ns() or 0.0,
         p99_latency_ns=max(tails, default=None),
         run=record.id,
+        bytes_per_s_error=_error(record),
     )
+
+
+def _error(record: RunRecord) -> float | None:
+    """Of the mean throughput, from the whole intervals; neighbours that resemble each other count for less (AR(1))."""
+    figures = record.figures
+    values = [
+        sum(stream.read_bytes + stream.write_bytes for stream in interval.streams) / (interval.length_ns / 1e9)
+        for interval in figures.series
+        if interval.length_ns >= WHOLE * figures.interval_ns
+    ]
+    n = len(values)
+    if n < FEWEST:
+        return None
+    mean = fmean(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    if squares <= 0:
+        return 0.0
+    alike = sum((one - mean) * (other - mean) for one, other in pairwise(values)) / squares
+    rho = min(max(alike + 1 / n, 0.0), STRONGEST)
+    return math.sqrt(squares / (n - 1) / n * (1 + rho) / (1 - rho))
 
 
 def knee_of(points: list[KneePoint]) -> Knee:
@@ -106,12 +137,40 @@ def knee_of(points: list[KneePoint]) -> Knee:
     best = max((point.bytes_per_s for point in points), default=0.0)
     if best <= 0:
         return Knee(points=points, knee=None, levelled_off=False)
-    knee = next(point for point in points if point.bytes_per_s >= NEARLY_ALL * best)
+    knee = _at_knee(points, [point.bytes_per_s for point in points])
     tail = points[points.index(knee) :]
     levelled_off = len(tail) > PATIENCE or (
         len(points) > 1 and points[-1].bytes_per_s < points[-2].bytes_per_s * GROWTH
     )
-    return Knee(points=points, knee=knee.outstanding, levelled_off=levelled_off)
+    return Knee(points=points, knee=knee.outstanding, knee_range=_range(points), levelled_off=levelled_off)
+
+
+def _at_knee(points: Sequence[KneePoint], rates: Sequence[float]) -> KneePoint:
+    """The least concurrency that reaches nearly all, were these the rates."""
+    enough = NEARLY_ALL * max(rates)
+    return next(point for point, rate in zip(points, rates, strict=True) if rate >= enough)
+
+
+def _range(points: Sequence[KneePoint]) -> tuple[int, int] | None:
+    """Where the knee lies in 95 % of draws of all rates from their errors (parametric bootstrap: Efron and Tibshirani,
+    An Introduction to the Bootstrap, 1993)."""
+    errors = [point.bytes_per_s_error for point in points]
+    if any(error is None for error in errors):
+        return None
+    draw = random.Random(0)
+    found = sorted(
+        _at_knee(
+            points,
+            [point.bytes_per_s + (error or 0.0) * _student(draw) for point, error in zip(points, errors, strict=True)],
+        ).outstanding
+        for _ in range(DRAWS)
+    )
+    return found[round(0.025 * (DRAWS - 1))], found[round(0.975 * (DRAWS - 1))]
+
+
+def _student(draw: random.Random) -> float:
+    """Of as many degrees of freedom as the shortest series has."""
+    return draw.gauss(0, 1) / math.sqrt(draw.gammavariate((FEWEST - 1) / 2, 2.0) / (FEWEST - 1))
 
 
 def verdicts(knee: Knee, stopped: bool) -> list[Verdict]:

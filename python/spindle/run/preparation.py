@@ -43,6 +43,8 @@ class Care:
 
 
 AS_IT_IS = Care()
+WINDOW_S = 1.0
+"""For how long the machine is looked at before a run."""
 
 
 class NotQuiet(RunFailed):
@@ -133,15 +135,26 @@ def devices_under_place(place: Path) -> list[Device]:
     return list({device.name: device for upper in top for device in (upper, *below(upper))}.values())
 
 
-def look(devices: Sequence[Device], care: Care, watch: Watch) -> Looked:
-    """Is the machine idle? Waits for it if asked to. Raises `NotQuiet` after a line for each bad condition."""
+def look(
+    devices: Sequence[Device],
+    care: Care,
+    watch: Watch,
+    own: conditions.Own | None = None,
+    window_s: float = WINDOW_S,
+) -> Looked:
+    """Is the machine idle, but for a load of its own processes? Waits for it if asked to. Raises `NotQuiet` after a
+    line for each bad condition."""
+
+    def check() -> conditions.Idle:
+        return conditions.idle_check(devices) if own is None else conditions.idle_check(devices, window_s, own=own)
+
     watch.step("is the device idle?")
     start = time.monotonic()
-    found = conditions.idle_check(devices)
+    found = check()
     waited = 0.0
     while found.level != "ok" and (left := care.wait_idle_s - (time.monotonic() - start)) > 0:
         watch.step(f"waiting for an idle machine, {left:.0f} s more: {found.bad[0].text}")
-        found = conditions.idle_check(devices)
+        found = check()
         waited = time.monotonic() - start
     if care.strict and found.bad:
         for finding in found.bad:

@@ -123,7 +123,7 @@ def with_length(search: Search, resolved: Resolved, given: Overrides) -> Resolve
 
 def with_intervals(search: Search, resolved: Resolved, making: Making) -> Making:
     """Intervals short enough that a run has several of them."""
-    if isinstance(search, FindKnee) or resolved.spec.end.time_ns is None:
+    if resolved.spec.end.time_ns is None:
         return making
     short = max(SHORTEST_NS, resolved.spec.end.time_ns // BATCHES)
     return replace(making, interval_ns=min(making.interval_ns, short))

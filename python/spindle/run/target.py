@@ -16,7 +16,7 @@ from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.search import Bound, Capacity, Decision, TargetPoint, TargetSearch
 from spindle.run import knee, openloop
 from spindle.run.bench import Bench
-from spindle.run.bounds import seen
+from spindle.run.bounds import needed, seen
 from spindle.run.errors import Usage
 from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
@@ -262,11 +262,18 @@ class _Course:
 
     def _descend(self) -> None:
         value = self.axis.lower(min(self.points))
-        while value is not None and not self._over():
+        while value is not None and not self._over() and self._tells(value):
             point = self._measure(value)
             if point is None or point.decision == "held":
                 return
             value = self.axis.lower(value)
+
+    def _tells(self, value: float) -> bool:
+        """Whether the runs of a point could have the requests that an answer needs."""
+        length_ns = self.axis.at(value).spec.end.time_ns
+        if not self.axis.open_loop or length_ns is None:
+            return True
+        return value * length_ns / 1e9 * RUNS >= max(needed(bound) for bound in self.wanted.bounds)
 
     def _middle(self) -> float | None:
         held = max(self._held(), default=None)
@@ -330,6 +337,7 @@ class _Course:
             kept_up=kept_up,
             decision=decision,
             runs=[record.id for record in records],
+            requests=requests,
         )
 
 
@@ -361,6 +369,22 @@ def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | N
     )
 
 
+def _none_held(search: TargetSearch) -> tuple[Level, str, str]:
+    """Level, evidence and advice, by what became of the smallest load."""
+    least = search.points[0] if search.points else None
+    if least is None or (least.decision == "failed" and least.kept_up):
+        advice = "the target cannot; allow more latency, or make the requests smaller"
+        return Level.WARN, "not even the smallest load that was tried kept the bounds", advice
+    if not least.kept_up:
+        return Level.WARN, "not even the smallest rate was served as it came", "look for what else uses the target"
+    wanted = max(needed(bound) for bound in search.bounds)
+    evidence = (
+        f"no load could be shown to keep the bounds: the smallest had {least.requests} requests, at least {wanted} are "
+        "needed"
+    )
+    return Level.WARN, evidence, "give each run more time: --seconds 30"
+
+
 def verdicts(search: TargetSearch) -> list[Verdict]:
     """About the search as a whole."""
     found = []
@@ -370,11 +394,7 @@ def verdicts(search: TargetSearch) -> list[Verdict]:
     trouble = {
         "interrupted": (Level.INVALID, "stopped before the end: the search is partial", "run it again to its end"),
         "nothing": (Level.INVALID, "nothing was measured", "give it more time: --seconds"),
-        "none-held": (
-            Level.WARN,
-            "not even the smallest load kept the bounds",
-            "the target cannot; allow more latency, or make the requests smaller",
-        ),
+        "none-held": _none_held(search),
         "never-failed": (Level.WARN, f"the bounds still held at {what}", "the limit lies beyond the search"),
         "generator": (
             Level.WARN,

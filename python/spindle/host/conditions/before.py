@@ -14,6 +14,7 @@ from .arrays import array_activity
 from .disks import is_busy, other_io
 from .finding import Finding
 from .memory import dirty, swap
+from .own import Own
 from .processors import clock, cpu, cpu_times, heat, throttle_events
 from .selftest import self_tests
 
@@ -52,30 +53,38 @@ class Idle:
         }
 
 
-def idle_check(devices: Sequence[Device], window_s: float = 1.0, machine: Machine = HERE) -> Idle:
-    """Watch the devices, and all below them, for `window_s` seconds before a run."""
+def idle_check(
+    devices: Sequence[Device], window_s: float = 1.0, machine: Machine = HERE, own: Own | None = None
+) -> Idle:
+    """Watch the devices, and all below them, for `window_s` seconds before a run. `own`: a load that runs already; what
+    the devices do and what is dirty may then be its doing, so others' I/O is told by their processes alone."""
     testing, unchecked = self_tests(devices, machine)
     processes_before = programs.processes(machine)
     cpu_before, swap_before, heat_before = cpu_times(machine), swapped_pages(machine), throttle_events(machine)
+    own_before = own.user_ticks(machine) if own is not None else 0
     disks_before = snapshot(devices, machine)
     time.sleep(window_s)
     disks_after = snapshot(devices, machine)
     cpu_after, swap_after, heat_after = cpu_times(machine), swapped_pages(machine), throttle_events(machine)
+    own_ticks = max(0, own.user_ticks(machine) - own_before) if own is not None else None
     processes_after = programs.processes(machine)
     seconds = (disks_after.at_ns - disks_before.at_ns) / 1e9
     changes = delta(disks_before, disks_after)
     running = programs.between(processes_before, processes_after, seconds, devices, machine)
+    if own is not None:
+        pids = set(own.pids())
+        running = [job for job in running if job.pid not in pids]
     swapping = None if swap_before is None or swap_after is None else (swap_after - swap_before) / seconds
     found = [
-        *other_io(changes, programs.suspects(running)),
-        programs.jobs(running, only_known=any(is_busy(change) for change in changes.values())),
-        *cpu(cpu_before, cpu_after),
+        *(other_io(changes, programs.suspects(running)) if own is None else []),
+        programs.jobs(running, only_known=own is None and any(is_busy(change) for change in changes.values())),
+        *cpu(cpu_before, cpu_after, own_ticks),
         clock(machine),
         heat(heat_before, heat_after),
         *array_activity(devices, machine),
         *testing,
         swap(swapping or 0.0, machine),
-        dirty(machine),
+        dirty(machine) if own is None else None,
     ]
     lacking = {
         "CPU time: /proc/stat cannot be understood": cpu_before is None or cpu_after is None,

@@ -17,6 +17,7 @@ from ..diskstats import DiskDelta, Snapshot, delta, snapshot
 from ..memory import swapped_pages
 from .arrays import WORKING, action_of, arrays_of
 from .kept import Kept
+from .own import Own
 from .passing import Passing, SettingsWatch
 from .processors import cpu_times, throttle_events
 from .sample import COLUMNS, Sample
@@ -63,7 +64,10 @@ class Sampler:
         interval_s: float = INTERVAL_S,
         most: int = MOST,
         machine: Machine = HERE,
+        own: Own | None = None,
     ) -> None:
+        """`own`: the load, where it is not of this process; I/O of others cannot be told from its own then."""
+        self._own = own
         self._devices = devices
         names = set(under_test)
         self._tested = [device for device in devices if device.name in names]
@@ -117,13 +121,17 @@ class Sampler:
         return _Moment(
             at_s=time.monotonic(),
             cpu=cpu_times(self._machine),
-            own_user_s=resource.getrusage(resource.RUSAGE_SELF).ru_utime,
+            own_user_s=self._own_user_s(),
             disks=snapshot(self._tested, self._machine),
             fetched_bytes=fetched_bytes(self._machine),
             moved=moved,
             swapped=swapped_pages(self._machine),
             throttled=throttle_events(self._machine),
         )
+
+    def _own_user_s(self) -> float:
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        return own + (self._own.user_ticks(self._machine) / os.sysconf("SC_CLK_TCK") if self._own is not None else 0.0)
 
     def _sample(self, then: _Moment, now: _Moment) -> Sample:
         seconds = max(now.at_s - then.at_s, 1e-9)
@@ -149,7 +157,7 @@ class Sampler:
     def _others(
         self, changes: Mapping[str, DiskDelta], then: _Moment, now: _Moment, seconds: float
     ) -> tuple[float | None, float | None]:
-        if not self._tested or len(changes) < len(self._tested):
+        if self._own is not None or not self._tested or len(changes) < len(self._tested):
             return None, None
         read = sum(change.read_bytes for change in changes.values())
         written = sum(change.write_bytes for change in changes.values())

@@ -25,12 +25,15 @@ def cpu_times(machine: Machine = HERE) -> CpuTimes | None:
     return times_of(line[1:]) if line[:1] == ["cpu"] else None
 
 
-def cpu(before: CpuTimes | None, after: CpuTimes | None) -> list[Finding]:
-    """What the CPUs did in between."""
+def cpu(before: CpuTimes | None, after: CpuTimes | None, own_user_ticks: int | None = None) -> list[Finding]:
+    """What the CPUs did in between. With a load that runs already, what others did in user mode: time in the kernel and
+    of waiting may be the load's."""
     if before is None or after is None or (total := after.total - before.total) <= 0:
         return []
     busy = max(0, after.user + after.system - before.user - before.system) / total
     iowait = max(0, after.iowait - before.iowait) / total
+    if own_user_ticks is not None:
+        busy, iowait = max(0, after.user - before.user - own_user_ticks) / total, 0.0
     steal = max(0, after.steal - before.steal) / total
     loud = [
         f"{name} {share * 100:.0f} %"
@@ -41,7 +44,8 @@ def cpu(before: CpuTimes | None, after: CpuTimes | None) -> list[Finding]:
         )
         if share > limit
     ]
-    text = f"CPU {', '.join(loud)} before the run" if loud else f"CPU {busy * 100:.0f} % busy"
+    whose = "" if own_user_ticks is None else " with other programs"
+    text = f"CPU {', '.join(loud)}{whose} before the run" if loud else f"CPU {busy * 100:.0f} % busy{whose}"
     evidence = {"busy": busy, "iowait": iowait, "steal": steal}
     return [Finding("cpu", "warn" if loud else "ok", text, evidence)]
 

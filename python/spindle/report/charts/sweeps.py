@@ -93,6 +93,7 @@ def _mean(case: Case) -> KneePoint:
     runs = [trial.run for trial in case.trials]
     points = [point_of(run, run.workload.outstanding) for run in runs]
     tails = [point.p99_latency_ns for point in points if point.p99_latency_ns is not None]
+    errors = [point.bytes_per_s_error for point in points if point.bytes_per_s_error is not None]
     return KneePoint(
         outstanding=points[0].outstanding,
         iops=mean_of_trials([point.iops for point in points]),
@@ -100,6 +101,7 @@ def _mean(case: Case) -> KneePoint:
         mean_latency_ns=mean_of_trials([point.mean_latency_ns for point in points]),
         p99_latency_ns=max(tails, default=None),
         run=points[0].run,
+        bytes_per_s_error=None if len(errors) < len(points) else sum(error**2 for error in errors) ** 0.5 / len(points),
     )
 
 

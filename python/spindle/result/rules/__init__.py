@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from spindle.result.figures import COMMAND
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import (
     cache,
@@ -94,8 +95,21 @@ NAMES: tuple[Rule, ...] = (
 """Those that make sense where names are worked on: bytes moved and requests outstanding at the device tell nothing."""
 
 
+BESIDE_A_LOAD: tuple[Rule, ...] = (
+    limits.group_limits,
+    conditions.settings_changed,
+    conditions.before_the_run,
+    conditions.during_the_run,
+    conditions.quiet_machine,
+)
+"""Those on the machine, where the load is a program of its own whose figures are not known."""
+
+
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
+    if record.figures.generator.engine == COMMAND:
+        served = [verdict for verdict in record.verdicts if verdict.check == "load"]  # told by who watched it
+        return [*served, *(verdict for rule in BESIDE_A_LOAD for verdict in rule(record))]
     if record.target.kind == "null":
         return [*completeness.null_target(record), *log.whole_log(record)]
     if record.target.kind == "model":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -21,6 +22,10 @@ STEP = 0.05
 """Change of the level that matters, as a share of the higher one."""
 SWING = 0.10
 """Drift over the whole run, or size of what comes back, that matters: as much as the PTS allows over its window."""
+SPIKE = 0.30
+"""The same of what lasts for moments: it moves the mean by little, and noise with tails makes smaller ones often."""
+MOMENT = 3
+"""Intervals."""
 EARLY = 0.25
 """Part of the run in which a change is that of its start."""
 NAMED = 4
@@ -57,8 +62,12 @@ class Departure(Struct, frozen=True):
     @property
     def size(self) -> float:
         """Of the change, as a share of the higher level."""
-        highest = max(self.levels)
-        return (highest - min(self.levels)) / highest if highest > 0 else 0.0
+        return _size(self.levels)
+
+
+def _size(levels: Sequence[float]) -> float:
+    highest = max(levels, default=0.0)
+    return (highest - min(levels)) / highest if highest > 0 else 0.0
 
 
 class Series(Struct, frozen=True):
@@ -76,9 +85,16 @@ class Series(Struct, frozen=True):
         return units.rate(max(0.0, value)) if self.in_bytes else f"{units.count(max(0.0, value))} IOPS"
 
     def matters(self, found: Departure) -> bool:
-        """Whether it is large enough to be told."""
-        least = STEP if found.kind in ("step", "levels") else SWING
-        return found.size >= least * (LATENCY_FACTOR if self.is_latency else 1.0)
+        """Whether it is large enough to be told; what lasts for moments must be larger."""
+        factor = LATENCY_FACTOR if self.is_latency else 1.0
+        if found.kind not in ("pulse", "levels"):
+            return found.size >= factor * (STEP if found.kind == "step" else SWING)
+        ends = [0, *found.places, len(self.values)]
+        lasting = [
+            level for level, (begin, end) in zip(found.levels, pairwise(ends), strict=True) if end - begin > MOMENT
+        ]
+        least = SWING if found.kind == "pulse" else STEP
+        return found.size >= factor * SPIKE or _size(lasting) >= factor * least
 
 
 def steady(record: RunRecord) -> list[Verdict]:
