@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
+.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -59,6 +59,9 @@ bench-fsync: setup $(VENV)/built ## latency of fdatasync and O_DSYNC beside fio'
 
 bench-bonnie: setup $(VENV)/built ## Spindle's bonnie and bonnie++ on the same throttled file systems (root): ARGS are passed on
 	$(BIN)/python benches/bonnie.py $(ARGS)
+
+fuzz-fio: setup $(VENV)/built ## random job files by fio and by Spindle, compared request by request (root): ARGS are passed on
+	$(BIN)/python benches/fuzz_fio.py $(ARGS)
 
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)

@@ -72,6 +72,7 @@ class Run:
         timestamps: str = "request",
         tolerate_errors: bool = False,
         cpus: Sequence[int] | None = None,
+        cpus_shared: bool = False,
         interval_ns: int = 1_000_000_000,
         log: int | None = None,
         written: Written | None = None,

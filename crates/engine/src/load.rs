@@ -393,11 +393,9 @@ impl Load {
     /// What the thread asks for itself.
     fn settle(&self, index: usize, stream: &Stream) -> Result<(), EngineError> {
         thread::prompt_timers();
-        let cpus = &self.plan.options.cpus;
-        if !cpus.is_empty() {
-            let cpu = cpus[index % cpus.len()];
-            thread::pin(cpu).map_err(|error| EngineError::Cpu {
-                cpu,
+        if let Some(cpus) = self.plan.options.cpus_of(index) {
+            thread::pin(cpus).map_err(|error| EngineError::Cpu {
+                cpu: cpus[0],
                 why: error.to_string(),
             })?;
         }
@@ -864,6 +862,7 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
         end_sync: changes(stream)
             && stream.sync.end_fsync
             && !matches!(plan.targets[index], Target::Null { .. }),
+        syncs_between: stream.sync.fsync_between,
         exact: plan.options.timestamps == Timestamps::Request,
         tolerate_errors: plan.options.tolerate_errors,
         may_spin,

@@ -64,6 +64,8 @@ pub struct Options {
     pub tolerate_errors: bool,
     /// CPUs the workers are pinned to, one after another; empty: not pinned.
     pub cpus: Vec<usize>,
+    /// Each worker may run on all of `cpus` instead.
+    pub cpus_shared: bool,
     /// Length of an interval of the series, ns.
     pub interval_ns: u64,
     /// After its end the run waits this long for outstanding requests before it reports them as stuck, ns.
@@ -83,11 +85,26 @@ impl Default for Options {
             timestamps: Timestamps::Request,
             tolerate_errors: false,
             cpus: Vec::new(),
+            cpus_shared: false,
             interval_ns: 1_000_000_000,
             // The kernel's own measure of a hung task (kernel/hung_task.c, 120 s).
             grace_ns: 120_000_000_000,
             stop_grace_ns: 5_000_000_000,
             log: None,
+        }
+    }
+}
+
+impl Options {
+    /// Where the thread of this number may run; none: anywhere.
+    pub(crate) fn cpus_of(&self, index: usize) -> Option<&[usize]> {
+        match (self.cpus.is_empty(), self.cpus_shared) {
+            (true, _) => None,
+            (false, true) => Some(&self.cpus),
+            (false, false) => self
+                .cpus
+                .get(index % self.cpus.len()..)
+                .map(|from| &from[..1]),
         }
     }
 }

@@ -526,7 +526,7 @@ fn check_threads(workload: &Workload, options: &Options) -> Result<(), EngineErr
     let trial = std::thread::scope(|scope| {
         let trial = Builder::new().spawn_scoped(scope, || {
             for &cpu in &options.cpus {
-                thread::pin(cpu).map_err(|error| EngineError::Cpu {
+                thread::pin(&[cpu]).map_err(|error| EngineError::Cpu {
                     cpu,
                     why: error.to_string(),
                 })?;

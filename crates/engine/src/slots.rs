@@ -374,6 +374,11 @@ impl Core {
         }
     }
 
+    /// The call that would follow the slot's request is not made.
+    pub(crate) fn leave_out(&mut self, index: u32, now: u64) {
+        self.release(index, now);
+    }
+
     /// A completion that is not simply all that was asked.
     #[cold]
     fn unusual(&mut self, index: u32, result: i32, now: u64) {

@@ -7,15 +7,17 @@ use std::os::fd::RawFd;
 
 use spindle_workload::{Priority, PriorityClass};
 
-/// Pins the calling thread.
-pub(crate) fn pin(cpu: usize) -> io::Result<()> {
-    if cpu >= libc::CPU_SETSIZE as usize {
+/// Keeps the calling thread on these CPUs.
+pub(crate) fn pin(cpus: &[usize]) -> io::Result<()> {
+    if cpus.iter().any(|&cpu| cpu >= libc::CPU_SETSIZE as usize) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // SAFETY: a set of zeroes is empty, and `cpu` is within its size.
+    // SAFETY: a set of zeroes is empty, and each CPU is within its size.
     let set = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
+        for &cpu in cpus {
+            libc::CPU_SET(cpu, &mut set);
+        }
         set
     };
     // SAFETY: `set` is valid and its size is given; 0 is the calling thread.

@@ -42,6 +42,8 @@ pub(crate) struct Orders {
     pub(crate) end: u64,
     /// What was written is forced to the medium after the last request of the stream.
     pub(crate) end_sync: bool,
+    /// No fsync follows the last request.
+    pub(crate) syncs_between: bool,
     /// Each completion reads the clock.
     pub(crate) exact: bool,
     pub(crate) tolerate_errors: bool,
@@ -388,6 +390,10 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         while let Some(index) = self.core.follow.pop() {
             let call = self.core.slots[index as usize].call();
+            if call.kind == OpKind::Fsync && self.orders.syncs_between && self.is_at_its_end() {
+                self.core.leave_out(index, self.clock.now());
+                continue;
+            }
             self.backend.push(index, &call);
             self.core.pushed.push(index);
         }
@@ -587,6 +593,11 @@ impl<'a, B: Backend> Worker<'a, B> {
                     share.is_spent(budget).then_some((whole_run, reason))
                 });
         spent.next()
+    }
+
+    /// Whether this worker issues nothing more.
+    fn is_at_its_end(&self) -> bool {
+        !self.issuing || self.spent().is_some()
     }
 
     fn end_of_budget(&mut self, now: u64) {

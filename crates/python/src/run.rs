@@ -17,7 +17,7 @@ struct Run(spindle_engine::Run);
 impl Run {
     #[new]
     #[pyo3(signature = (workload, files, *, engine = "auto", sqpoll = false, iopoll = false, timestamps = "request",
-                        tolerate_errors = false, cpus = None, interval_ns = 1_000_000_000, log = None, written = None))]
+                        tolerate_errors = false, cpus = None, cpus_shared = false, interval_ns = 1_000_000_000, log = None, written = None))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments on the Python side.
     fn new(
         py: Python<'_>,
@@ -29,6 +29,7 @@ impl Run {
         timestamps: &str,
         tolerate_errors: bool,
         cpus: Option<Vec<usize>>,
+        cpus_shared: bool,
         interval_ns: u64,
         log: Option<i32>,
         written: Option<&Written>,
@@ -53,6 +54,7 @@ impl Run {
             },
             tolerate_errors,
             cpus: cpus.unwrap_or_default(),
+            cpus_shared,
             interval_ns,
             log,
             ..Options::default()

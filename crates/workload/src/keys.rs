@@ -355,6 +355,8 @@ keys! {
         "an fsync follows each n-th write of a worker; 0: none";
     FDATASYNC_EVERY "fdatasync_every" Stream Integer, "0", "1",
         "an fdatasync follows each n-th write of a worker; 0: none";
+    FSYNC_BETWEEN "fsync_between" Stream Flag, "false", "true",
+        "fsyncs of `fsync_every` and `fdatasync_every` come between requests only, none behind a worker's last one";
     DSYNC "dsync" Stream Flag, "false", "true",
         "each write reaches the medium before it completes (O_DSYNC)";
     OSYNC "osync" Stream Flag, "false", "true",

@@ -844,6 +844,7 @@ fn sync(settings: &Settings) -> Result<Sync, ConfigError> {
             .value(&keys::FDATASYNC_EVERY)
             .integer(0..=u64::from(u32::MAX))? as u32,
         fsync_fraction: settings.value(&keys::FSYNC_FRACTION).fraction()?,
+        fsync_between: settings.value(&keys::FSYNC_BETWEEN).flag()?,
         dsync: settings.value(&keys::DSYNC).flag()?,
         osync: settings.value(&keys::OSYNC).flag()?,
         end_fsync: settings.value(&keys::END_FSYNC).flag()?,

@@ -534,6 +534,8 @@ pub struct Sync {
     pub fdatasync_every: u32,
     /// Share of writes that are followed by an fsync.
     pub fsync_fraction: f64,
+    /// No fsync follows the last request of a worker: it comes only where another request comes after it.
+    pub fsync_between: bool,
     /// Open with O_DSYNC.
     pub dsync: bool,
     /// Open with O_SYNC.

@@ -161,6 +161,7 @@ def of_jobs(conversion: Conversion, making: Making) -> Prepared:
             making,
             engine=conversion.engine if making.engine == "auto" else making.engine,
             cpus=making.cpus or conversion.cpus or None,
+            cpus_shared=making.cpus_shared if making.cpus else conversion.cpus_shared,
             iopoll=making.iopoll or conversion.iopoll,
             sqpoll=making.sqpoll or conversion.sqpoll,
         )

@@ -50,6 +50,7 @@ _OPTIONS = (
     ),
     click.option("--tolerate-errors", is_flag=True, help="Count I/O errors and go on."),
     click.option("--cpus", callback=_cpus, metavar="LIST", help="Pin the workers to these CPUs in turn: 0,2-5."),
+    click.option("--cpus-shared", is_flag=True, help="Each worker may run on any of --cpus, instead of one in turn."),
 )
 
 
@@ -71,4 +72,5 @@ def making_of(values: dict[str, Any]) -> Making:
         timestamps=values.pop("timestamps"),
         tolerate_errors=values.pop("tolerate_errors"),
         cpus=values.pop("cpus"),
+        cpus_shared=values.pop("cpus_shared"),
     )

@@ -397,7 +397,7 @@ def _data(stream: WorkloadStream) -> dict[str, str]:
         if stream.repeats.set is not None:
             found["dedupe_set"] = str(stream.repeats.set)
     found["fdatasync_every"], found["osync"] = str(stream.sync.fdatasync_every), _flag(stream.sync.osync)
-    found["dsync"] = _flag(stream.sync.dsync)
+    found["dsync"], found["fsync_between"] = _flag(stream.sync.dsync), _flag(stream.sync.fsync_between)
     found["verify"], found["verify_fatal"] = _flag(stream.verify), _flag(stream.verify_fatal)
     return found
 

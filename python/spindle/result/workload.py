@@ -301,6 +301,7 @@ class Sync(Struct, frozen=True, kw_only=True):
     fsync_every: int
     fdatasync_every: int = 0
     fsync_fraction: float
+    fsync_between: bool = False
     dsync: bool
     osync: bool = False
     end_fsync: bool

@@ -126,6 +126,9 @@ class Making:
     timestamps: str = "request"
     tolerate_errors: bool = False
     cpus: tuple[int, ...] | None = None
+    """Workers are pinned to these one after another."""
+    cpus_shared: bool = False
+    """Each worker may run on all of them instead."""
     interval_ns: int = 1_000_000_000
     """Length of an interval of the series."""
     log: Output | None = None
@@ -393,6 +396,7 @@ class Bench:
                 timestamps=making.timestamps,
                 tolerate_errors=making.tolerate_errors,
                 cpus=list(making.cpus) if making.cpus else None,
+                cpus_shared=making.cpus_shared,
                 interval_ns=making.interval_ns,
                 log=log,
                 written=self.written,

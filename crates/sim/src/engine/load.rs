@@ -152,6 +152,8 @@ pub(crate) struct StreamState {
     pub(crate) open: bool,
     pub(crate) dsync: bool,
     pub(crate) end_sync: bool,
+    /// No fsync follows the last request.
+    pub(crate) syncs_between: bool,
     pub(crate) pace: Option<Pace>,
     pub(crate) budget: Budget,
     pub(crate) limited: bool,
@@ -327,6 +329,7 @@ impl Load {
             dsync: stream.sync.dsync || stream.sync.osync,
             file_starts: files.map_or_else(Vec::new, |laid| laid.starts.clone()),
             end_sync: stream.sync.end_fsync && changes,
+            syncs_between: stream.sync.fsync_between,
             pace: stream
                 .rate_limit
                 .filter(|_| !open)

@@ -698,7 +698,9 @@ impl Engine {
                     at.issued_ns = now_ns;
                     return self.issue(slot);
                 }
-                if at.request.fsync_after {
+                let is_last = stream.syncs_between
+                    && (stream.budget.spent().is_some() || self.load.budget.spent().is_some());
+                if at.request.fsync_after && !is_last {
                     at.stage = Stage::Sync;
                     at.issued_ns = now_ns;
                     if self.rules.kernel.flushes() {

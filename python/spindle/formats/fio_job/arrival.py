@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .finding import Level
-from .job import TypedJob
+from .job import Job, TypedJob
 from .quantity import Keys, duration
+from .sizes import one_size
 
 
 def rated_directions(typed: TypedJob) -> list[int]:
@@ -22,28 +23,38 @@ def arrival_of(typed: TypedJob, direction: int, clones: int, depth: int) -> Keys
     bytes_per_s, iops = job.rates[direction], job.rates_iops[direction]
     if bytes_per_s and iops:
         typed.say(Level.ERROR, "rate", "beside rate_iops; give one of them")
-    elif job.poisson and (bytes_per_s or iops):
+    elif (job.poisson or job.offloads) and (bytes_per_s or iops):
         keys |= _open_loop(typed, direction, bytes_per_s, iops, clones)
     elif bytes_per_s or iops:
         keys["rate_limit"] = f"{bytes_per_s * clones} B/s" if bytes_per_s else f"{iops * clones} IOPS"
     if job.think_us:
         keys |= _pauses(typed, depth)
         if "rate" in keys:
-            typed.say(Level.ERROR, "thinktime", "beside rate_process=poisson; an open loop does not pause")
+            text = f"beside {_opener(job)}; an open loop does not pause"
+            typed.say(Level.ERROR, "thinktime", text)
     return keys
 
 
 def _open_loop(typed: TypedJob, direction: int, bytes_per_s: int, iops: int, clones: int) -> Keys:
     if not iops:
-        # fio's rate of arrivals, in whole requests of the smallest size.
-        iops = bytes_per_s // typed.job.sizes[direction].smallest
-        if not iops:
-            typed.say(Level.ERROR, "rate", "less than one request a second; with rate_process=poisson give more")
+        sizes = typed.job.sizes[direction]
+        if not typed.job.poisson and (not one_size(sizes) or bytes_per_s % sizes.low):
+            typed.say(Level.ERROR, "io_submit_mode", "offload with a rate in bytes: give rate_iops")
             return {}
-    typed.say(
-        Level.DIFFERS, "rate_process", "an open loop: latency counts from the intended start (fio: from the issue)"
-    )
-    return {"rate": f"{iops * clones} IOPS", "spacing": "poisson"}
+        # fio's rate of arrivals, in whole requests of the smallest size.
+        iops = bytes_per_s // sizes.smallest
+        if not iops:
+            typed.say(Level.ERROR, "rate", "less than one request a second; in an open loop give more")
+            return {}
+    text = "an open loop: latency counts from the intended start (fio: from the issue)"
+    typed.say(Level.DIFFERS, _opener(typed.job).partition("=")[0], text)
+    keys: Keys = {"rate": f"{iops * clones} IOPS"}
+    return keys | {"spacing": "poisson"} if typed.job.poisson else keys
+
+
+def _opener(job: Job) -> str:
+    """What asks for an open loop."""
+    return "rate_process=poisson" if job.poisson else "io_submit_mode=offload"
 
 
 def _pauses(typed: TypedJob, depth: int) -> Keys:

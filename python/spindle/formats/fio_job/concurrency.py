@@ -26,7 +26,7 @@ ENGINES = {
 """fio's engine -> ours; `mmap` is a matter of the stream."""
 _INSTEAD = {
     "posixaio": "io_uring instead of glibc's threads",
-    "vsync": "each request by itself; fio hands over neighbours together",
+    "vsync": "each request by itself; fio hands over neighbours together, and with iodepth above 1 may end too early",
 }
 
 
@@ -43,10 +43,10 @@ def depth_of(typed: TypedJob) -> int:
         return job.depth
     if job.engine in _INSTEAD:
         typed.say(Level.DIFFERS, "ioengine", _INSTEAD[job.engine])
-    if job.depth > 1 and kind in (BLOCKING, NULL, MAPPING):
+    if job.depth > 1 and kind in (BLOCKING, NULL, MAPPING) and not (job.offloads and kind != MAPPING):
         typed.say(Level.NOTE, "iodepth", f"{job.engine} does one request at a time whatever the depth, as in fio")
         return 1
-    if job.depth > 1 and job.engine == "libaio" and not job.direct:
+    if job.depth > 1 and job.engine == "libaio" and not job.direct and not job.offloads:
         typed.say(Level.DIFFERS, "iodepth", "libaio without direct=1 does one request at a time: depth 1")
         return 1
     return job.depth
@@ -58,6 +58,9 @@ def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
     if job.engine == MAPPING:
         return _mapped(typed, on_device)
     keys: Keys = {"direct": job.direct}
+    if job.trims_first and (job.direct or job.sync != "none"):
+        text = "fio's writes behind a trim go through the page cache whatever it says; here they do not"
+        typed.say(Level.DIFFERS, "direct" if job.direct else "sync", text)
     if job.invalidate and not job.direct and not made_here and (job.mixed or job.kind.endswith("read")):
         typed.say(
             Level.DIFFERS,
@@ -96,8 +99,8 @@ def priority_of(job: Job) -> Keys:
     """Of the process, as the kernel sees it."""
     if job.prioclass == 3:
         return {"priority": "idle"}
-    if job.prioclass or job.prio:
-        return {"priority": f"{'realtime' if job.prioclass == 1 else 'best-effort'}:{job.prio}"}
+    if job.prioclass or job.prio is not None:
+        return {"priority": f"{'realtime' if job.prioclass == 1 else 'best-effort'}:{job.prio or 0}"}
     return {}
 
 
@@ -108,15 +111,37 @@ def _durability(typed: TypedJob, on_device: bool) -> Keys:
         keys["dsync" if job.sync == "dsync" or on_device else "osync"] = True
     if job.fsync and job.fdatasync:
         typed.say(Level.ERROR, "fdatasync", "beside fsync; give one of them")
-    elif job.fsync:
-        keys["fsync_every"] = job.fsync
-    elif job.fdatasync:
-        keys["fsync_every" if on_device else "fdatasync_every"] = job.fdatasync
+    elif job.fsync or job.fdatasync:
+        keys["fdatasync_every" if job.fdatasync and not on_device else "fsync_every"] = job.fsync or job.fdatasync
+        keys["fsync_between"] = True
+        _say_repeated(typed)
     if job.end_fsync or job.close_fsync:
         keys["end_fsync"] = True
     if job.close_fsync:
         typed.say(Level.DIFFERS, "fsync_on_close", "as end_fsync: once, at the end, inside the measured time")
     return keys
+
+
+def _say_repeated(typed: TypedJob) -> None:
+    """fio asks whether the number of writes so far is a multiple of N each time it takes a request, unless the last one
+    that was done is a sync.
+    """
+    job = typed.job
+    option = "fsync" if job.fsync else "fdatasync"
+    if max(len(job.filenames), job.nrfiles) > 1:
+        text = "of the file that was written; fio 3.33 makes it to the file whose turn it is next, which then loses it"
+        typed.say(Level.DIFFERS, option, text)
+    if job.mixed:
+        text = "once after each so many writes; fio 3.33 does it again after each read until the next write"
+        typed.say(Level.DIFFERS, option, text)
+    elif job.depth > 1:
+        text = (
+            "once after each so many writes, when they are done; fio 3.33 issues it beside them, more than once if it "
+            "is slow, and counts it as a request of number_ios"
+        )
+        typed.say(Level.DIFFERS, option, text)
+    elif job.trims_first and (job.fsync or job.fdatasync):
+        typed.say(Level.DIFFERS, option, "once after each so many writes; fio 3.33 does it again after the next trim")
 
 
 def _content(typed: TypedJob) -> Keys:

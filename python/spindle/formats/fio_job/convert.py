@@ -74,6 +74,11 @@ class Conversion:
         return any(finding.level is Level.ERROR for finding in self.findings)
 
     @property
+    def cpus_shared(self) -> bool:
+        """Each worker may run on all of `cpus`."""
+        return bool(self.cpus) and not any(each.job.cpus_split for each in self.jobs)
+
+    @property
     def changes(self) -> bool:
         """Whether it writes or discards."""
         return any(not each.job.kind.endswith("read") for each in self.jobs)
@@ -120,8 +125,9 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
     sets = FileSets()
     needs = 0
     phases: list[Phase] = []
+    laid_out = _laid_out(jobs)
     for group in groups:
-        phase, bytes_needed = _phase(group, place, sets, path)
+        phase, bytes_needed = _phase(group, place, sets, path, laid_out)
         if ends:
             ends_of(group, phase.streams, phase.sources)
         phases.append(phase)
@@ -176,7 +182,25 @@ def _same(jobs: list[TypedJob]) -> None:
         split[0].say(Level.DIFFERS, "cpus_allowed_policy", text)
 
 
-def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tuple[Phase, int]:
+def _laid_out(jobs: list[TypedJob]) -> dict[int, int]:
+    """By the job's `id`, how long the file that all of them name is when fio looks at it for the job: before the first
+    one runs, each in turn makes it as long as it needs it.
+    """
+    found: dict[int, int] = {}
+    length = 0
+    for each in jobs:
+        job = each.job
+        found[id(each)] = length
+        needed = job.filesizes[1] or job.offset.bytes + (job.numjobs - 1) * job.offset_increment.bytes + job.size.bytes
+        grows_later = job.kind.endswith("write") and not (job.overwrite or job.fallocates or job.mixed)
+        if job.filenames and needed > length:
+            length = 0 if grows_later else needed
+    return found
+
+
+def _phase(
+    jobs: list[TypedJob], place: Place, sets: FileSets, path: str, laid_out: dict[int, int]
+) -> tuple[Phase, int]:
     base = 0
     done: list[Converted] = []
     fits = sum(each.job.numjobs for each in jobs) <= MOST_STREAMS
@@ -184,7 +208,7 @@ def _phase(jobs: list[TypedJob], place: Place, sets: FileSets, path: str) -> tup
         shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         # Workers share an amount, and one may find nothing left of it: a log of each clone is to have its whole.
         apart = fits and (not each.job.grouped or bool(each.job.logs) or each.job.exitall)
-        ground = Ground(place, sets, None if shared else base, apart)
+        ground = Ground(place, sets, None if shared else base, apart, laid_out[id(each)])
         done.append(names_of(each, ground) if each.job.operation else streams_of(each, ground))
         if not shared:
             base += own_bytes(each.job)

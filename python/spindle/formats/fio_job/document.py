@@ -59,6 +59,7 @@ def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
     elif conversion.needs_bytes and not target.startswith("/dev/"):
         parts += ["--create", exact_size(conversion.needs_bytes)]
     parts += [*(["--cpus", ",".join(map(str, conversion.cpus))] if conversion.cpus else [])]
+    parts += [*(["--cpus-shared"] if conversion.cpus_shared else [])]
     parts += [*(["--iopoll"] if conversion.iopoll else []), *(["--sqpoll"] if conversion.sqpoll else [])]
     if conversion.search is not None:
         bound = conversion.search

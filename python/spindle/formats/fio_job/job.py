@@ -103,6 +103,8 @@ class Job:
     """Between two zones."""
     loops: int = 1
     numjobs: int = 1
+    offloads: bool = False
+    """Requests are handed to threads that issue them: io_submit_mode=offload."""
     runtime_us: int = 0
     time_based: bool = False
     ramp_us: int = 0
@@ -135,7 +137,7 @@ class Job:
     """They count when they are issued, not when they are done."""
     think_work_us: int = 0
     """Time between two pauses, instead of requests."""
-    prio: int = 0
+    prio: int | None = None
     prioclass: int = 0
     seed: int | None = None
     zeroes: bool = False
@@ -281,7 +283,7 @@ class _Typing:
             name=name or self.section.name,
             place=self.section.place,
             about=self.get("description", "", str),
-            filenames=self.get("filename", (), values.names),
+            filenames=self._filenames(),
             directory=next(iter(directories), ""),
             directories=len(directories),
             nrfiles=self.get("nrfiles", 1, values.within(1, 1 << 20)),
@@ -310,6 +312,7 @@ class _Typing:
             zone_skip=self.get("zoneskip", 0, self._zone_skip),
             loops=self.get("loops", 1, values.within(1, 1 << 31)),
             numjobs=self.get("numjobs", 1, values.within(1, 65536)),
+            offloads=self.get("io_submit_mode", "inline", values.one_of("inline", "offload")) == "offload",
             runtime_us=self.get("runtime", 0, values.time),
             time_based=self.get("time_based", False, values.truth),
             ramp_us=self.get("ramp_time", 0, values.time),
@@ -335,7 +338,7 @@ class _Typing:
             think_blocks=self.get("thinktime_blocks", 1, values.within(1, 1 << 31)),
             think_issued=self.get("thinktime_blocks_type", "complete", values.one_of("complete", "issue")) == "issue",
             think_work_us=self.get("thinktime_iotime", 0, values.time),
-            prio=self.get("prio", 0, values.within(0, 7)),
+            prio=self.get("prio", None, values.within(0, 7)),
             prioclass=self.get("prioclass", 0, values.within(0, 3)),
             seed=self.get("randseed", None, values.seed),
             zeroes=self.get("zero_buffers", False, values.truth),
@@ -384,6 +387,12 @@ class _Typing:
                 self.findings.remove(finding)
             text = f"belongs to ioengine={' or '.join(owners[:4])}, and this job's is {engine[:40]}; fio refuses it too"
             self._say(Level.ERROR, setting, option.name, text)
+
+    def _filenames(self) -> tuple[str, ...]:
+        """Of several only the first `nrfiles`, where that is given."""
+        none: tuple[str, ...] = ()
+        names = self.get("filename", none, values.names)
+        return names[: self.get("nrfiles", 1, values.within(1, 1 << 20))] if "nrfiles" in self.given else names
 
     def _logs(self, job: str) -> tuple[LogOrder, ...]:
         average = self.get("log_avg_msec", 0, lambda text: microseconds(text, 1000) // 1000)
@@ -453,18 +462,22 @@ class _Typing:
         return read, write, trim
 
     def _sizes(self) -> tuple[Sizes, Sizes, Sizes]:
-        """bs, bsrange and bssplit in the order they stand: each replaces what was said before."""
-        sizes = [Sizes(), Sizes(), Sizes()]
-        readers: dict[str, Callable[[str], list[Sizes | None]]] = {
-            "bs": lambda text: self._each(text, self._block),
-            "bsrange": lambda text: self._each(text, self._range),
-            "bssplit": lambda text: self._each(text, self._split),
-        }
-        for name in [name for name in self.given if name in readers]:
-            none: list[Sizes | None] = [None, None, None]
-            found = self.get(name, none, readers[name])
-            sizes = [new or old for new, old in zip(found, sizes, strict=True)]
-        return sizes[0], sizes[1], sizes[2]
+        """As fio's get_next_buflen takes them: bsrange and bssplit beat bs wherever it stands. Of these two the later
+        one says what the least and the most are; if they are one size that is it, else the split holds where there is
+        one.
+        """
+        none: list[Sizes | None] = [None, None, None]
+        plain = self.get("bs", none, lambda text: self._each(text, self._block))
+        ranges = self.get("bsrange", none, lambda text: self._each(text, self._range))
+        splits = self.get("bssplit", none, lambda text: self._each(text, self._split))
+        order = [name for name in self.given if name in ("bsrange", "bssplit")]
+        bounds = splits if order[-1:] == ["bssplit"] else ranges
+        found = []
+        for bound, split, span_, size in zip(bounds, splits, ranges, plain, strict=True):
+            decides = bound or split or span_
+            varies = decides is not None and (bool(decides.split) or decides.low != decides.high)
+            found.append((split if varies and split is not None else decides) or size or Sizes())
+        return found[0], found[1], found[2]
 
     def _block(self, text: str) -> Sizes:
         size = values.request(self._size(text))
@@ -495,7 +508,8 @@ class _Typing:
     def _write_percent(self) -> int:
         reads = self.get("rwmixread", 50, values.within(0, 100))
         writes = self.get("rwmixwrite", 50, values.within(0, 100))
-        return writes if "rwmixwrite" in self.given else 100 - reads
+        later = [name for name in self.given if name in ("rwmixread", "rwmixwrite")][-1:]
+        return writes if later == ["rwmixwrite"] else 100 - reads
 
 
 def _direction(kind: str) -> int:

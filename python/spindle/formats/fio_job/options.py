@@ -142,7 +142,7 @@ _TAKEN = [
     _taken("fdatasync", "an fdatasync after each N-th write of a worker; beside fsync it is refused"),
     _taken("end_fsync", "fdatasync at the end, inside the measured time; on a file the time stamp is left out"),
     _taken("rwmixread", "share of reads"),
-    _taken("rwmixwrite", "share of writes; it wins over rwmixread if both are given and do not add up"),
+    _taken("rwmixwrite", "share of writes; of this and rwmixread the later one holds"),
     _taken(
         "random_distribution",
         "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), drawn "
@@ -161,6 +161,11 @@ _TAKEN = [
     ),
     _taken(
         "rate_process", "linear: closed loop with an upper bound. poisson: open loop, latency from the intended start"
+    ),
+    _taken(
+        "io_submit_mode",
+        "offload with a rate: an open loop, latency from the intended start; without one, iodepth requests at a time "
+        "with every engine, as in fio",
     ),
     _taken("thinktime", "the job lets its requests finish and pauses"),
     _taken("thinktime_spin", "so much of the pause keeps a CPU busy"),
@@ -237,8 +242,8 @@ _TAKEN = [
     _taken("steadystate/ss", "iops:P%, bw:P%, iops_slope:P%, bw_slope:P%: until_steady; refused: absolute bounds"),
     _taken("steadystate_duration/ss_dur", "how long it must hold"),
     _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is told"),
-    _taken("cpus_allowed", "--cpus; refused if jobs differ"),
-    _taken("cpumask", "--cpus; refused if jobs differ"),
+    _taken("cpus_allowed", "--cpus with --cpus-shared: each worker may run on all of them; refused if jobs differ"),
+    _taken("cpumask", "the same; refused if jobs differ"),
     _taken("cpus_allowed_policy", "split: each clone is pinned to one of the CPUs in turn"),
     _taken("hipri", "--iopoll; refused if jobs differ", bare=True),
     _taken("sqthread_poll", "--sqpoll; refused if jobs differ", bare=True),
@@ -261,7 +266,11 @@ _DIFFER = _rest(
         "what falls short of it does not end the job; judge the record afterwards",
     ),
     ("buffer_pattern", "", "content is random, zeroes or compressible instead of this pattern"),
-    ("verify_pattern", "", "blocks hold what Spindle checks them by instead of this pattern"),
+    (
+        "verify_pattern",
+        "",
+        "fio checks what it has written by this pattern, with or without verify; verify=crc32c checks it here",
+    ),
     (
         "verify_backlog verify_backlog_batch",
         "0",
@@ -375,11 +384,6 @@ _NOTES = _rest(
         "fadvise_hint",
         "1",
         "no advice is given to the kernel",
-    ),
-    (
-        "io_submit_mode",
-        "inline",
-        "the open loop (rate_process=poisson) keeps its times without it",
     ),
     (
         "fixedbufs registerfiles nonvectored userspace_reap",

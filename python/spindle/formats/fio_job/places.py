@@ -73,6 +73,13 @@ def popular(typed: TypedJob) -> bool:
     return typed.job.random and typed.job.distribution.kind != "random"
 
 
+def maps(typed: TypedJob) -> bool:
+    """Whether fio keeps a map of the places it has been to."""
+    job = typed.job
+    aligned = all(align in (0, sizes.smallest) for align, sizes in zip(job.aligns, job.sizes, strict=True))
+    return job.random and job.random_map and aligned and not popular(typed)
+
+
 def _random(typed: TypedJob) -> Keys:
     job = typed.job
     percents = {job.percent_random[0], job.percent_random[1]} if job.mixed else {job.percent_random[job.direction]}

@@ -34,6 +34,11 @@ def differ(typed: TypedJob) -> bool:
     return job.sizes[0] != job.sizes[1] or job.aligns[0] != job.aligns[1]
 
 
+def largest(sizes: Sizes) -> int:
+    """The largest request, bytes."""
+    return max((size for size, _ in sizes.split), default=sizes.high)
+
+
 def one_size(sizes: Sizes) -> bool:
     """Whether all requests are as large."""
     return not sizes.split and sizes.low == sizes.high

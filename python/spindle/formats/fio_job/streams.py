@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from spindle.result.units import exact_size
 
 from . import strides
+from .amounts import Rounds
 from .arrival import arrival_of, rated_directions
 from .concurrency import ENGINES, MAPPING, data_of, depth_of
 from .filesets import FileSets, Place, paths_of, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
 from .numbers import NOTHING
-from .places import places_of, popular
+from .places import maps, places_of, popular
 from .quantity import Keys, duration
-from .sizes import one_size, sizes_of
+from .sizes import differ, largest, one_size, sizes_of
 from .verification import verify_of
 
 MOST_STREAMS = 64
@@ -52,6 +53,8 @@ class Ground:
     """Where on the target the job's own files begin; None: the target is the job's file itself."""
     apart: bool
     """Each clone is to be a stream of its own."""
+    laid_out: int = 0
+    """Length of the one file, as far as jobs before have made it when fio looks at it for this one; bytes."""
 
 
 def streams_of(typed: TypedJob, ground: Ground) -> Converted:
@@ -143,7 +146,7 @@ def _by_direction(
 
 
 _OF_WRITES = ("own_writes", "write_size", "write_align", "write_zones")
-_SYNCS = ("dsync", "osync", "fsync_every", "fdatasync_every", "end_fsync", "content")
+_SYNCS = ("dsync", "osync", "fsync_every", "fdatasync_every", "fsync_between", "end_fsync", "content")
 
 
 def _apart(typed: TypedJob, ground: Ground) -> bool:
@@ -159,6 +162,7 @@ def _apart(typed: TypedJob, ground: Ground) -> bool:
         or job.delays_us[0] != job.delays_us[1]
         or (not ground.place.folder and own and _uneven(job))
         or (not own and not job.random)
+        or ((job.fsync or job.fdatasync) and job.writes and job.numjobs <= MOST_STREAMS)
         or (not ground.place.folder and job.skip_bytes != 0)
         or (not job.random and job.sizes[job.direction].split)
     )
@@ -232,9 +236,15 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
     timed = bool(job.runtime_us and job.time_based)
     if job.time_based and not job.runtime_us:
         typed.say(Level.NOTE, "time_based", "of no effect without runtime, as in fio")
+    if timed and job.mixed and not job.random:
+        typed.say(Level.DIFFERS, "time_based", _BOTH_BEGIN)
     if timed or job.latency_target_us:
         return {}, 0
-    ends: Limits = {"stop_requests": job.number_ios * sharing} if job.number_ios else {}
+    ends: Limits = {}
+    if job.number_ios:
+        ends["stop_requests"] = job.number_ios * job.loops * sharing * (2 if job.trims_first else 1)
+        if job.trims_first and job.loops > 1:
+            typed.say(Level.ERROR, "number_ios", "fio doubles it with each round of trims and writes; leave out loops")
     if job.io_size.percent is not None and (job.size != NOTHING or job.filesizes[1]):
         typed.say(Level.ERROR, "io_size", "a share of the target beside a size; give bytes")
         return ends, 0
@@ -249,10 +259,12 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
         passes = strides.passes_of_whole(typed)
         ends["stop_passes"] = _plain(share * passes * job.loops * (1 if own else sharing))
         return ends, 0
-    ends["stop_bytes"] = amount * sharing
-    if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed and "stop_requests" not in ends:
-        # Workers that share an amount in bytes may go beyond it by a request.
-        ends["stop_requests"] = amount * sharing // job.sizes[job.direction].low
+    requests = amount * sharing // job.sizes[job.direction].low
+    if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed:
+        # Workers that share an amount in bytes may go beyond it by a request, and with two amounts fall short of both.
+        ends["stop_requests"] = min(requests, ends.get("stop_requests", requests))
+    else:
+        ends["stop_bytes"] = amount * sharing
     exact = not job.number_ios and one_size(job.sizes[job.direction]) and not job.mixed
     return ends, amount if exact or (job.mixed and job.sizes[0] == job.sizes[1]) else 0
 
@@ -267,25 +279,63 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
     if job.fill_device or job.filesizes[0] != job.filesizes[1] or job.io_size.percent is not None:
         return 0
     files = max(len(job.filenames), job.nrfiles if not job.filenames else 1)
-    per_file = max(job.filesizes[1] - job.offset.bytes, 0) * files
-    amount = job.io_size.bytes or job.size.bytes or per_file
+    length = _length(job, files)
+    size = min(job.size.bytes or length * files, length * files)
+    if not size and not job.io_size.bytes:
+        return 0
     sizes = job.sizes[job.direction]
-    if amount and one_size(sizes):
-        if (job.size.bytes or amount) // files < sizes.low:
-            typed.say(Level.ERROR, "size", "smaller than one request")
-        length = (max(job.filesizes[1] - job.offset.bytes, 0)) or job.size.bytes // files
-        passes = strides.ends_with_pass(typed, length, _is_whole_file(job, ground, length))
-        # As fio does: what is left of a region at its end is not touched, what is left of an amount is a whole request.
-        if job.io_size.bytes or (job.skip_bytes and not passes):
-            amount = -(-amount * job.loops // sizes.low) * sizes.low
-            return amount * (2 if job.trims_first else 1)
-        amount = files * (amount // files - amount // files % sizes.low)
-        if passes and job.mixed:
-            text = "goes on until its amount is moved; fio ends when its reads or its writes are through once"
-            typed.say(Level.DIFFERS, "rw", text)
-        elif passes:
-            amount = min(amount, files * sizes.low * strides.requests_of_pass(typed, length))
-    return amount * job.loops * (2 if job.trims_first else 1)
+    fixed = one_size(sizes) and not (job.mixed and differ(typed))
+    if one_size(sizes) and size and size // files < sizes.low:
+        typed.say(Level.ERROR, "size", "smaller than one request")
+    # Where the size of the target is not known, a round is taken to hold all there is to move.
+    size = size or job.io_size.bytes * job.loops
+    if job.random and job.writes and not job.random_map:
+        size = max(size, job.io_size.bytes)
+    rounds = Rounds(
+        sizes.low if fixed else 1,
+        max(largest(each) for each in (job.sizes[:2] if job.mixed else (sizes,))),
+        _capacity(typed, ground, files, length) if fixed and length else None,
+        size,
+        job.io_size.bytes,
+        job.loops,
+    )
+    _say_rounds(typed, rounds)
+    return rounds.requests() * rounds.request * (2 if job.trims_first else 1)
+
+
+def _length(job: Job, files: int) -> int:
+    """Bytes of each file that are gone through; 0: not known."""
+    return max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // files
+
+
+def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int | None:
+    """Requests of one round of fio up to the end of its files; None: it goes on until its amount is moved."""
+    job = typed.job
+    size = job.sizes[job.direction].low
+    if job.random:
+        once = maps(typed) and job.percent_random[job.direction] == 100 and job.run_length == 1
+        return length // size * files if once else None
+    if not job.skip_bytes:
+        if job.mixed and 0 < job.write_percent < 100:
+            return None  # reads and writes each come half as far
+        return (length // size if _is_whole_file(job, ground, length) else -(-length // size)) * files
+    whole = _is_whole_file(job, ground, length)
+    passes = strides.ends_with_pass(typed, length, whole)
+    if passes and job.mixed:
+        text = "goes on until its amount is moved; fio ends when its reads or its writes are through once"
+        typed.say(Level.DIFFERS, "rw", text)
+    return strides.requests_of_pass(typed, length, whole) * files if passes and not job.mixed else None
+
+
+def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
+    """What is told of a job whose reads or writes may come to the end of their region."""
+    job = typed.job
+    if job.random or not job.mixed or (job.loops == 1 and job.io_size.bytes <= rounds.size):
+        return
+    typed.say(Level.DIFFERS, "loops" if job.loops > 1 else "io_size", _BOTH_BEGIN)
+
+
+_BOTH_BEGIN = "reads and writes each begin again when they are through; in fio both do when one of them is"
 
 
 def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
@@ -296,9 +346,10 @@ def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
     if place.target is None or place.on_device:
         return False
     try:
-        return os.path.getsize(place.target) <= job.offset.bytes + length
+        there = os.path.getsize(place.target)
     except OSError:
-        return True  # it will be made
+        there = 0  # it will be made
+    return max(there, ground.laid_out) <= job.offset.bytes + length
 
 
 def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
@@ -308,7 +359,7 @@ def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int
     if ground.place.several:
         return _on_several(typed, ground, number, sharing), 0, []
     base = ground.base if ground.base is None else ground.base + number * _own_bytes(typed.job)
-    region, end = _region(typed, number, base, sharing)
+    region, end = _region(typed, ground, number, base, sharing)
     return region, end, []
 
 
@@ -378,7 +429,7 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
     keys: Keys = {"files": made["name"]}
     if files > 1:
         keys |= _service(typed)
-    end = min(begin + job.size.bytes // files, each) if job.size.bytes and not job.fill_device else each
+    end = min(begin + job.size.bytes // files, each) if job.size.bytes and not (job.fill_device or high) else each
     if job.zone_mode == "strided":
         end = each
         _check_last_zone(typed, end - begin)
@@ -415,7 +466,7 @@ def _service(typed: TypedJob) -> Keys:
     return keys | ({"file_requests": requests} if requests > 1 and kind != "sequential" else {})
 
 
-def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
+def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
     """Region of a clone, and its end in bytes if that is known."""
     job = typed.job
     filesize = job.filesizes[1]
@@ -441,9 +492,22 @@ def _region(typed: TypedJob, number: int, base: int | None, sharing: int) -> tup
         typed.say(Level.ERROR, "offset_increment", "a share of the target; give bytes")
     begin = job.offset.bytes + number * job.offset_increment.bytes
     if filesize or job.size.bytes:
-        return _bytes_region(typed, begin, filesize or begin + job.size.bytes, begin)
+        end = filesize or begin + job.size.bytes
+        if not _is_whole_file(job, ground, end - begin):
+            end = _last_request(typed, begin, end)
+        return _bytes_region(typed, begin, end, begin)
     strides.within_unknown(typed)
     return ({"region": f"{exact_size(begin)}-100%"} if begin else {}), 0
+
+
+def _last_request(typed: TypedJob, begin: int, end: int) -> int:
+    """End of the last request of a region in order: where there is something behind it, fio makes it whole."""
+    job = typed.job
+    size = job.sizes[job.direction]
+    if job.random or job.skip_bytes < 0 or not one_size(size) or (job.mixed and differ(typed)):
+        return end
+    stride = size.low + job.skip_bytes
+    return max(begin + -(-(end - begin) // stride) * stride - job.skip_bytes, end)
 
 
 def _bytes_region(typed: TypedJob, begin: int, end: int, offset: int) -> tuple[Keys, int]:

@@ -132,9 +132,11 @@ def _begins_again(typed: TypedJob, length: int) -> bool:
     return not job.offset.bytes and last + size < length <= last + stride
 
 
-def requests_of_pass(typed: TypedJob, length: int) -> int:
-    """From the start of a region of this length to its end."""
+def requests_of_pass(typed: TypedJob, length: int, is_whole_file: bool) -> int:
+    """From the start of a region of this length to its end; where the file goes on, the last one may reach beyond."""
     size = typed.job.sizes[typed.job.direction].low
+    if not is_whole_file:
+        return -(-length // (size + typed.job.skip_bytes))
     return (length - size) // (size + typed.job.skip_bytes) + 1
 
 

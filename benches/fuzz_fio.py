@@ -1,0 +1,213 @@
+"""Do fio and Spindle make the same requests of the same job file?
+
+Random job files over the options that the converter takes, run by both on a small loop device or on files of an ext4 on
+one, with the kernel's block tracepoints as the judge. A difference counts as told if the conversion's findings name it;
+any other is shrunk to the smallest job file that still shows it. Needs root and fio.
+
+    python benches/fuzz_fio.py [--jobs 1000] [--seed 1] [--replay FILE] [--markdown]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fio_fuzz.compare import Difference, differences, told
+from fio_fuzz.generate import SET, drawn, job_file, not_drawn
+from fio_fuzz.jobs import JobFile
+from fio_fuzz.observe import Bench, clones_of
+from fio_fuzz.shrink import smallest
+
+from spindle.formats.fio_job import Conversion, JobFileRefused, convert_text
+
+MOST_REPEATS = 2
+
+
+@dataclass
+class Outcome:
+    """Of one job file."""
+
+    state: str
+    """refused (by the converter), invalid (for fio), failed (in Spindle), compared"""
+    untold: list[Difference] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)
+    """What differs -> the finding that names it."""
+    why: str = ""
+
+
+@dataclass
+class Tally:
+    """Of all of them."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    options: Counter[str] = field(default_factory=Counter)
+    """Jobs compared in which an option was given."""
+    told: Counter[str] = field(default_factory=Counter)
+    untold: list[tuple[int, JobFile, Outcome]] = field(default_factory=list)
+    jobs: int = 0
+    """Sections of what was compared."""
+    began: float = field(default_factory=time.monotonic)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1000, help="job files to compare (default 1000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the first; job file N alone: the seed that is printed")
+    parser.add_argument(
+        "--replay", type=Path, metavar="FILE", help="compare this job file alone; DEVICE stands for the device"
+    )
+    parser.add_argument("--keep-going", type=int, default=20, metavar="N", help="give up after N untold differences")
+    parser.add_argument("--no-shrink", action="store_true", help="show differing job files as they are")
+    parser.add_argument("--markdown", action="store_true", help="end with the table of docs/fio-jobs.md")
+    asked = parser.parse_args()
+    if os.geteuid() != 0 or shutil.which("fio") is None:
+        sys.exit("fuzz-fio: needs root (loop devices, tracefs) and fio")
+    with tempfile.TemporaryDirectory(prefix="spindle-fuzz-") as folder, Bench(Path(folder)) as bench:
+        if asked.replay:
+            return replay(bench, asked.replay.read_text())
+        tally = fuzz(bench, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)
+    show(tally, asked.markdown)
+    return 1 if tally.untold else 0
+
+
+def fuzz(bench: Bench, jobs: int, seed: int, most_untold: int = 20, shrinks: bool = True) -> Tally:
+    """Until so many job files were compared, or so many differ without a word."""
+    tally = Tally()
+    number = seed
+    while tally.states["compared"] < jobs and len(tally.untold) < most_untold:
+        job = job_file(random.Random(number))
+        outcome = compared(bench, job)
+        for _ in range(MOST_REPEATS):
+            if {difference.what for difference in outcome.untold} != {"time"}:
+                break
+            outcome = compared(bench, job)  # another program may have held up one of the two
+        count(tally, number, job, outcome)
+        if outcome.untold or outcome.state == "failed":
+            tell(bench, number, job, outcome, shrinks)
+        number += 1
+    return tally
+
+
+def compared(bench: Bench, job: JobFile) -> Outcome:
+    """One job file, run by both."""
+    text = job.text(bench.device)
+    try:
+        conversion = convert_text(text, "job.fio")
+    except JobFileRefused as refused:
+        return Outcome("refused", why=str(refused))
+    if conversion.refused:
+        return Outcome("refused", why=str(conversion.findings[0]))
+    return of_conversion(bench, text, job.folder, conversion)
+
+
+def of_conversion(bench: Bench, text: str, folder: bool, conversion: Conversion) -> Outcome:
+    theirs = bench.fio(text, folder, clones_of(conversion))
+    if theirs.failed:
+        return Outcome("invalid", why=theirs.failed)
+    ours = bench.spindle(text, folder)
+    if ours.failed.startswith("refused: "):
+        return Outcome("refused", why=ours.failed)
+    if ours.failed:
+        return Outcome("failed", why=ours.failed)
+    outcome = Outcome("compared")
+    for difference in differences(conversion, theirs, ours):
+        line = told(difference, conversion)
+        if line:
+            outcome.told[str(difference)] = line
+        else:
+            outcome.untold.append(difference)
+    return outcome
+
+
+def count(tally: Tally, number: int, job: JobFile, outcome: Outcome) -> None:
+    tally.states[outcome.state] += 1
+    if outcome.state == "compared":
+        tally.jobs += len(job.sections)
+        tally.options.update(job.options())
+        tally.told.update(line.split(": ", 2)[-1] for line in set(outcome.told.values()))
+    if outcome.untold or outcome.state == "failed":
+        tally.untold.append((number, job, outcome))
+
+
+def tell(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> None:
+    """A difference without a word, and the smallest job file that shows it."""
+    kinds = {difference.what for difference in outcome.untold}
+
+    def differs(smaller: JobFile) -> bool:
+        again = compared(bench, smaller)
+        return again.state == outcome.state and (not kinds or any(each.what in kinds for each in again.untold))
+
+    print(f"--- seed {number}: {outcome.state} {outcome.why}")
+    for difference in outcome.untold:
+        print(f"    {difference}")
+    if shrinks:
+        job = smallest(job, differs)
+        outcome = compared(bench, job)
+        print("    the smallest job file that still differs:")
+        for difference in outcome.untold:
+            print(f"    {difference}")
+    print("    " + job.text("DEVICE").replace("\n", "\n    ").rstrip(), flush=True)
+
+
+def replay(bench: Bench, text: str) -> int:
+    """A job file of one's own."""
+    folder = "DEVICE" not in text
+    text = text.replace("DEVICE", bench.device)
+    conversion = convert_text(text, "job.fio")
+    for finding in conversion.findings:
+        print(finding)
+    if conversion.refused:
+        return 2
+    outcome = of_conversion(bench, text, folder, conversion)
+    print(outcome.state, outcome.why)
+    for difference, line in outcome.told.items():
+        print(f"told    {difference}\n        by {line}")
+    for difference in outcome.untold:
+        print(f"untold  {difference}")
+    return 1 if outcome.untold or outcome.state == "failed" else 0
+
+
+def show(tally: Tally, markdown: bool) -> None:
+    states = tally.states
+    left_out = not_drawn()
+    tried = {*drawn(), *SET}
+    print(
+        f"{states['compared']} job files with {tally.jobs} jobs compared in {time.monotonic() - tally.began:.0f} s; "
+        f"{states['refused']} more refused by the converter, {states['invalid']} invalid for fio, "
+        f"{states['failed']} failed"
+    )
+    print(
+        f"{len(tried)} options tried, {len(left_out)} not; {sum(tally.told.values())} differences told, "
+        f"{len(tally.untold)} job files with untold ones"
+    )
+    for line, times in tally.told.most_common():
+        print(f"{times:6}  {line}")
+    unseen = sorted(name for name in tried if not tally.options[name])
+    if unseen:
+        print(f"tried, but in no job that was compared: {', '.join(unseen)}")
+    if markdown:
+        print(table(tally, tried, left_out))
+
+
+def table(tally: Tally, tried: set[str], left_out: dict[str, str]) -> str:
+    """That of docs/fio-jobs.md."""
+    lines = ["", "| option | job files |", "|---|---|"]
+    lines += [f"| `{name}` | {tally.options[name]} |" for name in sorted(tried)]
+    lines += ["", "| not tried | why |", "|---|---|"]
+    reasons: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        reasons.setdefault(why, []).append(name)
+    lines += [f"| {', '.join(f'`{name}`' for name in names)} | {why} |" for why, names in reasons.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""The requests of a job file are fio's: random ones against fio itself, and those in which the two once differed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from program import ended, started
+from spindle.formats.fio_job import convert_text
+
+pytestmark = pytest.mark.promise(19)
+
+ROOT = Path(__file__).resolve().parents[2]
+FUZZER = ROOT / "benches/fuzz_fio.py"
+
+needs_fuzzing = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("fio") is None or shutil.which("mkfs.ext4") is None,
+    reason="needs root (loop devices, tracefs), fio and mkfs.ext4",
+)
+
+
+def fuzzed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(FUZZER), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+@needs_fuzzing
+def test_thirty_random_job_files_make_the_requests_that_fio_makes() -> None:
+    run = fuzzed("--jobs", "30", "--seed", "7", "--no-shrink")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"^30 job files with \d+ jobs compared", run.stdout, flags=re.M), run.stdout
+
+
+MENDED = {
+    "bs behind bssplit": "rw=write\nbssplit=8k/100\nbs=4k\nsize=64k",
+    "bs behind bsrange": "rw=read\nbsrange=8k-8k\nbs=4k\nsize=64k",
+    "bsrange behind bssplit": "rw=write\nbssplit=4k/50:8k/50\nbsrange=16k-16k\nsize=128k",
+    "loops beside number_ios": "rw=write\nbs=4k\nsize=64k\nloops=3\nnumber_ios=5",
+    "a size above filesize": "rw=read\nbs=4k\nsize=1m\nfilesize=64k",
+    "a size below filesize, in rounds": "rw=read\nbs=4k\nsize=32k\nfilesize=64k\nloops=2",
+    "no sync behind the last write": "rw=write\nbs=4k\nsize=64k\nfsync=4",
+    "no sync behind the last write of loops": "rw=write\nbs=4k\nsize=60k\nnumber_ios=4\nloops=2\nfdatasync=2",
+    "io_size in rounds": "rw=write\nbs=4k\nsize=32k\nio_size=66k\nloops=1",
+    "io_size beside loops": "rw=write\nbs=4k\nsize=32k\nio_size=64k\nloops=2",
+    "a region that ends within a request": "rw=read\nbs=4k\nsize=34k",
+    "priority 0 is one": "rw=read\nbs=4k\nsize=32k\nprio=0",
+    "the later share of a mix": "rw=randrw\nbs=4k\nsize=512k\nrwmixwrite=90\nrwmixread=90",
+    "gaps to the end of the device's region": "rw=write:96k\nbs=32k\nsize=396k",
+}
+
+
+@needs_fuzzing
+@pytest.mark.parametrize("options", MENDED.values(), ids=MENDED)
+def test_what_once_differed_without_a_word_is_as_in_fio(options: str, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(f"[global]\nfilename=DEVICE\ndirect=1\n[a]\n{options}\n")
+    run = fuzzed("--replay", str(job))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "told " not in run.stdout, "it is carried out, not only told"
+
+
+@needs_fuzzing
+def test_gaps_in_a_file_that_a_job_before_makes_longer_end_as_in_fio(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[global]\ndirect=1\nfilename=data\nbs=4k\n[a]\nrw=write\nsize=256k\n[b]\nstonewall\nrw=read:4k\nsize=64k\n"
+        "[c]\nstonewall\nrw=read:8k\nsize=64k\n"
+    )
+    run = fuzzed("--replay", str(job))
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_several_rounds_that_cannot_be_as_in_fio_are_told() -> None:
+    told = convert_text("[a]\nfilename=/x\ndirect=1\nrw=rw\nsize=1m\nloops=2\noverwrite=1\n", "job.fio").findings
+    assert [(str(each.level), each.option) for each in told] == [("differs", "loops")]
+
+
+def test_offload_with_a_rate_is_an_open_loop() -> None:
+    text = "[a]\nfilename=/x\ndirect=1\nrw=randread\nsize=1m\niodepth=4\nio_submit_mode=offload\nrate_iops=100\n"
+    conversion = convert_text(text, "job.fio")
+    [stream] = conversion.phases[0].streams
+    assert stream["rate"] == "100 IOPS"
+    assert "spacing" not in stream
+    assert stream["depth"] == 4, "threads submit, so the engine's own depth does not bound it"
+    assert [(str(each.level), each.option) for each in conversion.findings] == [("differs", "io_submit_mode")]
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
+def test_each_worker_may_run_on_all_cpus_that_are_allowed(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(
+        "[a]\nfilename=data\nsize=1m\nrw=randread\nnumjobs=2\nruntime=1\ntime_based\ncpus_allowed=0-1\n"
+    )
+    process = started("run", "job.fio", "-q", cwd=tmp_path)
+    masks: set[str] = set()
+    while process.poll() is None and len(masks) < 1:
+        for status in Path(f"/proc/{process.pid}/task").glob("*/status"):
+            with contextlib.suppress(OSError):
+                text = status.read_text()
+                if re.match(r"Name:\s*spindle-io-", text):
+                    masks.add(re.search(r"Cpus_allowed_list:\s*(\S+)", text)[1])  # type: ignore[index]
+        time.sleep(0.02)
+    ended(process)
+    assert masks == {"0-1"}
