@@ -33,10 +33,10 @@ def fuzzed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_fuzzing
-def test_thirty_random_job_files_make_the_requests_that_fio_makes() -> None:
-    run = fuzzed("--jobs", "30", "--seed", "7", "--no-shrink")
+def test_a_short_run_of_the_fuzzer_finds_nothing_that_is_not_told() -> None:
+    run = fuzzed("--jobs", "8", "--seed", "3004", "--no-shrink")
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"^30 job files with \d+ jobs compared", run.stdout, flags=re.M), run.stdout
+    assert re.search(r"^8 job files with \d+ jobs compared", run.stdout, flags=re.M), run.stdout
 
 
 MENDED = {

@@ -100,6 +100,11 @@ def _random(typed: TypedJob) -> Keys:
     if percent < 100 or job.run_length > 1:
         if job.random_map:
             typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
+        if not (job.time_based and job.runtime_us):
+            text = (
+                "goes on until its amount is moved; fio ends when requests behind each other come to the region's end"
+            )
+            typed.say(Level.DIFFERS, "rw" if job.run_length > 1 else "percentage_random", text)
         runs: Keys = {"pattern": "runs", "run_length": _number(100 / percent if percent < 100 else job.run_length)}
         if job.run_length > 1 and job.identical:
             runs["run_repeat"] = True

@@ -16,6 +16,8 @@ MOST_SIZES = 256
 def sizes_of(typed: TypedJob) -> Keys:
     """`size` and `align`, and of writes that have others `write_size` and `write_align`."""
     job = typed.job
+    if job.trims_first and job.sizes[1] != job.sizes[2]:
+        typed.say(Level.ERROR, "bs", "of trims before writes is that of the writes: give both the same")
     size, align = _written(typed, job.sizes[job.direction], job.aligns[job.direction])
     keys: Keys = {"size": size}
     if align:

@@ -374,7 +374,7 @@ def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> K
         keys |= _service(typed)
     share = replace(job, size=replace(job.size, bytes=job.size.bytes // files))
     part = TypedJob(share, typed.section, typed.places, typed.findings)
-    return keys | _region(part, number, None, sharing)[0]
+    return keys | _region(part, ground, number, None, sharing)[0]
 
 
 def _fills(typed: TypedJob, ground: Ground, files: int) -> int:
