@@ -154,7 +154,7 @@ def test_the_effects_of_factors_are_told_apart_with_intervals() -> None:
     }
     assert all(trials == 4 and low < change < high for trials, change, low, high in rows.values())
     assert rows["outstanding", "32"][1] > 0 > rows["outstanding", "8"][1]
-    assert "Most throughput of 4 cases: six-sata-f2 (outstanding 32)" in everything(document)
+    assert "Throughput of 4 cases: from 217 IOPS to 507 IOPS." in everything(document)
 
 
 def test_runs_that_differ_in_concurrency_alone_make_a_curve_with_its_knee() -> None:
@@ -337,7 +337,7 @@ def test_a_programs_own_load_is_told_by_what_the_device_counted() -> None:
     document = build(entries)
     assert {chart.key for chart in document.charts()} == {"runs", "seconds"}
     text = everything(document)
-    assert "Most throughput of 3 cases: scheduler none" in text
+    assert "Throughput of 3 cases: from 452 IOPS to 552 IOPS." in text
     assert "r/s of the device: scheduler none is the best" in text
     sheet = document.sections[1].blocks[0]
     assert [row[:3] for row in sheet.rows] == [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spindle.cli.alternatives import opened
+from spindle.cli.alternatives import opened, plan_levels
 from spindle.cli.exits import Exit
 from spindle.cli.storing import store_option
 from spindle.cli.writing import OutputOption, Writing
@@ -126,7 +126,8 @@ def entries_of(selections: tuple[str, ...], where: str | None) -> list[Entry]:
 
     found: dict[str, Entry] = {}
     with opened(where, selections) as store:
-        for text in selections:
+        for number, text in enumerate(selections):
+            levels = plan_levels(store, text)
             for each in select(store, text):
                 found.setdefault(
                     each.run_id,
@@ -137,6 +138,8 @@ def entries_of(selections: tuple[str, ...], where: str | None) -> list[Entry]:
                         campaign=each.campaign,
                         cell=each.cell,
                         block=each.block,
+                        selection=number,
+                        levels=levels,
                     ),
                 )
     return list(found.values())

@@ -464,6 +464,11 @@ class WorkloadStream(Struct, frozen=True, kw_only=True):
         return isinstance(self.arrival, Open) or self.rate_limit is not None or self.think is not None
 
     @property
+    def only_data(self) -> bool:
+        """Whether all it asks for is reads and writes: no names, no discards, no zeroing."""
+        return self.names is None and not self.mix.trim and not self.mix.zero
+
+    @property
     def writes(self) -> bool:
         """Whether it changes anything on the target."""
         if self.names is not None:

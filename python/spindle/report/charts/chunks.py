@@ -49,7 +49,7 @@ def charts(trials: Sequence[Trial]) -> list[Chart]:
     """One chart with a panel for each direction; nothing unless chunk sizes were varied."""
     groups: dict[tuple[str, bool], list[Trial]] = {}
     for trial in trials:
-        if is_observed(trial.run):
+        if is_observed(trial.run) or not all(stream.only_data for stream in trial.run.workload.streams):
             continue
         groups.setdefault((_direction(trial), is_streaming(trial.run)), []).append(trial)
     panels = [panel for key, members in sorted(groups.items()) if (panel := _panel(*key, members)) is not None]

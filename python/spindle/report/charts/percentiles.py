@@ -102,7 +102,7 @@ _LABELS = "datum.value == 1 ? '0' : datum.value == 2 ? '50' : format(100 * (1 - 
 
 
 def _chosen(curves: Sequence[tuple[Case, list[tuple[float, int]]]]) -> Sequence[tuple[Case, list[tuple[float, int]]]]:
-    """All, or evenly spread over the order of their 99th percentiles, the best and the worst among them."""
+    """All, or evenly spread over the order of their 99th percentiles, the least and the largest among them."""
     return (
         parts.spread(sorted(curves, key=lambda pair: _p99(pair[1])), theme.SERIES)
         if len(curves) > theme.SERIES
@@ -124,14 +124,16 @@ def _says(
         "the requests that are left."
     )
     if len(curves) > 1:
-        ranked = sorted(curves, key=lambda pair: _p99(pair[1]))
-        best, worst = ranked[0], ranked[-1]
+        tails = sorted(_p99(points) for _, points in curves)
         text += (
-            f" 99 % of the {direction}s took at most {units.duration(_p99(best[1]))} with {best[0].label}, "
-            f"{units.duration(_p99(worst[1]))} with {worst[0].label}."
+            f" 99 % of the {direction}s took at most {units.duration(tails[0])} to {units.duration(tails[-1])}, "
+            "case by case."
         )
     if len(drawn) < len(curves):
-        text += f" {len(drawn)} of {len(curves)} cases are drawn, from the best to the worst; the table has all."
+        text += (
+            f" {len(drawn)} of {len(curves)} cases are drawn, at equal steps of rank from "
+            "the shortest to the longest 99th percentile; the table has all."
+        )
     if any(case.level is Level.INVALID for case, _ in drawn):
         text += " A red cross ends a curve whose verdict is invalid."
     return text

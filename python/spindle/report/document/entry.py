@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spindle.result.record import Record
@@ -22,6 +22,10 @@ class Entry:
     """Campaign factors and their values."""
     block: int | None = None
     """Which round of the campaign: trials of one block were taken close together."""
+    selection: int = 0
+    """Which of the selections named it: cases come in the order in which they were named."""
+    levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The campaign's factors and their levels as the plan lists them, the baseline first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from spindle.report.document.alike import alike
 from spindle.report.document.model import Words
 from spindle.report.document.traits import place
-from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming
+from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming
 from spindle.result import units
 from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare
@@ -20,14 +21,16 @@ from spindle.stats.trial import Side, Trial, trial_of
 
 MOST_SIDES = 60
 """More are told by their factors alone."""
+MOST_SETS = 8
+"""More sets of cases that are unlike are not listed."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases that can be compared: streams with streams, and requests of the same mix."""
+    """Cases that can be compared."""
 
     name: str
-    """`reads`, `20 % writes`; empty if there is only one."""
+    """In what it differs from the other groups: `random reads`; empty if there is only one."""
     cases: Sequence[Case]
 
     @property
@@ -59,25 +62,20 @@ def _trials(case: Case) -> list[Trial]:
 
 
 def groups_of(cases: Sequence[Case]) -> list[Group]:
-    """In the order of the cases; those of one case say nothing."""
-    found: dict[tuple[object, ...], list[Case]] = {}
-    for case in cases:
-        run = case.trials[0].run
-        mixes = tuple(stream.mix.of_calls for stream in run.workload.streams)
-        observed = run.workload.name if is_observed(run) else None
-        found.setdefault((is_streaming(run), mixes, observed), []).append(case)
-    several = len(found) > 1
-    return [Group(_name(members) if several else "", members) for members in found.values() if len(members) > 1]
+    """Cases that can be compared, in the order of the cases; those of one case say nothing."""
+    return [Group(name, members) for name, members in alike(cases) if len(members) > 1]
 
 
-def _name(cases: Sequence[Case]) -> str:
-    run = cases[0].trials[0].run
-    if is_observed(run):
-        return run.workload.name
-    shares = [stream.mix.of_calls for stream in run.workload.streams]
-    mean = sum(shares) / len(shares)
-    kind = "reads" if mean == 0 else "writes" if mean == 1 else f"{units.percent(mean)} writes"
-    return f"sequential {kind}" if is_streaming(run) else kind
+def unlike(cases: Sequence[Case]) -> Iterator[Words]:
+    """Which of them are not compared with each other, and in what they differ."""
+    sets = alike(cases)
+    if len(sets) > 1:
+        listed = "; ".join(
+            f"{name}: {members[0].label}" if len(members) == 1 else f"{name}: {len(members)} cases"
+            for name, members in sets[:MOST_SETS]
+        )
+        more = f"; and {len(sets) - MOST_SETS} more" if len(sets) > MOST_SETS else ""
+        yield Words(f"Not compared with each other, as they do not ask for the same: {listed}{more}.")
 
 
 def words(groups: Sequence[Group]) -> Iterator[Words]:
@@ -100,8 +98,12 @@ def _of(group: Group, sides: list[Side]) -> Iterator[str]:
         yield from (_sentence(finding.words) for finding in comparison.findings)
         yield from comparison.notes[:2]
         return
-    yield _extremes(group)
-    if len(sides) > MOST_SIDES or all(len(side.trials) < 2 for side in sides):
+    yield from _range(group)
+    if len(sides) > MOST_SIDES:
+        yield f"{len(sides)} cases are too many to be tested one against the other; none is called best."
+        return
+    if all(len(side.trials) < 2 for side in sides):
+        yield "One run of each: whether they differ by more than chance is not tested, none is called best."
         return
     for name in common_metrics(sides):
         ranking = rank(name, sides, strata(sides))
@@ -114,17 +116,16 @@ def _sentence(text: str) -> str:
     return f"{first}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
-def _extremes(group: Group) -> str:
+def _range(group: Group) -> Iterator[str]:
+    """How far the means lie apart. No case is named: which differ is a matter of the test that follows."""
     believed = [case for case in group.cases if case.level is not Level.INVALID]
+    if len(believed) < 2:
+        return
     streaming = is_streaming(believed[0].trials[0].run)
-    ranked = sorted(believed, key=lambda case: -rate(case, streaming))
-    best, least = ranked[0], ranked[-1]
-    text = (
-        f"Most throughput of {len(group.cases)} cases: {best.label}, {_rate_words(best, streaming)}; "
-        f"least: {least.label}, {_rate_words(least, streaming)}"
+    least, *_, most = sorted(believed, key=lambda case: rate(case, streaming))
+    yield (
+        f"Throughput of {len(believed)} cases: from {_rate_words(least, streaming)} to {_rate_words(most, streaming)}."
     )
-    low = rate(least, streaming)
-    return text + (f" (a factor of {units.significant(rate(best, streaming) / low, 2)})." if low else ".")
 
 
 def rate(case: Case, streaming: bool) -> float:
@@ -134,16 +135,22 @@ def rate(case: Case, streaming: bool) -> float:
 
 
 def _rate_words(case: Case, streaming: bool) -> str:
-    return units.rate(rate(case, streaming)) if streaming else f"{units.count(rate(case, streaming))} IOPS"
+    if streaming:
+        return units.rate(rate(case, streaming))
+    return f"{units.count(rate(case, streaming))} {unit_of(case)}"
+
+
+def unit_of(case: Case) -> str:
+    """Of its requests: `IOPS`, or `operations/s` on names."""
+    return "operations/s" if is_names(case.trials[0].run) else "IOPS"
 
 
 def single(case: Case) -> Words:
     """The one case there is."""
     run = case.trials[0].run
     latencies = [mean for trial in case.trials if (mean := trial.run.figures.mean_latency_ns()) is not None]
-    text = (
-        f"{run.workload.name} on {place(run.target)}: {units.count(rate(case, False))} IOPS, "
-        f"{units.rate(rate(case, True))}"
+    text = f"{run.workload.name} on {place(run.target)}: {_rate_words(case, False)}" + (
+        "" if is_names(run) else f", {units.rate(rate(case, True))}"
     )
     if latencies:
         text += f", {units.duration(mean_of_trials(latencies))} mean latency"

@@ -99,6 +99,7 @@ def _compared(cases: Sequence[Case], groups: Sequence[Group]) -> Iterator[Words]
     if len(cases) == 1:
         yield findings.single(cases[0])
     yield from findings.words(groups)
+    yield from findings.unlike(cases)
 
 
 def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:

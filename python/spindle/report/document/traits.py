@@ -17,8 +17,6 @@ Traits = Mapping[str, str]
 OUTSTANDING = "outstanding"
 THREADS = (OUTSTANDING, "workers", "depth")
 """Traits that are about concurrency alone."""
-LATE = "given as"
-"""The name a record was given by: the last resort to tell runs apart."""
 
 
 def traits_of(run: RunRecord, entry: Entry) -> dict[str, str]:
@@ -58,6 +56,12 @@ def place(target: Target) -> str:
 
 
 def _of_stream(stream: WorkloadStream) -> dict[str, str]:
+    if stream.names is not None:
+        return {
+            "operation": stream.names.operation,
+            "workers": str(stream.workers),
+            "files": str(stream.names.tree.files),
+        }
     mix = stream.mix
     found = {"size": size_words(stream.size), "pattern": type(stream.pattern).__struct_config__.tag or ""}
     found["writes"] = units.percent(mix.write)
@@ -158,9 +162,11 @@ def amount(value: str) -> float | None:
     return float(found[1].replace(" ", "")) * _FACTOR.get(found[2] or "", 1.0)
 
 
-def order(value: str | None) -> tuple[int, float, str]:
-    """Sorts amounts by their size and words by the alphabet."""
+def order(value: str | None, levels: Sequence[str] = ()) -> tuple[int, float, str]:
+    """Sorts as `levels` are; what is not among them by size if it is an amount, else by the alphabet."""
     if value is None:
         return (2, 0.0, "")
+    if value in levels:
+        return (-1, float(levels.index(value)), "")
     number = amount(value)
     return (1, 0.0, value) if number is None else (0, number, value)

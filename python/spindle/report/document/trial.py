@@ -84,12 +84,20 @@ def trials_of(entries: Sequence[Entry]) -> list[Trial]:
 
 
 def cases_of(trials: Sequence[Trial]) -> list[Case]:
-    """Trials gathered by what tells them apart, in the order of the values."""
+    """Trials gathered by what tells them apart: in the order in which they were named, those of one selection in that
+    of the plan's levels or of the values."""
     names = traits.telling([trial.traits for trial in trials])
     groups: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
         groups.setdefault(tuple(trial.traits.get(name) for name in names), []).append(trial)
-    ordered = sorted(groups.items(), key=lambda group: [traits.order(value) for value in group[0]])
+
+    def rank(group: tuple[tuple[str | None, ...], list[Trial]]) -> tuple[int, list[tuple[int, float, str]]]:
+        values, found = group
+        levels = found[0].entry.levels
+        ranks = [traits.order(value, levels.get(name, ())) for name, value in zip(names, values, strict=True)]
+        return min(trial.entry.selection for trial in found), ranks
+
+    ordered = sorted(groups.items(), key=rank)
     return [
         Case(
             label=label_of({name: value for name, value in zip(names, values, strict=True) if value is not None})
@@ -118,7 +126,13 @@ def label_of(found: traits.Traits) -> str:
 def is_streaming(run: RunRecord) -> bool:
     """Whether it is about bytes per second rather than requests."""
     streams = run.workload.streams
-    return bool(streams) and all(isinstance(stream.pattern, Sequential) for stream in streams)
+    return bool(streams) and all(s.names is None and isinstance(s.pattern, Sequential) for s in streams)
+
+
+def is_names(run: RunRecord) -> bool:
+    """Whether it works on names alone: files created, looked at, removed; no data is asked for."""
+    streams = run.workload.streams
+    return bool(streams) and all(stream.names is not None for stream in streams)
 
 
 def is_observed(run: RunRecord) -> bool:

@@ -85,6 +85,8 @@ def phases_page(record: PhasesRecord, _style: Style) -> list[str]:
 def _phase(name: str, stream: WorkloadStream) -> str | None:
     if name in _OF_PHASE:
         return _OF_PHASE[name]
+    if not stream.only_data:
+        return None
     if not isinstance(stream.pattern, Sequential):
         return "seeks"
     if stream.mix.rewrite == 1:

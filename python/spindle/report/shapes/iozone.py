@@ -56,7 +56,7 @@ def _column(name: str, stream: WorkloadStream) -> str | None:
     if kind in COLUMNS:
         return kind
     share = stream.mix.of_calls
-    if share not in (0.0, 1.0):
+    if share not in (0.0, 1.0) or not stream.only_data:
         return None
     if isinstance(stream.pattern, Sequential):
         return "write" if share else "read"

@@ -1,0 +1,85 @@
+"""Which cases may be compared: the same work, asked for in the same way, of the same kind of target.
+
+A stream and a random read have no common figure; a read through the page cache measures memory, one past it the
+device; an open loop's throughput is the rate that was asked for. What a campaign's plan varies on purpose is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from spindle.report.document.traits import size_words
+from spindle.report.document.trial import Case, is_names, is_observed, is_streaming
+from spindle.result import units
+from spindle.result.record import RunRecord
+from spindle.result.workload import Mix, Open
+
+WORK = "work"
+_PLANNED = ("size", "arrival", "target")
+"""Of these a campaign's plan says that they are to be compared."""
+_TARGETS = {"device": "block device", "model": "modelled", "null": "null target"}
+
+
+def alike(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+    """(name, cases) of each set of cases that can be compared, in order of appearance. The name says in what the sets
+    differ: `random reads, buffered, file`; empty where there is one set."""
+    sets: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+    for case in cases:
+        sets.setdefault(tuple(_kind(case).items()), []).append(case)
+    kinds = [dict(kind) for kind in sets]
+    names = [name for name in dict.fromkeys(name for kind in kinds for name in kind) if _differs(name, kinds)]
+    return [
+        (", ".join(text for name in names if (text := kind.get(name, ""))), members)
+        for kind, members in zip(kinds, sets.values(), strict=True)
+    ]
+
+
+def _differs(name: str, kinds: Sequence[Mapping[str, str]]) -> bool:
+    return len({kind.get(name) for kind in kinds}) > 1
+
+
+def _kind(case: Case) -> dict[str, str]:
+    trial = case.trials[0]
+    found = {WORK: work(trial.run), **_asked(trial.run)}
+    if not trial.entry.cell:
+        return found
+    factors = {factor.rpartition(".")[2] for factor in trial.entry.cell}
+    planned = {*_PLANNED, *(["cache"] if factors & {"direct", "I/O"} else [])}
+    return {name: value for name, value in found.items() if name not in planned}
+
+
+def work(run: RunRecord) -> str:
+    """`sequential reads`, `random 20 % writes`, `create, stat`, or the name of a program's own load."""
+    if is_observed(run):
+        return run.workload.name
+    if is_names(run):
+        return ", ".join(dict.fromkeys(stream.names.operation for stream in run.workload.streams if stream.names))
+    parts = [
+        stream.names.operation if stream.names is not None else _mixed(stream.mix) for stream in run.workload.streams
+    ]
+    return f"{'sequential' if is_streaming(run) else 'random'} {' + '.join(dict.fromkeys(parts))}"
+
+
+def _mixed(mix: Mix) -> str:
+    shares = [(mix.of_calls, "writes"), (mix.trim, "discards"), (mix.zero, "zeroing")]
+    parts = [name if share == 1 else f"{100 * share:.4g} % {name}" for share, name in shares if share]
+    return " ".join(parts) or "reads"
+
+
+def _asked(run: RunRecord) -> dict[str, str]:
+    """How it was asked for, and of what kind of target."""
+    streams = [] if is_names(run) else run.workload.streams
+    found = {"target": _TARGETS.get(run.target.kind, run.target.kind)}
+    if streams:
+        found["cache"] = _each("mapped" if s.mapped else "direct" if s.direct else "buffered" for s in streams)
+        found["arrival"] = _each(
+            f"{units.count(s.arrival.rate_iops)} requests/s asked for" if isinstance(s.arrival, Open) else ""
+            for s in streams
+        )
+    if streams and not is_streaming(run):
+        found["size"] = _each(size_words(s.size) for s in streams)
+    return found
+
+
+def _each(values: Iterable[str]) -> str:
+    return " + ".join(dict.fromkeys(value for value in values if value))
