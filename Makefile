@@ -106,7 +106,7 @@ $(VENV)/built: pyproject.toml $(RUST) $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet $(call extra,report) $(call extra,postgres) $(call extra,parquet) $(call extra,test)
+	$(BIN)/pip install --quiet $(call extra,postgres) $(call extra,parquet) $(call extra,test)
 	@touch $@
 
 $(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python

@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 
 def slow_down(described: dict) -> None:
     """Half as many revolutions per minute, wherever they stand."""
@@ -61,3 +63,10 @@ def test_a_broken_description_is_one_line(invoke, tmp_path: Path) -> None:
     assert said.status == 2
     assert len(said.err.splitlines()) == 1
     assert "drives.json" in said.err
+
+
+@pytest.mark.promise(25)
+def test_without_a_folder_it_says_what_to_give(invoke) -> None:
+    said = invoke("validate", "drives")
+    assert said.status == 2
+    assert "drives.json" in said.complaint

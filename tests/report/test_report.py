@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import sys
 from collections.abc import Callable
 from html import escape
 from html.parser import HTMLParser
@@ -502,14 +501,3 @@ def modelled_without_anything_to_draw() -> RunRecord:
     record = run()
     streams = [replace(stream, read=None, write=None) for stream in record.figures.streams]
     return replace(record, figures=replace(record.figures, streams=streams, series=[]))
-
-
-def test_without_the_extra_it_is_said_what_to_install(
-    invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    names = saved(tmp_path, run())
-    ended = invoke("report", *names, "-o", str(tmp_path / "a.html"))
-    assert ended.status == 1
-    assert "pip install 'spindle[report]'" in ended.complaint
-    assert invoke("report", *names, "-o", str(tmp_path / "a.md")).status == 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from program import spindle
 from spindle import _core
 from spindle.report.chart import Curve, lines
@@ -38,7 +36,6 @@ def test_an_unknown_drive_is_one_line_with_the_nearest_name() -> None:
 
 
 def test_curves_are_saved_as_pictures(tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert", reason="needs the package vl-convert-python (extra `report`)")
     for name, begin in (("d.png", b"\x89PNG"), ("d.svg", b"<svg")):
         done = spindle("drives", "show", "WD10EACS", "--chart", tmp_path / name)
         assert done.status == 0, done.err

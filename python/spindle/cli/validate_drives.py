@@ -9,13 +9,17 @@ from spindle.cli.output import json_option
 
 
 @click.command("drives")
-@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@click.argument("directory", metavar="DIR", required=False, type=click.Path(exists=True, file_okay=False))
 @json_option
-def drives(directory: str, json: bool) -> Exit:
+def drives(directory: str | None, json: bool) -> Exit:
     """Drive models against traces measured on real drives: DIR/drives.json names drives and traces.
 
     Figures worse than those of DiskSim 4.0 are named; they do not change the exit status.
     """
+    if directory is None:
+        raise click.UsageError(
+            "missing DIR: a folder with drives.json, parameters in DiskSim's terms, and the traces it names (docs/drives.md)"
+        )
     from spindle.report.drives import drives_json, drives_page, drives_report
 
     report = drives_report(directory)

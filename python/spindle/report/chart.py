@@ -12,7 +12,7 @@ from typing import Any
 from spindle.host.outputs import Output
 from spindle.report.picture import marked
 from spindle.report.style import Style
-from spindle.run.errors import RunFailed, Usage
+from spindle.run.errors import Usage
 
 HEIGHT = 10
 WIDEST = 78
@@ -103,14 +103,11 @@ def _axis(field: str, title: str, log: bool) -> dict[str, Any]:
 
 
 def save(specification: dict[str, Any], output: Output) -> None:
-    """A PNG or SVG file. Raises `Usage` where that is not what the name says, `RunFailed` without the package."""
+    """A PNG or SVG file. Raises `Usage` where that is not what the name says."""
     path = output.path
     if path.suffix not in (".png", ".svg"):
         raise Usage(f"--chart {path}: the name must end with .png or .svg")
-    try:
-        converter = importlib.import_module("vl_convert")
-    except ImportError:
-        raise RunFailed("--chart: pictures need the package vl-convert-python; pip install 'spindle[report]'") from None
+    converter = importlib.import_module("vl_convert")
     if path.suffix == ".png":
         data: bytes = converter.vegalite_to_png(specification, scale=2)
     else:

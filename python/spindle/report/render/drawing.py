@@ -13,7 +13,7 @@ from spindle.report.charts import theme
 from spindle.report.charts.parts import SCHEMA
 from spindle.report.document.model import Chart
 from spindle.report.picture import marked
-from spindle.run.errors import RunFailed, Usage
+from spindle.run.errors import Usage
 
 _SVG = "http://www.w3.org/2000/svg"
 _KEPT = {"svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath", "title"}
@@ -156,9 +156,4 @@ def _heights(panels: Sequence[Mapping[str, Any]]) -> Iterator[float]:
 
 
 def _converter() -> Any:
-    try:
-        return importlib.import_module("vl_convert")
-    except ImportError:
-        raise RunFailed(
-            "report: charts need the package vl-convert-python; pip install 'spindle[report]', or --format md, csv, txt"
-        ) from None
+    return importlib.import_module("vl_convert")

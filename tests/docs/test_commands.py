@@ -1,0 +1,160 @@
+"""Every command in README and docs is one, runs, and prints what the page shows where that is the same each time."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from conftest import PATH, Bench
+from pages import PAGES, ROOT, Command, File, inline, steps
+
+# What a reader would wait for is made short where its figures differ each time anyway.
+SHORTER = [
+    (r"--create (\d+GiB|\d+MiB|auto)", "--create 64MiB"),
+    (r"--seconds \d+", "--seconds 1"),
+    (r"--filesize (1GiB|\d{2,}MiB)", "--filesize 4MiB"),
+    (r"filesize=64MiB,256MiB", "filesize=1MiB,2MiB"),
+]
+
+
+def option_names(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)} | {"--help"}
+
+
+def misspelt(line: str) -> list[str]:
+    """Verbs and options of a command line that the program does not have."""
+    from spindle.cli.main import spindle
+
+    words = re.split(r"[\s\[\]|]+", re.split(r"[<>;&]| -- ", line)[0])
+    command: click.Command = spindle
+    context = click.Context(spindle)
+    for word in words[1:]:
+        if not isinstance(command, click.Group):
+            break
+        if not re.fullmatch(r"[a-z-]+", word) or word.startswith("-"):
+            continue
+        found = command.get_command(context, word)
+        if found is None:
+            return [word]
+        command = found
+    known = option_names(command) if command.name != "fio" else None
+    used = {word.split("=")[0] for word in words if re.fullmatch(r"--[a-z][a-z-]*(=.*)?", word)}
+    return sorted(used - known) if known is not None else []
+
+
+@pytest.mark.promise(25)
+@pytest.mark.parametrize("page", PAGES)
+def test_verbs_and_options_on_a_page_exist(page: str) -> None:
+    commands = [*inline(page), *(step for step in steps(page) if isinstance(step, Command))]
+    lines = [line for command in commands for line in command.line.split("\n") if line.startswith("spindle ")]
+    assert {line: wrong for line in lines if (wrong := misspelt(line))} == {}
+
+
+class Reader:
+    """Types what a page says, in a folder of its own, with a device, a file system and a store of its own."""
+
+    def __init__(self, folder: Path, bench: Bench) -> None:
+        self.folder = folder
+        self._bench = bench
+        self._names: dict[str, str] = {}
+        commands = folder / "bin"
+        commands.mkdir()
+        (commands / "spindle").write_text(f'#!/bin/sh\nexec {sys.executable} -m spindle.cli "$@"\n')
+        (commands / "spindle").chmod(0o755)
+        (folder / "here").mkdir()
+        for place in ("catalogue", "tests"):
+            (folder / "here" / place).symlink_to(ROOT / place)
+        self._environment = {
+            **os.environ,
+            "PATH": f"{commands}:{PATH}",
+            "XDG_DATA_HOME": str(folder / "data"),
+            "XDG_STATE_HOME": str(folder / "state"),
+            "COLUMNS": "200",
+        }
+
+    def _in_place(self, text: str) -> str:
+        """Names of a reader's devices and folders, as names of ours."""
+        for name in ("/dev/loop0", "/dev/sdx"):
+            if name in text and name not in self._names:
+                self._names[name] = self._bench.loop(size=256 << 20)
+        for name in ("/mnt/disk", "/srv/data", "/data"):
+            if re.search(rf"{name}\b", text) and name not in self._names:
+                self._names[name] = str(self.folder / name.replace("/", "_"))
+                Path(self._names[name]).mkdir()
+        for name, ours in self._names.items():
+            text = re.sub(rf"(?<![\w.]){name}\b", ours, text)
+            text = re.sub(rf"\b{Path(name).name}\b(?=/queue|  )", Path(ours).name, text)
+        return text
+
+    def put(self, file: File) -> None:
+        (self.folder / "here" / file.name).write_text(self._in_place(file.text))
+
+    def type(self, command: Command) -> tuple[int, str]:
+        """Its status and what it prints."""
+        line = command.line
+        if not command.is_exact and command.how != "run: script":
+            for pattern, shorter in SHORTER:
+                line = re.sub(pattern, shorter, line)
+        line = self._in_place(line)
+        if command.how.startswith("run: with "):
+            line = f"{line} {command.how.removeprefix('run: with ')}"
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=self.folder / "here",
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, self._as_on_the_page(done.stdout)
+
+    def _as_on_the_page(self, text: str) -> str:
+        for name, ours in self._names.items():
+            text = text.replace(ours, name)
+        return text
+
+
+@pytest.fixture
+def reader(tmp_path: Path, bench: Bench) -> Reader:
+    return Reader(tmp_path, bench)
+
+
+def missing(shown: tuple[str, ...], printed: list[str]) -> list[str]:
+    """Lines of the page that the program does not print in that order."""
+    rest = iter(printed)
+    return [line for line in shown if line.strip() and line != "..." and not any(line == other for other in rest)]
+
+
+@pytest.mark.promise(25)
+@pytest.mark.parametrize("page", [page for page in PAGES if any(isinstance(s, File) or s.is_run for s in steps(page))])
+def test_commands_on_a_page_work_as_shown(page: str, reader: Reader) -> None:
+    for step in steps(page):
+        if isinstance(step, File):
+            reader.put(step)
+        elif step.is_run:
+            status, printed = reader.type(step)
+            said = f"{step.line}\n{printed}"
+            assert status in step.status, said
+            assert "Traceback" not in printed, said
+            if step.is_exact:
+                assert missing(step.shown, [line.rstrip() for line in printed.splitlines()]) == [], said
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("spindle run x.toml t.bin --secnds 3", ["--secnds"]),
+        ("spindle store lss", ["lss"]),
+        ("spindle rnu x y", ["rnu"]),
+        ("spindle run x.toml t.bin --seconds=3 [--create SIZE]", []),
+    ],
+)
+def test_a_misspelt_verb_or_option_is_found(line: str, wrong: list[str]) -> None:
+    assert misspelt(line) == wrong
