@@ -3,7 +3,7 @@
 A page may say how its next block is to be taken, in a comment that readers do not see:
 
 - `<!-- file: NAME -->`: the block is the content of that file, which later commands use;
-- `<!-- run: exact -->`: the output must be what the page shows, line for line, also on stderr (`...`: some are left out);
+- `<!-- run: exact -->`: the output must be what the page shows, line for line, on stderr too (`...`: some left out);
 - `<!-- run: exact, status 2 -->`: the same of a command that ends with this status;
 - `<!-- run: script -->`: the block is one command of the shell;
 - `<!-- run: with OPTIONS -->`: shorter, by adding these options;

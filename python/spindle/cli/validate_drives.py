@@ -18,7 +18,7 @@ def drives(directory: str | None, json: bool) -> Exit:
     """
     if directory is None:
         raise click.UsageError(
-            "missing DIR: a folder with drives.json, parameters in DiskSim's terms, and the traces it names (docs/drives.md)"
+            "missing DIR: a folder with drives.json, in DiskSim's terms, and the traces it names (docs/drives.md)"
         )
     from spindle.report.drives import drives_json, drives_page, drives_report
 
