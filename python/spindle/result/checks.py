@@ -26,6 +26,7 @@ CHECKS = (
     "discards",
     "errors",
     "generator-bound",
+    "group-limit",
     "imported",
     "interrupted",
     "knee",
