@@ -16,7 +16,7 @@ from trees import NAMES, load
 
 from program import Ended
 from spindle.host.doctor import RULES, Diagnosis, diagnose, schema, script
-from spindle.host.doctor.finding import Needs, Phase
+from spindle.host.doctor.finding import Finding, Needs, Phase, Severity, Step, knob
 from spindle.host.inspect import inspect_stack
 
 Invoke = Callable[..., Ended]
@@ -154,6 +154,50 @@ def test_the_script_is_one_for_the_shell_and_destroys_nothing(
     assert subprocess.run(["dash", "-n"], input=out, text=True, check=False).returncode == 0
     for line in out.splitlines():
         assert line.startswith("#") or not DESTROYS.search(line), line
+
+
+@pytest.mark.promise(24)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_head_of_the_script_says_what_restore_undoes_and_no_more(name: str) -> None:
+    lines = script(diagnose(inspect_stack(None, load(name).held())))
+    live = [line for line in lines if not line.startswith("#") and line not in ("", "set -u")]
+    steps = "\n".join(lines).split("\n\n")
+    head = steps[0]
+    assert ("`spindle restore` puts back" in head) == any(line.startswith("spindle knobs set ") for line in live)
+    assert ("persist --remove" in head) == any(line.startswith("spindle knobs persist ") for line in live)
+    assert ("is marked NOT UNDONE" in head) == any("# NOT UNDONE" in step for step in steps[1:])
+    for step in steps[1:]:
+        if re.search(r"^(hdparm|cpupower|echo|mount|smartctl .*scterc)\b", step, re.MULTILINE):
+            assert "# NOT UNDONE" in step, step
+        if "# NOT UNDONE" in step:
+            assert not re.search(r"^spindle knobs", step, re.MULTILINE), step
+
+
+def test_the_plain_commands_of_rules_outside_the_knobs_are_marked_in_the_script() -> None:
+    plain = Step(phase=Phase.TUNE, about="keep the heads", commands=["hdparm -B 254 /dev/sda"])
+    looks = Step(phase=Phase.LOOK, about="look", commands=["smartctl -x /dev/sda"])
+    told = Diagnosis(origin="capture", findings=[_finding([plain, looks])])
+    lines = script(told)
+    assert lines[lines.index("hdparm -B 254 /dev/sda") - 1] == "# NOT UNDONE by `spindle restore`"
+    assert lines[lines.index("smartctl -x /dev/sda") - 1] == "# look"
+    assert not any("restore` puts back" in line for line in lines)
+    told.findings[0].steps = [looks, *knob("sda", read_ahead_kb=64)]
+    assert not any("NOT UNDONE" in line for line in script(told))
+    assert any("restore` puts back" in line for line in script(told))
+
+
+def _finding(steps: list[Step]) -> Finding:
+    words = dict.fromkeys(("rule", "object", "summary", "evidence", "why", "effect"), "x")
+    return Finding(severity=Severity.NOTE, steps=steps, **words)
+
+
+@pytest.mark.parametrize("verb", ["doctor", "inspect"])
+def test_a_capture_that_is_none_is_bad_input(invoke: Invoke, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "no.tar").write_bytes(b"no tar")
+    (tmp_path / "empty").mkdir()
+    for name in ("missing.tar", "no.tar", "empty"):
+        status, out, err = invoke(verb, "--root", str(tmp_path / name))
+        assert (status, out, err.count("\n")) == (2, "", 1)
 
 
 def test_steps_come_in_the_safe_order() -> None:

@@ -117,7 +117,7 @@ def test_what_is_no_capture_is_told_in_one_line(invoke: Invoke, tmp_path: Path, 
     path = tmp_path / "a.tar"
     path.write_bytes(content)
     status, out, err = invoke("inspect", "--root", str(path))
-    assert (status, out) == (1, "")
+    assert (status, out) == (2, "")
     assert err.startswith(f"spindle: {path}: ")
     assert err.count("\n") == 1
     assert "defect" not in err

@@ -138,6 +138,31 @@ def test_an_asked_value_that_a_later_change_moved_is_set_again(tmp_path: Path) -
     assert kernel.state() == before
 
 
+def test_what_is_said_of_a_value_is_how_it_was_before_the_call_whatever_moved_it_on_the_way(
+    kernel: FakeKernel,
+) -> None:
+    moved = kernel.queue("read_ahead_kb")
+    done = change(kernel, "max_sectors_kb=512", "read_ahead_kb=64", "scheduler=mq-deadline", "nr_requests=64")
+    assert str(done["read_ahead_kb"]) == "sdx.read_ahead_kb: 128 -> 64"
+    assert str(done["nr_requests"]) == "sdx.nr_requests: 128 -> 64"
+    assert moved.read_text() == "64\n"
+    restore(kernel.machine, kernel)
+    assert moved.read_text() == "128\n"
+
+
+def test_a_value_that_is_asked_for_as_it_was_is_unchanged_though_it_was_moved_and_set_again(
+    kernel: FakeKernel,
+) -> None:
+    before = kernel.state()
+    done = change(kernel, "max_sectors_kb=512", "read_ahead_kb=128", "scheduler=mq-deadline", "nr_requests=128")
+    assert [str(done[name]) for name in ("read_ahead_kb", "nr_requests")] == [
+        "sdx.read_ahead_kb: 128 already",
+        "sdx.nr_requests: 128 already",
+    ]
+    restore(kernel.machine, kernel)
+    assert kernel.state() == before
+
+
 def test_values_that_exclude_each_other_are_said_with_what_is_in_force(kernel: FakeKernel) -> None:
     before = kernel.state()
     done = change(kernel, "scheduler=bfq", "iosched/slice_idle=3", "iosched/slice_idle_us=8500")

@@ -9,6 +9,12 @@ class TargetError(Exception):
     exit_code = 1
 
 
+class NoCapture(TargetError):
+    """What was named as a capture is not there or is none: bad input, as any file that cannot be read."""
+
+    exit_code = 2
+
+
 class Refused(TargetError):
     """Refused for safety: going on could destroy data."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Diagnosis, Finding, Needs, Phase, Step
+from .finding import Act, Diagnosis, Finding, Needs, Phase, Step
 
 HEADS = {
     Phase.LOOK: "Look: reads only",
@@ -29,8 +29,13 @@ WAITING = "Wait: not before this has passed; then ask `spindle doctor` again"
 
 NOTES = (
     "# Read it before you run it, as root, on the machine it is about; measure before and after each part. Nothing",
-    "# here destroys data: what would, and what needs a hand, is a comment. `spindle restore` puts settings back.",
+    "# here destroys data: what would, and what needs a hand, is a comment.",
 )
+
+JOURNALLED = "spindle knobs set "
+"""Commands that begin so are in the journal of `spindle restore`."""
+LASTING = "spindle knobs persist "
+NOT_UNDONE = "NOT UNDONE by `spindle restore`"
 
 
 def script(diagnosis: Diagnosis) -> list[str]:
@@ -41,13 +46,38 @@ def script(diagnosis: Diagnosis) -> list[str]:
 def _script(diagnosis: Diagnosis) -> Iterator[str]:
     yield "#!/bin/sh"
     yield f"# {_line(_title(diagnosis))}"
-    yield from NOTES
-    yield "set -u"
     everything = [(found, step) for found in diagnosis.findings for step in found.steps]
+    yield from NOTES
+    yield from _undoing([step for _, step in everything])
+    yield "set -u"
     for phase, head in HEADS.items():
         yield from _part(head, [(found, step) for found, step in everything if step.phase is phase and not step.waits])
     waiting = [(found, step) for phase in HEADS for found, step in everything if step.phase is phase and step.waits]
     yield from _part(WAITING, waiting)
+
+
+def _undoing(steps: list[Step]) -> Iterator[str]:
+    """What `spindle restore` puts back of what this script changes when it is run as it is."""
+    changing = [command for step in steps for command in _live(step) if _changes(step)]
+    if any(command.startswith(JOURNALLED) for command in changing):
+        yield "# `spindle restore` puts back what `spindle knobs set` sets here."
+    if any(command.startswith(LASTING) for command in changing):
+        yield "# `spindle knobs persist --remove` takes away what `spindle knobs persist` writes here."
+    if any(_is_not_undone(step) for step in steps):
+        yield f"# What neither of them undoes is marked {NOT_UNDONE}: note first how it is."
+
+
+def _changes(step: Step) -> bool:
+    return step.does not in (Act.LOOK, Act.READ_ALL)
+
+
+def _is_not_undone(step: Step) -> bool:
+    return _changes(step) and any(not command.startswith((JOURNALLED, LASTING)) for command in _live(step))
+
+
+def _live(step: Step) -> list[str]:
+    """Its commands that are no comments."""
+    return [] if step.needs or step.waits else [command for command in step.commands if "NEW" not in command]
 
 
 def _part(head: str, steps: list[tuple[Finding, Step]]) -> Iterator[str]:
@@ -77,9 +107,11 @@ def _step(found: Finding, step: Step) -> Iterator[str]:
         yield f"# {MARKS[need]}"
     for state in step.waits:
         yield f"# WAIT: {_line(state)}"
+    if _is_not_undone(step):
+        yield f"# {NOT_UNDONE}"
+    live = _live(step)
     for command in step.commands:
-        by_hand = step.needs or step.waits or "NEW" in command
-        yield f"# {_line(command)}" if by_hand else _line(command)
+        yield _line(command) if command in live else f"# {_line(command)}"
 
 
 def _line(text: str) -> str:

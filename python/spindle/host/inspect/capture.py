@@ -17,7 +17,7 @@ from typing import IO
 
 import msgspec
 
-from ..errors import TargetError, reason
+from ..errors import NoCapture, TargetError, reason
 from .gather import inspect_stack
 from .identify import identity, with_serial
 from .model import Inventory
@@ -168,7 +168,7 @@ def _serials(held: Held) -> set[str]:
 
 
 def open_capture(path: str) -> Tree:
-    """A folder, or a tar (compressed or not). Raises `TargetError`."""
+    """A folder, or a tar (compressed or not). Raises `NoCapture`."""
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -176,17 +176,17 @@ def open_capture(path: str) -> Tree:
         elif stat.S_ISREG(status.st_mode):
             held = _from_tar(path)
         else:
-            raise TargetError(f"{path}: neither a folder nor a file; give what --capture wrote")
+            raise NoCapture(f"{path}: neither a folder nor a file; give what --capture wrote")
     except OSError as error:
-        raise TargetError(f"{path}: {reason(error)}; give a folder or a tar that --capture wrote") from None
+        raise NoCapture(f"{path}: {reason(error)}; give a folder or a tar that --capture wrote") from None
     except (tarfile.TarError, EOFError, ValueError, UnicodeError) as error:
-        raise TargetError(f"{path}: not a tar that can be read ({error}); give what --capture wrote") from None
+        raise NoCapture(f"{path}: not a tar that can be read ({error}); give what --capture wrote") from None
     except Exception as error:  # zlib and lzma have errors of their own
         if isinstance(error, TargetError) or type(error).__module__ not in ("zlib", "_lzma", "lzma", "gzip"):
             raise
-        raise TargetError(f"{path}: damaged ({error}); give what --capture wrote") from None
+        raise NoCapture(f"{path}: damaged ({error}); give what --capture wrote") from None
     if not held.names("sys"):
-        raise TargetError(f"{path}: has no folder `sys`; give the folder that holds the captured sys and proc")
+        raise NoCapture(f"{path}: has no folder `sys`; give the folder that holds the captured sys and proc")
     return held
 
 
@@ -200,7 +200,7 @@ class _Limits:
         self._entries += 1
         self._bytes += size
         if self._entries > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
-            raise TargetError(
+            raise NoCapture(
                 f"{self._path}: more than {_MOST_ENTRIES} files or {_MOST_BYTES >> 20} MiB; this is no capture"
             )
 

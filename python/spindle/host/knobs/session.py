@@ -148,10 +148,11 @@ class Session:
             self._locks.take({one.place.lock: one.place.label for one in wanted})
         for one in wanted:
             self._check(one, wanted)
+        first = [self._value(one) for one in wanted]
         done = []
         for at, one in enumerate(wanted):
             with held_back():
-                made = self._make(one, wanted[at + 1 :])
+                made = _told(self._make(one, wanted[at + 1 :]), first[at])
             done.append(made)
             if on_made is not None:
                 on_made(made)
@@ -295,6 +296,15 @@ class Session:
             journal.keep()  # `spindle restore` tries again
         else:
             journal.discard()
+
+
+def _told(made: Made, first: str | None) -> Made:
+    """With the value as it was before the whole row: one of the changes before it may have moved it since. None: it
+    came with one of them, as the parameters of a scheduler do."""
+    if first is None:
+        return made
+    same = made.outcome is Outcome.SET and first == made.after == made.wanted
+    return replace(made, before=first, outcome=Outcome.UNCHANGED if same else made.outcome)
 
 
 def _check_once(wanted: Sequence[Setting]) -> None:
