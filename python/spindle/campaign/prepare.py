@@ -18,6 +18,7 @@ from spindle.campaign.plan import FileSystem, Load, Plan, Settings
 from spindle.host.knobs import asking
 from spindle.host.knobs.places import Place, of_device
 from spindle.host.knobs.session import Setting
+from spindle.host.paths import target_path
 from spindle.host.stack import device_of
 from spindle.run.bench import NULL
 from spindle.run.errors import Usage
@@ -140,7 +141,7 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> Prepared:
     if settings.machine:
         name = next(iter(settings.machine))
         raise Usage(f"{where}: machine.{name}: {settings.target} is no modelled machine; leave it out")
-    return _real(plan, cell, settings.target, sources, where)
+    return _real(plan, cell, target_path(settings.target), sources, where)
 
 
 def _modelled(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:

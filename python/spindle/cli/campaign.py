@@ -12,6 +12,7 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import Ready
@@ -40,7 +41,9 @@ _CARRYING_OUT = (
     click.option("--jobs", type=click.IntRange(1, 1024), default=1, help="Modelled machines: trials at the same time."),
     care_options,
     making_options,
-    click.option("--erase", metavar="DEVICE", help="Write to this block device; the target must be the same device."),
+    click.option(
+        "--erase", type=TARGET, metavar="DEVICE", help="Write to this block device; the target must be the same device."
+    ),
     click.option("--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4."),
     click.option("--erase-stacked", is_flag=True, help="Write to a device that is built of other devices."),
     click.option("--erase-shared", is_flag=True, help="Write to a partition while others of its disk are in use."),

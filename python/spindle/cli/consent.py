@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.targets import TARGET
+
 if TYPE_CHECKING:
     from spindle.run.bench import Consent
 
 OPTIONS = (
     click.option(
-        "--erase", metavar="DEVICE", help="Write to this block device, which TARGET names as well; to several: A:B."
+        "--erase",
+        type=TARGET,
+        metavar="DEVICE",
+        help="Write to this block device, which TARGET names as well; to several: A:B.",
     ),
     click.option(
         "--erase-signature", metavar="TYPE", help="Overwrite this signature too; say what was shown: ext4 or gpt,ext4."

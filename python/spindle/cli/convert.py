@@ -10,6 +10,7 @@ import click
 from spindle.cli.exits import Exit
 from spindle.cli.jobfile import section_option
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 from spindle.cli.writing import OutputOption, Writing
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("convert", cls=Writing)
 @click.argument("job")
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @click.option(
     "-o",
     "--output",

@@ -8,6 +8,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 
 if TYPE_CHECKING:
     from spindle.host.doctor import Diagnosis
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("doctor")
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @click.option("--root", metavar="PATH", help="Look at a capture: a folder with sys and proc in it, or a tar.")
 @click.option("--rule", "names", multiple=True, metavar="NAME", help="This rule only; may be repeated.")
 @click.option(

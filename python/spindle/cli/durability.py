@@ -10,6 +10,7 @@ import click
 from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 
 
 def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -34,7 +35,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 
 
 @click.command("durability")
-@click.argument("target")
+@click.argument("target", type=TARGET)
 @click.option(
     "--journal",
     required=True,

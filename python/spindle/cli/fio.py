@@ -13,6 +13,7 @@ from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.targets import TARGET
 from spindle.cli.writing import Writing, keep_apart, output_of
 
 _ARGUMENTS = "jobs"
@@ -43,7 +44,9 @@ class _FioCommand(Writing):
 
 
 @click.command("fio", cls=_FioCommand)
-@click.option("--target", metavar="TARGET", help="Stands for the file, device or directory that the jobs name.")
+@click.option(
+    "--target", type=TARGET, metavar="TARGET", help="Stands for the file, device or directory that the jobs name."
+)
 @making_options
 @consent_options
 @keep_options

@@ -8,6 +8,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 from spindle.cli.writing import OutputOption, Writing
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("inspect", cls=Writing)
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @click.option("--root", metavar="PATH", help="Inspect a capture: a folder with sys and proc in it, or a tar.")
 @click.option(
     "--capture",

@@ -11,6 +11,7 @@ from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option, output_option, why_option
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.targets import TARGET
 from spindle.cli.writing import Writing
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("quick", cls=Writing)
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @making_options
 @keep_options
 @json_option

@@ -16,6 +16,7 @@ from spindle.cli.output import emit, json_option, output_format_option, output_o
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
+from spindle.cli.targets import TARGET
 from spindle.cli.writing import OutputOption, Writing, keep_apart
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command("run", cls=Writing)
 @click.argument("workload")
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @click.option(
     "--create",
     metavar="[SIZE]",

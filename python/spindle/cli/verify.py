@@ -12,10 +12,11 @@ import click
 from spindle.cli.durability import size_option
 from spindle.cli.exits import Exit
 from spindle.cli.output import json_option
+from spindle.cli.targets import TARGET
 
 
 @click.command("verify")
-@click.argument("target", required=False)
+@click.argument("target", type=TARGET, required=False)
 @click.option(
     "--state",
     type=click.Path(path_type=Path),

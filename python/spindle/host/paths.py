@@ -4,8 +4,25 @@ from __future__ import annotations
 
 import os
 
+from .devices import HERE, Machine
+from .several import joined, split
+
 
 def is_under_dev(path: str | os.PathLike[str]) -> bool:
     """Whether a path lies under /dev, by whatever way it gets there: `..`, or a link on the way."""
     folder = os.path.dirname(os.path.abspath(path))
     return any(name == "/dev" or name.startswith("/dev/") for name in (folder, os.path.realpath(folder)))
+
+
+def target_path(name: str, machine: Machine = HERE) -> str:
+    """What a target's name stands for, in every verb: a bare name (`sdb`) that the kernel knows as a block device, with
+    no file of that name here, means /dev/NAME. Of several (`sdb:sdc`) each by itself. Anything else stays as it is."""
+    parts = split(name)
+    meant = [_device_path(part, machine) for part in parts]
+    return joined(meant) if meant != parts else name
+
+
+def _device_path(name: str, machine: Machine) -> str:
+    bare = name not in ("", ".", "..") and "/" not in name and "\0" not in name
+    known = bare and os.path.isdir(machine.sys / "class/block" / name) and not os.path.lexists(name)
+    return str(machine.dev / name.replace("!", "/")) if known else name

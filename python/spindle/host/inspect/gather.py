@@ -163,7 +163,7 @@ class _Gathering:
         return tops
 
     def _find(self, target: str) -> str:
-        if target in self.nodes:
+        if target in self.nodes and not (self.tree.live and os.path.lexists(target)):
             return target
         if not target:
             raise TargetError("an empty name is no target; give a mount point, a file or a block device")

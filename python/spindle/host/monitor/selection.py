@@ -77,9 +77,11 @@ class Selection:
 def _resolve(name: str, machine: Machine) -> _Given:
     """A kernel's name, a device node or link under any path, a device-mapper or md name, a name in /dev/disk/by-*, or a
     file or directory, which means the device it lies on."""
-    if "/" not in name and (device := _by_name(name, machine)) is not None:
-        return _Given(device, None)
-    for path in _paths(name, machine):
+    known = _by_name(name, machine) if "/" not in name else None
+    here = known is not None and os.path.lexists(name)  # a file here goes before a device of its name, as everywhere
+    if known is not None and not here:
+        return _Given(known, None)
+    for path in [name] if here else _paths(name, machine):
         try:
             found = os.stat(path)
         except FileNotFoundError:
