@@ -34,6 +34,8 @@ from . import (
     iozone,
     randomio,
     sadf,
+    sadf_text,
+    sar,
     vdbench,
 )
 from .found import Found, is_empty, record_of
@@ -63,7 +65,7 @@ FORMATS = {
     for name, about, module in (
         ("fio-json", "fio's JSON and JSON+", fio_json),
         ("fio-terse", "fio's terse output, versions 3, 4 and 5", fio_terse),
-        ("bonnie", "bonnie++'s CSV, 1.03 and 1.96 to 2.00", bonnie),
+        ("bonnie", "bonnie++'s CSV and its table as text, 1.03 and 1.96 to 2.00", bonnie),
         ("iozone", "iozone's report, its Excel part as text, throughput mode", iozone),
         ("randomio", "randomio's table", randomio),
         ("dd", "stderr of dd or sdd", dd),
@@ -72,6 +74,8 @@ FORMATS = {
         ("iostat", "iostat's text, -x or plain", iostat),
         ("iostat-json", "iostat -o JSON", iostat_json),
         ("sadf", "sadf -j, its section on disks", sadf),
+        ("sadf-text", "sadf -d or -p, its section on disks", sadf_text),
+        ("sar", "sar -d as text", sar),
         ("vdbench", "vdbench's flatfile.html", vdbench),
         ("elbencho", "elbencho's --csvfile", elbencho),
     )

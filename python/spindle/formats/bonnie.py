@@ -1,4 +1,5 @@
-"""bonnie++'s CSV: formats 1.96 to 2.00, and the 27 fields of 1.03 without a version.
+"""bonnie++'s CSV: formats 1.96 to 2.00, and the 27 fields of 1.03 without a version; and its tables
+(`bonnie_table`), where no CSV follows them.
 
 The order of the fields is that of bon_csv2html(1). Rates are KiB/s, files/s or seeks/s; `+++++` means that it was too
 fast to be measured, an empty field that it was not run. The latencies are the worst of each phase.
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 
+from . import bonnie_table
 from .found import Found
 from .numbers import amount, scaled, time_ns
 from .text import Text
@@ -38,13 +40,14 @@ _OLD = re.compile(r"[^,\s<>\"]+,\d+[KMG]?(:\d+[kKMG]?)?,(\d+|\+*)?,(\d+|\+*)?,",
 
 
 def looks(text: Text) -> bool:
-    """A line of 48, 50 or 27 fields that begins as they do."""
-    return any(_layout(line) for line in text.head.split("\n"))
+    """A line of 48, 50 or 27 fields that begins as they do, or a table."""
+    return any(_layout(line) for line in text.head.split("\n")) or bonnie_table.looks(text)
 
 
 def read(text: Text) -> list[Found]:
-    """A line is a run."""
+    """A line is a run. bonnie++ prints the table of a run, then its line: the table is not another run."""
     found = []
+    begun = 0
     for at, line in enumerate(text.lines):
         begins = _VERSIONED.match(line) or (_OLD.match(line) if line.count(",") >= 26 else None)
         if begins is None:
@@ -52,8 +55,23 @@ def read(text: Text) -> list[Found]:
         layout = _layout(line)
         if layout is None:
             text.fail(at, f"{line.count(',') + 1} fields, where bonnie++ writes 48 or 50: cut off")
-        found.append(_run(text, at, next(csv.reader([line])), layout))
-    return found
+        run = _run(text, at, next(csv.reader([line])), layout)
+        pending = bonnie_table.tables(text, range(begun, at))
+        found += [_of_table(text, table) for table in pending[:-1]]
+        found.append(run)
+        begun = at + 1
+    return found + [_of_table(text, table) for table in bonnie_table.tables(text, range(begun, len(text.lines)))]
+
+
+def _of_table(text: Text, table: bonnie_table.Table) -> Found:
+    settings = {"file size": table.size, "files": table.files}
+    return Found(
+        tool="bonnie++",
+        version=table.version,
+        host=table.host or None,
+        settings={name: value for name, value in settings.items() if value},
+        streams=list(_streams(text, table.at, table.rates, table.latencies)),
+    )
 
 
 def _layout(line: str) -> str | None:

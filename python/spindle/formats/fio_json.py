@@ -3,17 +3,23 @@
 What differs between versions: fio 2 tells times in microseconds under `lat`, `slat`, `clat` and bytes in KiB; fio 3 in
 nanoseconds under `lat_ns` ... and bytes in bytes. `bw` is KiB/s in both, `bw_bytes` came with 3.2. The time stamp is of
 the report; `job_start` (since 3.36) is of the start. json+ has the latency counts (`bins`): they become a histogram.
+
+With `--status-interval` fio writes a document every so often, each with the totals since the start: they are one run,
+with the figures of the last. `unified_rw_reporting=both` adds the sum of all directions as `mixed`: it is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from spindle import _core
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
+from .fio_snapshots import is_continued, series
 from .fio_writer import Shape, write
 from .found import Found, known, utc
 from .numbers import amount, number, scaled, scaled_whole, whole
@@ -21,7 +27,9 @@ from .text import Text, documents
 
 __all__ = ["Shape", "looks", "read", "write"]
 
-DIRECTIONS = ("read", "write", "trim", "mixed")
+DIRECTIONS = ("read", "write", "trim")
+MIXED = "mixed"
+"""The sum of all directions, instead of them (`unified_rw_reporting=mixed`) or beside them (`both`)."""
 UNITS = {"_ns": 1, "_us": 1000, "_ms": 1_000_000, "": 1000}
 """Ends of a latency's name -> ns; fio 2 has none and means microseconds."""
 MOST_BINS = 1 << 20
@@ -34,22 +42,31 @@ def looks(text: Text) -> bool:
 
 
 def read(text: Text) -> list[Found]:
-    """One for each run of fio: a file may hold several, one after another."""
-    found: list[Found] = []
+    """One for each run of fio: a file may hold several, one after another, each with its snapshots."""
+    runs: list[list[Mapping[str, Any]]] = []
     for line, document in documents(text):
         if not isinstance(document, dict) or not ("jobs" in document or "client_stats" in document):
-            if found or not isinstance(document, dict) or "fio version" not in document:
+            if runs or not isinstance(document, dict) or "fio version" not in document:
                 continue
             text.fail(line, "fio's JSON without jobs")
-        found.append(_run(text, line, document))
-    return found
+        report = {**document, "jobs": _jobs(text, line, document)}
+        if not runs or not is_continued(runs[-1][-1], report):
+            runs.append([])
+        runs[-1].append(report)
+    return [_run(reports) for reports in runs]
 
 
-def _run(text: Text, line: int, document: Mapping[str, Any]) -> Found:
+def _jobs(text: Text, line: int, document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     jobs = document.get("jobs") or document.get("client_stats")
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         text.fail(line, "`jobs` is not a list of jobs")
-    jobs = [job for job in jobs if job.get("jobname") != "All clients"]  # their sum
+    return [job for job in jobs if job.get("jobname") != "All clients"]  # their sum
+
+
+def _run(reports: Sequence[Mapping[str, Any]]) -> Found:
+    """`reports`: of one run, the last is of its end."""
+    document = reports[-1]
+    jobs = document["jobs"]
     shared = _options(document.get("global options"))
     if not shared and document.get("client_stats"):
         shared = _options((document.get("global options") or [{}])[0])
@@ -66,7 +83,7 @@ def _run(text: Text, line: int, document: Mapping[str, Any]) -> Found:
         target=targets.pop() if len(targets) == 1 else None,
         workload=names[0] if len(names) == 1 else None,
         settings=shared,
-        streams=[_job(job) for job in jobs],
+        streams=[replace(_job(job), series=series(reports, place)) for place, job in enumerate(jobs)],
         verdicts=list(_errors(jobs)),
     )
 
@@ -96,11 +113,12 @@ def _errors(jobs: list[Mapping[str, Any]]) -> Iterator[Verdict]:
 def _job(job: Mapping[str, Any]) -> PartialStream:
     operations = {}
     runtimes = []
-    for name in DIRECTIONS:
-        figures = job.get(name)
-        if isinstance(figures, dict) and (whole(figures.get("total_ios")) or whole(figures.get("io_bytes"))):
-            operations[name] = _operation(figures)
-            runtimes.append(scaled(figures.get("runtime"), 1e-3))
+    moved = {name: figures for name in DIRECTIONS if (figures := _moved(job, name)) is not None}
+    if not moved and (mixed := _moved(job, MIXED)) is not None:
+        moved[MIXED] = mixed
+    for name, figures in moved.items():
+        operations[name] = _operation(figures)
+        runtimes.append(scaled(figures.get("runtime"), 1e-3))
     sync = job.get("sync")
     if isinstance(sync, dict):
         latency = _latency(sync, "lat")
@@ -120,6 +138,12 @@ def _job(job: Mapping[str, Any]) -> PartialStream:
         settings=_options(job.get("job options")),
         extra={name: value for name in CPU if (value := number(job.get(name))) is not None},
     )
+
+
+def _moved(job: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    figures = job.get(name)
+    there = isinstance(figures, dict) and (whole(figures.get("total_ios")) or whole(figures.get("io_bytes")))
+    return figures if there else None
 
 
 def _operation(figures: Mapping[str, Any]) -> PartialOp:

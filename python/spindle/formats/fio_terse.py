@@ -1,12 +1,15 @@
 """fio's terse output (`--minimal`, `--output-format=terse`), versions 3, 4 and 5: HOWTO, "Terse output".
 
-Fields are separated by `;`. Bytes are KiB, rates KiB/s, times microseconds.
+Fields are separated by `;`. Bytes are KiB, rates KiB/s, times microseconds. `unified_rw_reporting=mixed` writes one
+part instead of one for each direction, `both` adds that part to them. With `--status-interval` all lines are written
+every so often, with the totals since the start: they are one run, with the figures of the last.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -23,6 +26,11 @@ LENGTHS = {"3": 41, "4": 41, "5": 47}
 BEFORE = 5
 """Versions, name, group, error."""
 PERCENTILES = 20
+LEAST_INTERVAL_MS = 200
+"""By how much the time of a job rises at least between two reports of one run; that of clones hardly differs."""
+Lines = list[tuple[int, list[str]]]
+"""(line from 0, fields) of each job."""
+_SHARE = re.compile(r"[\d.]+%")
 
 
 def looks(text: Text) -> bool:
@@ -32,7 +40,7 @@ def looks(text: Text) -> bool:
 
 def read(text: Text) -> list[Found]:
     """The lines of a run have rising groups: where the group falls, another run begins."""
-    runs: list[list[tuple[int, list[str]]]] = []
+    runs: list[Lines] = []
     for at, line in enumerate(text.lines):
         if re.match(r"2;[^;]*;\d+;\d+;", line):
             text.fail(at, "fio's terse version 2 is not read; 3, 4, 5 and JSON are")
@@ -41,14 +49,90 @@ def read(text: Text) -> list[Found]:
             if not runs or _group(fields) < _group(runs[-1][-1][1]):
                 runs.append([])
             runs[-1].append((at, fields))
-    return [_run(text, run) for run in runs]
+    return [_run(text, run) for run in _ended(runs)]
 
 
 def _group(fields: Sequence[str]) -> int:
     return (whole(fields[3]) or 0) if len(fields) > 3 else 0
 
 
-def _run(text: Text, lines: list[tuple[int, list[str]]]) -> Found:
+def _ended(runs: list[Lines]) -> list[Lines]:
+    """Without what is followed by a later report of the same run."""
+    found: list[Lines] = []
+    goes_on = False
+    for run in runs:
+        # The last report may follow at once; the second is an interval behind the first.
+        goes_on = bool(found) and _names(found[-1]) == _names(run) and _is_continued(found[-1], run, first=not goes_on)
+        if goes_on:
+            found.pop()
+        found.append(run)
+    return found
+
+
+def _names(lines: Lines) -> list[list[str]]:
+    return [fields[2:4] for _, fields in lines]
+
+
+def _is_continued(earlier: Lines, later: Lines, first: bool) -> bool:
+    """Whether these are two reports of one run: of all jobs the later one has at least as much."""
+    rising = all(_goes_on(before[1], after[1]) for before, after in zip(earlier, later, strict=True))
+    return rising and (not first or _worked_ms(later) - _worked_ms(earlier) >= LEAST_INTERVAL_MS)
+
+
+def _last_report(lines: Lines) -> Lines:
+    """Of lines that are several reports of one run, the last one's: the same jobs in the same order, and no total
+    falls. Else all."""
+    names = _names(lines)
+    period = next((each for each in range(1, len(names)) if names == _repeated(names, each)), len(names))
+    reports = [lines[at : at + period] for at in range(0, len(lines), period)]
+    rising = [_is_continued(earlier, later, first=not at) for at, (earlier, later) in enumerate(pairwise(reports))]
+    return reports[-1] if rising and all(rising) else lines
+
+
+def _repeated(names: list[list[str]], period: int) -> list[list[str]]:
+    return names[:period] * (len(names) // period)
+
+
+def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the later line of a job may be a later report of the same run: it moved more, if it worked longer."""
+    if len(before) != len(after) or before[0] != after[0]:
+        return False
+    for start in range(BEFORE, _cpu_at(before) or BEFORE, LENGTHS[before[0]]):
+        was, now = before[start : start + 12], after[start : start + 12]
+        moved, worked = (_number(now[at]) - _number(was[at]) for at in (0, 3))
+        if moved < 0 or worked < 0 or (worked > LEAST_INTERVAL_MS and not moved):
+            return False
+        timed = _number(was[10]) > 0
+        if timed and (_number(now[8]) > _number(was[8]) or _number(now[9]) < _number(was[9])):  # least and most
+            return False
+    return True
+
+
+def _worked_ms(lines: Lines) -> float:
+    """How long all jobs were at work, together."""
+    return sum(
+        _number(fields[start + 3])
+        for _, fields in lines
+        for start in range(BEFORE, _cpu_at(fields) or BEFORE, LENGTHS[fields[0]])
+    )
+
+
+def _number(text: str) -> float:
+    return amount(text) or 0.0
+
+
+def _cpu_at(fields: Sequence[str]) -> int | None:
+    """Where the CPU shares begin: behind one part, one for each direction, or one more. None: they are not there."""
+    directions, length = len(DIRECTIONS[fields[0]]), LENGTHS[fields[0]]
+    places = (BEFORE + length * parts for parts in (1, directions, directions + 1))
+    return next(
+        (at for at in places if len(fields) >= at + 5 and all(_SHARE.fullmatch(each) for each in fields[at : at + 2])),
+        None,
+    )
+
+
+def _run(text: Text, lines: Lines) -> Found:
+    lines = _last_report(lines)
     names = list(dict.fromkeys(fields[2] for _, fields in lines))
     return Found(
         tool="fio",
@@ -70,7 +154,7 @@ def _told_apart(streams: list[PartialStream]) -> list[PartialStream]:
     return [replace(stream, group=place) for place, stream in enumerate(streams)]
 
 
-def _errors(lines: list[tuple[int, list[str]]]) -> Iterator[Verdict]:
+def _errors(lines: Lines) -> Iterator[Verdict]:
     for _, fields in lines:
         if len(fields) > 4 and whole(fields[4]):
             yield Verdict(
@@ -84,9 +168,12 @@ def _errors(lines: list[tuple[int, list[str]]]) -> Iterator[Verdict]:
 def _stream(text: Text, at: int, fields: Sequence[str]) -> PartialStream:
     version = fields[0]
     names, length = DIRECTIONS[version], LENGTHS[version]
-    cpu = BEFORE + length * len(names)
-    if len(fields) < cpu + 5:
-        text.fail(at, f"{len(fields)} fields where terse version {version} has at least {cpu + 5}: cut off")
+    cpu = _cpu_at(fields)
+    if cpu is None:
+        least = BEFORE + length * len(names) + 5
+        text.fail(at, f"{len(fields)} fields where terse version {version} has at least {least}: cut off")
+    if cpu == BEFORE + length:
+        names = ("mixed",)
     operations = {}
     seconds = []
     for place, name in enumerate(names):

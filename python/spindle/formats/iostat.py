@@ -14,7 +14,8 @@ from .numbers import number
 from .series import device_of, in_our_units, since_boot
 from .text import Text
 
-_BANNER = re.compile(r"^(?:Linux|AIX|SunOS) (\S+) \((.+?)\)\s+(\S+.*)$")
+BANNER = re.compile(r"^(?:Linux|AIX|SunOS) (\S+) \((.+?)\)\s+(\S+.*)$")
+"""sysstat's first line: system, release, host."""
 _HEADING = re.compile(r"^Device:?\s+(?=\S)(.*\S)\s*$")
 _CPU = re.compile(r"^avg-cpu:\s+(%.*\S)\s*$")
 _KNOWN = {"tps", "r/s", "w/s", "%util"}
@@ -42,7 +43,7 @@ def read(text: Text) -> list[Found]:
     shares: list[str] = []
     at_time: str | None = None
     for at, line in enumerate(text.lines):
-        if banner := _BANNER.match(line):
+        if banner := BANNER.match(line):
             runs.append(_Reading(banner[2]))
             columns, shares, at_time = [], [], None
             continue

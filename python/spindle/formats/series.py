@@ -16,6 +16,8 @@ UNITS: dict[str, tuple[str, float]] = {
     "rsec/s": ("rMB/s", SECTORS),
     "wsec/s": ("wMB/s", SECTORS),
     "dsec/s": ("dMB/s", SECTORS),
+    "rd_sec/s": ("rMB/s", SECTORS),
+    "wr_sec/s": ("wMB/s", SECTORS),
     "rd_sec": ("rMB/s", SECTORS),
     "wr_sec": ("wMB/s", SECTORS),
     "dc_sec": ("dMB/s", SECTORS),
