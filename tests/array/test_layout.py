@@ -109,3 +109,37 @@ def test_what_md_would_refuse_is_refused_in_one_line(invoke, arguments: str, say
     assert said.out == ""
     assert says in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.promise(30)
+@pytest.mark.parametrize(
+    ("level", "drives", "failed", "read", "server", "desktop"),
+    [
+        ("raid5", 12, "1 drive", "198.00 TB", "79.5 %", "above 99.9 %"),
+        ("raid6", 12, "2 drives", "180.00 TB", "76.3 %", "above 99.9 %"),
+        ("raid10", 4, "1 drive", "18.00 TB", "13.4 %", "76.3 %"),
+        ("raid1", 3, "2 drives", "18.00 TB", "13.4 %", "76.3 %"),
+        ("raid50", 8, "1 drive", "54.00 TB", "35.1 %", "98.7 %"),
+    ],
+)
+def test_a_rebuild_has_a_time_and_a_risk_with_their_assumptions(
+    invoke, level: str, drives: int, failed: str, read: str, server: str, desktop: str
+) -> None:
+    said = invoke("array", "layout", "--level", level, "--drives", str(drives), "--drive-size", "18TB")
+    assert "24 h 24 min or more at 204.80 MB/s (md's own limit, speed_limit_max" in said.out  # 18e12 / 204.8e6 s
+    assert f"with {failed} failed, {read} must be read" in said.out
+    assert f"{server} at 1 error in 1e15 bits, {desktop} at 1 error in 1e14 bits" in said.out
+
+
+@pytest.mark.promise(30)
+def test_the_rate_of_a_rebuild_is_given_and_levels_without_one_say_nothing(invoke) -> None:
+    line = ["array", "layout", "--drives", "4", "--drive-size", "18TB", "--level"]
+    assert "50 h or more at 100 MB/s (as given" in invoke(*line, "raid5", "--rebuild-rate", "100MB").out
+    found = json.loads(invoke(*line, "raid5", "--rebuild-rate", "100MB", "--json").out)["rebuild"]
+    assert (found["failed"], round(found["seconds"], -3)) == (1, 180_000)
+    assert [each["errors_per_bit"] for each in found["unreadable"]] == [1e-15, 1e-14]
+    assert "Rebuild" not in invoke(*line, "raid0").out
+    assert json.loads(invoke(*line, "linear", "--json").out)["rebuild"] is None
+    refused = invoke(*line, "raid5", "--rebuild-rate", "0")
+    assert refused.status == 2
+    assert "--rebuild-rate 0" in refused.err

@@ -46,6 +46,12 @@ def _sizes(_context: click.Context, parameter: click.Parameter, value: str) -> l
 )
 @click.option("--groups", type=click.IntRange(1, 1000), metavar="N", help="Groups of RAID50 and RAID60. Default: 2.")
 @click.option("--outer-chunk", metavar="SIZE", callback=_size, help="Chunk over the groups. Default: a group's stripe.")
+@click.option(
+    "--rebuild-rate",
+    metavar="SIZE",
+    callback=_size,
+    help="Bytes a second of a rebuild. Default: md's limit, 200000KiB.",
+)
 @click.option("--rows", type=click.IntRange(1, 10_000), metavar="N", help="Rows to draw of each section.")
 @json_option
 def layout(
@@ -56,11 +62,12 @@ def layout(
     sizes: list[int],
     groups: int | None,
     outer_chunk: int | None,
+    rebuild_rate: int | None,
     rows: int | None,
     json: bool,
 ) -> Exit:
-    """Draw the map of an array and tell its capacity, fault tolerance, cost of small writes, and the commands
-    that make it and its file system."""
+    """Draw the map of an array and tell its capacity, fault tolerance, cost of small writes, time and risk
+    of a rebuild, and the commands that make it and its file system."""
     from spindle.report.array import array_json, array_page
 
     if drives is None and len(sizes) < 2:
@@ -70,7 +77,9 @@ def layout(
     if len(sizes) == 1:
         sizes = sizes * min(drives or 1, MOST_DRIVES)
     options = {"layout": layout, "chunk": chunk, "groups": groups, "outer_chunk": outer_chunk, "rows": rows}
-    for line in (array_json if json else array_page)(level, sizes, options):
+    if rebuild_rate == 0:
+        raise click.UsageError("--rebuild-rate 0: a rebuild that never ends; give bytes a second, as 150MB")
+    for line in (array_json if json else array_page)(level, sizes, options, rebuild_rate):
         print(line)
     return Exit.FINE
 

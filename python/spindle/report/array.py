@@ -10,7 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from spindle import _core
+from spindle.report.rebuild import Rebuild, rebuild_of
 from spindle.report.style import Style, style_of
+from spindle.result import units
 
 
 class Config(Struct, frozen=True):
@@ -88,13 +90,16 @@ class Explained(Struct, frozen=True):
     notes: list[str]
 
 
-def array_json(level: str, sizes: Sequence[int], options: Mapping[str, Any]) -> Iterator[str]:
-    """As a program wants it."""
-    yield msgspec.json.format(_core.array_layout(level, list(sizes), **options), indent=2)
+def array_json(level: str, sizes: Sequence[int], options: Mapping[str, Any], rate: int | None = None) -> Iterator[str]:
+    """As a program wants it. `rate`: bytes a second of a rebuild."""
+    text = _core.array_layout(level, list(sizes), **options)
+    rebuild = _rebuild(msgspec.json.decode(text, type=Explained), rate)
+    whole = {**msgspec.json.decode(text), "rebuild": rebuild}
+    yield msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
 
 
-def array_page(level: str, sizes: Sequence[int], options: Mapping[str, Any]) -> Iterator[str]:
-    """As a person wants it."""
+def array_page(level: str, sizes: Sequence[int], options: Mapping[str, Any], rate: int | None = None) -> Iterator[str]:
+    """As a person wants it. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
     style = style_of(sys.stdout)
     explained = msgspec.json.decode(text, type=Explained)
@@ -103,6 +108,7 @@ def array_page(level: str, sizes: Sequence[int], options: Mapping[str, Any]) -> 
     yield from _picture(explained)
     yield ""
     yield from _facts(explained, style)
+    yield from _rebuilding(explained, rate, style)
     yield ""
     yield from _commands(explained)
     for note in explained.notes:
@@ -175,6 +181,42 @@ def _facts(explained: Explained, style: Style) -> Iterator[str]:
         f"largest request {binary(queue.max_request)}",
         first="Queue (Linux 6.1): ",
     )
+
+
+def _rebuild(explained: Explained, rate: int | None) -> Rebuild | None:
+    config = explained.config
+    return rebuild_of(
+        config.level,
+        explained.component,
+        len(config.members),
+        config.groups,
+        explained.tolerance.guaranteed,
+        rate,
+    )
+
+
+def _rebuilding(explained: Explained, rate: int | None, style: Style) -> Iterator[str]:
+    found = _rebuild(explained, rate)
+    if found is None:
+        return
+    limit = "as given" if rate else "md's own limit, speed_limit_max"
+    yield from style.wrap(
+        f"{units.seconds(found.seconds)} or more at {decimal(found.bytes_per_s)}/s ({limit}; a slower drive "
+        "or other load makes it longer)",
+        first="Rebuild:           ",
+    )
+    chances = ", ".join(
+        f"{_chance(each.probability)} at 1 error in {1 / each.errors_per_bit:.0e} bits" for each in found.unreadable
+    )
+    yield from style.wrap(
+        f"with {_drives(found.failed)} failed, {decimal(found.read_bytes)} must be read without an error; chance of an "
+        f"unreadable sector {chances} (bounds of data sheets; independent errors)".replace("e+", "e"),
+        first="Unreadable:        ",
+    )
+
+
+def _chance(share: float) -> str:
+    return f"{100 * share:.3g} %" if 1e-4 <= share < 0.9995 else "below 0.01 %" if share < 1e-4 else "above 99.9 %"
 
 
 def _cost(write: SmallWrite, drives: int) -> str:
