@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
 from spindle.report import progress
 from spindle.report.progress import LiveLine, SparseLines, watching, words
 from spindle.result import units
+from spindle.run.bench import Making
 from spindle.run.load import _Pace
+from spindle.run.quick import Lengths, quick
 from spindle.run.resolve import resolve
 from spindle.run.watch import Moment
+from spindle.run.whole import Whole
 
 
 def moment(**changes: object) -> Moment:
@@ -126,3 +130,56 @@ def test_the_time_left_is_that_of_the_end_that_comes_first(monkeypatch: pytest.M
 )
 def test_quantities_are_told_with_three_digits(text: str, expected: str) -> None:
     assert text == expected
+
+
+class Heard:
+    """Keeps what a watch is told."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.texts.append(text)
+
+    def step(self, text: str) -> None:
+        self.texts.append(text)
+
+    def portion(self, text: str, done: int, total: int) -> None:
+        self.texts.append(text)
+
+    def moment(self, moment: Moment) -> None:
+        self.texts.append(words(moment))
+
+    def end(self) -> None:
+        pass
+
+
+@pytest.mark.promise(30)
+def test_several_loads_have_one_time_left() -> None:
+    heard = Heard()
+    whole = Whole(heard, [("a", 5.0), ("b", 3.0), ("b", 3.0), ("c", 60.0)])
+    whole.step("making a file")
+    whole.begins("a")
+    whole.moment(moment(label="a", left_s=4.0))
+    whole.begins("b")
+    whole.portion("reading", 1, 2)
+    whole.begins("c")  # the second b was left out
+    whole.moment(moment(label="c", left_s=None, done_fraction=None, phase="calibrate"))
+    whole.moment(moment(label="c", left_s=0.2))
+    assert heard.texts == [
+        "about 1 min 11 s left in all; making a file",
+        "about 1 min 10 s left in all; a: 12 345 IOPS, 50.6 MB/s, 45 %, 4 s left",
+        "about 1 min 6 s left in all; reading",
+        "about 1 min left in all; c: calibrating",
+        "c: 12 345 IOPS, 50.6 MB/s, 45 %, 0 s left",
+    ]
+
+
+@pytest.mark.promise(30)
+def test_quick_says_how_much_of_the_whole_is_left(tmp_path: Path) -> None:
+    heard = Heard()
+    lengths = Lengths(step_s=0.2, sweep_step_s=0.2, zone_s=0.2, file_bytes=1 << 20)
+    quick(str(tmp_path), heard, Making(), lengths)
+    left = [float(text.split()[1]) for text in heard.texts if text.startswith("about ") and "min" not in text]
+    assert left[0] == 2  # two loads, nine points, and the mix: 12 x 0.2 s
+    assert left == sorted(left, reverse=True)

@@ -31,10 +31,12 @@ from spindle.run.files import OF_A_LOOK, Sized, own_file, sized_file
 from spindle.run.preparation import AS_IT_IS, Calm, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.watch import Watch
+from spindle.run.whole import Whole
 
 INTERVAL_NS = 250_000_000
 """Short steps in short intervals, so that they too can be told steady or not."""
 SWEEP_LARGEST = 256
+RISING = "random-read-rising"
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class _Look:
     """What has been seen so far."""
 
     lengths: Lengths
+    whole: Whole
     steps: list[Step] = field(default_factory=list)
     runs: list[RunRecord] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -88,12 +91,14 @@ def quick(
     """Look at a target; with none (or a directory), at a test file made there."""
     check_rights(care)
     run_id, started = new_id(), utc_now()
-    look = _Look(lengths)
+    made = asked is None or Path(asked).is_dir()
+    whole = Whole(watch, _loads(lengths, made, Path(asked or ".").is_block_device()))
+    look, watch = _Look(lengths, whole), whole
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(Path(asked or "."), care, watch))
         file, sized = None, None
-        if asked is None or Path(asked).is_dir():
+        if made:
             folder = Path(asked or ".")
             look_at_place(folder, care, watch)
             if lengths.file_bytes is None:
@@ -101,6 +106,7 @@ def quick(
             else:
                 file = stack.enter_context(own_file(folder, lengths.file_bytes, watch))
             asked = str(file.path)
+        assert asked is not None
         at = _Place(asked, file, sized, making, calm)
         target, idle = _reads(at, watch, look)
         if not look.stopped:
@@ -120,6 +126,18 @@ def quick(
         skipped=look.skipped,
     )
     return calm.outcome_in(record)
+
+
+def _loads(lengths: Lengths, made: bool, device: bool) -> list[tuple[str, float]]:
+    """Name and seconds of each load; of the rising concurrency as many as there can be."""
+    points = SWEEP_LARGEST.bit_length()
+    return [
+        ("sequential-read", lengths.step_s),
+        ("random-read", lengths.step_s),
+        *[(RISING, lengths.sweep_step_s)] * points,
+        *((name, lengths.zone_s) for name in ("first-part", "last-part") if device),
+        *[("mix", lengths.step_s)][: int(made)],
+    ]
 
 
 @dataclass(frozen=True)
@@ -157,9 +175,15 @@ def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, obj
         for name, about, resolved in plan:
             if _one(opened, name, about, resolved, look):
                 return target, idle
-        swept = knee.sweep(opened, random.with_overrides(_seconds(look.lengths.sweep_step_s)), largest=SWEEP_LARGEST)
+        look.whole.begins(RISING)
+        swept = knee.sweep(
+            opened,
+            random.with_overrides(_seconds(look.lengths.sweep_step_s)),
+            largest=SWEEP_LARGEST,
+            on_point=lambda _point: look.whole.begins(RISING),
+        )
         look.sweep, look.stopped = swept.knee, swept.stopped
-        look.add("random-read-rising", "random read, 4 KiB, rising concurrency", swept.runs)
+        look.add(RISING, "random read, 4 KiB, rising concurrency", swept.runs)
         if not look.stopped:
             _zones(opened, sequential, look)
     return target, idle
@@ -198,6 +222,7 @@ def _seconds(length: float) -> Overrides:
 
 def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) -> bool:
     """Measure one step; whether to stop there."""
+    look.whole.begins(name)
     measured = opened.measure(resolved, about)
     look.add(name, about, [measured.record])
     look.stopped = measured.stopped
