@@ -122,6 +122,17 @@ def test_sectors_of_two_sizes() -> None:
         ("Samsung SSD 990 PRO 2TB", "0B2QJXD7", True),
         ("ST31000340AS", "SD15", True),
         ("ST31000340AS", "SD1A", False),
+        ("ST31500341AS", "SD17", True),
+        ("ST31500341AS", "CC1H", False),
+        ("M4-CT256M4SSD3", "000F", False),
+        ("C400-MTFDDAK256MAM", "0002", True),
+        ("INTEL SSDSA2CW160G3", "4PC10302", True),
+        ("INTEL SSDSA2CW160G3", "4PC10362", False),
+        ("INTEL SSDSA2BW160G3L", "4PC1LE04", False),
+        ("Samsung SSD 840 EVO 1TB", "EXT0BB0Q", True),
+        ("Samsung SSD 840 EVO 250GB", "EXT0CB6Q", True),
+        ("Samsung SSD 840 EVO 250GB", "EXT0DB6Q", False),
+        ("Samsung SSD 840 EVO 120GB mSATA", "EXT41B6Q", False),
         ("ST4000VN006-3CW104", "SC60", False),
     ],
 )
@@ -135,6 +146,31 @@ def test_every_faulty_firmware_has_its_source_and_its_remedy() -> None:
     for row in rows:
         assert {"model", "firmware", "what", "fixed", "source"} <= row.keys()
         re.compile(row["model"])
+
+
+def test_firmware_that_costs_speed_alone_is_a_warning() -> None:
+    layout = load("md-raid10-n2-xfs")
+    place = next(path for path in layout.files if "end_device-0:0/" in path and path.endswith("/model"))
+    layout.files[place], layout.files[place.replace("/model", "/rev")] = b"Samsung SSD 840 EVO 1TB\n", b"EXT0BB6Q\n"
+    found = finding(layout, "firmware")
+    assert found.severity is Severity.WARN
+    assert "slow it down" in found.summary
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "WDC WD40EFAX-68J",
+        "WDC WD40EZAZ-00S",
+        "WDC WD10SPZX-22Z",
+        "ST2000DM008-2FR1",
+        "ST4000DM005-2DP1",
+        "ST4000LM024-2AN1",
+    ]
+    + ["ST8000AS0002-1NA", "TOSHIBA HDWD240", "TOSHIBA HDWL120", "TOSHIBA DT02ABA4", "TOSHIBA MQ04ABF1"],
+)
+def test_the_models_of_the_table_are_found_also_by_the_16_characters_that_scsi_has(model: str) -> None:
+    assert any(pattern.match(model) for pattern, _, _ in shingled._known())
 
 
 def test_the_hours_left_are_told() -> None:

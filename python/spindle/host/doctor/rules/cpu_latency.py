@@ -46,7 +46,7 @@ def _clock(inventory: Inventory, slow: list[str]) -> Finding:
         evidence=f"governor {', '.join(slow)}, driver {inventory.frequency_driver or 'not told'}",
         why="A process that waits for I/O keeps its CPU idle most of the time, so the governor sees no reason for a "
         "higher clock; but each request's own time is spent on that CPU.",
-        effect="The kernel's part of a request (some µs at full clock) takes two to four times as long.",
+        effect="The kernel's part of each request takes longer, as much as the clock is lower.",
         steps=machine_knob(cpu__governor="performance"),
     )
 

@@ -25,6 +25,8 @@ class _Fault:
     what: str
     fixed: str
     source: str
+    slow: bool
+    """It costs speed, and no data."""
 
     def fits(self, model: str, firmware: str) -> bool:
         known = self.model.fullmatch(model) and self.firmware.fullmatch(firmware)
@@ -53,11 +55,13 @@ def _found(name: str, model: str, firmware: str, hours: int | None, fault: _Faul
     return Finding(
         rule=RULE.name,
         object=name,
-        severity=Severity.CRITICAL,
-        summary=f"the firmware of {name} is known to fail",
+        severity=Severity.WARN if fault.slow else Severity.CRITICAL,
+        summary=f"the firmware of {name} is known to {'slow it down' if fault.slow else 'fail'}",
         evidence=seen,
         why=f"With this firmware the drive {fault.what} ({fault.source}).",
-        effect="Drives of one delivery have the same firmware and the same hours: redundancy does not help.",
+        effect="An array waits for its slowest member."
+        if fault.slow
+        else "Drives of one delivery have the same firmware and the same hours: redundancy does not help.",
         numbers={"power_on_hours": hours} if hours is not None else {},
         steps=[
             Step(
@@ -84,6 +88,7 @@ def _known() -> tuple[_Fault, ...]:
             what=row["what"],
             fixed=row["fixed"],
             source=row["source"],
+            slow=row.get("slow", False),
         )
         for row in rows
     )

@@ -31,8 +31,8 @@ def _check(case: Case) -> Told:
             why="Shingled tracks overlap: what is written into their midst goes to a reserve first, and is "
             "moved later, "
             "band by band. A rebuild or a random load fills the reserve faster than the drive empties it.",
-            effect="Writes fall to a few MB/s, and single ones take seconds to minutes: longer than md and the kernel "
-            "wait. A RAID-Z rebuild onto one took 9 days where conventional drives took 16 hours (ServeTheHome 2020).",
+            effect="A RAID-Z rebuild onto one took more than 9 days where conventional drives took about 16 hours "
+            "(ServeTheHome, 2020).",
             steps=[
                 Step(
                     phase=Phase.REBUILD,
@@ -50,7 +50,7 @@ def _shingled(device: Device, drive: Drive) -> str | None:
         return f"it says so ({drive.recording})"
     for pattern, name, source in _known():
         if pattern.match((drive.model or "").strip()):
-            return f"{name}, by its maker's list ({source})"
+            return f"{name} ({source})"
     if drive.discards and rotates(device) and drive.transport == "sata":
         return "it turns and takes TRIM, which only shingled drives have a use for"
     return None

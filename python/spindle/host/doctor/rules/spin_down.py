@@ -8,9 +8,9 @@ from ..rule import Case, Rule, Told
 from ..stack import rotates
 
 MOST_WITH_STANDBY = 127
-"""APM levels up to this one allow spinning down (ACS-3 7.48.6; hdparm(8) -B)."""
+"""APM levels up to this one allow spinning down (hdparm(8) -B)."""
 RATED_CYCLES = 600_000
-"""Load cycles that data sheets of drives for servers and NAS promise; desktop ones promise 300 000."""
+"""Load cycles that drives for servers are built for (WD, Ultrastar DC HC580 specification, 6.5.4); others may be for less."""
 FIVE_YEARS_HOURS = 43_800
 LEAST_HOURS = 100
 """Before that a pace says nothing."""
@@ -48,7 +48,7 @@ def _found(device: Device, drive: Drive, level: int | None, pace: float | None) 
         evidence="; ".join(seen),
         why="A drive that saves power unloads its heads after seconds, and may stop its platters. The next request "
         "waits until they are back; in an array every member must wake.",
-        effect="About a second to load the heads, 5 to 15 s to spin up: long enough for timeouts. Each parking is one "
+        effect="Seconds until the platters turn again. Each parking is one "
         f"of the {RATED_CYCLES} (or fewer) that the drive is built for.",
         numbers={
             **({"apm_level": level} if level is not None else {}),

@@ -12,7 +12,7 @@ from ..stack import Stack, rotates
 WORN_PERCENT = 80
 """From here on a replacement is to be planned."""
 USED_UP_PERCENT = 100
-"""The endurance its maker warrants is used up (NVMe Base 2.0, 5.16.1.3; it may go on)."""
+"""The endurance its maker warrants is used up (NVMe, Percentage Used; it may go on)."""
 
 
 def _check(case: Case) -> Told:
@@ -35,8 +35,7 @@ def _check(case: Case) -> Told:
             why="A cell takes a number of writes; the maker warrants that many, and keeps spare blocks for those that "
             "fail sooner. Drives of one array were written alike: they wear out together.",
             effect="Retention shrinks, errors are corrected more often (slower reads), then blocks are lost; "
-            "many drives "
-            "turn read-only at the end.",
+            "a drive may turn read-only at the end.",
             numbers={"used_percent": used, **({"days_left": left} if left is not None else {})},
             steps=[
                 Step(
