@@ -166,8 +166,12 @@ def test_firmware_that_costs_speed_alone_is_a_warning() -> None:
         "ST2000DM008-2FR1",
         "ST4000DM005-2DP1",
         "ST4000LM024-2AN1",
-    ]
-    + ["ST8000AS0002-1NA", "TOSHIBA HDWD240", "TOSHIBA HDWL120", "TOSHIBA DT02ABA4", "TOSHIBA MQ04ABF1"],
+        "ST8000AS0002-1NA",
+        "TOSHIBA HDWD240",
+        "TOSHIBA HDWL120",
+        "TOSHIBA DT02ABA4",
+        "TOSHIBA MQ04ABF1",
+    ],
 )
 def test_the_models_of_the_table_are_found_also_by_the_16_characters_that_scsi_has(model: str) -> None:
     assert any(pattern.match(model) for pattern, _, _ in shingled._known())

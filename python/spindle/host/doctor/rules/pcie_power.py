@@ -30,7 +30,7 @@ def _check(case: Case) -> Told:
             summary=f"the link of {controller.id}, an NVMe drive's, sleeps between requests",
             evidence=", ".join([f"{', '.join(deep)} on"] * bool(deep) + [f"policy {policy}"] * bool(policy)),
             why="Between requests the link goes to L1 and its substates, and must come back for the next one.",
-            effect="Up to 64 µs and more to leave L1, by the device's own word; with L1.2 the time to power up comes on top.",
+            effect="Up to 64 µs and more to leave L1, by the device's own word; L1.2 adds the time to power up.",
             steps=[
                 *(_awake(controller, name) for name in deep),
                 Step(

@@ -10,7 +10,7 @@ from ..stack import rotates
 MOST_WITH_STANDBY = 127
 """APM levels up to this one allow spinning down (hdparm(8) -B)."""
 RATED_CYCLES = 600_000
-"""Load cycles that drives for servers are built for (WD, Ultrastar DC HC580 specification, 6.5.4); others may be for less."""
+"""Load cycles of a drive for servers (WD, Ultrastar DC HC580 specification, 6.5.4); others may bear fewer."""
 FIVE_YEARS_HOURS = 43_800
 LEAST_HOURS = 100
 """Before that a pace says nothing."""
