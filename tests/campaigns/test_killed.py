@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,18 @@ class Points:
         whole, nothing_left = run_until(undisturbed, None), run_until(undisturbed, None)
         assert whole is not None
         assert nothing_left is not None
-        self._beginning, self._share = nothing_left, (whole - nothing_left) // kills
-        self._chance = random.Random(seed)
+        self._beginning, self._chance = nothing_left, random.Random(seed)
+        # Parts of the work: together less than all of it, so that the campaign does not end before the last kill.
+        work = round(0.9 * (whole - nothing_left))
+        cuts = sorted(self._chance.sample(range(1, work), kills))
+        self._parts = [to - since for since, to in pairwise([0, *cuts])]
 
     def next(self) -> int:
         """A number of lines."""
+        part = self._parts.pop()
         if self._chance.random() < 0.2:
             return self._chance.randint(1, self._beginning)
-        return self._beginning + self._chance.randint(1, 2 * self._share)
+        return self._beginning + part
 
 
 def disturbed(place: str, points: Points, kills: int) -> int:

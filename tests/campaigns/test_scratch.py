@@ -51,8 +51,8 @@ tolerate = TOLERATE
 """
 TOLERATE = [
     "achieved-depth", "before-cpu", "before-dirty-pages", "before-other-io", "before-swap", "cache-share", "during-cpu",
-    "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "target-changed",
-    "too-short", "working-set",
+    "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "too-short",
+    "working-set",
 ]  # fmt: skip
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -18,9 +20,10 @@ from spindle.host.errors import TargetError
 from spindle.host.inspect import capture, inspect_stack, open_capture, schema
 from spindle.host.inspect.capture import Capture, _masked
 from spindle.host.inspect.model import encode
-from spindle.host.inspect.tree import Held, Unread
+from spindle.host.inspect.tree import SHORT, Held, Tool, Unread
 
 Invoke = Callable[..., Ended]
+MODULE = sys.modules[Capture.__module__]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -314,3 +317,50 @@ def test_a_tar_of_the_folder_that_holds_a_capture(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tgz", "w:gz") as tar:
         tar.add(tmp_path / "captured", "captured")
     assert inspect_stack(None, open_capture(str(tmp_path / "a.tgz"))) == inspect_stack(None, layout.held())
+
+
+class Vanishing:
+    """A tree whose devices of one name are gone from the n-th question on."""
+
+    live = True
+
+    def __init__(self, held: Held, name: str, after: int) -> None:
+        self._held, self._name, self.left = held, name, after
+
+    def _there(self, path: str) -> bool:
+        self.left -= 1
+        found = self._held.resolve(path) or path
+        return self.left >= 0 or not any(part.startswith(self._name) for part in found.split("/"))
+
+    def read(self, path: str, limit: int = SHORT) -> bytes:
+        if not self._there(path):
+            raise Unread(f"{path}: not there")
+        return self._held.read(path, limit)
+
+    def names(self, path: str) -> list[str]:
+        names = self._held.names(path) if self._there(path) else []
+        return [name for name in names if self.left >= 0 or not name.startswith(self._name)]
+
+    def resolve(self, path: str) -> str | None:
+        return self._held.resolve(path) if self._there(path) else None
+
+    def points_to(self, path: str) -> str | None:
+        return self._held.points_to(path) if self._there(path) else None
+
+    def output(self, tool: Tool) -> str:
+        self.left -= 1
+        return self._held.output(tool)
+
+
+@pytest.mark.parametrize(("name", "gone"), [("raid5-ext4-sector63", "sd"), ("luks-nvme", "nvme"), ("luks-nvme", "dm-")])
+def test_a_device_may_go_at_any_moment_of_a_capture(name: str, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = load(name).held()
+    whole = Vanishing(held, gone, 1_000_000)
+    monkeypatch.setattr(MODULE, "Running", lambda: whole)
+    capture(None, mask_serials=False)
+    questions = 1_000_000 - whole.left
+    assert questions > 100
+    for after in range(0, questions, 1 + questions // 150):
+        monkeypatch.setattr(MODULE, "Running", lambda after=after: Vanishing(held, gone, after))
+        with suppress(TargetError):  # all devices were gone before the first look
+            inspect_stack(None, capture(None, mask_serials=False).held)

@@ -273,6 +273,7 @@ class Recording:
         self._source = source
         self._once: dict[str, bytes] = {}
         self._listed: dict[str, list[str]] = {}
+        self._resolved: dict[str, str | None] = {}
         self.held = Held()
 
     def read(self, path: str, limit: int = SHORT) -> bytes:
@@ -295,7 +296,9 @@ class Recording:
         return names
 
     def resolve(self, path: str) -> str | None:
-        found = self._source.resolve(path)
+        if path in self._resolved:  # a device that has gone meanwhile stays what it was
+            return self._resolved[path]
+        found = self._resolved[path] = self._source.resolve(path)
         if found is not None:
             kept = self._keep_links(path)
             if kept not in self.held.files:
@@ -320,8 +323,8 @@ class Recording:
 
     def _keep_entry(self, path: str) -> None:
         """What is seen in a folder: a link as a link; a file without its content until that is asked for."""
-        if os.path.islink("/" + path):
-            self.held.add_link(path, os.readlink("/" + path))
+        if (target := _link_at(path)) is not None:
+            self.held.add_link(path, target)
         elif os.path.isdir("/" + path):
             self.held.add_folder(path)
         elif path not in self.held.files:
@@ -334,8 +337,7 @@ class Recording:
             parts = path.split("/")
             for count in range(1, len(parts) + 1):
                 at = "/".join(parts[:count])
-                if os.path.islink("/" + at):
-                    target = os.readlink("/" + at)
+                if (target := _link_at(at)) is not None:
                     self.held.add_link(at, target)
                     folder = posixpath.dirname("/" + at)
                     path = posixpath.normpath(posixpath.join(folder, target, *parts[count:])).lstrip("/")
@@ -343,6 +345,14 @@ class Recording:
             else:
                 return path
         return path
+
+
+def _link_at(path: str) -> str | None:
+    """Where a link leads; None: no link, or gone."""
+    try:
+        return os.readlink("/" + path)
+    except (OSError, ValueError):
+        return None
 
 
 def _at_most(fd: int, limit: int, path: str) -> bytes:
