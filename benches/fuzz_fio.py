@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from pathlib import Path
 from fio_fuzz.compare import Difference, differences, told
 from fio_fuzz.generate import SET, drawn, job_file, not_drawn
 from fio_fuzz.jobs import JobFile
+from fio_fuzz.leftovers import own_folder
 from fio_fuzz.observe import Bench, clones_of
 from fio_fuzz.shrink import smallest
 
@@ -70,7 +70,7 @@ def main() -> int:
     asked = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         sys.exit("fuzz-fio: needs root (loop devices, tracefs) and fio")
-    with tempfile.TemporaryDirectory(prefix="spindle-fuzz-") as folder, Bench(Path(folder)) as bench:
+    with own_folder() as folder, Bench(folder) as bench:
         if asked.replay:
             return replay(bench, asked.replay.read_text())
         tally = fuzz(bench, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)

@@ -26,6 +26,8 @@ from typing import Any
 from spindle._core import RunError
 from spindle.formats.fio_job import Conversion
 
+from .leftovers import die_with_parent
+
 DEVICE_BYTES = 8 << 20
 FOLDER_BYTES = 128 << 20
 LONGEST_S = 15.0
@@ -105,14 +107,22 @@ class Bench:
         self.trace.begin()
         command = ["fio", "--output-format=json", "--output=out.json", "job.fio"]
         with subprocess.Popen(
-            command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=place,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
         ) as process:
             try:
                 said = process.communicate(timeout=LONGEST_S)[0]
             except subprocess.TimeoutExpired:
-                for pid in (*_children(process.pid), process.pid):
-                    os.kill(pid, signal.SIGKILL)
+                _kill(process.pid)
                 said = f"not over after {LONGEST_S:g} s"
+            except BaseException:  # the fuzzer is told to end
+                _kill(process.pid)
+                raise
         raw = self.trace.end()
         figures = _json(place / "out.json")
         shutil.rmtree(place, ignore_errors=True)
@@ -136,6 +146,13 @@ class Bench:
         seen.figures = figures
         seen.failed = ended or ("no record" if figures is None else "")
         return seen
+
+
+def _kill(process: int) -> None:
+    """With its children: fio's jobs have sessions of their own."""
+    for pid in (*_children(process), process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _children(pid: int) -> list[int]:
@@ -162,6 +179,7 @@ def _in_child(place: Path, device: str | None) -> tuple[int, str]:
     child = os.fork()
     if child == 0:
         try:
+            die_with_parent()
             os.chdir(place)
             _carry_out(device)
             os._exit(0)
@@ -171,17 +189,26 @@ def _in_child(place: Path, device: str | None) -> tuple[int, str]:
         except BaseException:
             Path("failed").write_text(traceback.format_exc())
             os._exit(1)
+    try:
+        return child, _waited(child, place / "failed")
+    except BaseException:  # the fuzzer is told to end
+        _kill(child)
+        os.waitpid(child, 0)
+        raise
+
+
+def _waited(child: int, failed: Path) -> str:
+    """Why it failed."""
     deadline = time.monotonic() + LONGEST_S
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            failed = place / "failed"
             told = failed.read_text().strip() if failed.exists() else f"status {status}"
-            return child, told if status else ""
+            return told if status else ""
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return child, f"not over after {LONGEST_S:g} s"
+    return f"not over after {LONGEST_S:g} s"
 
 
 def _carry_out(device: str | None) -> None:
@@ -253,7 +280,7 @@ class Trace:
         root = folder / "tracefs"
         root.mkdir()
         _run("mount", "-t", "tracefs", "tracefs", str(root))
-        instance = root / "instances" / f"spindle-fuzz-{os.getpid()}"
+        instance = root / "instances" / folder.name
         try:
             instance.mkdir()
             try:

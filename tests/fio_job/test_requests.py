@@ -6,9 +6,11 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -109,3 +111,68 @@ def test_each_worker_may_run_on_all_cpus_that_are_allowed(tmp_path: Path) -> Non
         time.sleep(0.02)
     ended(process)
     assert masks == {"0-1"}
+
+
+def of_fuzzing(folder: Path) -> list[str]:
+    """Mounts and loop devices under it."""
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    backing = []
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            backing.append(path.read_text().strip())
+    return [each for each in (*mounts, *backing) if each.startswith(str(folder))]
+
+
+def fuzzing(folder: Path, but: Collection[Path] = ()) -> subprocess.Popen[bytes]:
+    """Under way with its first job file, in a folder of its own that is none of these."""
+    command = [sys.executable, str(FUZZER), "--jobs", "1000", "--seed", "3004", "--no-shrink"]
+    process = subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while not any(
+        own not in but and (any(own.glob("run-*")) or any(own.glob("mount/run-*"))) for own in folder.iterdir()
+    ):
+        assert process.poll() is None
+        time.sleep(0.02)
+    return process
+
+
+@needs_fuzzing
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_the_fuzzer_leaves_nothing_behind_when_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
+    process = fuzzing(tmp_path)
+    assert of_fuzzing(tmp_path)
+    process.send_signal(number)
+    assert process.wait() == 128 + number
+    assert not of_fuzzing(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@needs_fuzzing
+def test_the_fuzzer_takes_down_what_a_killed_one_left_and_nothing_of_one_that_runs(tmp_path: Path) -> None:
+    killed = fuzzing(tmp_path)
+    left = set(tmp_path.iterdir())
+    killed.kill()
+    killed.wait()
+    assert of_fuzzing(tmp_path)
+    others = tmp_path / "spindle-fuzz-of-somebody"
+    others.mkdir()
+    alive = fuzzing(tmp_path, but=left)
+    try:
+        assert not [each for each in of_fuzzing(tmp_path) if Path(each).is_relative_to(next(iter(left)))]
+        assert not any(folder.exists() for folder in left)
+        held = of_fuzzing(tmp_path)
+        again = subprocess.run(
+            [sys.executable, str(FUZZER), "--jobs", "0"],
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+            capture_output=True,
+            check=False,
+        )
+        assert again.returncode == 0, again.stderr
+        assert set(held) <= set(of_fuzzing(tmp_path))
+        assert alive.poll() is None
+    finally:
+        alive.terminate()
+        alive.wait()
+    assert not of_fuzzing(tmp_path)
+    assert list(tmp_path.iterdir()) == [others]

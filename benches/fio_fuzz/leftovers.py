@@ -1,0 +1,106 @@
+"""A folder for one run of the fuzzer, taken down however the run ends.
+
+A run holds a lock on its folder. SIGTERM, SIGINT and SIGHUP end it like an error, so everything is undone on the way
+out. After SIGKILL the lock is free: the next start takes down what is in that folder, and leaves the folders of runs
+that still hold theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+PREFIX = "spindle-fuzz-"
+LOCK = "lock"
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PR_SET_PDEATHSIG = 1
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    """For the length of a run; what dead runs left is taken down first."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        _clear_if_dead(folder)
+    before = {number: signal.signal(number, _end) for number in ENDING}
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = os.open(folder / "locking", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.rename(folder / "locking", folder / LOCK)  # another start never sees a lock that is still free
+        yield folder
+    finally:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)  # a second one is not to stop this
+        _clear(folder)
+        os.close(lock)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def die_with_parent() -> None:
+    """For a child, before anything else: it ends when the fuzzer does, and signals end it at once."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+def _clear_if_dead(folder: Path) -> None:
+    """Nothing where there is no lock, or somebody holds it."""
+    try:
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            return
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    else:
+        _clear(folder)
+    finally:
+        os.close(lock)
+
+
+def _clear(folder: Path) -> None:
+    """Processes that work in it, the instance of the tracer, mounts and loop devices of it, and the folder."""
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        pid = int(link.parent.name)
+        with contextlib.suppress(OSError):
+            if pid != os.getpid() and link.readlink().is_relative_to(folder):
+                os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        (folder / "tracefs/instances" / folder.name).rmdir()
+    for mount in reversed(_mounts(folder)):
+        _try("umount", "--lazy", str(mount))
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if Path(backing.read_text().strip()).is_relative_to(folder):
+                _try("losetup", "--detach", f"/dev/{backing.parents[1].name}")
+    if not _mounts(folder):  # never remove what is on a file system that stayed
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _mounts(folder: Path) -> list[Path]:
+    """Under it, in the order in which they were made."""
+    points = [Path(line.split()[4]) for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [point for point in points if point.is_relative_to(folder)]
+
+
+def _try(*command: str) -> None:
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    subprocess.run(command, capture_output=True, check=False, env={**os.environ, "PATH": path})
