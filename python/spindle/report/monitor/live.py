@@ -13,6 +13,7 @@ from rich.text import Text
 
 from spindle.host.monitor import CGROUP, Activity, Report, Summary
 from spindle.report.monitor.rows import (
+    TELLING,
     cgroup_rows,
     changes,
     host_table,
@@ -30,12 +31,6 @@ LONGEST = 120
 """Intervals a curve keeps."""
 SHORTEST = 10
 """A curve narrower than this gives way to no column, but tells nothing either."""
-COLUMNS = (
-    "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "aqu-sz", "%util",
-    "rareq-sz", "wareq-sz", "f/s", "f_await", "d/s", "dkB/s", "%rrqm", "%wrqm", "rrqm/s", "wrqm/s",
-    "d_await", "dareq-sz", "drqm/s", "%drqm",
-)  # fmt: skip
-"""The most telling first: those that do not fit are left out from the end."""
 CELL = 9
 
 
@@ -110,7 +105,7 @@ class LiveView:
     def _devices(self, shown: list[tuple[str, Activity]], width: int) -> Table:
         names = max([6, *(len(name) for name, _ in shown)])
         left = width - names - SHORTEST - 2
-        columns = COLUMNS[: max(1, left // CELL)]
+        columns = TELLING[: max(1, left // CELL)]
         curve = max(SHORTEST, min(LONGEST, width - names - 2 - len(columns) * CELL))
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=False, show_edge=False)
         table.add_column("Device", no_wrap=True, min_width=names)

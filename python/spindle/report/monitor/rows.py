@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from spindle.host.monitor import CGROUP, DISK, HOST, CgroupRates, Column, Extent, Report, Summary
-from spindle.report import table as text_columns
 from spindle.report.style import Style
 from spindle.result import units
 
@@ -17,6 +16,12 @@ LEAST_WIDTH = 7
 """So that the rows of one block stand under those of the last."""
 COUNTS = ("r", "b")
 """Columns that are whole numbers."""
+TELLING = (
+    "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "aqu-sz", "%util",
+    "rareq-sz", "wareq-sz", "f/s", "f_await", "d/s", "dkB/s", "%rrqm", "%wrqm", "rrqm/s", "wrqm/s",
+    "d_await", "dareq-sz", "drqm/s", "%drqm",
+)  # fmt: skip
+"""The most telling first: those that do not fit are left out from the end."""
 
 
 class View(Protocol):
@@ -165,7 +170,8 @@ def summary_lines(summary: Summary, style: Style, most_cgroups: int = 0) -> list
 def _extents(
     first: str, columns: Sequence[Column], found: Mapping[str, Mapping[str, Extent]], style: Style
 ) -> list[str]:
-    """Two rows each; where they do not fit, a row for each column that was ever more than nothing."""
+    """Two rows each. Where not all columns fit, the most telling of those that were ever more than nothing; a line
+    counts the others."""
     rows = []
     for name, extents in found.items():
         for which, short in (("mean", "mean"), ("maximum", "max")):
@@ -173,14 +179,15 @@ def _extents(
     wide = table(first, columns, rows)
     if style.width is None or max(map(len, wide)) <= style.width:
         return wide
-    narrow = [
-        [name, column.name, number(extent.mean), number(extent.maximum)]
-        for name, extents in found.items()
-        for column in columns
-        if (extent := extents[column.name]).maximum != 0
-    ]
-    heads = [text_columns.Column(first, True), text_columns.Column("column", True)]
-    return text_columns.table([*heads, text_columns.Column("mean"), text_columns.Column("max")], narrow, style)
+    moved = [column for column in columns if any(extents[column.name].maximum != 0 for extents in found.values())]
+    moved.sort(key=lambda column: TELLING.index(column.name) if column.name in TELLING else len(TELLING))
+    kept = len(moved)
+    while kept > 1 and max(map(len, table(first, moved[:kept], rows))) > style.width:
+        kept -= 1
+    lines = table(first, moved[:kept], rows)
+    if left := [column.name for column in moved[kept:]]:
+        lines.extend(style.wrap(f"a wider terminal, --json or --output shows {', '.join(left)} as well"))
+    return lines
 
 
 def _of(extent: Extent, which: str) -> float | None:
