@@ -148,6 +148,18 @@ def test_every_faulty_firmware_has_its_source_and_its_remedy() -> None:
         re.compile(row["model"])
 
 
+def test_a_model_longer_than_what_scsi_keeps_of_it_is_known_by_identify() -> None:
+    shape = Shape(level="raid1", disks=2)
+    path = "sys/devices/pci0000:00/0000:00:1f.2/ata1/link1/dev1.0/ata_device/dev1.0/id"
+    layout = add(healthy(shape), f"[{shape.folder(0)}/../..]\nmodel=INTEL SSDSA2CW16")
+    words = layout.files[path].decode().split()
+    for at, text in ((23, "4PC10302"), (27, "INTEL SSDSA2CW160G3".ljust(40))):
+        raw = text.encode()
+        words[at : at + len(raw) // 2] = [raw[i : i + 2].hex() for i in range(0, len(raw), 2)]
+    layout.files[path] = "\n".join(" ".join(words[at : at + 8]) for at in range(0, 256, 8)).encode()
+    assert "INTEL SSDSA2CW160G3, firmware 4PC10302" in finding(layout, "firmware").evidence
+
+
 def test_firmware_that_costs_speed_alone_is_a_warning() -> None:
     layout = load("md-raid10-n2-xfs")
     place = next(path for path in layout.files if "end_device-0:0/" in path and path.endswith("/model"))

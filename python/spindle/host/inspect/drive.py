@@ -166,6 +166,7 @@ def _ata(drive: Drive, read: Reading, device: str, port: str) -> None:
     drive.error_recovery_supported = found.error_recovery_supported
     drive.recording = drive.recording or found.recording
     drive.discards = found.discards
+    drive.model = _whole(drive.model, found.model)
     drive.rotation_rpm = found.rotation_rpm if found.rotation_rpm is not None else drive.rotation_rpm
     drive.serial = drive.serial or found.serial
     drive.firmware = found.firmware or drive.firmware  # the SCSI layer cuts it to four characters
@@ -278,7 +279,7 @@ def _from_smartctl(drive: Drive, read: Reading, name: str) -> None:
         return
     drive.smart = health.smart_of(data, name)
     drive.serial = drive.serial or dig_text(data, "serial_number")
-    drive.model = drive.model or dig_text(data, "model_name") or dig_text(data, "scsi_model_name")
+    drive.model = _whole(drive.model, dig_text(data, "model_name") or dig_text(data, "scsi_model_name"))
     drive.firmware = dig_text(data, "firmware_version") or drive.firmware
     if drive.rotation_rpm is None:
         drive.rotation_rpm = health.rotation(data)
@@ -293,6 +294,11 @@ def _from_smartctl(drive: Drive, read: Reading, name: str) -> None:
         drive.error_recovery_supported = supported
     if drive.apm_level is None:
         drive.apm_level = health.apm(data)
+
+
+def _whole(model: str | None, told: str | None) -> str | None:
+    """The SCSI layer keeps 16 characters of a model (INQUIRY); who tells of it as well may know the rest."""
+    return told if told is not None and (model is None or told.startswith(model)) else model
 
 
 _HIDDEN_BY_HOSTS = ("smart", "model", "firmware", "rotation_rpm")

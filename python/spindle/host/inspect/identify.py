@@ -27,6 +27,7 @@ class Identity:
     discards: bool
     serial: str | None
     firmware: str | None
+    model: str | None
 
 
 def identity(text: str) -> Identity | None:
@@ -49,6 +50,7 @@ def identity(text: str) -> Identity | None:
         discards=bool(word[169] & 1) and word[169] != 0xFFFF,
         serial=_string(word[10:20]),
         firmware=_string(word[23:27]),
+        model=_string(word[27:47]),
     )
 
 
