@@ -5,12 +5,11 @@ use std::os::fd::RawFd;
 
 use spindle_measure::OpKind;
 
-use crate::backend::{Backend, Call, Errno, Wait};
+use crate::backend::{Call, Errno};
 use crate::buffers::Buffers;
-use crate::clock::Clock;
+use crate::one_call::{Caller, Mover};
 use crate::system;
 use crate::thread;
-use crate::verify::{Memory, Ready};
 
 /// `_IO(0x12, 119)` and `_IO(0x12, 127)` of linux/fs.h.
 const BLKDISCARD: libc::Ioctl = 0x1277;
@@ -27,8 +26,6 @@ pub(crate) struct Blocking {
     /// fsync as fdatasync.
     data_only: bool,
     buffers: Buffers,
-    asked: Option<(u32, Call)>,
-    result: Option<(u32, i32)>,
 }
 
 impl Blocking {
@@ -45,8 +42,6 @@ impl Blocking {
             is_device,
             data_only,
             buffers,
-            asked: None,
-            result: None,
         }
     }
 
@@ -57,8 +52,10 @@ impl Blocking {
             .into_iter()
             .collect()
     }
+}
 
-    #[inline]
+impl Caller for Blocking {
+    #[inline(always)]
     fn call(&mut self, call: &Call) -> i32 {
         let fd = self.fds[call.file as usize];
         let done = call.done as usize;
@@ -94,54 +91,18 @@ impl Blocking {
     }
 }
 
+impl Mover for Blocking {
+    fn buffers(&mut self) -> &mut Buffers {
+        &mut self.buffers
+    }
+}
+
 impl Drop for Blocking {
     fn drop(&mut self) {
         if self.private {
             // Now, not when the thread has ended: whoever waits for the thread may want the device for itself.
             thread::close_private(&self.fds);
         }
-    }
-}
-
-impl Memory for Blocking {
-    fn buffers(&mut self) -> &mut Buffers {
-        &mut self.buffers
-    }
-
-    fn works_aside(&self) -> bool {
-        false
-    }
-
-    fn ready(&mut self) -> Ready {
-        Ready::No
-    }
-}
-
-impl Backend for Blocking {
-    fn begin(&mut self, _clock: Clock) {}
-
-    #[inline(always)]
-    fn push(&mut self, slot: u32, call: &Call) {
-        self.asked = Some((slot, *call));
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, _wait: Wait) -> Result<(), Errno> {
-        if let Some((slot, call)) = self.asked.take() {
-            self.result = Some((slot, self.call(&call)));
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        if let Some((slot, result)) = self.result.take() {
-            each(slot, result);
-        }
-    }
-
-    fn abandon(self) {
-        std::mem::forget(self);
     }
 }
 

@@ -19,6 +19,7 @@ mod log;
 mod mapped;
 mod names;
 mod null;
+mod one_call;
 mod options;
 mod pace;
 mod progress;

@@ -28,6 +28,7 @@ use crate::log;
 use crate::mapped::{Advice, Mapped, MappedNeed};
 use crate::names::Names;
 use crate::null::Null;
+use crate::one_call::OneCall;
 use crate::options::Timestamps;
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::ring::{Ring, RingNeed};
@@ -325,7 +326,7 @@ impl Load {
                     let data_only = stream.sync.fdatasync_every > 0;
                     let backend = Blocking::new(target.fds(), is_device, data_only, buffers);
                     core.features = backend.features();
-                    self.start_checked(seat, core, backend, source, ready)
+                    self.start_checked(seat, core, OneCall::of(backend), source, ready)
                 }
                 Err(error) => self.refuse(seat, "get memory", &error, ready),
             },
@@ -352,14 +353,16 @@ impl Load {
                     .buffers(index)
                     .and_then(|buffers| Mapped::new(&need, buffers));
                 match mapped {
-                    Ok(mapped) => self.start_checked(seat, core, mapped, source, ready),
+                    Ok(mapped) => {
+                        self.start_checked(seat, core, OneCall::of(mapped), source, ready)
+                    }
                     Err(error) => self.refuse(seat, "map the target", &error, ready),
                 }
             }
             (BackendKind::Names, Target::Folder(root)) => match self.names(index, stream, *root) {
                 Ok(backend) => {
                     core.features = backend.features();
-                    self.start(seat, core, backend, source, ready)
+                    self.start(seat, core, OneCall::of(backend), source, ready)
                 }
                 Err(error) => self.refuse(seat, "open the directories of the tree", &error, ready),
             },

@@ -14,11 +14,10 @@ use std::sync::OnceLock;
 
 use spindle_measure::OpKind;
 
-use crate::backend::{Backend, Call, Errno, Wait};
+use crate::backend::Call;
 use crate::blocking::{result, trim, zero};
 use crate::buffers::Buffers;
-use crate::clock::Clock;
-use crate::verify::{Memory, Ready};
+use crate::one_call::{Caller, Mover};
 
 /// What the kernel is told about the order of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +46,6 @@ pub(crate) struct Mapped {
     is_device: bool,
     sync_each: bool,
     buffers: Buffers,
-    asked: Option<(u32, Call)>,
-    result: Option<(u32, i32)>,
 }
 
 impl Mapped {
@@ -63,11 +60,11 @@ impl Mapped {
             is_device: need.is_device,
             sync_each: need.sync_each,
             buffers,
-            asked: None,
-            result: None,
         })
     }
+}
 
+impl Caller for Mapped {
     fn call(&mut self, call: &Call) -> i32 {
         let view = &self.views[call.file as usize];
         let (offset, len) = (call.offset as usize, call.len as usize);
@@ -94,45 +91,9 @@ impl Mapped {
     }
 }
 
-impl Memory for Mapped {
+impl Mover for Mapped {
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
-    }
-
-    fn works_aside(&self) -> bool {
-        false
-    }
-
-    fn ready(&mut self) -> Ready {
-        Ready::No
-    }
-}
-
-impl Backend for Mapped {
-    fn begin(&mut self, _clock: Clock) {}
-
-    #[inline(always)]
-    fn push(&mut self, slot: u32, call: &Call) {
-        self.asked = Some((slot, *call));
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, _wait: Wait) -> Result<(), Errno> {
-        if let Some((slot, call)) = self.asked.take() {
-            self.result = Some((slot, self.call(&call)));
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        if let Some((slot, result)) = self.result.take() {
-            each(slot, result);
-        }
-    }
-
-    fn abandon(self) {
-        std::mem::forget(self);
     }
 }
 

@@ -14,9 +14,9 @@ use std::os::fd::RawFd;
 use spindle_measure::OpKind;
 use spindle_workload::{Names as Spec, Op};
 
-use crate::backend::{Backend, Call, Errno, Wait};
+use crate::backend::{Call, Errno};
 use crate::buffers::Buffers;
-use crate::clock::Clock;
+use crate::one_call::Caller;
 use crate::system;
 use crate::thread;
 
@@ -44,8 +44,6 @@ pub(crate) struct Names {
     entries: Box<[u8]>,
     /// How the last file was called: the one before was renamed or not, and so will be the next.
     renamed: bool,
-    asked: Option<(u32, Call)>,
-    result: Option<(u32, i32)>,
 }
 
 impl Names {
@@ -79,8 +77,6 @@ impl Names {
             ]
             .into(),
             renamed: false,
-            asked: None,
-            result: None,
         };
         if !spec.operation.is_on_directories() {
             names.directories.open_all(root, part)?;
@@ -94,31 +90,6 @@ impl Names {
             .then(|| "private_files".to_owned())
             .into_iter()
             .collect()
-    }
-
-    /// 0 or minus errno.
-    #[inline]
-    fn call(&mut self, call: &Call) -> i32 {
-        let done = match call.kind {
-            OpKind::Create => self.create(call.offset, call.len as usize),
-            OpKind::Open => self.with_name(call.offset, |directory, name| {
-                open(directory, name, libc::O_RDONLY).and_then(close)
-            }),
-            OpKind::Stat => self.with_name(call.offset, attributes),
-            OpKind::Rename => self.rename(call.offset),
-            OpKind::Unlink => {
-                self.with_name(call.offset, |directory, name| remove(directory, name, 0))
-            }
-            OpKind::Mkdir => make_directory(self.root, directory_name(call.offset).text()),
-            OpKind::Rmdir => {
-                let name = directory_name(call.offset);
-                remove(self.root, name.text(), libc::AT_REMOVEDIR)
-            }
-            OpKind::Readdir => self.list(call.offset),
-            OpKind::Fsync => self.sync(call.offset),
-            OpKind::Read | OpKind::Write | OpKind::Trim | OpKind::Zero => Err(libc::EINVAL),
-        };
-        done.map_or_else(|errno| -errno, |()| 0)
     }
 
     fn create(&mut self, file: u64, len: usize) -> Result<(), Errno> {
@@ -208,6 +179,32 @@ impl Names {
     }
 }
 
+impl Caller for Names {
+    #[inline(always)]
+    fn call(&mut self, call: &Call) -> i32 {
+        let done = match call.kind {
+            OpKind::Create => self.create(call.offset, call.len as usize),
+            OpKind::Open => self.with_name(call.offset, |directory, name| {
+                open(directory, name, libc::O_RDONLY).and_then(close)
+            }),
+            OpKind::Stat => self.with_name(call.offset, attributes),
+            OpKind::Rename => self.rename(call.offset),
+            OpKind::Unlink => {
+                self.with_name(call.offset, |directory, name| remove(directory, name, 0))
+            }
+            OpKind::Mkdir => make_directory(self.root, directory_name(call.offset).text()),
+            OpKind::Rmdir => {
+                let name = directory_name(call.offset);
+                remove(self.root, name.text(), libc::AT_REMOVEDIR)
+            }
+            OpKind::Readdir => self.list(call.offset),
+            OpKind::Fsync => self.sync(call.offset),
+            OpKind::Read | OpKind::Write | OpKind::Trim | OpKind::Zero => Err(libc::EINVAL),
+        };
+        done.map_or_else(|errno| -errno, |()| 0)
+    }
+}
+
 impl Drop for Names {
     fn drop(&mut self) {
         self.directories.close_all();
@@ -215,34 +212,6 @@ impl Drop for Names {
             // Now, not when the thread has ended: whoever waits for the thread may want to unmount.
             thread::close_private(&[self.root]);
         }
-    }
-}
-
-impl Backend for Names {
-    fn begin(&mut self, _clock: Clock) {}
-
-    #[inline]
-    fn push(&mut self, slot: u32, call: &Call) {
-        self.asked = Some((slot, *call));
-    }
-
-    #[inline]
-    fn enter(&mut self, _wait: Wait) -> Result<(), Errno> {
-        if let Some((slot, call)) = self.asked.take() {
-            self.result = Some((slot, self.call(&call)));
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        if let Some((slot, result)) = self.result.take() {
-            each(slot, result);
-        }
-    }
-
-    fn abandon(self) {
-        std::mem::forget(self);
     }
 }
 
