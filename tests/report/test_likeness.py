@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from subjects import entry, randomio, saved
 
 from program import Ended
+from spindle.report.charts import parts
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Words
@@ -117,3 +118,18 @@ def test_levels_of_a_plan_come_in_its_order_and_values_by_size() -> None:
     ]
     rows = [row[0] for row in build(entries).sections[1].blocks[0].rows if row[0]]  # type: ignore[union-attr]
     assert [name.split()[-1] for name in rows] == ["none", "bfq", "kyber"]
+
+
+@pytest.mark.parametrize("at", [0, 40, 90])
+def test_labels_keep_the_part_that_differs(at: int) -> None:
+    common = "workload-of-a-long-name on a target " + "x" * 60
+    names = [f"{common[:at]} chunk {size} {common[at:]}" for size in (64, 128)]
+    found = parts.shortened(names, 50)
+    assert len(set(found)) == 2
+    assert all(size in name for size, name in zip(("64", "128"), found, strict=True))
+
+
+@pytest.mark.parametrize(("low", "high"), [(2.1, 4.3), (0.011, 0.019), (1.0, 5000.0), (97.0, 103.0)])
+def test_a_logarithmic_axis_has_ticks_with_labels(low: float, high: float) -> None:
+    domain = parts.log_scale([low, high])["domain"]
+    assert len([tick for tick in parts.decades([low, high]) if domain[0] <= tick <= domain[1]]) >= 2

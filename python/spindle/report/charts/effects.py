@@ -81,9 +81,11 @@ def _scaled(panel: dict[str, Any], domain: dict[str, Any]) -> dict[str, Any]:
 
 def _value(known: Effects, effect: Effect, level: Level) -> dict[str, Any]:
     low, high = level_interval(known, level)
+    every = [each.name for each in effect.levels]
+    names = dict(zip(every, parts.shortened(every, 34), strict=True))
     return {
         "factor": effect.name,
-        "level": parts.shortened(level.name, 34),
+        "level": names[level.name],
         "change": 100 * level.change,
         "low": 100 * low,
         "high": 100 * high,

@@ -81,11 +81,13 @@ def _slowest(intervals: Sequence[Interval]) -> float | None:
 
 def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
     found = {}
+    every = [case.label for case in cases]
+    labels = dict(zip(every, parts.shortened(every, 44), strict=True))
     for case in cases:
         for at, trial in enumerate(case.trials):
             mark = "\N{MULTIPLICATION X} " if trial.level is Level.INVALID else ""
             number = f" #{at + 1}" if len(case.trials) > 1 else ""
-            found[id(trial)] = f"{mark}{parts.shortened(case.label, 44)}{number}"
+            found[id(trial)] = f"{mark}{labels[case.label]}{number}"
     return found
 
 

@@ -37,7 +37,9 @@ def decades(values: Sequence[float]) -> list[float]:
         return []
     low, high = min(above), max(above)
     exponents = range(_exponent(low), _exponent(high) + 2)
-    steps = (1, 2, 5) if len(exponents) <= 4 else (1,)
+    steps: tuple[float, ...] = (1, 2, 5) if len(exponents) <= 4 else (1,)
+    if high < 10 * low:  # within a decade, finer, so that more than one tick has a label
+        steps = tuple(range(1, 10)) if high > 1.5 * low else tuple(at / 10 for at in range(10, 100))
     return [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
 
 
@@ -109,6 +111,26 @@ def log_scale(values: Sequence[float]) -> dict[str, Any]:
     return {"domain": [min(above) / 1.15, max(above) * 1.15], "nice": False}
 
 
-def shortened(text: str, most: int = 60) -> str:
-    """No longer than a legend bears."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def shortened(names: Sequence[str], most: int = 60) -> list[str]:
+    """No longer than a legend has room for, where that keeps them apart: what all have in common goes first."""
+    if all(len(name) <= most for name in names):
+        return list(names)
+    for keep in (0, 1, 2):
+        found = [_cut(name, names, most, keep) for name in names]
+        if len(set(found)) == len(set(names)):
+            return found
+    return list(names)
+
+
+def _cut(name: str, among: Sequence[str], most: int, keep: int) -> str:
+    """0: the beginning without what all begin with; 1: the end; 2: both ends."""
+    if len(name) <= most:
+        return name
+    room = most - 6
+    if keep == 0:
+        first, last = min(among), max(among)
+        same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+        start = max(first.rfind(" ", 0, same), first.rfind("/", 0, same)) + 1
+        rest = name[start:]
+        return f"{'...' if start else ''}{rest if len(rest) <= room else rest[:room] + '...'}"
+    return f"...{name[-room:]}" if keep == 1 else f"{name[: room // 2]}...{name[-(room // 2) :]}"

@@ -48,7 +48,7 @@ def curve(case: Case, direction: str) -> list[tuple[float, int]]:
 
 def _chart(direction: str, curves: Sequence[tuple[Case, list[tuple[float, int]]]]) -> Chart:
     drawn = _chosen(curves)
-    labels = [parts.shortened(case.label) for case, _ in drawn]
+    labels = parts.shortened([case.label for case, _ in drawn])
     values: list[dict[str, Any]] = [
         {"case": label, "rank": rank, "ms": ns / 1e6, "invalid": False}
         for (_, points), label in zip(drawn, labels, strict=True)

@@ -116,7 +116,7 @@ def _chart(pairs: Sequence[Pair]) -> Chart:
 
 def _panel(pairs: Sequence[Pair], streaming: bool) -> dict[str, Any]:
     values = [
-        {"load": parts.shortened(pair.label), "kind": kind, "rate": rate, "invalid": pair.level is Level.INVALID}
+        {"load": parts.shortened([pair.label])[0], "kind": kind, "rate": rate, "invalid": pair.level is Level.INVALID}
         for pair in pairs
         for kind, rate in (("measured", pair.measured), ("modelled", pair.modelled))
     ]

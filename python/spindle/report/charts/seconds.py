@@ -58,7 +58,7 @@ def mean_latency_ns(intervals: Sequence[Interval]) -> float | None:
 def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
     streaming = all(is_streaming(trial.run) for _, trial in drawn)
     unit = "MB/s" if streaming else "IOPS"
-    labels = [parts.shortened(case.label) for case, _ in drawn]
+    labels = parts.shortened([case.label for case, _ in drawn])
     values = [
         value for (_, trial), label in zip(drawn, labels, strict=True) for value in _values(trial, label, streaming)
     ]

@@ -26,8 +26,10 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
     drawn = parts.spread(cases, MOST_ROWS)
     rates = {id(case): [_rate(trial.run, streaming) for trial in case.trials] for case in cases}
     values: list[dict[str, Any]] = []
+    every = [case.label for case in cases]
+    labels = dict(zip(every, parts.shortened(every, 50), strict=True))
     for case in drawn:
-        label = parts.shortened(case.label, 50)
+        label = labels[case.label]
         for trial, rate in zip(case.trials, rates[id(case)], strict=True):
             values.append({"case": label, "rate": rate, "kind": "run", "invalid": trial.level is Level.INVALID})
         if len(case.trials) > 1:

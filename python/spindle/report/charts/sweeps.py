@@ -115,7 +115,7 @@ def charts(sweeps: Sequence[Sweep]) -> list[Chart]:
 def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
     streaming = all(sweep.streaming for sweep in sweeps)
     unit, factor = ("MB/s", 1e6) if streaming else ("IOPS", 1.0)
-    labels = [parts.shortened(sweep.label) for sweep in sweeps]
+    labels = parts.shortened([sweep.label for sweep in sweeps])
     values: list[dict[str, Any]] = [
         {
             "case": label,

@@ -92,7 +92,7 @@ def _figure(chart: Chart) -> str:
     return f"""<figure id="{key}">
 <figcaption><h3 id="{key}-title">{escape(chart.title)}</h3>
 <p id="{key}-says">{escape(chart.says)}</p></figcaption>
-{drawing.inline(chart)}
+<div class="wide plot" tabindex="0" role="region" aria-label="{escape(chart.title)}">{drawing.inline(chart)}</div>
 {_folded(chart.sheet.title, _table(chart.sheet))}
 </figure>"""
 
