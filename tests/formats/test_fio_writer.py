@@ -75,3 +75,11 @@ def test_runs_are_groups_of_one_document(run: RunRecord) -> None:
 def test_what_was_imported_does_not_know_enough() -> None:
     with pytest.raises(Unreadable, match="imported from fio; only Spindle's own runs"):
         formats.fio_json.write(formats.read(SAMPLES / "fio-randrw.json"))
+
+
+@pytest.mark.promise(21)
+def test_percentiles_are_the_seventeen_that_fio_writes(run: RunRecord) -> None:
+    [theirs] = json.loads((SAMPLES / "fio-randrw.json").read_text())["jobs"]
+    [ours] = json.loads(formats.fio_json.write(run))["jobs"]
+    assert list(ours["read"]["clat_ns"]["percentile"]) == list(theirs["read"]["clat_ns"]["percentile"])
+    assert len(ours["sync"]["lat_ns"]["percentile"]) == 17

@@ -25,6 +25,8 @@ LIKE = "fio-3.33"
 """The version whose structure this is."""
 NOT_TOLD = ("majf", "minf", "iodepth_level", "iodepth_submit", "iodepth_complete")
 """Page faults, and how deep the queue was how often."""
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
+"""Those that fio writes where `percentile_list` asks for no others."""
 NO_SAMPLES = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 ENGINES = {"io_uring": "io_uring", "pread": "psync"}
 COUNTERS = {
@@ -63,7 +65,7 @@ class Shape:
     """What a job file says about its report."""
 
     percentiles: tuple[float, ...] = ()
-    """Empty: the usual ones."""
+    """Empty: `PERCENTILES`."""
     common: Mapping[str, str] = field(default_factory=dict)
     """Options of [global]."""
     origins: Sequence[Sequence[Origin]] = ()
@@ -315,7 +317,7 @@ def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
 
 
 def _latency(ops: Sequence[Op], percentiles: tuple[float, ...] | None) -> dict[str, Any]:
-    """Of all together. `percentiles`: which; empty: the usual ones; None: without."""
+    """Of all together. `percentiles`: which; empty: `PERCENTILES`; None: without."""
     ops = [op for op in ops if op.requests]
     if not ops:
         return NO_SAMPLES
@@ -335,14 +337,13 @@ def _latency(ops: Sequence[Op], percentiles: tuple[float, ...] | None) -> dict[s
 
 
 def _percentiles(ops: Sequence[Op], asked: tuple[float, ...]) -> Iterable[tuple[float, int]]:
-    if len(ops) == 1 and not asked:
-        return ops[0].latency.percentiles
-    listed = asked or tuple(percent for percent, _ in ops[0].latency.percentiles)
+    listed = asked or PERCENTILES
     try:
         values = _core.histogram_percentiles([op.latency.histogram for op in ops], listed)
     except ValueError:  # a record made by hand, or damaged
         return []
-    return zip(listed, values, strict=False)
+    most = max(op.latency.max_ns for op in ops)  # the middle of the last bucket may lie above
+    return [(percent, min(ns, most)) for percent, ns in zip(listed, values, strict=False)]
 
 
 def _disk(device: DeviceCounters) -> dict[str, Any]:
