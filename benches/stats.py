@@ -26,19 +26,23 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
+from scipy.special import stdtr
 from scipy.stats import binomtest
 
 from spindle.campaign.cells import Cell
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan, Settings, Trials
 from spindle.stats import interval
+from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt
 from spindle.stats.change import changes, drift, warm_up
-from spindle.stats.compare import compare
+from spindle.stats.compare import compare, corrected
 from spindle.stats.curves import band
+from spindle.stats.difference import examine
 from spindle.stats.effects import effects
 from spindle.stats.gate import gate
 from spindle.stats.power import trials_needed
 from spindle.stats.ranking import rank
+from spindle.stats.series import of_run
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial
 
@@ -133,20 +137,51 @@ def walk(trials: int, draw: Random) -> Numbers:
     return found
 
 
-DRIFTS: dict[str, Callable[[Numbers, Random], Numbers]] = {
-    "linear": lambda at, draw: at,
-    "quadratic": lambda at, draw: 4 * (at - 0.5) ** 2,
-    "step": lambda at, draw: (at > draw.uniform(0, 1)).astype(np.float64),
-    "decay": lambda at, draw: np.exp(-4 * at),
-    "one cycle": lambda at, draw: np.sin(2 * np.pi * (at + draw.uniform(0, 1))) / 2,
-    "two cycles": lambda at, draw: np.sin(4 * np.pi * (at + draw.uniform(0, 1))) / 2,
+Drift = Callable[[Numbers, Numbers], Numbers]
+"""Of places in time (a row, from 0 to 1) and three random numbers for each campaign (its row): by 1 or so from the
+least to the most."""
+
+
+def cycles(count: float) -> Drift:
+    """Of random phase."""
+    return lambda at, luck: np.sin(2 * np.pi * (count * at + luck[:, :1])) / 2
+
+
+def sawtooth(at: Numbers, luck: Numbers) -> Numbers:
+    """One to three teeth."""
+    found: Numbers = ((1 + 2 * luck[:, 1:2]) * at + luck[:, :1]) % 1
+    return found
+
+
+def on_and_off(at: Numbers, luck: Numbers) -> Numbers:
+    """Three steps at random times."""
+    found: Numbers = (at[:, :, None] > luck[:, None, :]).sum(axis=2) % 2.0
+    return found
+
+
+DRIFTS: dict[str, Drift] = {
+    "linear": lambda at, luck: at + 0 * luck[:, :1],
+    "quadratic": lambda at, luck: 4 * (at - 0.5) ** 2 + 0 * luck[:, :1],
+    "step": lambda at, luck: (at > luck[:, :1]).astype(np.float64),
+    "decay": lambda at, luck: np.exp(-4 * at) + 0 * luck[:, :1],
+    "one cycle": cycles(1),
+    "two cycles": cycles(2),
+    "three cycles": cycles(3),
+    "sawtooth": sawtooth,
+    "warm-up": lambda at, luck: np.exp(-at * 10 ** (2 * luck[:, :1])),
+    "three steps": on_and_off,
 }
-"""Of the whole campaign, from 0 to 1, by 1 from the least to the most."""
+"""Over the whole campaign. A warm-up takes from all of the campaign to a hundredth of it."""
+
+
+def drifts_of(drift: Drift, trials: int, campaigns: int, draw: Random) -> Numbers:
+    """A row for each campaign."""
+    return drift(np.linspace(0, 1, trials)[None], draw.random((campaigns, 3)))
 
 
 def drifting_by(kind: str, size: float) -> Callable[[int, Random], Numbers]:
     """White noise, and a drift so many times as large."""
-    return lambda trials, draw: draw.standard_normal(trials) + size * DRIFTS[kind](np.linspace(0, 1, trials), draw)
+    return lambda trials, draw: draw.standard_normal(trials) + size * drifts_of(DRIFTS[kind], trials, 1, draw)[0]
 
 
 SHAPES: dict[str, Callable[[int, Random], Numbers]] = {
@@ -189,15 +224,24 @@ def campaign(
 ) -> list[Side]:
     """Blocks of alternatives that are `factors` times as fast; `loud`: alternatives that are so many times as noisy."""
     count = len(factors)
-    speed = (size * noise(blocks * count, draw)).reshape(blocks, count)
-    trials: list[list[Trial]] = [[] for _ in factors]
-    for block, order in enumerate(orders(count, blocks, draw)):
-        for place, at in enumerate(order):
-            own = speed[block, place] * (loud or {}).get(at, 1.0)
+    order = orders(count, blocks, draw)
+    own = (size * noise(blocks * count, draw)).reshape(blocks, count)
+    for block, chosen in enumerate(order):
+        for place, at in enumerate(chosen):
+            own[block, place] = own[block, place] * (loud or {}).get(at, 1.0) + math.log(factors[at])
+    return sides_of(own, order)
+
+
+def sides_of(speed: Numbers, order: Sequence[Sequence[int]]) -> list[Side]:
+    """Trials of such logarithms of speed, by block and place; `order`: the alternative at each place."""
+    count = speed.shape[1]
+    trials: list[list[Trial]] = [[] for _ in range(count)]
+    for block, chosen in enumerate(order):
+        for place, at in enumerate(chosen):
             trials[at].append(
                 Trial(
                     id=f"{block}-{place}",
-                    values={"iops": 1000.0 * factors[at] * math.exp(own)},
+                    values={"iops": 1000.0 * math.exp(speed[block, place])},
                     campaign="c",
                     block=block,
                     cell={"setting": str(at)},
@@ -205,6 +249,67 @@ def campaign(
                 )
             )
     return [Side(chr(65 + at), part) for at, part in enumerate(trials)]
+
+
+@cache
+def many_orders(alternatives: int, blocks: int) -> NDArray[np.intp]:
+    """Two thousand, as campaigns draw them: by campaign, block and place."""
+    return np.asarray([orders(alternatives, blocks, np.random.default_rng(seed)) for seed in range(2000)])
+
+
+CHECKED = 20
+"""Campaigns of each row of thousands that are asked one by one, too."""
+
+
+def told_at_once(speed: Numbers, order: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """`told` of many campaigns (logarithms of speed by campaign, block and place) in one go. The first of them are held
+    against `told`, so that this stays the rule that is used."""
+    campaigns, blocks, count = speed.shape
+    value, place = np.empty_like(speed), np.empty_like(order)
+    np.put_along_axis(value, order, speed, axis=2)
+    np.put_along_axis(place, order, np.broadcast_to(np.arange(count), order.shape), axis=2)
+    least = np.ones(campaigns)
+    for other in range(1, count) if blocks >= FEWEST_BLOCKS else ():
+        difference = value[:, :, other] - value[:, :, 0]
+        gap = np.abs(difference.mean(axis=1))
+        p = stdtr(blocks - 1, -gap / np.sqrt(difference.var(axis=1, ddof=1) / blocks))
+        first = (place[:, :, 0] < place[:, :, other]).sum(axis=1)
+        balanced = (blocks >= ENOUGH_BLOCKS) & (np.minimum(first, blocks - first) >= blocks / 4)
+        parts = value[:, :, [0, other]].var(axis=1, ddof=1) / blocks
+        total = parts.sum(axis=1)
+        freedom = total**2 * (blocks - 1) / (parts**2).sum(axis=1)
+        both = doubt(blocks, count) * np.maximum(p, stdtr(freedom, -gap / np.sqrt(total)))
+        least = np.minimum(least, 2 * np.where(balanced, p, both))
+    found: NDArray[np.bool_] = least * (count - 1) < 0.05
+    for at in range(min(CHECKED, campaigns)):
+        assert told(sides_of(speed[at], order[at].tolist())) == found[at], "told_at_once differs from compare"
+    return found
+
+
+def in_blocks(
+    alternatives: int, blocks: int, draw: Random, campaigns: int, drift: tuple[Drift, float] | None, ahead: float = 0.0
+) -> NDArray[np.bool_]:
+    """Whether each campaign claims something under white noise. `drift`: which, in standard deviations; `ahead`: the
+    last alternative, in standard deviations."""
+    speed = draw.standard_normal((campaigns, blocks * alternatives))
+    if drift is not None:
+        speed += drift[1] * drifts_of(drift[0], blocks * alternatives, campaigns, draw)
+    order = order_of(alternatives, blocks, campaigns)
+    speed = speed.reshape(order.shape) + ahead * (order == alternatives - 1)
+    return told_at_once(0.005 * speed, order)
+
+
+def alike(blocks: int, noise: Callable[[int, Random], Numbers], draw: Random, campaigns: int) -> NDArray[np.bool_]:
+    """Whether each campaign of two alike alternatives claims something."""
+    order = order_of(2, blocks, campaigns)
+    speed = np.stack([noise(2 * blocks, draw) for _ in range(campaigns)])
+    return told_at_once(NOISE * speed.reshape(order.shape), order)
+
+
+def order_of(alternatives: int, blocks: int, campaigns: int) -> NDArray[np.intp]:
+    """Of so many campaigns."""
+    known = many_orders(alternatives, blocks)
+    return known[np.arange(campaigns) % len(known)]
 
 
 def in_order(pattern: str, noise: Callable[[int, Random], Numbers], draw: Random, b: float = 1.0) -> list[Side]:
@@ -218,8 +323,10 @@ def in_order(pattern: str, noise: Callable[[int, Random], Numbers], draw: Random
 
 
 def told(sides: Sequence[Side]) -> bool:
-    """Whether any alternative is told from the first."""
-    return any(finding.difference.told for finding in compare(sides, ["iops"]).findings)
+    """Whether any alternative is told from the first, as `compare` finds it."""
+    known = strata(sides)
+    tested = [examine("iops", sides[0], other, known, of_run) for other in sides[1:]]
+    return any(found.told for found in corrected(tested, 0.95))
 
 
 class Bench:
@@ -244,6 +351,26 @@ class Bench:
             return Row(group, what, math.nan, 0.0, 1.0, 0, goal, at_least)
         count = max(200, int(self.repetitions * share))
         hits = sum(happens(np.random.default_rng([crc32(f"{group} {what}".encode()), seed])) for seed in range(count))
+        return self._made(group, what, hits, count, goal, at_least=at_least)
+
+    def batch(
+        self,
+        group: str,
+        what: str,
+        happen: Callable[[Random, int], NDArray[np.bool_]],
+        goal: float | None = 0.05,
+        *,
+        at_least: bool = False,
+    ) -> Row:
+        """All repetitions in one go."""
+        if self.only not in f"{group} {what}":
+            return Row(group, what, math.nan, 0.0, 1.0, 0, goal, at_least)
+        draw = np.random.default_rng(crc32(f"{group} {what}".encode()))
+        hits = int(happen(draw, self.repetitions).sum())
+        return self._made(group, what, hits, self.repetitions, goal, at_least=at_least)
+
+    @staticmethod
+    def _made(group: str, what: str, hits: int, count: int, goal: float | None, *, at_least: bool) -> Row:
         ends = binomtest(hits, count).proportion_ci(method="exact")
         return Row(group, what, hits / count, float(ends.low), float(ends.high), count, goal, at_least)
 
@@ -281,11 +408,10 @@ def headline(bench: Bench) -> Iterator[Row]:
 def campaigns(bench: Bench) -> Iterator[Row]:
     for name, noise in SHAPES.items():
         for blocks in (3, 6, 12):
-            yield bench.row(
+            yield bench.batch(
                 "A/A, two alternatives in random blocks",
                 f"{blocks:2} blocks, noise {name}",
-                lambda draw, noise=noise, blocks=blocks: told(campaign([1.0, 1.0], blocks, noise, draw)),
-                share=0.5,
+                lambda draw, many, noise=noise, blocks=blocks: alike(blocks, noise, draw, many),
             )
 
     for name in ("a machine's", "white"):
@@ -310,20 +436,38 @@ def until_narrow(noise: Callable[[int, Random], Numbers], draw: Random) -> list[
 
 
 def drifts_in_blocks(bench: Bench) -> Iterator[Row]:
-    """Few blocks under a drift: 20 times the noise, and as large as it."""
-    for count, numbers in ((2, (2, 3, 4, 5, 6, 7, 8, 10)), (3, (3, 4, 6))):
+    """Few blocks under a drift: 20 times the noise, and twice as large as it; and what they still find."""
+    for count, numbers in ((2, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12)), (3, (3, 4, 5, 6, 7, 8)), (4, (3, 4, 5, 6, 7, 8))):
         for blocks in numbers:
             for kind in DRIFTS:
                 for size in (20.0, 2.0):
-                    yield bench.row(
+                    yield bench.batch(
                         f"A/A under a drift, {count} alternatives",
                         f"{blocks} blocks, {kind}, {size:g} times the noise",
-                        lambda draw, count=count, blocks=blocks, kind=kind, size=size: told(
-                            campaign([1.0] * count, blocks, drifting_by(kind, size), draw, 0.005)
+                        lambda draw, many, count=count, blocks=blocks, drift=(DRIFTS[kind], size): in_blocks(
+                            count, blocks, draw, many, drift
                         ),
-                        # With six trials two cycles are noise that repeats itself, and no drift: a limit.
-                        None if blocks == 3 and kind == "two cycles" else 0.07,
+                        0.07,
                     )
+    for blocks in (3, 4, 5, 6, 7, 8, 9, 10, 12):
+        yield bench.batch(
+            "A/A under a cycle of two to six trials, which is no drift",
+            f"{blocks} blocks, four cycles, 20 times the noise",
+            lambda draw, many, blocks=blocks: in_blocks(2, blocks, draw, many, (cycles(4), 20.0)),
+            0.1,
+        )
+    for count in (2, 3):
+        for blocks in (3, 4, 6):
+            for planted in (0.1, 0.2, 0.5):
+                yield bench.batch(
+                    f"planted under 2 % noise in few blocks, {count} alternatives: found",
+                    f"{blocks} blocks, {100 * planted:g} %",
+                    lambda draw, many, count=count, blocks=blocks, planted=planted: in_blocks(
+                        count, blocks, draw, many, None, math.log1p(planted) / 0.02
+                    ),
+                    0.95 if planted == 0.5 and count == 2 else None,
+                    at_least=True,
+                )
 
 
 PATTERNS = {
@@ -356,12 +500,14 @@ def turns(bench: Bench) -> Iterator[Row]:
                 f"{pattern}; {name}",
                 lambda draw, order=order, noise=noise: told(in_order(order, noise, draw)),
                 0.07,
+                share=1.0 if len(order) < 10 else 0.3,
             )
     yield bench.row(
         "A/A without blocks",
         "two campaigns of 10 trials one after the other; AR(1) 0.5",
         lambda draw: told(one_after_the_other(draw)),
         0.07,
+        share=0.3,
     )
     for pattern, goal in (("AB, ten times", 0.9), ("AABB, five times", None), ("5 A, 5 B, twice", None)):
         yield bench.row(
@@ -370,6 +516,7 @@ def turns(bench: Bench) -> Iterator[Row]:
             lambda draw, pattern=pattern: told(in_order(PATTERNS[pattern], white, draw, 1 + PLANTED)),
             goal,
             at_least=True,
+            share=0.3,
         )
 
 
@@ -469,6 +616,7 @@ def many(bench: Bench) -> Iterator[Row]:
                         campaign([*[1.0] * 7, 1.02], blocks, white, draw, 0.01, dict.fromkeys(loud, float(times)))
                     ),
                     0.07,
+                    share=0.3,
                 )
     for blocks, loud in ((3, {2: 20.0}), (5, {2: 20.0}), (5, {})):
         noisy = "the third is 20 times as noisy" if loud else "all equally noisy"
@@ -478,6 +626,7 @@ def many(bench: Bench) -> Iterator[Row]:
             lambda draw, blocks=blocks, loud=loud: first_is_out(blocks, loud, draw),
             0.9,
             at_least=True,
+            share=0.3,
         )
     for cells, (many, few) in (("3 x 2", (3, 2)), ("2 x 2", (2, 2)), ("2 x 1", (2, 1)), ("3 x 1", (3, 1))):
         for blocks in (3, 6):
@@ -490,8 +639,9 @@ def many(bench: Bench) -> Iterator[Row]:
                         factorial(many, few, blocks, white, draw, float(times))
                     ),
                     0.07,
+                    share=0.3,
                 )
-            for kind in ("linear", "quadratic", "step"):
+            for kind in ("linear", "quadratic", "step", "two cycles", "three cycles"):
                 yield bench.row(
                     "effects of factors, none does anything: any is claimed",
                     f"{cells} levels, {blocks} blocks, {kind} drift, 20 times the noise",
@@ -499,6 +649,7 @@ def many(bench: Bench) -> Iterator[Row]:
                         factorial(many, few, blocks, drifting_by(kind, 20.0), draw)
                     ),
                     0.07,
+                    share=0.3,
                 )
     yield bench.row(
         "effects of factors: one of 10 % under 3 % noise is found",
@@ -506,6 +657,7 @@ def many(bench: Bench) -> Iterator[Row]:
         lambda draw: effect_claimed(factorial(3, 2, 5, white, draw, gain=1.1)),
         0.9,
         at_least=True,
+        share=0.3,
     )
 
 

@@ -65,12 +65,12 @@ def test_alike_alternatives_in_random_blocks_are_rarely_told_apart() -> None:
 
 
 def test_many_alike_alternatives_are_rarely_told_apart_in_any_of_many_comparisons() -> None:
-    """500 campaigns of eight cells; the sd of the rate is 1 %."""
+    """200 campaigns of eight cells; the sd of a rate of 5 % is 1.5 %."""
     claimed = 0
-    for seed in range(500):
+    for seed in range(200):
         values = in_random_blocks([0.0] * 8, 5, 0.03, 0.5, draws(seed))
         claimed += any(each.difference.told for each in compare(sides(values, blocks=True), ["iops"]).findings)
-    assert claimed / 500 <= 0.07
+    assert claimed / 200 <= 0.07
 
 
 def test_correlated_trials_one_side_after_the_other_widen_the_interval_where_order_is_trusted() -> None:

@@ -18,6 +18,7 @@ from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Order, Plan, Settings, Trials
 from spindle.result.figures import figures_from_json
 from spindle.result.record import RunRecord
+from spindle.stats.arrangement import doubt
 from spindle.stats.compare import compare
 from spindle.stats.curves import curves
 from spindle.stats.effects import effects
@@ -194,6 +195,34 @@ def test_few_blocks_under_a_drift_are_rarely_told_apart(kind: str, blocks: int) 
         speed = lambda n: 0.1 * DRIFTS[kind](np.linspace(0, 1, n)) + 0.003 * draw.normal(size=n)  # noqa: B023, E731
         claimed += told(carried_out(2, blocks, speed, seed))
     assert claimed / (COUNT // 2) <= 0.08
+
+
+@pytest.mark.promise(11)
+@pytest.mark.parametrize(("blocks", "cycles"), [(3, 2), (3, 3), (4, 2), (4, 3), (10, 3)])
+def test_few_blocks_under_a_cycle_of_any_phase_are_rarely_told_apart(blocks: int, cycles: int) -> None:
+    claimed = 0
+    for seed in range(COUNT):
+        draw = np.random.default_rng(seed)
+        wave = 0.05 * np.sin(2 * np.pi * (cycles * np.linspace(0, 1, 2 * blocks) + draw.random()))
+        claimed += told(carried_out(2, blocks, lambda n: wave + 0.005 * draw.normal(size=n), seed))  # noqa: B023
+    assert claimed / COUNT <= 0.07
+
+
+@pytest.mark.promise(11)
+def test_a_large_difference_is_found_in_three_blocks() -> None:
+    found = 0
+    for seed in range(50):
+        a, b = carried_out(2, 3, lambda n: 0.02 * np.random.default_rng(seed).normal(size=n), seed)  # noqa: B023
+        faster = [replace(trial, values={"iops": 1.5 * trial.values["iops"]}) for trial in b.trials]
+        found += told([a, Side(b.label, faster)])
+    assert found >= 45
+
+
+@pytest.mark.promise(11)
+@pytest.mark.parametrize("blocks", [3, 4, 5])
+def test_the_test_is_as_much_surer_as_there_are_few_orders(blocks: int) -> None:
+    orders = {tuple(number for number, _ in planned(2, blocks, seed)) for seed in range(400)}
+    assert doubt(blocks) == pytest.approx(1 + 2 / len(orders) / 0.05)
 
 
 @pytest.mark.promise(11)

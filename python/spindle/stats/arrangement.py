@@ -23,10 +23,13 @@ import numpy as np
 from spindle.stats.model import Indices, in_turns, numbered
 from spindle.stats.trial import Trial
 
-ENOUGH_BLOCKS = 10
-"""Blocks of two whose order could be drawn in so many ways that hardly a drift follows it (docs/statistics.md)."""
+ENOUGH_BLOCKS = 12
+"""From so many on the pairs alone decide: three cycles over as many blocks hardly follow their order. Fewer blocks of
+two are too few for that (docs/statistics.md)."""
 FEWEST_BLOCKS = 3
 """Two blocks cannot tell a difference from a drift that bends."""
+BY_CHANCE = 0.05
+"""The share of false claims that chance and order have together."""
 FEWEST_TURNS = 2
 """Of each alternative."""
 _DAY_S = 86_400
@@ -49,16 +52,19 @@ class Arrangement:
     """Why nothing can be claimed; empty: something can."""
     balanced: bool = False
     """Blocks: there are enough of them, and neither alternative went first in nearly all."""
+    doubt: float = 1.0
+    """Blocks: p is multiplied by it, as a drift may follow their order."""
     turns: Indices | None = None
     """The turn of each trial, numbered from 0."""
 
 
-def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices) -> Arrangement:
-    """`groups`: 0 and 1, the alternative of each trial; `levels`: what else was varied, which must take turns too."""
+def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices, size: int = 2) -> Arrangement:
+    """`groups`: 0 and 1, the alternative of each trial; `levels`: what else was varied, which must take turns too;
+    `size`: trials of the smallest block."""
     if (blocks := block_numbers(trials)) is not None:
         met = np.intersect1d(blocks[groups == 0], blocks[groups == 1])
         if len(met):
-            return _in_blocks(trials, groups, blocks, met)
+            return _in_blocks(trials, groups, blocks, met, size)
     if not _times_known(trials):
         return Arrangement("apart", UNKNOWN)
     order = _in_time(trials, groups)
@@ -72,6 +78,22 @@ def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices) -> Ar
     if _by_the_hour(trials, groups, turns):
         return Arrangement("apart", HOURS)
     return Arrangement("turns", turns=turns)
+
+
+def doubt(blocks: int, size: int = 2) -> float:
+    """By how much p must be multiplied in so many blocks of `size` trials, of which one is of each alternative.
+
+    The drift that most resembles a difference makes half of the places of each block fast, and the others slow. One
+    alternative is at a fast and the other at a slow place in one block of c (c - 1) / (floor(c / 2) ceil(c / 2)): of 2
+    where c = 2, of 3 where c = 3 or 4. So it must be in all blocks, or the other way round in all: 2 of so many orders
+    follow that drift. The larger a part of the false claims that are allowed this is, the surer the test must be:
+    1 + (2 / orders) / `BY_CHANCE`. Balance (`spindle.campaign.order`) leaves about three of four orders from the third
+    block on; of pairs, in every second block.
+    """
+    ways = size * (size - 1) / ((size // 2) * (size - size // 2))
+    restricted = (blocks - 1) // 2 if size == 2 else max(0, blocks - 2)
+    orders = ways**blocks * 0.75**restricted
+    return 1 + 2 / orders / BY_CHANCE
 
 
 def block_numbers(trials: Sequence[Trial]) -> Indices | None:
@@ -91,11 +113,12 @@ def well_mixed(trials: Sequence[Trial], groups: Indices) -> bool:
     return _times_known(trials) and in_turns(groups[_in_time(trials, groups)])
 
 
-def _in_blocks(trials: Sequence[Trial], groups: Indices, blocks: Indices, met: Indices) -> Arrangement:
+def _in_blocks(trials: Sequence[Trial], groups: Indices, blocks: Indices, met: Indices, size: int) -> Arrangement:
     if len(met) < FEWEST_BLOCKS:
         return Arrangement("blocks", TWO_BLOCKS)
+    doubtful = doubt(len(met), size)
     if not _times_known(trials):
-        return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS)
+        return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS, doubt=doubtful)
     places = np.empty(len(trials))
     places[_in_time(trials, groups)] = np.arange(len(trials))
     first = sum(
@@ -103,7 +126,7 @@ def _in_blocks(trials: Sequence[Trial], groups: Indices, blocks: Indices, met: I
         for block in met
     )
     fewer = min(first, len(met) - first)
-    return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS and fewer >= len(met) / 4)
+    return Arrangement("blocks", balanced=len(met) >= ENOUGH_BLOCKS and fewer >= len(met) / 4, doubt=doubtful)
 
 
 def _times_known(trials: Sequence[Trial]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spindle.stats import likeness
-from spindle.stats.arrangement import NOT_MET, TWO_BLOCKS
+from spindle.stats.arrangement import ENOUGH_BLOCKS, NOT_MET, TWO_BLOCKS
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.estimate import kind_of_mean
@@ -88,7 +88,10 @@ def compare(
     tested = [examine(name, first, other, known, of_run) for name in chosen for other in sides[1:]]
     found = corrected(tested, confidence)
     notes = [*_notes(sides, found), *order_notes(found, across_time=across_time), *history_notes(sides, chosen[0])]
-    planned = [_planning(each, apart, power, confidence, len(found)) for each in found]
+    planned = [
+        _planning(each, _whole_noise(test), apart, power, confidence, len(found))
+        for test, each in zip(tested, found, strict=True)
+    ]
     return Comparison(
         confidence=confidence,
         sides=[side.label for side in sides],
@@ -131,22 +134,38 @@ def corrected(tested: Sequence[Tested], confidence: float) -> list[Difference]:
     return [decided.get(id(each), each.found) for each in tested]
 
 
-def _planning(found: Difference, apart: float, power: float, confidence: float, comparisons: int) -> Planning:
+def _whole_noise(tested: Tested) -> float:
+    """Standard deviation of a trial, what changes from block to block included, where the test counts that too; else
+    0. On the scale of the test."""
+    also = tested.contrast.also if tested.contrast is not None else None
+    return also.spread if also is not None else 0.0
+
+
+def _planning(
+    found: Difference, whole: float, apart: float, power: float, confidence: float, comparisons: int
+) -> Planning:
     if found.noise is None or not found.relative or found.basis == "one-run":
         return Planning(apart, None, None, power)
     noise = math.log1p(found.noise)
     few = min(found.trials_a, found.trials_b)
     blocks = found.basis == "blocks"
-    finds = detectable(few, noise, power=power, confidence=confidence, comparisons=comparisons, blocks=blocks)
-    needed = trials_needed(
-        apart,
-        sure_noise(noise, found.freedom),
-        power=power,
-        confidence=confidence,
-        comparisons=comparisons,
-        blocks=blocks,
-    )
-    return Planning(apart, needed, finds, power)
+    few_blocks = max(noise, whole) if blocks and few < ENOUGH_BLOCKS else noise
+    finds = detectable(few, few_blocks, power=power, confidence=confidence, comparisons=comparisons, blocks=blocks)
+
+    def needed(noise: float) -> int | None:
+        return trials_needed(
+            apart,
+            sure_noise(noise, found.freedom),
+            power=power,
+            confidence=confidence,
+            comparisons=comparisons,
+            blocks=blocks,
+        )
+
+    least = needed(noise)
+    if whole > noise and least is not None and least < ENOUGH_BLOCKS:  # few blocks must be alike, many need not
+        least = max(least, min(needed(whole) or ENOUGH_BLOCKS, ENOUGH_BLOCKS))
+    return Planning(apart, least, finds, power)
 
 
 def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:

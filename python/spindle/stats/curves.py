@@ -151,11 +151,13 @@ def _compared(
 ) -> Curves:
     whole = ~np.isnan(np.stack([run.logs for run in [*a, *b]])).any(axis=0)
     all_a, all_b = (np.stack([run.logs[whole] for run in side]) for side in (a, b))
-    samples, paired, obstacle = _samples(a, b, all_a, all_b, known)
+    samples, paired, obstacle, doubt = _samples(a, b, all_a, all_b, known)
     mean_a, mean_b = all_a.mean(axis=0), all_b.mean(axis=0)
     gaps = mean_b - mean_a
     halves = [
-        band(parts, confidence, draws) + abs(_gap(parts) - gaps) for parts in samples if len(parts[0]) and whole.any()
+        band(parts, 1 - (1 - confidence) / doubt, draws) + abs(_gap(parts) - gaps)
+        for parts in samples
+        if len(parts[0]) and whole.any()
     ]
     half = np.max(halves, axis=0) if halves else None
     points = [
@@ -179,26 +181,28 @@ def _gap(parts: Sequence[Numbers]) -> Numbers:
 
 def _samples(
     a: Sequence[_Run], b: Sequence[_Run], logs_a: Numbers, logs_b: Numbers, known: Strata
-) -> tuple[list[list[Numbers]], bool, str]:
+) -> tuple[list[list[Numbers]], bool, str, float]:
     """What the order of the runs allows to hold against each other, as for single figures (`pair`): bands are needed
-    of each, and the widest counts; whether they are pairs; and why there is none."""
+    of each, and the widest counts; whether they are pairs; why there is none; by how much they must be surer."""
     trials = [run.trial for run in [*a, *b]]
     groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(a), len(b)])
-    arranged = arrangement(trials, groups, np.zeros(len(trials), dtype=np.intp))
+    arranged = arrangement(trials, groups, np.zeros(len(trials), dtype=np.intp), known.smallest_block)
     runs = [[logs_a, logs_b]] if min(len(a), len(b)) >= FEWEST else []
     if known.timeless and arranged.obstacle:
-        return runs, False, ""
+        return runs, False, "", 1.0
     if arranged.obstacle:
-        return [], False, arranged.obstacle
+        return [], False, arranged.obstacle, 1.0
     if arranged.kind == "blocks":
         pairs = _pairs(a, b, logs_a, logs_b)
         if pairs is None:
-            return runs, False, ""
-        return [[pairs], *([] if arranged.balanced or known.timeless else runs)], True, ""
+            return runs, False, "", arranged.doubt
+        if arranged.balanced or known.timeless:
+            return [[pairs]], True, "", 1.0
+        return [[pairs], *runs], True, "", arranged.doubt
     if arranged.turns is not None and not known.timeless:
         means = [_means(every, arranged.turns[groups == side]) for side, every in enumerate((logs_a, logs_b))]
-        return [means] if min(len(part) for part in means) >= FEWEST else [], False, ""
-    return runs, False, ""
+        return [means] if min(len(part) for part in means) >= FEWEST else [], False, "", 1.0
+    return runs, False, "", 1.0
 
 
 def _means(logs: Numbers, turns: Indices) -> Numbers:

@@ -49,11 +49,14 @@ class Contrast:
     """What the instrument cannot resolve: no interval is narrower to either side."""
     also: Contrast | None = None
     """The same difference under another assumption; what is claimed holds under both."""
+    doubt: float = 1.0
+    """Every p is multiplied by it: the order of the trials alone does not rule out a drift."""
 
     def reach(self, confidence: float) -> float:
         """From the difference to the end of its one-sided interval."""
         from scipy.special import stdtrit
 
+        confidence = 1 - (1 - confidence) / self.doubt
         own = max(float(stdtrit(self.freedom, confidence)) * math.sqrt(self.variance), self.resolution)
         return own if self.also is None else max(own, self.also.reach(confidence) + self._off)
 
@@ -65,7 +68,8 @@ class Contrast:
         if excess <= self.resolution + _NOTHING * (abs(self.difference) + abs(margin)):
             return 1.0
         own = 0.0 if self.variance == 0 else float(stdtr(self.freedom, -excess / math.sqrt(self.variance)))
-        return own if self.also is None else max(own, self.also.beyond(margin + way * self._off, way))
+        both = own if self.also is None else max(own, self.also.beyond(margin + way * self._off, way))
+        return min(1.0, self.doubt * both)
 
     @property
     def p(self) -> float:

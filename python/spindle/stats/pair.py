@@ -2,8 +2,8 @@
 
 | trials | test |
 |---|---|
-| in blocks, ten and more, order balanced | the paired t test |
-| in blocks otherwise | what the paired test and Welch's without blocks both say |
+| in blocks, twelve and more, order balanced | the paired t test |
+| in blocks otherwise | what the paired test and Welch's without blocks both say, p times the order's `doubt` |
 | in fewer than three blocks | none |
 | in turns | Welch's, a value for each turn |
 | one after the other, or nobody knows when | none, unless the machine is taken to have been the same all the time |
@@ -56,14 +56,15 @@ def between(
 
 def _tested(values: Numbers, groups: Indices, trials: Sequence[Trial], strata: Strata) -> Pair:
     levels = numbered([strata.level(trial) for trial in trials])
-    arranged = arrangement(trials, groups, levels)
+    arranged = arrangement(trials, groups, levels, strata.smallest_block)
     if arranged.kind == "blocks":
         contrast = _in_blocks(values, groups, numbered([strata.block(trial) for trial in trials]))
         if contrast is not None and contrast.freedom > 0:
             if arranged.balanced or strata.across_time or strata.modelled:
                 return Pair(contrast, "blocks")
             if not arranged.obstacle:
-                return Pair(replace(contrast, also=_stacked(values, groups, levels, in_time=False)), "blocks")
+                also = _stacked(values, groups, levels, in_time=False)
+                return Pair(replace(contrast, also=also, doubt=arranged.doubt), "blocks")
     if arranged.kind == "turns" and arranged.turns is not None and not strata.modelled:
         return Pair(_of_turns(values, groups, levels, arranged.turns), "trials")
     if not strata.timeless and (arranged.obstacle or arranged.kind == "blocks"):

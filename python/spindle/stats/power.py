@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt
+
 MOST = 100_000
 """More trials nobody makes."""
 ASSURANCE = 0.8
@@ -31,7 +33,8 @@ def trials_needed(
     block. `noise_freedom`: degrees of freedom `noise` was seen with (trials less groups), None: it is known. The fewer,
     the more trials are asked for, as a few trials often resemble each other by chance (upper confidence limit of the
     standard deviation: Kieser and Wassmer, Biometrical J. 38 (1996) 941-949). `comparisons` share the error probability
-    (Bonferroni). `blocks`: trials are compared as pairs, which know their noise with half the degrees of freedom.
+    (Bonferroni). `blocks`: trials are compared as pairs, which know their noise with half the degrees of freedom; a few
+    of them must be surer (`arrangement.doubt`).
     Raises ValueError for a difference of 0, or noise, power or confidence out of range.
     """
     _check(noise, power, confidence, comparisons)
@@ -96,9 +99,12 @@ def _power(shift: float, trials: int, confidence: float, comparisons: int, block
     from scipy.special import nctdtr, stdtrit
 
     freedom = trials - 1 if blocks else 2 * (trials - 1)
-    if freedom < 1:
+    if freedom < 1 or (blocks and trials < FEWEST_BLOCKS):
         return 0.0
-    critical = float(stdtrit(freedom, 1 - (1 - confidence) / comparisons / 2))
+    allowed = (1 - confidence) / comparisons / 2
+    if blocks:
+        allowed /= doubt(trials) if trials < ENOUGH_BLOCKS else 1.0
+    critical = float(stdtrit(freedom, 1 - allowed))
     centre = shift * math.sqrt(trials / 2)
     if centre > 30:  # beyond what nctdtr computes, and certain
         return 1.0 if centre > 2 * critical else float(centre > critical)

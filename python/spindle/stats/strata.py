@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
 
@@ -33,6 +34,12 @@ class Strata:
             trial.target if self._target else None,
             *(trial.cell.get(factor) for factor in self._factors),
         )
+
+    @cached_property
+    def smallest_block(self) -> int:
+        """Trials of the smallest block, of all sides; 2 where there are none."""
+        trials = (trial for side in self._sides for trial in side.trials if trial.block is not None)
+        return max(2, min(Counter((trial.campaign, trial.block) for trial in trials).values(), default=2))
 
     @cached_property
     def modelled(self) -> bool:
