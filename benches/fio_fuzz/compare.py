@@ -41,18 +41,20 @@ def differences(conversion: Conversion, fio: Seen, spindle: Seen) -> list[Differ
     if len(spindle.phases) != len(fio.phases):
         return [Difference(0, "phases", f"{len(fio.phases)} in fio, {len(spindle.phases)} in Spindle")]
     found: list[Difference] = []
+    exitall = any(each.job.exitall for each in conversion.jobs)  # of one job: all have it
     for number, (phase, theirs, ours) in enumerate(zip(conversion.phases, fio.phases, spindle.phases, strict=True)):
         jobs = [each.job for each in phase.jobs]
-        compare = _Phase(number, jobs, theirs, ours)
-        found += compare.result()
+        raced = exitall and len(theirs) > 1
+        found += _Phase(number, jobs, theirs, ours, raced).result()
         if len(jobs) > 1 and (grouped := _by_job(phase.sources, phase.streams, jobs, theirs, ours)):
             for job, one, other in grouped:
                 found += [
                     Difference(number, each.what, f"job {job.name}: {each.text}")
-                    for each in _Phase(number, [job], one, other).result()
+                    for each in _Phase(number, [job], one, other, raced).result()
                 ]
         found += _figures(number, ours, spindle)
-    if fio.priorities != spindle.priorities and not any(each.job.trims_first for each in conversion.jobs):
+    chance = exitall or any(each.job.trims_first for each in conversion.jobs)
+    if fio.priorities != spindle.priorities and not chance:
         text = f"{sorted(fio.priorities)} in fio, {sorted(spindle.priorities)} in Spindle"
         found.append(Difference(0, "priority", text))
     return _once(found)
@@ -63,7 +65,7 @@ def told(difference: Difference, conversion: Conversion) -> str:
     jobs = conversion.phases[min(difference.phase, len(conversion.phases) - 1)].jobs
     lines = {str(finding): finding for each in jobs for finding in each.findings}
     for line, finding in lines.items():
-        if finding.level is Level.ERROR:
+        if finding.level is not Level.DIFFERS:
             continue
         explained = EXPLAINS.get(finding.option, ())
         if "neighbours" in finding.text and any(each.job.depth > 1 for each in jobs):
@@ -121,17 +123,21 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
 class _Phase:
     """Jobs that run at the same time, together."""
 
-    def __init__(self, number: int, jobs: Sequence[Job], fio: Sequence[Clone], spindle: Sequence[Clone]) -> None:
+    def __init__(
+        self, number: int, jobs: Sequence[Job], fio: Sequence[Clone], spindle: Sequence[Clone], raced: bool = False
+    ) -> None:
+        """`raced`: the clone that is done first ends the others (exitall)."""
         self.number, self.jobs = number, jobs
         self.fio, self.spindle = fio, spindle
         self.theirs = _merged(fio)
         self.ours = _merged(spindle)
-        self.timed = any(job.runtime_us for job in jobs)
+        self.timed = raced or any(job.runtime_us for job in jobs)
         """Chance decides how much is done."""
         self.mixed = any(job.mixed for job in jobs)
         self.varied = any(sizes.split or sizes.low != sizes.high for job in jobs for sizes in _used(job)) or (
             self.mixed and any(job.mixed and job.sizes[0] != job.sizes[1] for job in jobs)
         )
+        self.raced = raced
         self.random = any(job.random for job in jobs)
         self.checked = any(job.verify != "0" and job.writes for job in jobs)
         self.cached = any(job.trims_first for job in jobs)
@@ -143,7 +149,7 @@ class _Phase:
         kinds = self._kinds()
         theirs = [event for event in self.theirs if event.kind in kinds]
         ours = [event for event in self.ours if event.kind in kinds]
-        if bool(theirs) != bool(ours):
+        if bool(theirs) != bool(ours) and not self.raced:
             self._say("requests", len(theirs), len(ours))
             return self.found
         self._amounts(theirs, ours)
@@ -193,7 +199,7 @@ class _Phase:
         for kind in MOVES:
             counts = [sum(event.kind == kind for event in events) for events in (theirs, ours)]
             if not self.mixed:
-                if bool(counts[0]) != bool(counts[1]):
+                if not self.raced and bool(counts[0]) != bool(counts[1]):
                     self._say("mix", counts[0], counts[1], f"{kind}: ")
                 continue
             if min(len(theirs), len(ours)) >= FEW and self._shares_differ(counts[0], len(theirs), counts[1], len(ours)):
@@ -229,6 +235,8 @@ class _Phase:
             if set(counts[0]) != set(counts[1]):
                 self._say("sizes", sorted(counts[0]), sorted(counts[1]), f"{kind}: ")
             return
+        if self.timed and len(self.jobs) > 1:
+            return  # the speeds of the jobs decide; each is compared by itself
         sizes = sorted(set(counts[0]) | set(counts[1]))
         if _histograms_differ(*[[count[size] // self.rounds for size in sizes] for count in counts]):
             self._say("sizes", dict(sorted(counts[0].items())), dict(sorted(counts[1].items())), f"{kind}: ")

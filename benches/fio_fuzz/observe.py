@@ -411,19 +411,27 @@ def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
 
 
 def _of_spindle(lines: list[Line], pid: int) -> Seen:
-    """Its workers have names; a new phase begins with the first of them."""
-    phases: list[list[Clone]] = []
-    owner: dict[int, Clone] = {}
+    """Its workers are its threads that name themselves. They are made in order, the first of a phase with index 0; they
+    take their names in any order.
+    """
+    made: list[int] = []
     own = {pid}
+    index: dict[int, int] = {}
     for line in lines:
         if line.name == "sched_process_fork" and (fork := _FORK.search(line.rest)) and int(fork["parent"]) in own:
             own.add(int(fork["child"]))
-        if line.name == "task_rename" and (rename := _RENAME.search(line.rest)) and int(rename["pid"]) in own:
-            if int(rename["index"]) == 0 or not phases:
-                phases.append([])
-            clone = Clone()
-            owner[int(rename["pid"])] = clone
-            phases[-1].append(clone)
+            made.append(int(fork["child"]))
+        if line.name == "task_rename" and (rename := _RENAME.search(line.rest)):
+            index[int(rename["pid"])] = int(rename["index"])
+    phases: list[list[Clone]] = []
+    owner: dict[int, Clone] = {}
+    for tid in made:
+        if tid not in index:
+            continue
+        if index[tid] == 0 or not phases:
+            phases.append([])
+        owner[tid] = Clone()
+        phases[-1].append(owner[tid])
     _collect(lines, owner)
     return Seen(phases, _priorities(lines, set(owner)), None)
 

@@ -70,6 +70,31 @@ def test_what_once_differed_without_a_word_is_as_in_fio(options: str, tmp_path: 
 
 
 @needs_fuzzing
+def test_a_stonewall_does_not_wait_for_jobs_that_are_still_delayed(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(
+        "[global]\nfilename=DEVICE\ndirect=1\nbs=8k\n[a]\nrw=randtrim\nnorandommap\nba=16k\nstartdelay=150ms\nsize=280k\n"
+        "[b]\nstonewall\nrw=write\nsize=448k\n[c]\nstonewall\nstartdelay=1ms\nrw=read\nsize=64k\n"
+    )
+    begin = convert_text(job.read_text().replace("DEVICE", "/x"), "job.fio").phases
+    assert [[each.job.name for each in phase.jobs] for phase in begin] == [["a", "b"], ["c"]]
+    job.write_text(job.read_text().partition("[c]")[0])
+    run = fuzzed("--replay", str(job))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "told " not in run.stdout
+
+
+@needs_fuzzing
+def test_workers_that_take_their_names_in_another_order_belong_to_their_phase(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    phases = "".join(f"[j{n}]\nstonewall\nrw=read\nnumjobs=4\nsize={n + 1}00k\n" for n in range(6))
+    job.write_text("[global]\nfilename=DEVICE\ndirect=1\nbs=4k\n" + phases)
+    run = fuzzed("--replay", str(job))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "told " not in run.stdout
+
+
+@needs_fuzzing
 def test_gaps_in_a_file_that_a_job_before_makes_longer_end_as_in_fio(tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(

@@ -187,7 +187,11 @@ _TAKEN = [
     ),
     _taken("dedupe_working_set_percentage", "size of the set, as a share of size"),
     _taken("dedupe_global", "refused: each worker has a set of its own", bare=True),
-    _taken("stonewall/wait_for_previous", "begins a new phase", bare=True),
+    _taken(
+        "stonewall/wait_for_previous",
+        "begins a new phase; right at the start, if all jobs before it are still delayed (`startdelay`), as in fio",
+        bare=True,
+    ),
     _taken("wait_for", "a new phase, where no job would run beside the one that waits; refused otherwise"),
     _taken("exitall", "the first clone that is done ends the others, whichever job says so, as in fio", bare=True),
     _taken(

@@ -16,7 +16,7 @@ def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
     """The last phase began because a job waits for another: all in it have to wait for somebody before it."""
     for each in jobs:
         waits = each.job.wait_for
-        if each.job.stonewall or not phases:
+        if not phases or (each.job.stonewall and not _all_delayed(phases)):
             phases.append([])
             follows = False
         elif waits is None and follows:
@@ -30,6 +30,12 @@ def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
             follows = _wait(each, waits, phases) or follows
         phases[-1].append(each)
     return phases
+
+
+def _all_delayed(phases: list[list[TypedJob]]) -> bool:
+    """A job waits at its stonewall only for those that have begun: where all before it are still delayed, it begins at
+    once (`run_threads` in fio's backend.c)."""
+    return len(phases) == 1 and all(each.job.delayed for each in phases[0])
 
 
 def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
@@ -58,7 +64,7 @@ def ends_of(jobs: list[TypedJob], streams: list[Keys], sources: Sequence[int]) -
         return
     group, groups = 0, []
     for at, each in enumerate(jobs):
-        group += bool(at and each.job.new_group)
+        group += bool(at and (each.job.new_group or each.job.stonewall))
         groups.append(group)
     for keys, source in zip(streams, sources, strict=True):
         if group == 0 or jobs[source].job.exit_what != "group":

@@ -24,7 +24,7 @@ def shape_of(conversion: Conversion) -> Shape:
         group += 1
         groups: list[int] = []
         for at, each in enumerate(phase.jobs):
-            group += bool(at and each.job.new_group)
+            group += bool(at and (each.job.new_group or each.job.stonewall))
             groups.append(group)
         origins.append([_origin(phase, stream, groups, first) for stream in range(len(phase.streams))])
     return Shape(conversion.percentiles, common, origins)
