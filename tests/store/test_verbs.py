@@ -290,3 +290,19 @@ def test_the_list_shows_no_date_where_there_is_none_and_a_dash_for_nothing(invok
     line = invoke("store", "ls", "--store", str(place)).out.splitlines()[-1]
     assert "modelled" in line
     assert "1970" not in line
+    assert " model-" in f" {line}"
+
+
+@pytest.mark.promise(27)
+def test_the_list_names_workloads_of_several_phases(invoke: Invoke, here: Path) -> None:
+    phase = '[[phase]]\nname = "{}"\nrequests = 20\n[[phase.stream]]\n'
+    (here / "two.toml").write_text(phase.format("a") + phase.format("b"))
+    ids = []
+    for place in ("one.db", "other.db"):
+        assert invoke("run", "two.toml", "one-sata", "--quiet", "--store", f"./{place}").status in (0, 1)
+        line = json.loads(invoke("store", "ls", "--store", f"./{place}", "--json").out)[0]
+        assert (line["kind"], line["workload"]) == ("phases", "two")
+        ids.append(line["id"])
+    assert ids[0] == ids[1]
+    assert ids[0].startswith("model-")
+    assert invoke("store", "show", ids[0][:12], "--store", "./one.db").status in (0, 1)

@@ -84,5 +84,5 @@ def selection_of(baseline: str) -> str:
     """A bare name is a tag."""
     from spindle.store.selection import parse
 
-    bare = re.fullmatch(r"[0-9A-Za-z._+-]+", baseline) and not re.match(r"[0-9]{8}T", baseline)
+    bare = re.fullmatch(r"[0-9A-Za-z._+-]+", baseline) and not re.match(r"[0-9]{8}T|model-[0-9a-f]+$", baseline)
     return f"tag:{baseline}" if bare and baseline != "last" and parse(baseline).kind == "id" else baseline

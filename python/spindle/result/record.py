@@ -7,6 +7,7 @@ Times are ns, sizes bytes unless a name says otherwise.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
 from datetime import UTC, datetime
@@ -553,6 +554,12 @@ Record = RunRecord | KneeRecord | TargetRecord | CurveRecord | QuickRecord | Pha
 
 SearchRecord = KneeRecord | TargetRecord | CurveRecord
 """Many runs of one workload, and what they find together."""
+
+
+def model_id(*asked: str) -> str:
+    """The identity of what a modelled machine did: the same whenever the same is asked, and none that looks like a
+    time."""
+    return f"model-{hashlib.sha256(chr(0).join(asked).encode()).hexdigest()[:16]}"
 
 
 def new_id(at: float | None = None) -> str:

@@ -12,7 +12,11 @@ from msgspec import Meta, Struct
 from spindle.result import units
 
 RunId = Annotated[
-    str, Meta(pattern="^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}$", description="time of the start and six random digits")
+    str,
+    Meta(
+        pattern="^([0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}|model-[0-9a-f]{16})$",
+        description="time of the start and six random digits; of a modelled run a digest of what was asked",
+    ),
 ]
 
 

@@ -306,7 +306,7 @@ class Bench:
 
         return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
 
-    def identity(self, _resolved: Resolved) -> tuple[str, str]:
+    def identity(self, _resolved: Resolved, _search: str = "") -> tuple[str, str]:
         """Of a record that begins now: id, and when it started."""
         return new_id(), utc_now()
 

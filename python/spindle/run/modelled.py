@@ -6,7 +6,6 @@ record, so that the same machine, workload and seed give the same bytes, identit
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from spindle import _core
 from spindle.host import diskstats
 from spindle.host.outputs import Output
-from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Target, Tool, new_id
+from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Target, Tool, model_id
 from spindle.result.rules import judged
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run.bench import WHOLE, Part
@@ -25,9 +24,6 @@ from spindle.run.resolve import Resolved
 from spindle.run.simulate import Described, DriveCounters, Simulated, describe, machine_text, read_figures
 from spindle.run.trace import started
 from spindle.run.watch import Watch
-
-DAYS = 7300
-"""Identities are spread over the days of these years, so that they sort before those of real runs and differ."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +103,9 @@ class ModelledBench:
         )
         return Modelled(judged(record), finished.stopped, simulated)
 
-    def identity(self, resolved: Resolved) -> tuple[str, str]:
-        """Of a record, id and start: the same for the same machine and workload, another one for any other."""
-        asked = "\0".join([self._text, resolved.core.to_json()])
-        digest = hashlib.sha256(asked.encode()).hexdigest()
-        return f"{new_id(int(digest[:12], 16) % (DAYS * 86_400))[:-6]}{digest[12:18]}", MODELLED_START
+    def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
+        """Of a record, id and start: the same for the same machine, workload and search, another one for any other."""
+        return model_id(self._text, resolved.core.to_json(), search), MODELLED_START
 
 
 @contextmanager

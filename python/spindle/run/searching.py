@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from spindle import _core
-from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool, new_id, utc_now
+from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool
 from spindle.run import curve, knee, target
 from spindle.run.bench import Bench, Making
 from spindle.run.errors import Usage
@@ -32,7 +32,7 @@ class FindKnee:
 
     def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> KneeRecord:
         """Raises Usage."""
-        run_id, started = new_id(), utc_now()
+        run_id, started = opened.identity(resolved, repr(self))
         swept = knee.sweep(opened, resolved)
         return KneeRecord(
             id=run_id,
@@ -58,7 +58,7 @@ class FindTarget:
 
     def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> TargetRecord:
         """Raises Usage."""
-        run_id, started = new_id(), utc_now()
+        run_id, started = opened.identity(resolved, repr(self))
         found = target.search(opened, _with_ramp(resolved), self.wanted)
         return TargetRecord(
             id=run_id,
@@ -89,7 +89,7 @@ class DrawCurve:
 
     def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> CurveRecord:
         """Raises Usage."""
-        run_id, started = new_id(), utc_now()
+        run_id, started = opened.identity(resolved, repr(self))
         found = curve.curve(opened, _with_ramp(resolved), self.rates, spacing=self.spacing)
         return CurveRecord(
             id=run_id,

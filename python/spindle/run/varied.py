@@ -18,6 +18,7 @@ from spindle.host.errors import TargetError
 from spindle.host.signals import Stopped
 from spindle.result import units
 from spindle.result.record import (
+    MODELLED_START,
     Level,
     PhaseFigures,
     PhasesRecord,
@@ -26,6 +27,7 @@ from spindle.result.record import (
     Tool,
     Variation,
     Verdict,
+    model_id,
     new_id,
     utc_now,
 )
@@ -197,9 +199,13 @@ class _Done:
         """Raises why nothing was done, if so."""
         if self.target is None:
             raise self.left_out[0][1]
+        run_id, started = self.id, self.started
+        if self.target.kind == "model":
+            cells = repr([(each.run, each.varied) for each in self.phases])
+            run_id, started = model_id(repr(self.varied), cells), MODELLED_START
         return PhasesRecord(
-            id=self.id,
-            started=self.started,
+            id=run_id,
+            started=started,
             tool=Tool(version=_core.__version__),
             workload=self.workload,
             varied=self.varied,

@@ -1,13 +1,17 @@
-"""What there is, a line each: from the tables alone, no document is opened."""
+"""What there is, a line each: from the tables; only of phases documents are opened, for the name of the workload."""
 
 from __future__ import annotations
 
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, func, select
 
 from . import schema
+from .adding import opened
 from .metrics import metrics_of
 from .selection import Selected
 
@@ -58,20 +62,42 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
         query = query.where(table.key == chosen[0].key)
     of_key = {row.key: row for row in connection.execute(query)}
     own = [each for each in chosen if each.kind in OWN]
+    names = _names_of_phased(connection, chosen)
     told = iter(metrics_of(connection, own, [prefix + rate for prefix in OWN.values() for rate in RATES]))
     return [
-        _line(each, of_key[each.key], next(told) if each.kind in OWN else {}) for each in chosen if each.key in of_key
+        _line(each, of_key[each.key], next(told) if each.kind in OWN else {}, names.get(each.key, each.workload))
+        for each in chosen
+        if each.key in of_key
     ]
 
 
-def _line(each: Selected, row: Any, told: dict[str, float]) -> Listed:
+class _Asked(msgspec.Struct):
+    name: str
+
+
+class _Phased(msgspec.Struct):
+    workload: _Asked
+
+
+def _names_of_phased(connection: Connection, chosen: list[Selected]) -> dict[int | None, str]:
+    """Key -> name of a workload of several phases: the tables have `phases` there."""
+    table, found = schema.records.c, {}
+    for key in [each.key for each in chosen if each.kind == each.workload == "phases"]:
+        body = connection.execute(select(table.body).where(table.key == key)).scalar_one()
+        # A damaged document is told of by `spindle store check`; the list goes on.
+        with suppress(zlib.error, msgspec.MsgspecError, ValueError):
+            found[key] = msgspec.json.decode(opened(body), type=_Phased).workload.name
+    return found
+
+
+def _line(each: Selected, row: Any, told: dict[str, float], workload: str) -> Listed:
     prefix = OWN.get(each.kind, "")
     return Listed(
         id=each.run_id,
         kind=each.kind,
         started=each.started,
         added=row.added,
-        workload=each.workload,
+        workload=workload,
         target=each.target,
         level=each.level.value,
         runs=row.runs or 0,

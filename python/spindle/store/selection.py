@@ -2,6 +2,7 @@
 
 FILE                                   a saved result, or another tool's (docs/formats.md); all that is in it
 20260102T030405Z-0a1b2c                a run's identity, or the unique beginning of one
+model-0123456789abcdef                 the same of a modelled run
 tag:NAME                               everything with a tag
 campaign:NAME                          every trial that is done
 campaign:NAME/factor=level,...         those of a cell, or of a slice of the plan
