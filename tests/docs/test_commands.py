@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from conftest import PATH, Bench
 from pages import PAGES, ROOT, Command, File, inline, steps
+from workbench import PATH, Bench
 
 # What a reader would wait for is made short where its figures differ each time anyway.
 SHORTER = [
