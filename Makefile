@@ -31,7 +31,7 @@ test-python: $(VENV)/built $(VENV)/test-tools
 review: setup ## the tests that try to break each promise (tests/promises.toml), and one line for each
 	$(BIN)/python -m pytest --review --quiet
 
-lint: $(VENV)/built $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
+lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests benches

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from .connection import Say, in_words, is_lost, may_come_back
@@ -83,7 +83,7 @@ class Database:
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
     """Insert those that are not there yet."""
     if rows:
-        of_dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+        of_dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # of one, not of both
         connection.execute(of_dialect.insert(table).on_conflict_do_nothing(), rows)
 
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from sqlalchemy import Connection, Select, select
 
-from spindle.formats import read
 from spindle.result.document import decode
 from spindle.result.record import Level, Record
 
@@ -159,6 +158,8 @@ def select_results(store: Store | None, text: str) -> list[Selected]:
     """
     asked = parse(text)
     if asked.kind == "file":
+        from spindle.formats import read  # only a file needs all of the formats
+
         return [_of_file(record, place) for place, record in enumerate(read(Path(asked.name)))]
     if store is None:
         raise StoreUsage(f"{text}: a store is needed; name one with --store")
