@@ -55,6 +55,8 @@ class Queue(Part, kw_only=True):
     discard_granularity: int | None = None
     discard_max_bytes: int | None = None
     write_zeroes_max_bytes: int | None = None
+    write_zeroes_unmap_max_bytes: int | None = None
+    """Linux 6.17 and later."""
     stable_writes: int | None = None
     dax: int | None = None
     hardware_queues: int | None = None
