@@ -182,6 +182,23 @@ def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
         assert using == names, f"{pattern}: changes a knob past the journal, or the list is out of date"
 
 
+OF_TARGETS = {"result/target.py", "host/guard.py"}
+"""The modules that own the kinds of targets: of records, and of what is open."""
+
+
+def test_kinds_of_targets_are_compared_in_their_own_module_only() -> None:
+    """Others ask what a kind means: `target.traits.is_modelled`."""
+    for path in (ROOT / "python/spindle").rglob("*.py"):
+        name = str(path.relative_to(ROOT / "python/spindle"))
+        compared = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Compare)]
+        for node in compared:
+            of = [ast.unparse(each) for each in (node.left, *node.comparators)]
+            kinds = [each for each in of if re.search(r"\b(target(\(\))?|opened|place|on)\.kind$", each)]
+            assert not kinds or len(kinds) == len(of) or name in OF_TARGETS, (
+                f"{name}:{node.lineno}: {ast.unparse(node)}"
+            )
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from spindle.result.figures import Cpu, EndedByTime, Figures, Generator, Interval, Latency, Op, Stream, StreamInterval
-from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Target, Tool
+from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Tool
+from spindle.result.target import Target
 from spindle.run.resolve import resolve
 
 MIB = 1 << 20

@@ -12,8 +12,9 @@ from test_tables import points
 
 from spindle.host.devices import Device, DevNumber, Machine
 from spindle.result.figures import EndedByError
-from spindle.result.record import Assessment, Knee, Level, RunRecord, Step, Target
+from spindle.result.record import Assessment, Knee, Level, RunRecord, Step
 from spindle.result.rules import judged
+from spindle.result.target import Target
 from spindle.run import classes
 from spindle.run.assess import assess
 

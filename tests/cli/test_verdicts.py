@@ -17,8 +17,9 @@ from records import MIB, counters, figures, latency, op, quiet_read, record, ser
 from spindle.report import verdicts
 from spindle.report.style import Style
 from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
-from spindle.result.record import Level, PassingChange, RunRecord, Sample, SettingChange, Settings, Target, Verdict
+from spindle.result.record import Level, PassingChange, RunRecord, Sample, SettingChange, Settings, Verdict
 from spindle.result.rules import judge
+from spindle.result.target import Target
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 

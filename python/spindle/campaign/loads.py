@@ -39,13 +39,13 @@ from spindle.result.record import (
     RunRecord,
     SettingChange,
     Settings,
-    Target,
     Tool,
     Verdict,
     new_id,
     utc_now,
 )
 from spindle.result.rules import judged
+from spindle.result.target import Target
 from spindle.result.workload import End, Workload
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.machine_state import MachineState

@@ -125,6 +125,11 @@ class OpenTarget:
         self._opened = opened.pop_all()
 
     @property
+    def is_one_file(self) -> bool:
+        """Not a device, and not a folder of files."""
+        return self.kind == "file"
+
+    @property
     def device(self) -> Device | None:
         """The block device, or the one under the file's file system; None where there is none (tmpfs, NFS ...)."""
         return self.devices[0] if self.devices else None
@@ -164,7 +169,7 @@ class OpenTarget:
                 return f"{device.path} changed its size from {size(device.size_bytes)} to {size(now.size_bytes)}"
         if self._sets is not None:
             return self._sets.trouble()
-        if self.kind == "file" and self.files:
+        if self.is_one_file and self.files:
             length = os.fstat(self.files[0].fd).st_size
             if length != self.size_bytes:
                 return f"{self.path} changed its size from {size(self.size_bytes)} to {size(length)}"

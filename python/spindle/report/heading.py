@@ -2,54 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from spindle.report.style import Style
 from spindle.result import units
-from spindle.result.record import RunRecord, Target
+from spindle.result.record import RunRecord
 from spindle.result.steady import steady_part
 from spindle.result.workload import WorkloadStream
-
-
-def target_words(target: Target) -> str:
-    """`t.bin (file of 4 GiB on vda, ext4)`."""
-    listed = target.detail.get("devices")
-    devices = [device for device in listed if isinstance(device, dict)] if isinstance(listed, list) else []
-    parts = [f"{target.kind} of {units.size(target.size_bytes)}"]
-    if target.kind == "null":
-        return f"null target of {units.size(target.size_bytes)}"
-    if target.kind == "model":
-        drives = Counter(str(model) for model in target.detail.get("drives") or [])
-        words = [f"{count} x {model}" if count > 1 else model for model, count in drives.items()]
-        level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
-        return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
-    if target.kind == "directory":
-        parts[0] = _files_of(target) if target.size_bytes else target.kind
-    if target.on_files and devices:
-        parts[0] += " on " + ", ".join(str(device.get("name")) for device in devices)
-    parts.extend(str(device["model"]) for device in devices if device.get("model"))
-    if fs := target.detail.get("file_system"):
-        parts.append(str(fs))
-    return f"{short_name(target)} ({', '.join(parts)})"
-
-
-def _files_of(target: Target) -> str:
-    """`16 files of 1 GiB in all`."""
-    sets = target.detail.get("sets")
-    known = [each.get("files") for each in sets if isinstance(each, dict)] if isinstance(sets, list) else []
-    count = sum(files for files in known if isinstance(files, int))
-    size = units.size(target.size_bytes)
-    return f"a file of {size}" if count == 1 else f"{count} files of {size} in all"
-
-
-def short_name(target: Target) -> str:
-    """As it was asked for: `/dev/sda`, `six-sata-f2`."""
-    return f"a test file in {target.asked.rpartition('/')[0] or '.'}" if _unnamed(target) else target.asked
-
-
-def _unnamed(target: Target) -> bool:
-    """A test file whose name nobody chose."""
-    return target.created and target.asked.rpartition("/")[2].startswith("spindle-test-")
 
 
 def page(record: RunRecord, style: Style) -> list[str]:
@@ -58,7 +15,7 @@ def page(record: RunRecord, style: Style) -> list[str]:
     load = "; ".join(_stream_words(stream, len(record.workload.streams) > 1) for stream in record.workload.streams)
     time_stamps = "" if generator.timestamps == "request" else f", time stamps by {generator.timestamps}"
     return [
-        *style.headline(f"{record.workload.name} on {target_words(record.target)}"),
+        *style.headline(f"{record.workload.name} on {record.target.words}"),
         *style.wrap(
             f"{load}; {units.seconds(record.figures.measured_s)} measured; {generator.engine}{time_stamps}; "
             f"seed {record.seed}; {record.id}"

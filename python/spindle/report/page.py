@@ -121,7 +121,7 @@ def phases_page(record: PhasesRecord, style: Style) -> list[str]:
 
 def quick_page(record: QuickRecord, style: Style) -> list[str]:
     """A quick look: the assessment, most important first."""
-    lines = style.headline(f"Quick look at {heading.target_words(record.target)}")
+    lines = style.headline(f"Quick look at {record.target.words}")
     lines += verdicts.lines(record.verdicts, style, [Level.INVALID])
     found = record.assessment.findings
     width = max((len(finding.topic) for finding in found), default=0)

@@ -8,7 +8,6 @@ from math import prod
 from msgspec.structs import replace
 
 from spindle.report import metadata, wal
-from spindle.report.heading import target_words
 from spindle.report.number import plain
 from spindle.report.shapes import bonnie, iozone
 from spindle.report.style import Style
@@ -35,7 +34,7 @@ def head(record: PhasesRecord, style: Style) -> list[str]:
     """Workload and target."""
     seconds = units.seconds(round(sum(phase.seconds for phase in record.phases), 2))
     return [
-        *style.headline(f"{record.workload.name} on {target_words(record.target)}"),
+        *style.headline(f"{record.workload.name} on {record.target.words}"),
         *style.wrap(f"{_how_many(record)} in {seconds}{_sizes(record)}; seed {record.workload.seed}; {record.id}"),
     ]
 

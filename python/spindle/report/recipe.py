@@ -108,7 +108,7 @@ def _run(
         files.append((given, text))
     target = run.target.asked
     machine = run.target.detail.get("machine")
-    if run.target.kind == "model" and isinstance(machine, str) and not _in_catalogue(target, machine):
+    if run.target.traits.is_modelled and isinstance(machine, str) and not _in_catalogue(target, machine):
         target = f"{_file_name(target.rpartition('/')[2].removesuffix('.toml'))}-machine.toml"
         files.append((target, machine))
     if more and "--seconds" not in options and workload.end.time_ns is not None:
@@ -117,9 +117,9 @@ def _run(
     for variation in varied:
         separator = ";" if any("," in value for value in variation.values) else ","
         words += ["--vary", f"{variation.key}={separator.join(variation.values)}"]
-    if run.target.kind == "file" and run.target.created:
+    if run.target.traits.is_one_file and run.target.created:
         words += ["--create", exact_size(run.target.size_bytes)]
-    elif run.target.kind == "device" and workload.writes:
+    elif run.target.traits.is_device and workload.writes:
         words += ["--erase", target]
     return Recipe(shlex.join(words), tuple(files), run.seed)
 

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from spindle.result.figures import Figures, Steady
 from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
 from spindle.result.search import Curve, RunId, TargetSearch
+from spindle.result.target import Target
 from spindle.result.workload import Workload
 
 MODELLED_START = "1970-01-01T00:00:00Z"
@@ -224,27 +225,6 @@ class Prepared(Struct, frozen=True, kw_only=True):
     """What could not be made quiet, and why."""
     precondition: Precondition | None = None
     """None: none was asked for."""
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """Where the load ran."""
-
-    asked: str
-    """As given on the command line."""
-    kind: str
-    """`device`, `file`, `directory` (files made in it), `model` (a modelled machine), or `null` (no I/O at all)."""
-    size_bytes: int
-    created: bool = False
-    """Whether the file was made for this run."""
-    has_device: bool = True
-    """Whether a block device with counters is known under it."""
-    detail: dict[str, Any] = {}
-    """What the machine says about it: device, identity, layers below."""
-
-    @property
-    def on_files(self) -> bool:
-        """Whether a file system lies between the load and the device."""
-        return self.kind in ("file", "directory")
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):

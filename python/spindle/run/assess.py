@@ -12,9 +12,9 @@ from spindle.result.record import (
     Level,
     RunRecord,
     Step,
-    Target,
     worst,
 )
+from spindle.result.target import Target
 from spindle.run import classes
 
 FLAT = 0.01
@@ -317,7 +317,7 @@ def _test_file(target: Target) -> list[Finding]:
 
 def _short_stroke(target: Target, key: str | None) -> list[Finding]:
     devices = target.detail.get("devices") or []
-    if target.kind != "file" or not devices or not (key or "").startswith("hdd-"):
+    if not target.traits.is_one_file or not devices or not (key or "").startswith("hdd-"):
         return []
     whole = sum(device.get("size_bytes") or 0 for device in devices)
     share = target.size_bytes / whole if whole else 1.0

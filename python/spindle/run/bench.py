@@ -35,12 +35,12 @@ from spindle.result.record import (
     RunRecord,
     SettingChange,
     Settings,
-    Target,
     Tool,
     new_id,
     utc_now,
 )
 from spindle.result.rules import judged
+from spindle.result.target import Target
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run import classes, preparation
 from spindle.run.errors import Usage
@@ -292,7 +292,7 @@ class Bench:
         """Before a load, which may write where nothing was."""
         if self._target is None:
             return
-        found = extents_of(self._target.files[0].fd) if self._target.kind == "file" else None
+        found = extents_of(self._target.files[0].fd) if self._target.is_one_file else None
         self._extents = found.to_dict() if found is not None else None
         behind = {device.name: backing_extents(device) for device in self._devices}
         self._backing_extents = {name: one.to_dict() for name, one in behind.items() if one is not None}

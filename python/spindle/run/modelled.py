@@ -14,8 +14,9 @@ from typing import Any
 from spindle import _core
 from spindle.host import diskstats
 from spindle.host.outputs import Output
-from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Target, Tool, model_id
+from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Tool, model_id
 from spindle.result.rules import judged
+from spindle.result.target import Target
 from spindle.result.workload import Place, Workload, WorkloadStream
 from spindle.run.bench import WHOLE, Part
 from spindle.run.errors import Usage

@@ -18,12 +18,12 @@ from spindle.result.record import (
     QuickRecord,
     RunRecord,
     Step,
-    Target,
     Tool,
     Verdict,
     new_id,
     utc_now,
 )
+from spindle.result.target import Target
 from spindle.result.workload import Workload
 from spindle.run import assess, knee
 from spindle.run.bench import AS_USUAL, Bench, Making, bench
@@ -191,7 +191,7 @@ def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, obj
 
 def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
     device = opened.device
-    if device is None or opened.target().kind != "device":
+    if device is None or not opened.target().traits.is_device:
         look.skipped.append(
             "first against last part: a file does not tell where on the device it lies; name the device"
         )

@@ -282,7 +282,7 @@ class _Course:
 
     def _is_generator(self, point: TargetPoint) -> bool:
         record = next(run for run in self.runs if run.id == point.runs[-1])
-        return record.target.kind == "null" or record.figures.generator.busiest_worker >= BUSY
+        return not record.target.traits.does_io or record.figures.generator.busiest_worker >= BUSY
 
     def _measure(self, value: float) -> TargetPoint | None:
         """One point, run until it is decided; None: there is nothing to tell."""

@@ -23,7 +23,6 @@ from spindle.result.record import (
     PhaseFigures,
     PhasesRecord,
     RunRecord,
-    Target,
     Tool,
     Variation,
     Verdict,
@@ -31,6 +30,7 @@ from spindle.result.record import (
     new_id,
     utc_now,
 )
+from spindle.result.target import Target
 from spindle.result.workload import Workload
 from spindle.run import order
 from spindle.run.errors import RunFailed, Usage
@@ -200,7 +200,7 @@ class _Done:
         if self.target is None:
             raise self.left_out[0][1]
         run_id, started = self.id, self.started
-        if self.target.kind == "model":
+        if self.target.traits.is_modelled:
             cells = repr([(each.run, each.varied) for each in self.phases])
             run_id, started = model_id(repr(self.varied), cells), MODELLED_START
         return PhasesRecord(

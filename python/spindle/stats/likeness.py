@@ -120,7 +120,7 @@ def _between(a: RunRecord, b: RunRecord, side: str) -> Iterator[Differing]:
         if was != now:
             yield Differing("setting", name, _text(was), _text(now), side)
     elsewhere_a, elsewhere_b = _flat(a.environment), _flat(b.environment)
-    modelled = a.target.kind == b.target.kind == "model"  # the machine that computes does not matter
+    modelled = a.target.traits.is_modelled and b.target.traits.is_modelled  # the machine that computes does not matter
     for name in () if modelled else _MACHINE:
         if elsewhere_a.get(name) != elsewhere_b.get(name):
             yield Differing("environment", name, _text(elsewhere_a.get(name)), _text(elsewhere_b.get(name)), side)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
 
 from spindle.result.record import KneeRecord, PhasesRecord, QuickRecord, Record, RunRecord
+from spindle.result.target import Target
 from spindle.stats.trial import Side, Trial
 
 
@@ -60,15 +61,16 @@ def strata(sides: Sequence[Side], *, across_time: bool = False) -> Strata:
 def is_modelled(trial: Trial) -> bool:
     """Whether it ran on a modelled machine; False where its record is not at hand."""
     record = trial.load() if trial.load is not None else None
-    return record is not None and _kind(record) == "model"
+    target = _target(record) if record is not None else None
+    return target is not None and target.traits.is_modelled
 
 
-def _kind(record: Record) -> str | None:
+def _target(record: Record) -> Target | None:
     match record:
         case RunRecord() | PhasesRecord() | QuickRecord():
-            return record.target.kind
+            return record.target
         case KneeRecord() if record.runs:
-            return record.runs[0].target.kind
+            return record.runs[0].target
         case _:
             return None
 

@@ -11,7 +11,6 @@ from spindle.report import target as target_words
 from spindle.report.charts import parts
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.traits import place
 from spindle.report.document.trial import label_of
 from spindle.result.record import CurveRecord, RunRecord, TargetRecord
 from spindle.result.search import Curve, TargetSearch
@@ -56,7 +55,7 @@ def searches_of(entries: Sequence[Entry]) -> list[Sought]:
 def _label(entry: Entry, runs: Sequence[RunRecord]) -> str:
     if entry.cell:
         return label_of(entry.cell)
-    name = f"{runs[0].workload.name} on {place(runs[0].target)}" if runs else entry.source
+    name = f"{runs[0].workload.name} on {runs[0].target.place}" if runs else entry.source
     return f"{', '.join(entry.tags)}: {name}" if entry.tags else name
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.traits import place, size_words
+from spindle.report.document.traits import size_words
 from spindle.report.document.trial import Trial, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
@@ -49,15 +49,15 @@ def pairs_of(trials: Sequence[Trial]) -> list[Pair]:
     """Same streams (whatever ended the run, and whatever the seed), one real target and one modelled one."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        if trial.run.target.kind != "null" and not is_observed(trial.run):
+        if trial.run.target.traits.does_io and not is_observed(trial.run):
             groups.setdefault(_load(trial.run.workload), []).append(trial)
     found = []
     for members in groups.values():
         real: dict[str, list[Trial]] = {}
         modelled: dict[str, list[Trial]] = {}
         for trial in members:
-            side = modelled if trial.run.target.kind == "model" else real
-            side.setdefault(place(trial.run.target), []).append(trial)
+            side = modelled if trial.run.target.traits.is_modelled else real
+            side.setdefault(trial.run.target.place, []).append(trial)
         for name, theirs in real.items():
             for model, ours in modelled.items():
                 several = len(real) > 1 or len(modelled) > 1

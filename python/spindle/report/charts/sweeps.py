@@ -10,7 +10,7 @@ from spindle.report import sweep as terminal
 from spindle.report.charts import parts
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.traits import THREADS, place
+from spindle.report.document.traits import THREADS
 from spindle.report.document.trial import Case, is_streaming, label_of
 from spindle.report.number import plain
 from spindle.report.table import Column
@@ -47,7 +47,7 @@ def _searched(entry: Entry, among: Sequence[Entry]) -> Sweep | None:
     first = runs.get(knee.points[0].run)
     if first is None:
         return None
-    label = f"{first.workload.name} on {place(first.target)}"
+    label = f"{first.workload.name} on {first.target.place}"
     if entry.cell:
         label = label_of(entry.cell)
     elif entry.tags:

@@ -17,7 +17,6 @@ from spindle.result.workload import Mix, Open
 WORK = "work"
 _PLANNED = ("size", "arrival", "target")
 """Of these a campaign's plan says that they are to be compared."""
-_TARGETS = {"device": "block device", "model": "modelled", "null": "null target"}
 
 
 def alike(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
@@ -69,7 +68,7 @@ def _mixed(mix: Mix) -> str:
 def _asked(run: RunRecord) -> dict[str, str]:
     """How it was asked for, and of what kind of target."""
     streams = [] if is_names(run) else run.workload.streams
-    found = {"target": _TARGETS.get(run.target.kind, run.target.kind)}
+    found = {"target": run.target.traits.words}
     if streams:
         found["cache"] = _each("mapped" if s.mapped else "direct" if s.direct else "buffered" for s in streams)
         found["arrival"] = _each(

@@ -11,7 +11,6 @@ from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.findings import groups_of
 from spindle.report.document.model import Block, Document, Section
 from spindle.report.document.summary import run_count, summary
-from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, cases_of, runs_of, trials_of
 from spindle.result.record import Level
 
@@ -57,7 +56,7 @@ def _title(entries: Sequence[Entry], cases: Sequence[Case]) -> str:
         return campaigns[0]
     runs = [run for entry in entries for run in runs_of(entry)]
     workloads = sorted({run.workload.name for run in runs})
-    targets = sorted({place(run.target) for run in runs})
+    targets = sorted({run.target.place for run in runs})
     loads = workloads[0] if len(workloads) == 1 else f"{len(workloads)} workloads"
     places = targets[0] if len(targets) == 1 else f"{len(targets)} targets"
     return f"{loads} on {places}" if runs else f"{len(entries)} records"
@@ -66,7 +65,7 @@ def _title(entries: Sequence[Entry], cases: Sequence[Case]) -> str:
 def _about(entries: Sequence[Entry]) -> str:
     count = run_count(entries)
     parts = [f"{count} run{'s' if count != 1 else ''}"]
-    days = sorted(run.started[:10] for entry in entries for run in runs_of(entry) if run.target.kind != "model")
+    days = sorted(run.started[:10] for entry in entries for run in runs_of(entry) if not run.target.traits.is_modelled)
     if days:
         parts.append(days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}")
     versions = sorted({entry.record.tool.version for entry in entries})

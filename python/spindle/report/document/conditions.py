@@ -8,7 +8,6 @@ from typing import Any
 
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.model import Block, Code, Sheet, Words
-from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, runs_of
 from spindle.report.recipe import USUAL_SEED, recipe_of
 from spindle.report.table import Column
@@ -166,7 +165,7 @@ def _environment(run: RunRecord) -> Iterator[tuple[str, str]]:
         if isinstance(device, dict):
             model = f", {device['model']}" if device.get("model") else ""
             yield "device", f"{device.get('name')}{model}, target of {units.size(run.target.size_bytes)}"
-    if run.target.kind == "model":
+    if run.target.traits.is_modelled:
         known = run.target.detail
         yield (
             "modelled machine",
@@ -220,7 +219,7 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str], plans: Sequence
 
 def _name(entry: Entry) -> str:
     runs = runs_of(entry)
-    return f"{runs[0].workload.name} on {place(runs[0].target)}" if runs else entry.source
+    return f"{runs[0].workload.name} on {runs[0].target.place}" if runs else entry.source
 
 
 def _repeated(seeds: Sequence[int]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from spindle.report.document.alike import alike
 from spindle.report.document.model import Words
-from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming
 from spindle.result import units
 from spindle.result.record import Level
@@ -149,7 +148,7 @@ def single(case: Case) -> Words:
     """The one case there is."""
     run = case.trials[0].run
     latencies = [mean for trial in case.trials if (mean := trial.run.figures.mean_latency_ns()) is not None]
-    text = f"{run.workload.name} on {place(run.target)}: {_rate_words(case, False)}" + (
+    text = f"{run.workload.name} on {run.target.place}: {_rate_words(case, False)}" + (
         "" if is_names(run) else f", {units.rate(rate(case, True))}"
     )
     if latencies:

@@ -37,7 +37,7 @@ class Array:
 
 def machine_file(run: RunRecord) -> Mapping[str, Any]:
     """The file of a modelled machine as tables; empty for real storage."""
-    text = run.target.detail.get("machine") if run.target.kind == "model" else None
+    text = run.target.detail.get("machine") if run.target.traits.is_modelled else None
     if not isinstance(text, str):
         return {}
     try:
@@ -48,20 +48,20 @@ def machine_file(run: RunRecord) -> Mapping[str, Any]:
 
 def array_of(run: RunRecord) -> Array | None:
     """The array under a run; None: there is none, or it is not known."""
-    if run.target.kind == "model":
+    if run.target.traits.is_modelled:
         return _modelled(run)
     return _real(run)
 
 
 def drives_of(run: RunRecord) -> list[str]:
     """Models of the drives of a modelled machine."""
-    listed = run.target.detail.get("drives") if run.target.kind == "model" else None
+    listed = run.target.detail.get("drives") if run.target.traits.is_modelled else None
     return [str(drive) for drive in listed] if isinstance(listed, list) else []
 
 
 def scheduler_of(run: RunRecord) -> str | None:
     """The elevator that was in force on the target."""
-    if run.target.kind == "model":
+    if run.target.traits.is_modelled:
         names = sorted({str(name) for name in run.target.detail.get("schedulers") or []})
         return "+".join(names) or None
     return setting_of(run, "scheduler")

@@ -11,9 +11,7 @@ from spindle.report.document import findings, traits
 from spindle.report.document.entry import Entry
 from spindle.report.document.findings import Group
 from spindle.report.document.model import Words
-from spindle.report.document.traits import place
 from spindle.report.document.trial import Case, Trial
-from spindle.report.heading import target_words
 from spindle.report.sweep import sentence
 from spindle.report.target import sentences
 from spindle.result import units
@@ -74,7 +72,7 @@ def _verdicts(entry: Entry) -> Iterator:  # type: ignore[type-arg]
 def _looks(entries: Sequence[Entry]) -> Iterator[Words]:
     for entry in entries:
         if isinstance(entry.record, QuickRecord):
-            name = target_words(entry.record.target)
+            name = entry.record.target.words
             for finding in entry.record.assessment.findings:
                 yield Words(
                     f"{name}, {finding.topic}: {finding.text}", None if finding.level is Level.OK else finding.level
@@ -111,9 +109,9 @@ def _searches(entries: Sequence[Entry]) -> Iterator[Words]:
     for entry in entries:
         match entry.record:
             case TargetRecord(search=search, runs=[first, *_]):
-                yield Words(f"{first.workload.name} on {place(first.target)}: {_lower(' '.join(sentences(search)))}")
+                yield Words(f"{first.workload.name} on {first.target.place}: {_lower(' '.join(sentences(search)))}")
             case CurveRecord(curve=curve, runs=[first, *_]):
-                yield Words(f"{first.workload.name} on {place(first.target)}: {_lower(curve_sentence(curve))}")
+                yield Words(f"{first.workload.name} on {first.target.place}: {_lower(curve_sentence(curve))}")
 
 
 def _lower(text: str) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from spindle.report import heading
 from spindle.report.document import storage
 from spindle.report.document.entry import Entry
 from spindle.result import units
-from spindle.result.record import RunRecord, Target
+from spindle.result.record import RunRecord
 from spindle.result.workload import FixedSize, LogNormalSize, Open, RangeSize, Size, WeightedSize, WorkloadStream
 
 Traits = Mapping[str, str]
@@ -29,7 +28,7 @@ def _said(run: RunRecord, entry: Entry) -> Iterator[tuple[str, str]]:
     if entry.tags:
         yield "tag", ", ".join(sorted(entry.tags))
     yield "workload", run.workload.name
-    yield "target", place(run.target)
+    yield "target", run.target.place
     array = storage.array_of(run)
     if array is not None:
         yield "array", array.name
@@ -46,13 +45,6 @@ def _said(run: RunRecord, entry: Entry) -> Iterator[tuple[str, str]]:
         for name, value in _of_stream(stream).items():
             yield of + name, value
     yield "seed", str(run.seed)
-
-
-def place(target: Target) -> str:
-    """The target's name, without the folder and the ending of a machine file."""
-    if target.kind != "model":
-        return heading.short_name(target)
-    return target.asked.rpartition("/")[2].removesuffix(".toml")
 
 
 def _of_stream(stream: WorkloadStream) -> dict[str, str]:

@@ -43,7 +43,7 @@ class Case:
     @property
     def modelled(self) -> bool:
         """Whether it ran on a modelled machine."""
-        return self.trials[0].run.target.kind == "model"
+        return self.trials[0].run.target.traits.is_modelled
 
     def latencies(self, direction: str) -> list[str]:
         """The stored histograms of one operation, of all its trials and streams."""
@@ -101,7 +101,7 @@ def cases_of(trials: Sequence[Trial]) -> list[Case]:
     return [
         Case(
             label=label_of({name: value for name, value in zip(names, values, strict=True) if value is not None})
-            or f"{found[0].run.workload.name} on {traits.place(found[0].run.target)}",
+            or f"{found[0].run.workload.name} on {found[0].run.target.place}",
             traits={name: value for name, value in zip(names, values, strict=True) if value is not None},
             trials=found,
         )

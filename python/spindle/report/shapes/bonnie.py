@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spindle.report.document.traits import place
 from spindle.report.style import Style
 from spindle.result import units
 from spindle.result.record import PhasesRecord, RunRecord
@@ -54,7 +53,7 @@ def page(runs: Sequence[RunRecord]) -> list[str]:
     """A line for each target; of several runs of one phase, the last."""
     lines: dict[str, _Line] = {}
     for run in runs:
-        line = lines.setdefault(place(run.target), _Line(run.target.size_bytes))
+        line = lines.setdefault(run.target.place, _Line(run.target.size_bytes))
         named = run.workload.name if run.workload.name in NAMES else None
         share = 100 * (run.figures.cpu.user_ns + run.figures.cpu.system_ns) / max(run.figures.elapsed_ns, 1)
         for spec, stream in zip(run.workload.streams, run.figures.streams, strict=False):

@@ -110,9 +110,9 @@ def judge(record: RunRecord) -> list[Verdict]:
     if record.figures.generator.engine == COMMAND:
         served = [verdict for verdict in record.verdicts if verdict.check == "load"]  # told by who watched it
         return [*served, *(verdict for rule in BESIDE_A_LOAD for verdict in rule(record))]
-    if record.target.kind == "null":
+    if not record.target.traits.does_io:
         return [*completeness.null_target(record), *log.whole_log(record)]
-    if record.target.kind == "model":
+    if record.target.traits.is_modelled:
         return [verdict for rule in MODELLED for verdict in rule(record)]
     if any(stream.names is not None for stream in record.workload.streams):
         return [verdict for rule in NAMES for verdict in rule(record)]

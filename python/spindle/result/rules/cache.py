@@ -101,7 +101,7 @@ def _cause(record: RunRecord, direction: str, share: float) -> _Cause:
     through = (
         " although the load is direct: the file system went through the page cache, as it may with data=journal, and "
         "for inline, encrypted or verity files"
-        if record.target.on_files
+        if record.target.traits.on_files
         else " although the load is direct"
     )
     if direction == "write":
@@ -137,7 +137,7 @@ def discards(record: RunRecord) -> list[Verdict]:
     """A discard that the device never sees frees nothing: a layer in between may drop it and report success."""
     target = record.counters
     freed = sum(stream.trim.bytes for stream in record.figures.streams if stream.trim is not None)
-    if record.target.kind != "device" or target is None or freed < TOO_LITTLE_BYTES:
+    if not record.target.traits.is_device or target is None or freed < TOO_LITTLE_BYTES:
         return []
     moved = target.delta.get("discard_bytes")
     if moved is None or target.name.startswith("zram"):  # whose driver counts reads and writes alone

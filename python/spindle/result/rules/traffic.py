@@ -41,7 +41,7 @@ def other_io(record: RunRecord) -> list[Verdict]:
                 evidence="; ".join(texts) + _when_and_who(record),
                 advice=(
                     "a file system that copies what it writes does that (btrfs); if it is not that, "
-                    if record.target.on_files and record.figures.total_write_bytes > 0
+                    if record.target.traits.on_files and record.figures.total_write_bytes > 0
                     else ""
                 )
                 + "find who it is (iotop, pidstat -d) and run again without it",
@@ -95,7 +95,7 @@ def _writes(record: RunRecord, target: DeviceCounters) -> _Excess | None:
     moved, requests = target.bytes_of("write"), target.requests_of("write")
     if moved is None or requests is None:
         return None
-    on_file = record.target.on_files
+    on_file = record.target.traits.on_files
     return _excess("wrote", own, moved, requests, record, JOURNAL_FACTOR if own > 0 and on_file else OTHER_SHARE)
 
 

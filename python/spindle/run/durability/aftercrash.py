@@ -88,7 +88,7 @@ class _Read:
 
 @contextmanager
 def _target(asked: str, place: Place) -> Iterator[_Read]:
-    if place.kind == "file" and _is_lost(asked, place):
+    if place.file_system_id is not None and _is_lost(asked, place):
         with open(os.devnull, "rb") as nothing:  # which is what is left of it
             yield _Read(nothing.fileno(), 0, 1, 512, None)
         return

@@ -194,7 +194,7 @@ def _shared(fd: int, target: OpenTarget) -> str | None:
     for device in _disks(devices_under(fd)).values():
         if device.name in disks:
             return device.path
-    same = any(os.fstat(file.fd).st_dev == os.fstat(fd).st_dev for file in target.files) and target.kind == "file"
+    same = any(os.fstat(file.fd).st_dev == os.fstat(fd).st_dev for file in target.files) and target.is_one_file
     return "the same file system" if same else None
 
 

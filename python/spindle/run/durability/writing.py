@@ -124,7 +124,7 @@ def _header(order: Writing, target: OpenTarget) -> Header:
 
 def _place(order: Writing, target: OpenTarget) -> Place:
     device = target.device
-    mount = mount_of(target.files[0].fd) if target.kind == "file" else None
+    mount = mount_of(target.files[0].fd) if target.is_one_file else None
     return Place(
         path=os.path.abspath(target.path),
         kind=target.kind,
