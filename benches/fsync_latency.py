@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from spindle.host.busy import unmount
-from spindle.stats import Interval, interval
+from spindle.stats.estimate import Interval, interval
 
 DEVICE_BYTES = 1 << 30
 FILE_BYTES = 64 << 20

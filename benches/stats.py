@@ -32,13 +32,13 @@ from scipy.stats import binomtest
 from spindle.campaign.cells import Cell
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan, Settings, Trials
-from spindle.stats import interval
 from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt
 from spindle.stats.change import changes, drift, warm_up
 from spindle.stats.compare import compare, corrected
 from spindle.stats.curves import band
 from spindle.stats.difference import examine
 from spindle.stats.effects import effects
+from spindle.stats.estimate import interval
 from spindle.stats.gate import gate
 from spindle.stats.power import trials_needed
 from spindle.stats.ranking import rank

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from noise import autoregressive
 
-from spindle.stats import detectable, interval, trials_needed
 from spindle.stats.autocorrelation import lag_one, long_run, mean_inflation
-from spindle.stats.estimate import kind_of_mean, mean_of_trials, of_trials
+from spindle.stats.estimate import interval, kind_of_mean, mean_of_trials, of_trials
+from spindle.stats.power import detectable, trials_needed
 
 
 def test_the_interval_of_a_few_trials_is_students() -> None:

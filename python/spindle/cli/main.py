@@ -147,8 +147,6 @@ def _open_standard_streams() -> None:
 
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run a verb. Every error becomes one line on stderr. The status is an `Exit`, or that of a command it ran."""
-    from spindle.cli.failure import explain
-
     try:
         # Not `spindle.main`: it would turn the signals that unwind a run into an Abort of its own.
         with spindle.make_context("spindle", list(sys.argv[1:] if arguments is None else arguments)) as context:
@@ -164,6 +162,8 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         if os.environ.get("SPINDLE_TRACEBACK") == "1":
             raise
+        from spindle.cli.failure import explain
+
         line, failed = explain(error)
         print(line, file=sys.stderr)
         return failed

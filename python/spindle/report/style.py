@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TextIO
 
-from spindle.result.record import Level
+from spindle.result.level import Level
 
 _CODES = {Level.OK: "32", Level.WARN: "33", Level.INVALID: "31;1"}
 

@@ -11,13 +11,13 @@ import hashlib
 import secrets
 import time
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
 
 from spindle.result.figures import Figures, Steady
 from spindle.result.imported import DeviceSeries, Moment, PartialStream, Source
+from spindle.result.level import Level as Level
 from spindle.result.search import Curve, RunId, TargetSearch
 from spindle.result.target import Target
 from spindle.result.workload import Workload
@@ -26,19 +26,6 @@ MODELLED_START = "1970-01-01T00:00:00Z"
 """When a modelled run starts: zero of the machine's time."""
 FORMAT = 1
 """Version of this shape; it grows when a reader of the older one would misread the newer."""
-
-
-class Level(StrEnum):
-    """How far a figure can be believed."""
-
-    OK = "ok"
-    WARN = "warn"
-    INVALID = "invalid"
-
-    @property
-    def rank(self) -> int:
-        """0 for ok; the worse, the higher."""
-        return list(Level).index(self)
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
