@@ -79,7 +79,7 @@ def test_every_key_is_fio_s_own_and_what_is_absent_is_told(folders: tuple[Path, 
     ours, theirs = (structure({**document(folder), "disk_util": []}) for folder in folders)
     assert {key: ours[key] for key in ours if key in theirs} == {key: theirs[key] for key in theirs if key in ours}
     assert set(ours) - set(theirs) == {"/jobs[]/job_start"}
-    rows = re.findall(r"^\| (`.*?) \|", PAGE.split("## fio's JSON")[1].split("\n## ")[0], flags=re.M)
+    rows = re.findall(r"^\| (`.*?) \|", PAGE.split("### JSON")[1].split("\n## ")[0], flags=re.M)
     told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
     assert {key.split("/")[2] for key in set(theirs) - set(ours)} <= told
 

@@ -11,7 +11,7 @@ from spindle.cli.care import care_of, care_options
 from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option
+from spindle.cli.output import emit, json_option, one_form
 from spindle.cli.storing import keep_options, keeping_of
 from spindle.cli.targets import TARGET
 from spindle.cli.writing import Writing, keep_apart, output_of
@@ -57,19 +57,22 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     """Run jobs of fio, given as fio's own command line: `spindle fio --name=a --rw=randread --size=1g ... [JOB FILE]`.
 
     What comes before the first --name holds for all jobs. Job files may follow; `-` is one on the standard input. Of
-    fio's own options there are --section, --output, --output-format (normal, json), --readonly, --parse-only, --showcmd
-    and --eta=never. Each option of a job that is not carried over exactly is named: docs/fio-jobs.md lists all.
+    fio's own options there are --section, --output, --output-format (normal, terse, json, json+), --terse-version,
+    --readonly, --parse-only, --showcmd and --eta=never. Each option of a job that is not carried over exactly is named:
+    docs/fio-jobs.md lists all.
 
     The options below are Spindle's. Reading is the default: a block device is written to only with --erase naming it.
     """
     from spindle.cli.jobfile import of_jobs, tell
     from spindle.cli.session import session
+    from spindle.formats import fio_output
     from spindle.formats.fio_job import JobFileRefused, convert_sections
     from spindle.formats.fio_job.arguments import CommandLine, sections_of, shown, source_of
     from spindle.run import order
     from spindle.run.order import Order
 
     line: CommandLine = values.pop(_ARGUMENTS)
+    one_form(json, line.format != "normal")
     care, keeping, consent, making = care_of(values), keeping_of(values), consent_of(values), making_of(values)
     sections = sections_of(line)
     if line.show:
@@ -102,5 +105,5 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
             care=care,
         )
         record = order.carry_out(one, watch)
-    wanted = "fio-json" if line.format == "json" else None
+    wanted = fio_output.parse(line.format, line.terse_version)
     return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=output)

@@ -13,6 +13,7 @@ from spindle.cli.writing import OutputOption
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
     from spindle.cli.storing import Keeping
     from spindle.formats.fio_json import Shape
+    from spindle.formats.fio_output import Wanted
     from spindle.host.outputs import Output
     from spindle.result.record import Record
 
@@ -23,15 +24,13 @@ def emit(
     output: Output | None,
     strict: bool = False,
     keeping: Keeping | None = None,
-    output_format: str | None = None,
+    output_format: Wanted | None = None,
     shape: Shape | None = None,
     into: Output | None = None,
     why: bool = False,
 ) -> Exit:
-    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's JSON. `into`: what
-    would be printed goes to this file instead. `why`: every warning in full."""
-    from spindle.report.page import page
-    from spindle.report.style import Style, style_of
+    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's formats. `into`:
+    what would be printed goes to this file instead. `why`: every warning in full."""
     from spindle.result.document import encode
     from spindle.run.errors import RunFailed
 
@@ -41,16 +40,11 @@ def emit(
     unkept = _keep(record, keeping)
     try:
         if into is not None:
-            lines = "".join(f"{line}\n" for line in page(record, Style())).encode()
-            into.save(data if json else lines if output_format is None else _as_fio_json(record, shape))
-        elif json or output_format is not None:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data if output_format is None else _as_fio_json(record, shape))
-            sys.stdout.buffer.flush()
+            into.save(_printed(record, data, json, output_format, shape, why, terminal=False))
         else:
-            for line in page(record, style_of(sys.stdout, why)):
-                print(line)
             sys.stdout.flush()
+            sys.stdout.buffer.write(_printed(record, data, json, output_format, shape, why, terminal=True))
+            sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -61,10 +55,29 @@ def emit(
     return status_of(record, strict)
 
 
-def _as_fio_json(record: Record, shape: Shape | None) -> bytes:
-    from spindle.formats import fio_json
+def _printed(
+    record: Record, data: bytes, json: bool, wanted: Wanted | None, shape: Shape | None, why: bool, *, terminal: bool
+) -> bytes:
+    """What is shown of a record; `data`: its own JSON."""
+    if json:
+        return data
+    if wanted is None:
+        return _page(record, why, terminal)
+    from spindle.formats import fio_output
 
-    return fio_json.write(record) if shape is None else fio_json.write(record, shape)
+    found = fio_output.write(record, wanted, shape)
+    return found + (_page(record, why, terminal) if wanted.normal else b"")
+
+
+def _page(record: Record, why: bool, terminal: bool) -> bytes:
+    from spindle.report.page import page
+    from spindle.report.style import Style, style_of
+
+    lines = page(record, style_of(sys.stdout, why) if terminal else Style())
+    text = "".join(f"{line}\n" for line in lines)
+    if not terminal:
+        return text.encode()
+    return text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
 
 
 def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
@@ -114,9 +127,29 @@ def output_format_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--output-format`."""
     return click.option(
         "--output-format",
-        type=click.Choice(["fio-json"]),
-        help="Print the result in another tool's format instead of tables: JSON as fio writes it.",
+        metavar="FORMAT",
+        callback=_output_format,
+        help="Print what fio's option of this name prints: json, json+ (with all latencies), terse, normal (Spindle's "
+        "tables), or several as in json,terse. Spindle's own JSON is --json.",
     )(command)
+
+
+def one_form(json: bool, output_format: object) -> None:
+    """Refuse a result that is to be printed in two forms."""
+    if json and output_format:
+        raise click.UsageError("--json and --output-format exclude each other; leave one out")
+
+
+def _output_format(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Wanted | None:
+    if text is None:
+        return None
+    from spindle.formats import fio_output
+
+    try:
+        return fio_output.parse(text)
+    except ValueError as unknown:
+        names = ", ".join(fio_output.NAMES)
+        raise click.BadParameter(f"`{unknown}` is none of {names}; Spindle's own JSON is --json") from None
 
 
 def output_option(command: click.decorators.FC) -> click.decorators.FC:

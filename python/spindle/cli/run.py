@@ -12,7 +12,7 @@ from spindle.cli.exits import Exit
 from spindle.cli.jobfile import prepared, section_option
 from spindle.cli.keys import key_options, overrides_of, set_option, vary_option
 from spindle.cli.making import making_of, making_options
-from spindle.cli.output import emit, json_option, output_format_option, output_option, why_option
+from spindle.cli.output import emit, json_option, one_form, output_format_option, output_option, why_option
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
 from spindle.cli.storing import keep_options, keeping_of
@@ -20,6 +20,7 @@ from spindle.cli.targets import TARGET
 from spindle.cli.writing import OutputOption, Writing, keep_apart
 
 if TYPE_CHECKING:
+    from spindle.formats.fio_output import Wanted
     from spindle.host.outputs import Output
 
 
@@ -81,7 +82,7 @@ def command(
     verify_state: Output | None,
     json: bool,
     why: bool,
-    output_format: str | None,
+    output_format: Wanted | None,
     output: Output | None,
     quiet: bool,
     **values: Any,
@@ -99,6 +100,7 @@ def command(
     from spindle.run import order, varied
     from spindle.run.order import Order
 
+    one_form(json, output_format)
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
     asked = prepared(workload, target, replace(making_of(values), log=log), sections)

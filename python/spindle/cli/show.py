@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.output import emit, json_option, output_format_option, status_of, strict_option, why_option
+from spindle.cli.output import (
+    emit,
+    json_option,
+    one_form,
+    output_format_option,
+    status_of,
+    strict_option,
+    why_option,
+)
 
 if TYPE_CHECKING:  # options are made without what shows the result
+    from spindle.formats.fio_output import Wanted
     from spindle.result.record import Record
 
 
@@ -30,11 +39,12 @@ if TYPE_CHECKING:  # options are made without what shows the result
 @why_option
 @strict_option
 def command(
-    file: Path, form: str | None, shape: str | None, output_format: str | None, json: bool, why: bool, strict: bool
+    file: Path, form: str | None, shape: str | None, output_format: Wanted | None, json: bool, why: bool, strict: bool
 ) -> Exit:
     """Show a result that `--output` or `--json` saved to FILE (- for stdin), or what another tool measured."""
     from spindle.formats import read
 
+    one_form(json, output_format)
     records = read(file, form)
     if shape is not None:
         if json or output_format:
@@ -45,17 +55,17 @@ def command(
     return _several(records, json, strict, output_format, why)
 
 
-def _several(records: list[Record], json: bool, strict: bool, output_format: str | None, why: bool) -> Exit:
+def _several(records: list[Record], json: bool, strict: bool, output_format: Wanted | None, why: bool) -> Exit:
     """What a file with several results holds: their pages, or a JSON list."""
     if output_format:
-        from spindle.formats import fio_json
+        from spindle.formats import fio_output
 
-        sys.stdout.buffer.write(fio_json.write(records))
-    elif json:
+        sys.stdout.buffer.write(fio_output.write(records, output_format))
+    if json:
         from spindle.result.document import encode
 
         sys.stdout.buffer.write(b"[" + b",".join(encode(record).rstrip() for record in records) + b"]\n")
-    else:
+    elif output_format is None or output_format.normal:
         for place, record in enumerate(records):
             if place:
                 print()

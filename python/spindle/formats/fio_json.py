@@ -21,7 +21,7 @@ from spindle.result.record import Level, Verdict
 
 from .fio_snapshots import is_continued, series
 from .fio_writer import Shape, write
-from .found import Found, known, utc
+from .found import Found, known, utc, writer_of
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text, documents
 
@@ -74,7 +74,7 @@ def _run(reports: Sequence[Mapping[str, Any]]) -> Found:
     seconds = amount(document.get("timestamp"))
     targets = {_options(job.get("job options")).get("filename") or shared.get("filename") for job in jobs}
     names = list(dict.fromkeys(str(job.get("jobname", "")) for job in jobs))
-    tool, version = _writer(document.get("fio version"))
+    tool, version = writer_of(document.get("fio version"))
     return Found(
         tool=tool,
         version=version,
@@ -86,12 +86,6 @@ def _run(reports: Sequence[Mapping[str, Any]]) -> Found:
         streams=[replace(_job(job), series=series(reports, place)) for place, job in enumerate(jobs)],
         verdicts=list(_errors(jobs)),
     )
-
-
-def _writer(version: object) -> tuple[str, str | None]:
-    """Spindle writes such files as well, and says so."""
-    like, _, own = str(version).partition("-spindle-")
-    return ("spindle", own) if own else ("fio", like if version is not None else None)
 
 
 def _options(value: object) -> dict[str, str]:

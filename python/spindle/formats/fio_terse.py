@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
-from .found import Found, known
+from .found import Found, known, writer_of
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text
 
@@ -30,7 +30,8 @@ LEAST_INTERVAL_MS = 200
 """By how much the time of a job rises at least between two reports of one run; that of clones hardly differs."""
 Lines = list[tuple[int, list[str]]]
 """(line from 0, fields) of each job."""
-_SHARE = re.compile(r"[\d.]+%")
+_SHARE = re.compile(r"([\d.]+%)?")
+"""Empty where nobody knows: Spindle writes such lines."""
 
 
 def looks(text: Text) -> bool:
@@ -134,9 +135,10 @@ def _cpu_at(fields: Sequence[str]) -> int | None:
 def _run(text: Text, lines: Lines) -> Found:
     lines = _last_report(lines)
     names = list(dict.fromkeys(fields[2] for _, fields in lines))
+    tool, version = writer_of(lines[0][1][1])
     return Found(
-        tool="fio",
-        version=lines[0][1][1],
+        tool=tool,
+        version=version,
         workload=names[0] if len(names) == 1 else None,
         settings={"terse_version": lines[0][1][0]},
         streams=_told_apart([_stream(text, at, fields) for at, fields in lines]),

@@ -1,4 +1,4 @@
-"""Spindle's records as fio 3.33 writes its own (`--output-format=json`), for programs that read that.
+"""Spindle's records as fio 3.33 writes its own (`--output-format=json` and `json+`), for programs that read that.
 
 A job is a stream, a group is a run. Spindle does not tell submission from completion: `slat_ns` has no samples, and
 `clat_ns` is the whole latency, as with fio's synchronous engines. What no record knows (`NOT_TOLD`) is left out.
@@ -20,6 +20,8 @@ from spindle.result.document import Unreadable
 from spindle.result.figures import EndedByError, Op
 from spindle.result.record import DeviceCounters, ImportedRecord, Record, RunRecord
 from spindle.result.workload import FixedSize, Sequential, WorkloadStream
+
+from .fio_bins import counted, value_of
 
 LIKE = "fio-3.33"
 """The version whose structure this is."""
@@ -58,14 +60,14 @@ class Origin:
     """Where operations on names are told: read or write."""
     unified: str = "none"
     """`mixed`: one entry for all directions instead of one for each; `both`: that as well."""
+    percentiles: tuple[float, ...] = ()
+    """Empty: `PERCENTILES`."""
 
 
 @dataclass(frozen=True)
 class Shape:
     """What a job file says about its report."""
 
-    percentiles: tuple[float, ...] = ()
-    """Empty: `PERCENTILES`."""
     common: Mapping[str, str] = field(default_factory=dict)
     """Options of [global]."""
     origins: Sequence[Sequence[Origin]] = ()
@@ -73,8 +75,19 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Job:
+    """One of the document's jobs, with what ran for it."""
+
+    report: dict[str, Any]
+    """As it is in the document."""
+    disks: Sequence[dict[str, Any]]
+    """Those of its run, as they are in the document."""
+    percentiles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class _Entry:
-    """One of the document's jobs."""
+    """What one of the document's jobs is made of."""
 
     run: RunRecord
     name: str
@@ -82,8 +95,12 @@ class _Entry:
     streams: list[int]
     options: Mapping[str, str] | None
     percentiles: tuple[float, ...]
+    """Never empty."""
+    bins: bool
+    """With the counts of all latencies (`json+`)."""
     names_as: str = "read"
     unified: str = "none"
+    description: str = ""
 
     def ops(self, kind: str) -> list[Op]:
         """`kind`: read, write, trim, fsync, or mixed for the first three; operations on names are a read or a write, as
@@ -105,49 +122,84 @@ class _Entry:
         return [self.run.workload.streams[at] for at in self.streams if at < len(self.run.workload.streams)]
 
 
-def write(records: Record | Sequence[Record], shape: Shape = Shape()) -> bytes:
-    """One document with the jobs of all runs. Raises `Unreadable` for what was imported: it does not know enough."""
-    listed = list(records) if isinstance(records, Sequence) else [records]
-    for record in listed:
-        if isinstance(record, ImportedRecord):
-            raise Unreadable(
-                f"{record.id}: imported from {record.source.tool}; only Spindle's own runs become fio's JSON"
-            )
-    runs = [run for record in listed for run in ([record] if isinstance(record, RunRecord) else record.runs)]
-    if not runs:
-        raise Unreadable("no run in it: there is nothing to write as fio's JSON")
+def write(records: Record | Sequence[Record], shape: Shape = Shape(), bins: bool = False) -> bytes:
+    """One document with the jobs of all runs. `bins`: as `json+`. Raises `Unreadable` for what was imported: it does
+    not know enough."""
+    runs = _runs(records)
     ended = max(_start(run) + -(-run.figures.elapsed_ns // 10**9) for run in runs)
     document = {
-        "fio version": f"{LIKE}-spindle-{runs[0].tool.version}",
+        "fio version": version_of(runs[0]),
         "timestamp": ended,
         "timestamp_ms": ended * 1000,
         "time": f"{datetime.fromtimestamp(ended, UTC):%a %b %e %H:%M:%S %Y}",
         **({"global options": shape.common} if shape.common else {}),
-        "jobs": [_job(entry) for at, run in enumerate(runs) for entry in _entries(run, at, shape)],
+        "jobs": [job.report for job in _jobs(runs, shape, bins)],
         "disk_util": [_disk(device) for run in runs for device in run.devices],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def jobs_of(records: Record | Sequence[Record], shape: Shape) -> tuple[str, list[Job]]:
+    """The version in the document, and its jobs. Raises `Unreadable`."""
+    runs = _runs(records)
+    return version_of(runs[0]), _jobs(runs, shape, bins=False)
+
+
+def version_of(run: RunRecord) -> str:
+    """Which fio this is like, and who wrote it."""
+    return f"{LIKE}-spindle-{run.tool.version}"
+
+
+def _runs(records: Record | Sequence[Record]) -> list[RunRecord]:
+    listed = list(records) if isinstance(records, Sequence) else [records]
+    for record in listed:
+        if isinstance(record, ImportedRecord):
+            raise Unreadable(
+                f"{record.id}: imported from {record.source.tool}; only Spindle's own runs are written as fio's output"
+            )
+    runs = [run for record in listed for run in ([record] if isinstance(record, RunRecord) else record.runs)]
+    if not runs:
+        raise Unreadable("no run in it: there is nothing to write as fio's output")
+    return runs
+
+
+def _jobs(runs: Sequence[RunRecord], shape: Shape, bins: bool) -> list[Job]:
+    return [
+        Job(_job(entry), [_disk(device) for device in run.devices], entry.percentiles)
+        for at, run in enumerate(runs)
+        for entry in _entries(run, at, shape, bins)
+    ]
 
 
 def _start(run: RunRecord) -> int:
     return int(datetime.fromisoformat(run.started).timestamp())
 
 
-def _entries(run: RunRecord, at: int, shape: Shape) -> list[_Entry]:
+def _entries(run: RunRecord, at: int, shape: Shape, bins: bool) -> list[_Entry]:
     streams = run.figures.streams
     origins = shape.origins[at] if at < len(shape.origins) else ()
     if len(origins) != len(streams):
         alone = len(streams) == 1
         return [
-            _Entry(run, run.workload.name if alone else stream.name, at, [index], None, shape.percentiles)
+            _Entry(run, run.workload.name if alone else stream.name, at, [index], None, PERCENTILES, bins)
             for index, stream in enumerate(streams)
         ]
     found: dict[int, _Entry] = {}
     for index, origin in enumerate(origins):
+        options = {**shape.common, **origin.options}
         known = found.setdefault(
             origin.entry,
             _Entry(
-                run, origin.name, origin.group, [], origin.options, shape.percentiles, origin.names_as, origin.unified
+                run,
+                origin.name,
+                origin.group,
+                [],
+                origin.options,
+                origin.percentiles or PERCENTILES,
+                bins,
+                origin.names_as,
+                origin.unified,
+                options.get("description", ""),
             ),
         )
         known.streams.append(index)
@@ -178,6 +230,7 @@ def _job(entry: _Entry) -> dict[str, Any]:
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
+        **({"desc": entry.description} if entry.description else {}),
     }
 
 
@@ -187,7 +240,7 @@ def _directions(entry: _Entry) -> dict[str, Any]:
     if entry.unified != "mixed":
         fsyncs = entry.ops("fsync")
         found = {kind: _direction(entry, kind) for kind in _DIRECTIONS}
-        found["sync"] = {"total_ios": sum(op.requests for op in fsyncs), "lat_ns": _latency(fsyncs, entry.percentiles)}
+        found["sync"] = {"total_ios": sum(op.requests for op in fsyncs), "lat_ns": _timed(fsyncs, entry)}
     if entry.unified != "none":
         found["mixed"] = _direction(entry, "mixed")
     return found
@@ -280,8 +333,8 @@ def _direction(entry: _Entry, kind: str) -> dict[str, Any]:
         "short_ios": 0,
         "drop_ios": 0,
         "slat_ns": NO_SAMPLES,
-        "clat_ns": _latency(ops, entry.percentiles),
-        "lat_ns": _latency(ops, None),
+        "clat_ns": _timed(ops, entry),
+        "lat_ns": _latency(ops),
         "bw_min": round(min(bandwidth, default=0)),
         "bw_max": round(max(bandwidth, default=0)),
         "bw_agg": 100.0 if ops else 0.0,
@@ -316,34 +369,47 @@ def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
             yield moved / seconds, requests / seconds
 
 
-def _latency(ops: Sequence[Op], percentiles: tuple[float, ...] | None) -> dict[str, Any]:
-    """Of all together. `percentiles`: which; empty: `PERCENTILES`; None: without."""
+def _timed(ops: Sequence[Op], entry: _Entry) -> dict[str, Any]:
+    """The same with percentiles, and with bins where these are wanted."""
+    found = _latency(ops)
     ops = [op for op in ops if op.requests]
     if not ops:
-        return NO_SAMPLES
+        return found
+    try:
+        found["percentile"] = {f"{percent:.6f}": ns for percent, ns in _percentiles(ops, entry.percentiles)}
+        if entry.bins:
+            found["bins"] = _bins(ops)
+    except ValueError:  # a record made by hand, or damaged
+        found["percentile"] = {}
+    return found
+
+
+def _latency(ops: Sequence[Op]) -> dict[str, Any]:
+    """Of all together."""
+    ops = [op for op in ops if op.requests]
+    if not ops:
+        return dict(NO_SAMPLES)
     count = sum(op.requests for op in ops)
     mean = sum(op.latency.mean_ns * op.requests for op in ops) / count
     squares = sum(op.requests * (op.latency.sdev_ns**2 + (op.latency.mean_ns - mean) ** 2) for op in ops)
-    found: dict[str, Any] = {
+    return {
         "min": min(op.latency.min_ns for op in ops),
         "max": max(op.latency.max_ns for op in ops),
         "mean": mean,
         "stddev": (squares / count) ** 0.5,
         "N": count,
     }
-    if percentiles is not None:
-        found["percentile"] = {f"{percent:.6f}": ns for percent, ns in _percentiles(ops, percentiles)}
-    return found
 
 
 def _percentiles(ops: Sequence[Op], asked: tuple[float, ...]) -> Iterable[tuple[float, int]]:
-    listed = asked or PERCENTILES
-    try:
-        values = _core.histogram_percentiles([op.latency.histogram for op in ops], listed)
-    except ValueError:  # a record made by hand, or damaged
-        return []
+    values = _core.histogram_percentiles([op.latency.histogram for op in ops], asked)
     most = max(op.latency.max_ns for op in ops)  # the middle of the last bucket may lie above
-    return [(percent, min(ns, most)) for percent, ns in zip(listed, values, strict=False)]
+    return [(percent, min(ns, most)) for percent, ns in zip(asked, values, strict=False)]
+
+
+def _bins(ops: Sequence[Op]) -> dict[str, int]:
+    counts = counted(pair for op in ops for pair in _core.histogram_counts(op.latency.histogram))
+    return {str(value_of(bucket)): count for bucket, count in counts.items()}
 
 
 def _disk(device: DeviceCounters) -> dict[str, Any]:

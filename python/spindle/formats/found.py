@@ -88,6 +88,12 @@ def utc(seconds: float | None) -> str | None:
     return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def writer_of(version: object) -> tuple[str, str | None]:
+    """Tool and version: fio's, or Spindle's where it wrote as fio does and says so."""
+    like, _, own = str(version).partition("-spindle-")
+    return ("spindle", own) if own else ("fio", like if version is not None else None)
+
+
 def known(latency: PartialLatency) -> PartialLatency | None:
     """None where nothing at all is known of it."""
     values = (latency.min_ns, latency.mean_ns, latency.max_ns, latency.sdev_ns, latency.histogram)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spindle.formats import fio_output, fio_terse_writer
+
 from .finding import Finding, JobFileRefused, Level, Place
 from .options import known_names, option_of, unknown
 from .source import STDIN, STDIN_NAME, Reader, Section, Setting
@@ -19,9 +21,10 @@ _PLACE = Place(SOURCE, 0)
 OUTPUT, FORMAT, SECTION, READ_ONLY = "output", "output-format", "section", "readonly"
 PARSE_ONLY, SHOW = "parse-only", "showcmd"
 QUIET = "eta"
+MINIMAL, APPEND_TERSE, TERSE_VERSION = "minimal", "append-terse", "terse-version"
 
-WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET)
-BARE = (READ_ONLY, PARSE_ONLY, SHOW)
+WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET, TERSE_VERSION)
+BARE = (READ_ONLY, PARSE_ONLY, SHOW, MINIMAL, APPEND_TERSE)
 """Options of fio itself that are carried out."""
 _IGNORED = {
     "eta-newline": True,
@@ -30,13 +33,10 @@ _IGNORED = {
     "max-jobs": True,
     "debug": True,
     "aux-path": True,
-    "terse-version": True,
     "warnings-fatal": False,
 }
 """Of no effect on what is measured -> whether a value follows."""
 _REFUSED = {
-    "minimal": (False, "use --output-format=json"),
-    "append-terse": (False, "use --output-format=json"),
     "status-interval": (True, "`spindle monitor` shows the devices meanwhile; the record has each second"),
     "bandwidth-log": (False, "give write_bw_log to each job"),
     "idle-prof": (True, "the record has the CPU's use"),
@@ -56,7 +56,6 @@ _REFUSED = {
     "trigger-remote": (True, "nothing is started by a run"),
 }
 """Not there -> whether a value follows, and what to do instead."""
-_FORMATS = ("normal", "json")
 
 
 @dataclass
@@ -71,6 +70,7 @@ class CommandLine:
     """Only these jobs of them."""
     output: str | None = None
     format: str = "normal"
+    terse_version: int = fio_terse_writer.VERSION
     quiet: bool = False
     read_only: bool = False
     parse_only: bool = False
@@ -155,14 +155,36 @@ def _of_fio(line: CommandLine, name: str, value: str) -> None:
     elif name == OUTPUT:
         line.output = value
     elif name == FORMAT:
-        if value not in _FORMATS:
-            raise _refused(name, f"`{value[:40]}` is not there; use {' or '.join(_FORMATS)}")
-        line.format = value
+        line.format = _format(value)
+    elif name == MINIMAL:
+        line.format = "terse"
+    elif name == APPEND_TERSE:
+        line.format += ",terse"
+    elif name == TERSE_VERSION:
+        line.terse_version = _terse_version(value)
     elif name == QUIET:
         line.quiet = value == "never"
     line.read_only |= name == READ_ONLY
     line.parse_only |= name == PARSE_ONLY
     line.show |= name == SHOW
+
+
+def _format(value: str) -> str:
+    try:
+        fio_output.parse(value)
+    except ValueError as unknown:
+        names = ", ".join(fio_output.NAMES)
+        raise _refused(
+            FORMAT, f"`{str(unknown)[:40]}` is not there; use {names}, or several as in json,terse"
+        ) from None
+    return value
+
+
+def _terse_version(value: str) -> int:
+    found = [version for version in fio_terse_writer.VERSIONS if value.strip() == str(version)]
+    if not found:
+        raise _refused(TERSE_VERSION, f"`{value[:40]}` is not there; use 2, 3, 4 or 5")
+    return found[0]
 
 
 def _name_of(written: str) -> str:

@@ -83,11 +83,6 @@ class Conversion:
         """Whether it writes or discards."""
         return any(not each.job.kind.endswith("read") for each in self.jobs)
 
-    @property
-    def percentiles(self) -> tuple[float, ...]:
-        """That fio's JSON is to have; empty: the usual ones."""
-        return next((each.job.percentiles for each in self.jobs if each.job.percentiles), ())
-
     def runnable(self) -> Conversion:
         """Itself. Raises JobFileRefused."""
         errors = [finding for finding in self.findings if finding.level is Level.ERROR]

@@ -27,7 +27,7 @@ def shape_of(conversion: Conversion) -> Shape:
             group += bool(at and (each.job.new_group or each.job.stonewall))
             groups.append(group)
         origins.append([_origin(phase, stream, groups, first) for stream in range(len(phase.streams))])
-    return Shape(conversion.percentiles, common, origins)
+    return Shape(common, origins)
 
 
 def logged_jobs(conversion: Conversion) -> list[dict[tuple[str, int], LoggedJob]]:
@@ -64,7 +64,8 @@ def _origin(phase: Phase, stream: int, groups: list[int], first: list[int]) -> O
     entry = -1 - group if each.job.grouped else first[source] + phase.clones[stream]
     section = each.section
     options = _options(section.settings[section.inherited :])
-    return Origin(each.job.name, group, entry, options, DIRECTIONS[_directions(each)[0]], each.job.unified)
+    job = each.job
+    return Origin(job.name, group, entry, options, DIRECTIONS[_directions(each)[0]], job.unified, job.percentiles)
 
 
 def _options(settings: list[Setting]) -> dict[str, str]:

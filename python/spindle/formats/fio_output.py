@@ -1,0 +1,54 @@
+"""fio's `--output-format`: which of its formats are wanted, and records in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spindle.result.record import Record
+
+from . import fio_terse_writer, fio_writer
+from .fio_writer import Shape
+
+NAMES = ("normal", "terse", "json", "json+")
+"""As fio's HOWTO has them."""
+ALIASES = {"minimal": "terse", "csv": "terse", "fio-json": "json", "fio-json+": "json+", "fio-terse": "terse"}
+"""fio's other names, and those of the readers of these formats."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The formats of one output. fio writes them in this order, however they were asked for."""
+
+    terse: bool = False
+    json: bool = False
+    bins: bool = False
+    """`json+`: JSON with the counts of all latencies."""
+    normal: bool = False
+    """A page for people."""
+    terse_version: int = fio_terse_writer.VERSION
+
+
+def parse(text: str, terse_version: int = fio_terse_writer.VERSION) -> Wanted:
+    """Names with commas between them. Raises ValueError with the name that is none."""
+    names = {ALIASES.get(name, name) for name in text.split(",")}
+    if unknown := names.difference(NAMES):
+        raise ValueError(min(unknown))
+    return Wanted(
+        terse="terse" in names,
+        json=bool(names & {"json", "json+"}),
+        bins="json+" in names,
+        normal="normal" in names,
+        terse_version=terse_version,
+    )
+
+
+def write(records: Record | Sequence[Record], wanted: Wanted, shape: Shape | None = None) -> bytes:
+    """All but the page. Raises `Unreadable` for what was imported."""
+    shape = shape or Shape()
+    found = b""
+    if wanted.terse:
+        found += fio_terse_writer.write(records, shape, wanted.terse_version)
+    if wanted.json:
+        found += fio_writer.write(records, shape, wanted.bins)
+    return found
