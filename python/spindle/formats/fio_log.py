@@ -1,22 +1,28 @@
-"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`) of completions, for programs that read those.
+"""fio's logs (`write_bw_log`, `write_lat_log`, `write_iops_log`, `write_hist_log`) of completions, for programs that
+read those.
 
 A line is `time [ms], value, direction, block size, priority`, with the offset before the priority if asked for; see
 fio's HOWTO, "Log File Formats". Values are KiB/s, ns, and requests a second (1 for a single request). Spindle does not
 tell submission from completion: `clat` is the whole latency and `slat` is empty, as with fio's synchronous engines.
+A line of `write_hist_log` is `time [ms], direction, block size` and the count of each bucket of a window.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
 from spindle.result.completions import Completion
 
+from .fio_bins import BUCKETS, bucket_of
+
 DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
 """Operations on names have that of their job, as with fio's engines."""
 UNTOLD = ("fsync", "zero")
-FILES = {"bw": ("bw",), "iops": ("iops",), "lat": ("lat", "clat", "slat")}
+HISTOGRAM = "hist"
+FILES = {"bw": ("bw",), "iops": ("iops",), "lat": ("lat", "clat", "slat"), HISTOGRAM: ("clat_hist",)}
 """Kind of log -> the files that fio writes for it."""
 REST = 0.1
 """Part of a window that is too short to tell a rate from."""
@@ -31,7 +37,7 @@ class LogOrder:
     name: str
     """First part of the file's name."""
     average_ms: int = 0
-    """Length of a window of which one line tells; 0: a line for each request."""
+    """Length of a window of which one line tells; 0: a line for each request (of histograms none)."""
     largest: bool = False
     """Of a window the largest value instead of the mean."""
     offsets: bool = False
@@ -39,6 +45,8 @@ class LogOrder:
     """A file for each clone, with its number in the name."""
     epoch_ms: int = 0
     """Added to each time."""
+    coarseness: int = 0
+    """Of histograms: so often are two neighbouring buckets made one."""
 
     def files(self, number: int) -> list[str]:
         """Names of the files of the clone with this number."""
@@ -133,6 +141,49 @@ class _Writer:
             file.write(line)
 
 
+@dataclass
+class _Counts:
+    """Latencies of one direction within a window."""
+
+    buckets: Counter[int] = field(default_factory=Counter)
+    last_bytes: int = 0
+    last_ns: int = 0
+
+
+@dataclass
+class _HistogramWriter:
+    """The log of histograms of one clone."""
+
+    job: Job
+    order: LogOrder
+    files: list[IO[str]]
+    windows: dict[int, dict[int, _Counts]] = field(default_factory=dict)
+    """By number of the window and direction."""
+
+    def take(self, each: Completion, direction: int) -> None:
+        if not self.order.average_ms:
+            return
+        at = each.time_ns // (self.order.average_ms * 10**6)
+        counts = self.windows.setdefault(at, {}).setdefault(direction, _Counts())
+        counts.buckets[bucket_of(each.latency_ns) >> self.order.coarseness] += 1
+        counts.last_bytes, counts.last_ns = each.bytes, each.time_ns
+
+    def finish(self) -> None:
+        """Windows in the order of time; one in which nothing was done has no line, as in fio. The last one ends with
+        the last request."""
+        last = max(self.windows, default=0)
+        for at, directions in sorted(self.windows.items()):
+            for direction, counts in sorted(directions.items()):
+                ends_ms = counts.last_ns // 10**6 if at == last else (at + 1) * self.order.average_ms
+                self._line(ends_ms, direction, counts)
+
+    def _line(self, time_ms: int, direction: int, counts: _Counts) -> None:
+        held = (counts.buckets[bucket] for bucket in range(BUCKETS >> self.order.coarseness))
+        line = ", ".join(map(str, (time_ms + self.order.epoch_ms, direction, counts.last_bytes, *held)))
+        for file in self.files:
+            file.write(f"{line}\n")
+
+
 def names_of(jobs: Mapping[tuple[str, int], Job]) -> set[str]:
     """The files of all their logs."""
     return {name for job in jobs.values() for order in job.orders for name in order.files(job.number)}
@@ -141,11 +192,12 @@ def names_of(jobs: Mapping[tuple[str, int], Job]) -> set[str]:
 def write(completions: Iterable[Completion], jobs: Mapping[tuple[str, int], Job], files: Mapping[str, IO[str]]) -> None:
     """The logs of all jobs, by stream and worker; those asked for without a number are of all jobs together. `files`:
     by name, open; an earlier phase may have written to them. Memory is taken for the windows alone. Raises OSError."""
-    writers: dict[int, list[_Writer]] = {}
+    writers: dict[int, list[_Writer | _HistogramWriter]] = {}
     for job in {job.number: job for job in jobs.values()}.values():
         for order in job.orders:
             opened = [files[name] for name in order.files(job.number)]
-            writers.setdefault(job.number, []).append(_Writer(job, order, opened[:2]))
+            kind = _HistogramWriter if order.kind == HISTOGRAM else _Writer
+            writers.setdefault(job.number, []).append(kind(job, order, opened[:2]))
     for each in completions:
         found = jobs.get((each.stream, each.worker))
         if found is None or each.operation in UNTOLD:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from spindle.formats.fio_log import FILES, LogOrder
+from spindle.formats.fio_log import FILES, HISTOGRAM, LogOrder
 
 from . import values
 from .criterion import Criterion, criterion
@@ -28,6 +28,7 @@ CHECKSUMS = (
     *("sha3-224", "sha3-256", "sha3-384", "sha3-512", "xxhash", "meta"),
 )
 VERIFIES = ("0", *CHECKSUMS, "pattern", "null")
+MOST_COARSE = 6
 OPERATIONS = {"filecreate": "create", "filestat": "stat", "filedelete": "unlink"}
 """fio's engines that work on the names of files -> what they do to each."""
 KINDS = ("read", "write", "trim", "randread", "randwrite", "randtrim", *MIXED, *TRIM_FIRST)
@@ -395,7 +396,8 @@ class _Typing:
         return names[: self.get("nrfiles", 1, values.within(1, 1 << 20))] if "nrfiles" in self.given else names
 
     def _logs(self, job: str) -> tuple[LogOrder, ...]:
-        average = self.get("log_avg_msec", 0, lambda text: microseconds(text, 1000) // 1000)
+        windows = {**dict.fromkeys(FILES, self._window_ms("log_avg_msec")), HISTOGRAM: self._window_ms("log_hist_msec")}
+        coarseness = self.get("log_hist_coarseness", 0, values.within(0, MOST_COARSE))
         largest = self.get("log_max_value", False, values.truth)
         offsets = self.get("log_offset", False, values.truth)
         each = self.get("per_job_logs", True, values.truth)
@@ -404,9 +406,15 @@ class _Typing:
         for kind in FILES:
             setting = self.given.get(f"write_{kind}_log")
             if setting is not None:
-                name = self.get(setting.name, "", lambda text: text) if setting.value else job
-                orders.append(LogOrder(kind, name.replace("/", "_"), average, largest, offsets, each, now))
+                # Without a value fio keeps a name that was given before.
+                named = [each.value for each in self.section.settings if each.name == setting.name and each.value]
+                name = named[-1] if named else job
+                name = name.replace("/", "_")
+                orders.append(LogOrder(kind, name, windows[kind], largest, offsets, each, now, coarseness))
         return tuple(orders)
+
+    def _window_ms(self, option: str) -> int:
+        return self.get(option, 0, lambda text: microseconds(text, 1000) // 1000)
 
     def _direct(self) -> bool:
         return self.get("direct", False, values.truth) or not self.get("buffered", True, values.truth)

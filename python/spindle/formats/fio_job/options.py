@@ -228,6 +228,14 @@ _TAKEN = [
     _taken("write_bw_log", "written by `spindle run` of the job file, in fio's format", bare=True),
     _taken("write_lat_log", "the same; slat is empty and clat the whole latency", bare=True),
     _taken("write_iops_log", "the same", bare=True),
+    _taken(
+        "write_hist_log",
+        "the same: a histogram for each window of log_hist_msec; the rest behind the last whole one, which fio leaves "
+        "out, is written as well",
+        bare=True,
+    ),
+    _taken("log_hist_msec", "length of the windows of write_hist_log, whose log is empty without it"),
+    _taken("log_hist_coarseness", "so often are two neighbouring buckets made one"),
     _taken("log_avg_msec", "length of a log's windows"),
     _taken("log_max_value", "the largest latency of a window instead of the mean", bare=True),
     _taken("log_offset", "a column of a log", bare=True),
@@ -289,11 +297,6 @@ _DIFFER = _rest(
         "*exitall_on_error continue_on_error ignore_error",
         "none 0",
         "an I/O error ends the run; --tolerate-errors counts them instead",
-    ),
-    (
-        "write_hist_log log_hist_msec log_hist_coarseness",
-        "0",
-        "no log of histograms is written; the record has one for each second",
     ),
     ("log_prio", "0", "the last column of a log is 0"),
     ("log_alternate_epoch", "0", "times in logs count from the start of the run; log_unix_epoch=1 counts from 1970"),
