@@ -108,6 +108,26 @@ def test_what_others_put_there_stays_and_is_told(place: Path) -> None:
     assert link.is_symlink()
 
 
+@pytest.mark.promise(8)
+@pytest.mark.parametrize(
+    ("name", "size_bytes"), [("files-small/f0000000002", 4 * KIB), ("files-log/f0000000000", 64 * KIB)]
+)
+def test_a_file_that_is_larger_than_it_was_made_is_left_at_the_end_of_the_run(
+    place: Path, name: str, size_bytes: int
+) -> None:
+    files = TestFiles.create(place, TWO)
+    grown = Path(files.path) / name
+    os.truncate(grown, size_bytes)
+    with grown.open("ab") as file:
+        file.write(b"my notes")
+    line = files.remove()
+    assert line is not None
+    assert name in line
+    assert "somebody else has written to it" in line
+    assert grown.read_bytes().endswith(b"my notes")
+    assert [path for path in place.rglob("*") if path.is_file()] == [grown]
+
+
 @pytest.mark.parametrize("change", ["cut", "gone", "longer"])
 def test_a_file_that_changes_under_the_load_is_named(place: Path, change: str) -> None:
     with TestFiles.create(place, TWO) as files:

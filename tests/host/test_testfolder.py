@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,13 +14,13 @@ import pytest
 
 from spindle.host import register
 from spindle.host.errors import Refused, TargetError
-from spindle.host.folder import empty_folder, make_tree
+from spindle.host.folder import Part, empty_folder, make_tree, tree_folder
 from spindle.host.testfile import sweep_leftovers
 from spindle.host.testfolder import TestFolder
 
 MAKER = """
 import os, signal, sys
-from spindle.host.folder import make_tree
+from spindle.host.folder import Part, make_tree, tree_folder
 from spindle.host.signals import unwinding
 from spindle.host.testfolder import TestFolder
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -37,7 +38,7 @@ print('ready', flush=True)
 with unwinding():
     if kill_at:
         sys.setprofile(kill_at_step)
-    with TestFolder.create(path) as folder:
+    with TestFolder.create(path, parts={tree_folder('small'): Part(6, 0)}) as folder:
         tree = make_tree(folder.fileno(), 'small')
         for number in range(2):
             os.mkdir(f'd{number:07}', dir_fd=tree)
@@ -106,7 +107,7 @@ def test_a_folder_that_is_kept_is_the_users_own(tmp_path: Path) -> None:
 
 
 def test_what_somebody_else_put_there_stays_and_is_told(tmp_path: Path) -> None:
-    folder = TestFolder.create(tmp_path)
+    folder = TestFolder.create(tmp_path, parts={tree_folder("small"): Part(10, 0)})
     tree = make_tree(folder.fileno(), "small")
     os.mkdir("d0000000", dir_fd=tree)
     place = folder.path / "tree-small/d0000000"
@@ -146,6 +147,54 @@ def test_a_foreign_file_in_a_killed_runs_tree_stays_and_is_told(leftover: Path) 
     assert foreign.read_bytes() == b"mine"
     assert [path.name for path in leftover.rglob("*")] == ["tree-small", "d0000001", "photo.jpg"]
     assert sweep_leftovers() == []
+
+
+@pytest.mark.promise(8)
+@pytest.mark.parametrize("old_entry", [False, True], ids=["parts noted", "entry of an older version"])
+def test_a_file_in_a_killed_runs_tree_that_somebody_appended_to_stays_and_is_told(
+    leftover: Path, old_entry: bool
+) -> None:
+    if old_entry:
+        entry = register.folder() / entries()[0]
+        fields = json.loads(entry.read_bytes())
+        del fields["parts"]
+        entry.write_text(json.dumps(fields))
+    appended = leftover / "tree-small/d0000000/f0000000001"
+    appended.write_bytes(b"my notes")
+    (swept,) = sweep_leftovers()
+    assert not swept.removed
+    assert str(appended) in swept.line
+    assert "somebody else has written to it" in swept.line
+    assert [path.read_bytes() for path in leftover.rglob("f*")] == [b"my notes"]
+    assert sweep_leftovers() == []
+
+
+@pytest.mark.promise(8)
+def test_a_file_of_a_number_that_the_tree_does_not_have_stays(leftover: Path) -> None:
+    added = leftover / "tree-small/d0000001/f0000000006"
+    added.touch()
+    (swept,) = sweep_leftovers()
+    assert not swept.removed
+    assert [*leftover.rglob("f*")] == [added]
+
+
+@pytest.mark.promise(8)
+def test_a_tree_that_nobody_announced_loses_no_file(tmp_path: Path) -> None:
+    with TestFolder.create(tmp_path, parts={tree_folder("small"): Part(1, 0)}) as folder:
+        other = folder.path / "tree-other/d0000000"
+        other.mkdir(parents=True)
+        (other / "f0000000000").touch()
+        assert folder.remove() is not None
+    assert (other / "f0000000000").exists()
+
+
+def test_more_parts_than_an_entry_holds_are_noted_together(tmp_path: Path) -> None:
+    parts = {tree_folder(f"{'x' * 60}{number}"): Part(number, 2 * number) for number in range(1, 400)}
+    with TestFolder.create(tmp_path, parts=parts):
+        (entry,) = entries()
+        text = (register.folder() / entry).read_bytes()
+        assert json.loads(text)["parts"] == {"": [399, 798]}
+    assert list(tmp_path.glob("spindle-test-*")) == []
 
 
 def test_what_has_taken_the_folders_name_is_left_alone(leftover: Path, tmp_path: Path) -> None:
@@ -214,7 +263,7 @@ def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Any, tmp_p
     bench.run("mount", "-t", "tmpfs", "none", str(mounted))
     try:
         (mounted / "f0000000000").touch()
-        assert empty_folder(folder.fileno()) == ["tree-small/d0000000"]
+        assert empty_folder(folder.fileno(), {}) == ["tree-small/d0000000"]
         assert (mounted / "f0000000000").exists()
     finally:
         bench.run("umount", str(mounted))

@@ -3,8 +3,8 @@
 A set lies in one folder, its files called `f0000000000` ... A tree lies in one folder too: directories `d0000000` ...,
 in them files `f0000000000` ..., called `r0000000000` ... once they are renamed (crates/engine/src/names.rs makes
 them). Nothing is registered for a name: the folder is registered, and in it only what is called as Spindle calls
-things, and is of the kind that it makes, is removed. Links are never followed: every step goes through the descriptor
-of a directory that was opened without following any.
+things, is of the kind that it makes, and is no larger than it made it (`Part`), is removed. Links are never followed:
+every step goes through the descriptor of a directory that was opened without following any.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
 PREFIX = "tree-"
 """A tree's folder is called so and by its set's name."""
@@ -28,9 +30,56 @@ Progress = Callable[[int], None]
 """Told how many names are removed, now and then."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """The files that Spindle makes in a set or a tree. Further ones, and larger ones, are somebody else's."""
+
+    files: int
+    most_bytes: int
+    """Of one file."""
+    sizes: Sequence[int] | None = None
+    """Of each file, where the process that made them still runs."""
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Part:
+        """Of files of these sizes."""
+        return cls(len(sizes), max(sizes, default=0), sizes)
+
+    def has(self, number: int, size_bytes: int) -> bool:
+        """Can this file be as Spindle made it?"""
+        if number >= self.files:
+            return False
+        return size_bytes <= (self.most_bytes if self.sizes is None else self.sizes[number])
+
+    def and_also(self, other: Part) -> Part:
+        """What can belong to either."""
+        return Part(max(self.files, other.files), max(self.most_bytes, other.most_bytes))
+
+
+Parts = Mapping[str, Part]
+"""By the names of their folders; those of `REST` have no entry of their own."""
+REST = ""
+_NOTHING = Part(0, 0)
+
+
+def set_folder(name: str) -> str:
+    """Name of the folder of a set."""
+    return SET_PREFIX + name
+
+
+def tree_folder(name: str) -> str:
+    """Name of the folder of a tree."""
+    return PREFIX + name
+
+
+def parts_within(most_bytes: int) -> Parts:
+    """For a folder of which only the size of all its files is known."""
+    return {REST: Part(sys.maxsize, most_bytes)}
+
+
 def make_set(folder: int, name: str) -> int:
     """An empty folder for the files of a set, in a folder of Spindle's own; its descriptor. Raises OSError."""
-    place = SET_PREFIX + name
+    place = set_folder(name)
     os.mkdir(place, MODE, dir_fd=folder)
     return _open(place, folder)
 
@@ -42,12 +91,12 @@ def file_name(index: int) -> str:
 
 def make_tree(folder: int, name: str) -> int:
     """An empty folder for the tree of a set, in a folder of Spindle's own; its descriptor. Raises OSError."""
-    place = PREFIX + name
+    place = tree_folder(name)
     os.mkdir(place, MODE, dir_fd=folder)
     return _open(place, folder)
 
 
-def empty_folder(folder: int, on_progress: Progress | None = None) -> list[str]:
+def empty_folder(folder: int, parts: Parts, on_progress: Progress | None = None) -> list[str]:
     """Remove what Spindle made in a folder of its own. Returns the paths in it that were left. Raises OSError."""
     left: list[str] = []
     # btrfs lists what was there when the folder was opened (fs/btrfs/inode.c, btrfs_opendir): it is opened again.
@@ -57,10 +106,11 @@ def empty_folder(folder: int, on_progress: Progress | None = None) -> list[str]:
     finally:
         os.close(fresh)
     for name in names:
+        part = parts.get(name, parts.get(REST, _NOTHING))
         if name.startswith(PREFIX):
-            left += remove_tree(folder, name, on_progress)
+            left += _remove_tree(folder, name, part, on_progress)
         elif name.startswith(SET_PREFIX):
-            left += remove_set(folder, name, on_progress)
+            left += _remove_set(folder, name, part, on_progress)
         else:
             left.append(name)
     return left
@@ -74,9 +124,9 @@ def remove_folder(parent: int, name: str, folder: int) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def remove_tree(folder: int, name: str, on_progress: Progress | None = None) -> list[str]:
+def _remove_tree(folder: int, name: str, part: Part, on_progress: Progress | None) -> list[str]:
     """Remove the tree called `name` in `folder`; what is not the tree's own stays. Returns the paths that were left."""
-    removal = _Removal(os.fstat(folder).st_dev, on_progress)
+    removal = _Removal(os.fstat(folder).st_dev, part, on_progress)
     with _opened(name, folder, removal.device) as top:
         if top is not None:
             removal.tree(top, name)
@@ -84,9 +134,9 @@ def remove_tree(folder: int, name: str, on_progress: Progress | None = None) -> 
     return removal.left
 
 
-def remove_set(folder: int, name: str, on_progress: Progress | None = None) -> list[str]:
+def _remove_set(folder: int, name: str, part: Part, on_progress: Progress | None) -> list[str]:
     """Remove the files of the set called `name` in `folder`, and its folder. Returns the paths that were left."""
-    removal = _Removal(os.fstat(folder).st_dev, on_progress)
+    removal = _Removal(os.fstat(folder).st_dev, part, on_progress)
     with _opened(name, folder, removal.device) as top:
         if top is not None:
             removal.files(top, name)
@@ -98,15 +148,16 @@ def left_line(place: str, left: list[str]) -> str:
     """One line about what was left."""
     shown = ", ".join(f"{place}/{path}" for path in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
-    return f"left {shown}{more}: Spindle did not make it"
+    return f"left {shown}{more}: Spindle did not make it, or somebody else has written to it; it is yours now"
 
 
 class _Removal:
-    """One walk over a tree."""
+    """One walk over a set or a tree."""
 
-    def __init__(self, device: int, on_progress: Progress | None) -> None:
+    def __init__(self, device: int, part: Part, on_progress: Progress | None) -> None:
         self.left: list[str] = []
         self.device = device
+        self._part = part
         self._removed = 0
         self._on_progress = on_progress
 
@@ -124,14 +175,18 @@ class _Removal:
     def files(self, directory: int, path: str) -> None:
         """Those of one directory."""
         for file, is_ours in _listed(directory, _FILE, directories=False):
-            if not is_ours:
-                self.left.append(f"{path}/{file}")
-                continue
             with suppress(FileNotFoundError):
+                if not is_ours or not self._is_as_made(file, directory):
+                    self.left.append(f"{path}/{file}")
+                    continue
                 os.unlink(file, dir_fd=directory)
             self._removed += 1
             if self._on_progress is not None and self._removed % 4096 == 0:
                 self._on_progress(self._removed)
+
+    def _is_as_made(self, file: str, directory: int) -> bool:
+        size_bytes = os.stat(file, dir_fd=directory, follow_symlinks=False).st_size
+        return self._part.has(int(file[1:]), size_bytes)
 
 
 def _listed(folder: int, pattern: re.Pattern[str], *, directories: bool) -> list[tuple[str, bool]]:

@@ -66,6 +66,8 @@ class Entry:
     created_ns: int
     identity: Identity | None = None
     kind: str = FILE
+    parts: dict[str, tuple[int, int]] | None = None
+    """A folder's sets and trees: how many files, and bytes of the largest. None: an older version did not note them."""
 
     @classmethod
     def intent(cls, token: str, path: str, size_bytes: int, kind: str = FILE) -> Entry:

@@ -21,7 +21,7 @@ from pathlib import Path
 from . import register
 from .errors import Refused, TargetError, reason
 from .filling import Filler, Progress, fill_error
-from .folder import empty_folder, left_line, remove_folder
+from .folder import Part, Parts, empty_folder, left_line, parts_within, remove_folder
 from .mounts import mount_of
 from .own import Own
 from .paths import is_under_dev
@@ -318,7 +318,7 @@ def _sweep_folder(entry: Entry) -> Sweep | None:
             pass
         try:
             if entry.identity is not None:
-                left = empty_folder(fd)
+                left = empty_folder(fd, _parts_of(entry))
             if not left:
                 remove_folder(parent, place.name, fd)
         except OSError as error:
@@ -327,6 +327,12 @@ def _sweep_folder(entry: Entry) -> Sweep | None:
         return Sweep(entry.path, entry.size_bytes, False, left_line(entry.path, left))
     line = f"removed {entry.path}, a folder of test files that an interrupted run left behind"
     return Sweep(entry.path, entry.size_bytes, True, line)
+
+
+def _parts_of(entry: Entry) -> Parts:
+    if entry.parts is None:
+        return parts_within(entry.size_bytes)
+    return {name: Part(files, most_bytes) for name, (files, most_bytes) in entry.parts.items()}
 
 
 def _left_alone(entry: Entry) -> Sweep:

@@ -18,8 +18,8 @@ from typing import ClassVar
 from . import kernel, register
 from .errors import TargetError, reason
 from .filling import Filler, Progress, fill_error
+from .folder import Part, Parts, file_name, make_set, set_folder, tree_folder
 from .folder import Progress as Removed
-from .folder import file_name, make_set
 from .testfolder import TestFolder
 from .words import size
 
@@ -38,6 +38,29 @@ class FilesWanted:
     """Bytes of each file."""
     fill: bool = True
     """Whether the files hold data; otherwise they are empty."""
+
+
+@dataclass(frozen=True)
+class TreeWanted:
+    """Room for a tree that others make."""
+
+    name: str
+    files: int
+    largest_bytes: int
+    """Of one file."""
+    names: int
+    """Files and directories."""
+    data_bytes: int
+
+    def or_larger(self, other: TreeWanted) -> TreeWanted:
+        """Room for either of the two."""
+        return TreeWanted(
+            name=self.name,
+            files=max(self.files, other.files),
+            largest_bytes=max(self.largest_bytes, other.largest_bytes),
+            names=max(self.names, other.names),
+            data_bytes=max(self.data_bytes, other.data_bytes),
+        )
 
 
 class MadeSet:
@@ -92,14 +115,15 @@ class TestFiles:
         place: str | os.PathLike[str],
         sets: Sequence[FilesWanted],
         *,
-        room: tuple[int, int] = (0, 0),
+        trees: Sequence[TreeWanted] = (),
         on_progress: Progress | None = None,
     ) -> TestFiles:
-        """Make and fill them in a new folder in the folder `place`. `room`: names, and bytes, that others make in it
-        besides. Raises Refused or TargetError."""
-        count = sum(len(wanted.sizes) for wanted in sets)
+        """Make and fill them in a new folder in the folder `place`, where there is room for the trees too. Raises
+        Refused or TargetError."""
+        names = sum(len(wanted.sizes) for wanted in sets) + sum(tree.names for tree in trees)
         total = sum(sum(wanted.sizes) for wanted in sets)
-        files = cls(TestFolder.create(place, count + room[0], total + room[1]), ExitStack())
+        data_bytes = total + sum(tree.data_bytes for tree in trees)
+        files = cls(TestFolder.create(place, names, data_bytes, _parts(sets, trees)), ExitStack())
         try:
             files._make(sets, on_progress)
         except BaseException as error:
@@ -151,6 +175,13 @@ class TestFiles:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.remove()
+
+
+def _parts(sets: Sequence[FilesWanted], trees: Sequence[TreeWanted]) -> Parts:
+    return {
+        **{set_folder(wanted.name): Part.of(wanted.sizes) for wanted in sets},
+        **{tree_folder(tree.name): Part(tree.files, tree.largest_bytes) for tree in trees},
+    }
 
 
 def _make_file(folder: int, index: int, size_bytes: int, filler: Filler) -> tuple[int, int]:

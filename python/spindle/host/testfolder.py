@@ -1,20 +1,22 @@
 """A folder of Spindle's own: the only place where it makes more than one file, removed with all that it made there.
 
 It is registered before it exists, private (0700), marked, and its name holds a random token that nobody could have
-guessed. Nothing of another name or kind than Spindle makes is removed; what others put there stays, and is told.
+guessed. Nothing of another name, kind or size than Spindle makes is removed; what others put there stays, and is told.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 from . import register
 from .errors import Refused, TargetError, reason
-from .folder import Progress, empty_folder, left_line, remove_folder
+from .folder import REST, Part, Parts, Progress, empty_folder, left_line, remove_folder
 from .own import Own
 from .register import Entry, Record
 from .signals import held_back
@@ -23,6 +25,8 @@ from .words import size
 
 _INODE = 512
 """Bytes that a name and its attributes take at least: an inode of XFS, two of ext4."""
+_PARTS_BYTES = 8192
+"""Most that an entry in the register holds about parts: half of an entry, the other half is for the path."""
 
 
 class TestFolder(Own):
@@ -30,9 +34,17 @@ class TestFolder(Own):
 
     WHAT = "test folder"
 
+    def __init__(self, path: Path, fd: int, parent: int, record: Record, parts: Parts) -> None:
+        super().__init__(path, fd, parent, record)
+        self._parts = parts
+
     @classmethod
-    def create(cls, place: str | os.PathLike[str], names: int = 0, data_bytes: int = 0) -> TestFolder:
-        """Make it in `place`, where `names` names and so many bytes are to be made. Raises Refused or TargetError."""
+    def create(
+        cls, place: str | os.PathLike[str], names: int = 0, data_bytes: int = 0, parts: Parts | None = None
+    ) -> TestFolder:
+        """Make it in `place`, where `names` names and so many bytes are to be made, in these parts. Raises Refused or
+        TargetError."""
+        parts = parts or {}
         if not os.path.isdir(place):
             what = "is not a folder" if os.path.exists(place) else "no such folder"
             raise TargetError(f"{os.fspath(place) or 'the empty path'}: {what}; a folder is needed to make files in")
@@ -43,7 +55,7 @@ class TestFolder(Own):
             undo.callback(os.close, parent)
             check_place(path, parent)
             _check_room(path, parent, names, data_bytes)
-            entry = Entry.intent(token, str(path), data_bytes, register.FOLDER)
+            entry = replace(Entry.intent(token, str(path), data_bytes, register.FOLDER), parts=_noted(parts))
             record = Record.create(entry)
             undo.callback(record.discard)
             try:
@@ -56,7 +68,7 @@ class TestFolder(Own):
                 raise make_error(path, error) from None
             record.write(replace(entry, identity=mark(fd, token)))
             undo.pop_all()
-            return cls(path, fd, parent, record)
+            return cls(path, fd, parent, record, parts)
 
     def remove(self, on_progress: Progress | None = None) -> str | None:
         """Remove what was made in it, itself and its entry. Returns one line when something was left. Idempotent."""
@@ -65,7 +77,7 @@ class TestFolder(Own):
         with held_back():
             self._record = None
             try:
-                left = empty_folder(self._fd, on_progress)
+                left = empty_folder(self._fd, self._parts, on_progress)
                 if not left:
                     remove_folder(self._parent, self.path.name, self._fd)
                 record.discard()
@@ -78,6 +90,15 @@ class TestFolder(Own):
                 return f"{self.path}: the test folder could not be removed: {reason(error)}"
             finally:
                 self._close()
+
+
+def _noted(parts: Parts) -> dict[str, tuple[int, int]]:
+    """For the register; where they are too many for an entry, what holds for all of them."""
+    noted = {name: (part.files, part.most_bytes) for name, part in parts.items()}
+    if len(json.dumps(noted)) <= _PARTS_BYTES:
+        return noted
+    together = reduce(Part.and_also, parts.values())
+    return {REST: (together.files, together.most_bytes)}
 
 
 def _check_room(path: Path, parent: int, names: int, data_bytes: int) -> None:

@@ -16,7 +16,7 @@ from spindle.host.filling import Progress
 from spindle.host.mounts import mount_of
 from spindle.host.sizing import SizeRule, rule_of
 from spindle.host.testfile import KEEP_FREE, TestFile
-from spindle.host.testfiles import FilesWanted, TestFiles, allow_open, words_of
+from spindle.host.testfiles import FilesWanted, TestFiles, TreeWanted, allow_open, words_of
 from spindle.result import units
 from spindle.result.workload import AutoFileSize, Workload
 from spindle.run.errors import RunFailed
@@ -127,7 +127,7 @@ def _files_written(
     _check_fit(resolved, {each.name: each.sizes for each in sets})
     allow_open(_opened(resolved.spec), str(place))
     told = _told(f"writing {words_of(sets)}", budget_s, watch)
-    return TestFiles.create(place, sets, room=room_for_trees(resolved.spec), on_progress=told)
+    return TestFiles.create(place, sets, trees=trees_of(resolved.spec), on_progress=told)
 
 
 def _opened(spec: Workload) -> int:
@@ -219,15 +219,21 @@ def _told(what: str, budget_s: float | None, watch: Watch) -> Progress:
     return progress
 
 
-def room_for_trees(spec: Workload) -> tuple[int, int]:
-    """Names, and bytes of their files, that the trees of a workload come to."""
-    trees: dict[str, tuple[int, int]] = {}
+def trees_of(spec: Workload) -> list[TreeWanted]:
+    """Those of a workload; where several streams have one of a name, as large as any of them makes it."""
+    trees: dict[str, TreeWanted] = {}
     for stream in spec.all_streams:
         if stream.names is None:
             continue
         tree = stream.names.tree
         owners = stream.workers if tree.each == "worker" else 1
         blocks = -(-tree.largest_file // _BLOCK) * _BLOCK
-        found = (owners * (tree.files + tree.directories), owners * (tree.files * blocks + tree.directories * _BLOCK))
-        trees[tree.name] = max(found, trees.get(tree.name, (0, 0)))
-    return sum(names for names, _ in trees.values()), sum(data for _, data in trees.values())
+        found = TreeWanted(
+            name=tree.name,
+            files=owners * tree.files,
+            largest_bytes=tree.largest_file,
+            names=owners * (tree.files + tree.directories),
+            data_bytes=owners * (tree.files * blocks + tree.directories * _BLOCK),
+        )
+        trees[tree.name] = found.or_larger(trees.get(tree.name, found))
+    return list(trees.values())
