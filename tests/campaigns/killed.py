@@ -42,7 +42,7 @@ def go_on(place: str) -> None:
             found = ready(SIXTY)
             campaign = begin(found, store, NAME)
         else:
-            found = reopened(campaign)
+            found = reopened(campaign, store)
         while True:
             try:
                 carry_out(campaign, found, store, Silent())

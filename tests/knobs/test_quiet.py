@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import signal
+import stat
 import subprocess
 import sys
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,11 @@ import pytest
 from kernel_of_files import FakeKernel, Killed
 
 from spindle.host.conditions import Idle
-from spindle.host.devices import HERE, Device, by_name
+from spindle.host.devices import HERE, Device, DevNumber, by_name
 from spindle.host.knobs import journal, swap
 from spindle.host.knobs.catalogue import PASSING, SWAP_AREA, knob
 from spindle.host.knobs.errors import KnobUsage
+from spindle.host.knobs.files import Files
 from spindle.host.knobs.places import named, of_swap
 from spindle.host.knobs.restore import interrupted, restore
 from spindle.host.knobs.undo import State
@@ -70,7 +74,7 @@ class Busy(FakeKernel):
         self._burn()
         return self.areas[area]
 
-    def switch_swap(self, area: Path, wanted: str) -> None:
+    def switch_swap(self, area: Path, wanted: str, is_same: Callable[[int], bool]) -> None:
         self._burn()
         if area in self.stubborn:
             raise OSError(errno.ENOMEM, "Cannot allocate memory")
@@ -245,7 +249,7 @@ def test_after_a_reboot_restore_says_what_the_boot_has_reset(
     assert dying(busy, None)
     assert busy.state() != before
     for area, state in {"swap.a": "5", "swap.b": swap.AUTO, "swap.c": swap.AUTO}.items():  # as a boot sets it
-        busy.switch_swap(next(one for one in busy.areas if one.name == area), state)
+        busy.switch_swap(next(one for one in busy.areas if one.name == area), state, lambda _: True)
     busy._lay(busy.md / "md/sync_action", "check")
     for number in (0, 1):
         busy._lay(busy.governor(number), "schedutil")
@@ -312,10 +316,10 @@ def test_what_could_not_be_put_back_is_a_warning(
 ) -> None:
     real = on_busy.switch_swap
 
-    def stubborn(area: Path, wanted: str) -> None:
+    def stubborn(area: Path, wanted: str, is_same: Callable[[int], bool]) -> None:
         if wanted != swap.OFF and area.name == "swap.a":
             raise OSError(errno.EINVAL, "Invalid argument")
-        real(area, wanted)
+        real(area, wanted, is_same)
 
     monkeypatch.setattr(on_busy, "switch_swap", stubborn)
     found = record_of_run(tmp_path)
@@ -413,6 +417,44 @@ def test_another_device_under_the_same_name_is_left_alone(area: tuple[str, str])
     (item,) = json.loads(done.stdout)["items"]
     assert item["state"] == "replaced"
     assert swap.state_of(Path(device)) == swap.OFF
+
+
+@pytest.mark.promise(8)
+@pytest.mark.parametrize("how", ["another node under the name", "a link under the name", "another device"])
+def test_a_swap_area_whose_name_leads_elsewhere_by_now_is_not_switched(bench: Any, tmp_path: Path, how: str) -> None:
+    """The other one is a swap area too, and whoever moves the name is faster than the switch."""
+    meant, other = Path(bench.loop(size=16 << 20)), Path(bench.loop(size=16 << 20))
+    for one in (meant, other):
+        bench.run("mkswap", one)
+        bench.undo.callback(bench.run, "swapoff", one, check=False)
+    place = of_swap(meant)
+    name = tmp_path / "area"
+    match how:
+        case "another node under the name":
+            os.mknod(name, 0o600 | stat.S_IFBLK, other.stat().st_rdev)
+        case "a link under the name":
+            name.symlink_to(meant)
+        case _:
+            name = other
+    with pytest.raises(OSError, match=r"name means something else|symbolic links"):
+        replace(place, folder=name).write(SWAP_AREA, swap.AUTO, Files())
+    assert not {one.dev for one in swaps(HERE)} & {DevNumber.of(one.stat().st_rdev) for one in (meant, other)}
+    place.write(SWAP_AREA, swap.AUTO, Files())
+    assert swap.state_of(meant) == swap.AUTO
+
+
+@pytest.mark.promise(8)
+@pytest.mark.parametrize("spoil", ["mode", "owner"])
+def test_a_swap_file_that_others_can_write_to_is_not_switched_on(bench: Any, tmp_path: Path, spoil: str) -> None:
+    file = tmp_path / "swap"
+    file.write_bytes(bytes(16 << 20))
+    file.chmod(0o600)
+    bench.run("mkswap", file)
+    bench.undo.callback(bench.run, "swapoff", file, check=False)
+    os.chown(file, 65534, 65534) if spoil == "owner" else file.chmod(0o666)
+    with pytest.raises(PermissionError, match="others may write"):
+        of_swap(file).write(SWAP_AREA, swap.AUTO, Files())
+    assert str(file) not in [one.path for one in swaps(HERE)]
 
 
 def test_a_swap_area_is_a_place_of_its_own_and_not_its_device(area: tuple[str, str]) -> None:

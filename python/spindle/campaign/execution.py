@@ -30,6 +30,7 @@ from spindle.host.knobs.persist import persisted
 from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
 from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
+from spindle.host.trusted import check_chosen
 from spindle.result import units
 from spindle.result.record import Level, Record, RunRecord
 from spindle.run.bench import NULL, Consent, Making
@@ -107,8 +108,11 @@ def _free_name(store: Store, wanted: str) -> str:
     return name
 
 
-def reopened(campaign: Campaign) -> Ready:
-    """As it was begun: with the plan and the files of then."""
+def reopened(campaign: Campaign, store: Store) -> Ready:
+    """As it was begun: with the plan and the files of then. What the plan says is carried out, commands too: Untrusted
+    is raised where somebody else could have written it."""
+    if store.place.file is not None:
+        check_chosen(store.place.file)
     detail = campaign.detail
     try:
         plan = read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])

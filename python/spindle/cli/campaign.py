@@ -117,7 +117,7 @@ def resume(campaign: str | None, store: str | None, json: bool, **values: Any) -
 
     with open_store(store) as opened:
         found = opened.campaigns.get(campaign) if campaign is not None else latest(opened)
-        ready = reopened(found)
+        ready = reopened(found, opened)
         if found.state == "done":
             print(f"spindle: campaign {found.name} is done", file=sys.stderr)
             return _show(found, opened, None, json)

@@ -11,6 +11,8 @@ from typing import IO, Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from spindle.host.trusted import new_own, open_own
+
 from .connection import in_words
 from .database import Database
 from .errors import StoreError, StoreRefused
@@ -54,7 +56,9 @@ class FileLock:
     def take(self) -> None:
         while self._file is None:
             try:
-                file = self._path.open("a+b")
+                file = os.fdopen(self._open(), "r+b")
+            except FileExistsError:  # another process was faster
+                continue
             except OSError as error:
                 raise StoreError(f"{self._path}: the lock cannot be made: {(error.strerror or '').lower()}") from None
             try:
@@ -71,6 +75,13 @@ class FileLock:
             file.write(str(os.getpid()).encode())
             file.flush()
             self._file = file
+
+    def _open(self) -> int:
+        """Never through a link: in a folder that others may write to, one could lead to a file of ours."""
+        try:
+            return open_own(self._path, appending=True)
+        except FileNotFoundError:
+            return new_own(self._path)
 
     def _is_current(self, file: IO[bytes]) -> bool:
         try:

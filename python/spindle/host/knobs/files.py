@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ..devices import text_of
@@ -33,9 +34,9 @@ class Files:
         """State of a swap area, as `swap.state_of` has it."""
         return swap.state_of(area)
 
-    def switch_swap(self, area: Path, wanted: str) -> None:
-        """Raises OSError."""
-        swap.switch(area, wanted)
+    def switch_swap(self, area: Path, wanted: str, is_same: Callable[[int], bool]) -> None:
+        """As `swap.switch`. Raises OSError."""
+        swap.switch(area, wanted, is_same)
 
     def writable(self, path: Path) -> bool:
         """By its mode: root may open a read-only file of sysfs, and then every write fails."""

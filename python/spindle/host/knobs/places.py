@@ -109,9 +109,17 @@ class Place:
         if path is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), knob.name)
         if self.scope is Scope.SWAP:
-            files.switch_swap(path, value)
+            files.switch_swap(path, value, self._is_area)
         else:
             files.write(path, value)
+
+    def _is_area(self, fd: int) -> bool:
+        """Is this the swap area of this place, whatever its name means?"""
+        status = os.fstat(fd)
+        if not stat.S_ISBLK(status.st_mode):
+            return self.identity is None
+        device = by_number(DevNumber.of(status.st_rdev), HERE)
+        return device is not None and identity_of(whole(device)) == self.identity
 
     def offered(self, knob: Knob, files: Files) -> list[str]:
         """The words the kernel offers here, where it lists them."""

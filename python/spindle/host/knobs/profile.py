@@ -12,6 +12,7 @@ from pathlib import Path
 from ..devices import HERE, Machine
 from ..errors import TargetError, reason
 from ..outputs import Kind, Output, begins
+from ..trusted import read_chosen
 from .asking import value_of
 from .catalogue import Scope, known
 from .errors import KnobUsage
@@ -75,10 +76,10 @@ def text(name: str, values: Values) -> str:
 
 
 def load(name: str) -> Values:
-    """Checked against the catalogue. Raises KnobUsage."""
+    """Checked against the catalogue. Raises KnobUsage; Untrusted where somebody else could have written it."""
     path = path_of(name)
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(read_chosen(path).decode())
     except FileNotFoundError:
         there = names()
         hint = f"there are {', '.join(there)}" if there else "`spindle knobs profile save` makes one"

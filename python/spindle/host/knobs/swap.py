@@ -7,7 +7,10 @@ somebody chose. A chosen one comes back as it was; among those of `auto`, what i
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from ..devices import HERE, Machine
@@ -33,9 +36,30 @@ def state(one: Swap) -> str:
     return AUTO if one.priority is None or one.priority < 0 else str(one.priority)
 
 
-def switch(area: Path, wanted: str) -> None:
-    """Raises OSError. Switching off reads back what is swapped, which takes its time."""
-    path = os.fsencode(area)
+def switch(area: Path, wanted: str, is_same: Callable[[int], bool]) -> None:
+    """Raises OSError. Switching off reads back what is swapped, which takes its time. `is_same`: is what has the name
+    now, and is open, the area that is meant?
+
+    It is held open and switched as that, so its name may lead elsewhere at any moment.
+    """
+    fd = os.open(area, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.readlink(f"/proc/self/fd/{fd}") != os.fspath(area) or not is_same(fd):
+            raise OSError(errno.ESTALE, "its name means something else by now")
+        if wanted != OFF and not _is_private(fd):
+            raise OSError(errno.EPERM, "others may write to the file; chown root and chmod go-rw it")
+        _switch(f"/proc/self/fd/{fd}".encode(), wanted)
+    finally:
+        os.close(fd)
+
+
+def _is_private(fd: int) -> bool:
+    """What others can write to would become memory of programs."""
+    status = os.fstat(fd)
+    return stat.S_ISBLK(status.st_mode) or (status.st_uid == 0 and not status.st_mode & 0o022)
+
+
+def _switch(path: bytes, wanted: str) -> None:
     if wanted == OFF:
         failed = _libc.swapoff(path)
     else:
