@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from spindle.report.progress import watching
 from spindle.result.record import RunRecord
 from spindle.run.order import Order, carry_out
+from spindle.run.targets import parse
 from spindle.store import open_store
 
 GOAL_S = 1.0
@@ -87,7 +88,7 @@ def build(where: str, count: int) -> None:
 def variants(count: int) -> Iterator[RunRecord]:
     """The same run with other figures and another identity."""
     with watching(quiet=True) as watch:
-        base = carry_out(Order("randomio", "one-sata", (("seconds", "60"),)), watch)
+        base = carry_out(Order("randomio", parse("one-sata"), (("seconds", "60"),)), watch)
     assert isinstance(base, RunRecord)
     chance = random.Random(1)
     for number in range(count):

@@ -217,7 +217,8 @@ def _carry_out(device: str | None) -> None:
     from spindle.host.conditions import Idle
     from spindle.result.document import encode
     from spindle.run import order, preparation
-    from spindle.run.bench import Consent, Making
+    from spindle.run.consent import Consent
+    from spindle.run.making import Making
     from spindle.run.watch import Silent
 
     preparation.look = lambda *_: preparation.Looked(Idle(1.0, [], {}), 0.0)

@@ -26,7 +26,7 @@ from spindle.host.guard import StreamAccess, hold_device, open_target
 from spindle.host.held import PRIVATE
 from spindle.host.mounts import devices_of, own_mounts
 from spindle.host.testfile import TestFile
-from spindle.run.bench import Consent
+from spindle.run.consent import Consent
 from spindle.run.errors import RunFailed
 from spindle.run.resolve import resolve
 from spindle.run.watch import Silent

@@ -13,8 +13,9 @@ import pytest
 from spindle.host.conditions.kept import Kept
 from spindle.host.conditions.sample import COLUMNS, Sample
 from spindle.report.progress import clipped
-from spindle.run.bench import Making, bench
+from spindle.run.making import Making
 from spindle.run.resolve import resolve
+from spindle.run.targets import Opening, parse
 from spindle.run.watch import Moment, Silent
 
 MIB = 1 << 20
@@ -47,7 +48,7 @@ def test_thousands_of_intervals_do_not_grow_the_process(here: Path) -> None:
         "randomio", [("write_fraction", "0"), ("direct", "false"), ("seconds", "4"), ("workers", "2"), ("depth", "4")]
     )
     watch = Weighing()
-    with bench(str(here / "t.bin"), load.spec, watch, making=Making(interval_ns=1_000_000)) as opened:
+    with parse(str(here / "t.bin")).open(load, watch, Opening(making=Making(interval_ns=1_000_000))) as opened:
         record = opened.measure(load).record
     assert len(record.figures.series) > 1000
     late = [resident for done, resident in watch.seen if done >= SETTLED]

@@ -10,8 +10,8 @@ import pytest
 from spindle.report import progress
 from spindle.report.progress import LiveLine, SparseLines, watching, words
 from spindle.result import units
-from spindle.run.bench import Making
 from spindle.run.load import _Pace
+from spindle.run.making import Making
 from spindle.run.quick import Lengths, quick
 from spindle.run.resolve import resolve
 from spindle.run.watch import Moment

@@ -22,7 +22,7 @@ from spindle.result.figures import Stopped
 from spindle.result.record import Level, TargetRecord
 from spindle.result.rules import judge
 from spindle.result.search import Bound, TargetSearch
-from spindle.run import target
+from spindle.run import latency_search
 from spindle.run.bench import Measured
 from spindle.run.bounds import parse_bounds, seen, wilson
 from spindle.run.errors import Usage
@@ -84,8 +84,8 @@ def run_id(number: int) -> str:
 
 
 def search(queue: Queue, *bounds: str, **changes: object) -> TargetSearch:
-    wanted = target.LatencySearch(tuple(parse_bounds(bounds or ("p99:200ms",))), **changes)
-    return target.search(queue, resolve("randomio", READ_ONLY), wanted).search
+    wanted = latency_search.LatencySearch(tuple(parse_bounds(bounds or ("p99:200ms",))), **changes)
+    return latency_search.search(queue, resolve("randomio", READ_ONLY), wanted).search
 
 
 def test_the_largest_depth_that_keeps_the_bound_is_found_between_two_that_were_tried() -> None:
@@ -118,13 +118,13 @@ def test_of_several_bounds_all_must_hold() -> None:
 def test_what_not_even_one_request_keeps_is_said() -> None:
     found = search(Queue(), "p50:1us")
     assert (found.outcome, found.held) == ("none-held", None)
-    assert [each.level for each in target.verdicts(found)] == [Level.WARN]
+    assert [each.level for each in latency_search.verdicts(found)] == [Level.WARN]
 
 
 def test_a_bound_that_is_never_reached_lies_beyond_the_search() -> None:
     found = search(Queue(), "p99:1h", largest=64)
     assert (found.outcome, found.held, found.failed) == ("never-failed", 64, None)
-    assert "limit lies beyond" in target.verdicts(found)[0].advice
+    assert "limit lies beyond" in latency_search.verdicts(found)[0].advice
 
 
 def test_a_point_near_the_bound_is_run_again_with_other_requests() -> None:
@@ -140,9 +140,9 @@ def test_a_point_near_the_bound_is_run_again_with_other_requests() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_noise_does_not_lead_the_search_far_astray(seed: int) -> None:
     queue = Queue(noise=0.03)
-    wanted = target.LatencySearch(tuple(parse_bounds(("p99:200ms",))))
+    wanted = latency_search.LatencySearch(tuple(parse_bounds(("p99:200ms",))))
     options = [*READ_ONLY, ("seed", str(100 * seed))]
-    found = target.search(queue, resolve("randomio", options), wanted).search
+    found = latency_search.search(queue, resolve("randomio", options), wanted).search
     assert found.held is not None
     assert 26 <= found.held <= 37
 
@@ -153,13 +153,13 @@ def test_a_bound_that_fails_below_others_that_hold_is_recognised() -> None:
     assert found.held is not None
     assert found.held >= 32
     assert not found.monotone
-    assert "monotone" in [each.check for each in target.verdicts(found)]
+    assert "monotone" in [each.check for each in latency_search.verdicts(found)]
 
 
 def test_a_search_that_was_stopped_is_partial() -> None:
     found = search(Queue(stop_at=16))
     assert found.outcome == "interrupted"
-    assert target.verdicts(found)[0].level is Level.INVALID
+    assert latency_search.verdicts(found)[0].level is Level.INVALID
 
 
 def test_rates_are_searched_below_what_a_closed_loop_reaches() -> None:
@@ -230,11 +230,11 @@ def test_a_bound_on_what_the_workload_does_not_do_is_refused() -> None:
 
 
 def test_a_paced_workload_is_refused() -> None:
-    wanted = target.LatencySearch(tuple(parse_bounds(("p99:1ms",))))
+    wanted = latency_search.LatencySearch(tuple(parse_bounds(("p99:1ms",))))
     with pytest.raises(Usage, match="--search rate"):
-        target.search(Queue(), resolve("randomio", [*READ_ONLY, ("rate", "100 IOPS")]), wanted)
+        latency_search.search(Queue(), resolve("randomio", [*READ_ONLY, ("rate", "100 IOPS")]), wanted)
     with pytest.raises(Usage, match="its own pace"):
-        target.search(Queue(), resolve("randomio", [*READ_ONLY, ("think", "1ms")]), wanted)
+        latency_search.search(Queue(), resolve("randomio", [*READ_ONLY, ("think", "1ms")]), wanted)
 
 
 def test_the_interval_is_wilsons() -> None:
@@ -255,7 +255,7 @@ def test_the_largest_latency_needs_no_interval() -> None:
 
 
 def test_fios_options_ask_for_a_depth() -> None:
-    wanted = target.fio_latency_target(5 * MS, 2_000 * MS, 99.0, 32)
+    wanted = latency_search.fio_latency_target(5 * MS, 2_000 * MS, 99.0, 32)
     assert (wanted.variable, wanted.largest, wanted.step_seconds) == ("depth", 32, 2.0)
     assert wanted.bounds == (Bound(operation="all", percentile=99.0, limit_ns=5 * MS),)
 
@@ -328,7 +328,7 @@ def test_what_is_said_when_nothing_holds_is_true_of_the_smallest_load() -> None:
     said = " ".join(sentences(few))
     assert "Not even" not in said
     assert "p99 19.8 ms was seen, which 8 requests cannot tell from the bound" in said
-    assert "at least 381 are needed" in target.verdicts(few)[0].evidence
+    assert "at least 381 are needed" in latency_search.verdicts(few)[0].evidence
     unserved = replace(single, variable="rate", points=[replace(point, kept_up=False, decision="failed")])
     assert "were not served as they came" in " ".join(sentences(unserved))
 

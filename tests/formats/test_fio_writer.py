@@ -15,6 +15,7 @@ from spindle.report.progress import watching
 from spindle.result.document import Unreadable
 from spindle.result.record import ImportedRecord, RunRecord
 from spindle.run.order import Order, carry_out
+from spindle.run.targets import parse
 from spindle.stats.metric import values
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -25,7 +26,7 @@ def run() -> RunRecord:
     """A random mix on a modelled drive, as in the sample of fio."""
     overrides = (("seconds", "3"), ("write_fraction", "0.3"), ("fsync_fraction", "0.1"), ("workers", "4"))
     with watching(quiet=True) as watch:
-        found = carry_out(Order("randomio", "one-sata", overrides), watch)
+        found = carry_out(Order("randomio", parse("one-sata"), overrides), watch)
     assert isinstance(found, RunRecord)
     return found
 

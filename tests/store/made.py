@@ -10,6 +10,7 @@ from spindle.report.progress import watching
 from spindle.result.document import decode, encode
 from spindle.result.record import RunRecord
 from spindle.run.order import Order, carry_out
+from spindle.run.targets import parse
 
 
 @cache
@@ -17,7 +18,7 @@ def modelled(seed: int = 1, **options: str) -> RunRecord:
     """A short run on a modelled machine."""
     overrides = (("seed", str(seed)), ("seconds", "2"), *options.items())
     with watching(quiet=True) as watch:
-        found = carry_out(Order("randomio", "one-sata", overrides), watch)
+        found = carry_out(Order("randomio", parse("one-sata"), overrides), watch)
     assert isinstance(found, RunRecord)
     return found
 

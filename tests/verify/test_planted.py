@@ -12,9 +12,10 @@ import pytest
 
 from spindle.cli.kinds import KINDS
 from spindle.host.outputs import Output
-from spindle.run.bench import Consent, Part
-from spindle.run.bench import bench as open_bench
+from spindle.run.consent import Consent
+from spindle.run.making import Part
 from spindle.run.resolve import resolve_text
+from spindle.run.targets import Opening, parse
 from spindle.run.verification import keep_state
 from spindle.run.watch import Silent
 
@@ -96,7 +97,7 @@ def written_twice(device: str, image: Path) -> bytes:
     """Writes the whole device two times in one run and keeps the state; what the first time left."""
     resolved = resolve_text(WORKLOAD, "test", "twice")
     consent = Consent(erase=device, erase_stacked=True)
-    with open_bench(device, resolved.spec, Silent(), consent=consent) as opened:
+    with parse(device).open(resolved, Silent(), Opening(consent=consent)) as opened:
         opened.measure(resolved, part=Part(read_back=False))
         older = image.read_bytes()
         seen = opened.measure(resolved).record.figures.verification

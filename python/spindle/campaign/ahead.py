@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from spindle.campaign.prepare import Prepared
 from spindle.campaign.trial import Done, simulated
 from spindle.result.record import Record
-from spindle.run.bench import Making
+from spindle.run.making import Making
 from spindle.run.watch import Silent, Watch
 
 _LOOK_S = 0.2
@@ -27,7 +27,7 @@ class Ahead:
     def begin(self, prepared: Prepared, seed: int) -> None:
         """Unless it has begun, or is not modelled."""
         asked = prepared.cell.key, seed
-        if self._pool is not None and prepared.machine is not None and asked not in self._coming:
+        if self._pool is not None and prepared.on.is_modelled and asked not in self._coming:
             self._coming[asked] = self._pool.submit(simulated, prepared, seed, self._making, Silent(), "")
 
     def result(self, prepared: Prepared, seed: int, watch: Watch, label: str) -> Done | None:

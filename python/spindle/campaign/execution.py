@@ -21,7 +21,7 @@ from spindle.campaign.plan import Plan
 from spindle.campaign.prepare import Prepared, Sources, prepare
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
-from spindle.campaign.trial import AS_USUAL, NO_CONSENT, Done, NotInForce, workshop
+from spindle.campaign.trial import Done, NotInForce, workshop
 from spindle.host.errors import Held as HeldByOthers
 from spindle.host.errors import Refused, TargetError
 from spindle.host.guard import StreamAccess, same_device
@@ -33,8 +33,9 @@ from spindle.host.signals import Stopped
 from spindle.host.trusted import check_chosen
 from spindle.result import units
 from spindle.result.record import Level, Record, RunRecord
-from spindle.run.bench import NULL, Consent, Making
+from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.errors import RunFailed, Usage
+from spindle.run.making import AS_USUAL, Making
 from spindle.run.preparation import AS_IT_IS, Care
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
@@ -164,13 +165,11 @@ def checked(ready: Ready, consent: Consent) -> Consent:
     for target, filesystem, writes in dict.fromkeys(
         (one.target, one.filesystem is not None, one.writes)
         for one in ready.prepared
-        if one.machine is None
+        if one.on.place is not None
         and one.create_bytes is None
         and one.load is None
         and (not one.makes_files or one.filesystem is not None)
     ):
-        if target.startswith(NULL):
-            continue
         allowed = consent if writes else NO_CONSENT
         with allowed.opened(target, [StreamAccess(write=writes, direct=not filesystem)]):
             consent = replace(consent, confirm=None) if writes else consent
@@ -182,7 +181,7 @@ def checked(ready: Ready, consent: Consent) -> Consent:
 def _check_names_a_target(ready: Ready, consent: Consent) -> None:
     """Raises Refused."""
     if consent.erase is not None:
-        targets = {one.target for one in ready.prepared if one.machine is None and not one.target.startswith(NULL)}
+        targets = {one.target for one in ready.prepared if one.on.place is not None}
         if not any(same_device(consent.erase, target) for target in targets):
             raise Refused(
                 f"--erase names {consent.erase}, which is no target of this campaign; is it the device meant?"
@@ -345,7 +344,7 @@ class _Clock:
 def trial_seconds(ready: Ready) -> float | None:
     """What a trial takes in the mean, on a real target; None: not known beforehand, as on modelled machines."""
     each = [one.seconds for one in ready.prepared]
-    if any(one is None for one in each) or any(one.machine is not None for one in ready.prepared):
+    if any(one is None for one in each) or any(one.on.is_modelled for one in ready.prepared):
         return None
     return sum(one for one in each if one is not None) / len(each) + OVERHEAD_S
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,10 @@ from spindle.campaign.plan import FileSystem, Load, Plan, Settings
 from spindle.host.knobs import asking
 from spindle.host.knobs.places import Place, of_device
 from spindle.host.knobs.session import Setting
-from spindle.host.paths import target_path
 from spindle.host.stack import device_of
-from spindle.run.bench import NULL
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve, resolve_text
-from spindle.run.simulate import is_machine, machine_text
+from spindle.run.targets import Modelled, Target, parse, refusal
 
 TARGET = "{target}"
 """Stands for the target in the arguments of commands."""
@@ -51,16 +49,15 @@ class Sources:
             self._resolved[asked] = resolve_text(self.texts[key], source, stem, overrides)
         return self._resolved[asked]
 
-    def is_machine(self, target: str) -> bool:
-        """Whether a target is a modelled machine."""
-        return f"machine {target}" in self.texts or is_machine(self._path(target))
-
-    def machine(self, target: str) -> str:
-        """Its text."""
-        key = f"machine {target}"
+    def target(self, name: str) -> Target:
+        """As `run.targets.parse` does; a machine is the one of then."""
+        key = f"machine {name}"
         if key not in self.texts:
-            self.texts[key] = machine_text(self._path(target))
-        return self.texts[key]
+            found = parse(self._path(name))
+            if not isinstance(found, Modelled):
+                return found
+            self.texts[key] = found.read()
+        return Modelled(name, self.texts[key])
 
     def _path(self, name: str) -> str:
         beside = self.folder / name if self.folder is not None and name.endswith(".toml") else None
@@ -72,14 +69,17 @@ class Prepared:
     """A cell that can be run."""
 
     cell: Cell
-    target: str
+    on: Target
     workload: Resolved | None = None
     """None: a command is the load."""
-    machine: str | None = None
-    """Text of the modelled machine."""
     filesystem: FileSystem | None = None
     load: Load | None = None
     create_bytes: int | None = None
+
+    @property
+    def target(self) -> str:
+        """Its name."""
+        return self.on.asked
 
     @property
     def settings(self) -> Settings:
@@ -96,16 +96,13 @@ class Prepared:
     @property
     def makes_files(self) -> bool:
         """Whether the workload works on files of its own, made for each trial in a folder."""
-        there = self.machine is None and not self.target.startswith(NULL)
-        return there and self.workload is not None and self.workload.spec.makes_files
+        return self.on.place is not None and self.workload is not None and self.workload.spec.makes_files
 
     def knobs(self) -> list[Setting]:
         """Of a real target. Raises KnobUsage."""
         if not self.settings.knobs:
             return []
-        return asking.settings(
-            place_of(self.target), [f"{name}={value}" for name, value in self.settings.knobs.items()]
-        )
+        return asking.settings(place_of(self.on), [f"{name}={value}" for name, value in self.settings.knobs.items()])
 
     @property
     def seconds(self) -> float | None:
@@ -119,11 +116,11 @@ class Prepared:
         return sum(load.ramp_ns + (load.end.time_ns or 0) for load in loads) / 1e9
 
 
-def place_of(target: str) -> Place | None:
+def place_of(target: Target) -> Place | None:
     """The disk whose queue a target uses; None: it has none."""
-    if target.startswith(NULL):
+    if target.place is None:
         return None
-    device = device_of(target if Path(target).exists() else str(Path(target).absolute().parent))
+    device = device_of(str(target.place if target.place.exists() else target.place.absolute().parent))
     return of_device(device) if device is not None else None
 
 
@@ -136,16 +133,20 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> Prepared:
     settings, where = cell.settings, f"{plan.source}: {cell}"
     if settings.target is None:
         raise Usage(f"{plan.source}: where should it run? give --target: a device, a file or a modelled machine")
-    if sources.is_machine(settings.target):
-        return _modelled(plan, cell, settings.target, sources, where)
+    target = sources.target(settings.target)
+    refused = refusal(target, _given(settings))
+    if refused is not None:
+        raise Usage(f"{where}: {refused[0]}: {refused[1]}")
+    if isinstance(target, Modelled):
+        return _modelled(plan, cell, target, sources, where)
     if settings.machine:
         name = next(iter(settings.machine))
         raise Usage(f"{where}: machine.{name}: {settings.target} is no modelled machine; leave it out")
-    return _real(plan, cell, target_path(settings.target), sources, where)
+    return _real(plan, cell, target, sources, where)
 
 
-def _modelled(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:
-    settings = cell.settings
+def _given(settings: Settings) -> Iterator[str]:
+    """Keys that some targets refuse."""
     given = {
         "setup": settings.setup,
         "teardown": settings.teardown,
@@ -153,19 +154,20 @@ def _modelled(plan: Plan, cell: Cell, target: str, sources: Sources, where: str)
         "create": settings.create,
         "load.command": settings.load.get("command"),
     }
-    for what, value in given.items():
-        if value:
-            raise Usage(
-                f"{where}: {what}: a modelled machine has no such thing; leave it out, or give a device as target"
-            )
-    text = with_fields(sources.machine(target), settings.machine, settings.knobs, where)
-    source = target if text == sources.machine(target) else f"{where}: {target}"
+    return (name for name, value in given.items() if value)
+
+
+def _modelled(plan: Plan, cell: Cell, target: Modelled, sources: Sources, where: str) -> Prepared:
+    settings = cell.settings
+    text = with_fields(target.read(), settings.machine, settings.knobs, where)
+    source = target.asked if text == target.read() else f"{where}: {target.asked}"
     try:
         _core.Machine.parse(text, source)
     except _core.ConfigError as error:
         # The line is one of a text that nobody wrote.
-        raise Usage(_without_line(str(error), source) if source != target else str(error)) from None
-    return Prepared(cell=cell, target=target, workload=_workload(plan, settings, sources, where), machine=text)
+        raise Usage(_without_line(str(error), source) if source != target.asked else str(error)) from None
+    workload = _workload(plan, settings, sources, where)
+    return Prepared(cell=cell, on=replace(target, text=text), workload=workload)
 
 
 def _without_line(said: str, source: str) -> str:
@@ -173,20 +175,22 @@ def _without_line(said: str, source: str) -> str:
     return f"{source}: {rest.lstrip('0123456789').removeprefix(':').strip()}"
 
 
-def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> Prepared:
+def _real(plan: Plan, cell: Cell, target: Target, sources: Sources, where: str) -> Prepared:
     settings = cell.settings
     load = _load(settings)
-    if load is not None and target.startswith(NULL):
-        raise Usage(f"{where}: load.command: nothing can be counted on {target}; name the device that the command uses")
-    if settings.create is None and not target.startswith(NULL) and not Path(target).exists():
-        raise Usage(f"{plan.source}: target {target}: no such device, file or machine; `create` makes a test file")
+    if target.several is not None:
+        raise Usage(f"{plan.source}: target {target.asked}: names several; a trial runs on one of them")
+    if settings.create is None and target.place is not None and not target.place.exists():
+        raise Usage(
+            f"{plan.source}: target {target.asked}: no such device, file or machine; `create` makes a test file"
+        )
     if load is not None and (settings.filesystem or settings.create):
         raise Usage(f"{where}: load.command: the command brings its own files; leave filesystem and create out")
     if settings.filesystem and settings.create:
         raise Usage(f"{where}: create: a test file is made in the file system; give filesystem.size instead")
     found = Prepared(
         cell=cell,
-        target=target,
+        on=target,
         workload=_workload(plan, settings, sources, where) if load is None else None,
         filesystem=FileSystem(**{"type": "ext4", **_any(settings.filesystem)}) if settings.filesystem else None,
         load=load,
@@ -204,9 +208,9 @@ def _real(plan: Plan, cell: Cell, target: str, sources: Sources, where: str) -> 
 
 def _check_place(found: Prepared, settings: Settings, where: str) -> None:
     """Whether there is a folder for files, and nothing else that they would be made in. Raises Usage."""
-    folder = Path(found.target).is_dir()
-    if found.workload is None or found.target.startswith(NULL):
+    if found.workload is None or found.on.place is None:
         return
+    folder = found.on.place.is_dir()
     if found.makes_files:
         name = found.workload.spec.name
         if found.create_bytes is not None:

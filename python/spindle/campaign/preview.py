@@ -35,7 +35,7 @@ class Preview:
     @property
     def machine_seconds(self) -> float | None:
         """Modelled machines: time of the machine that the least number of trials takes."""
-        spans = [one.seconds for one in self.ready.prepared if one.machine is not None]
+        spans = [one.seconds for one in self.ready.prepared if one.on.is_modelled]
         known = [one for one in spans if one is not None]
         return sum(known) * self.ready.plan.trials.count if known and len(known) == len(spans) else None
 
@@ -67,7 +67,7 @@ def _knobs(cells: Sequence[Prepared]) -> list[str]:
     files = Files()
     found: dict[str, tuple[str, dict[str, None]]] = {}
     for prepared in cells:
-        for setting in prepared.knobs() if prepared.machine is None else []:
+        for setting in prepared.knobs() if not prepared.on.is_modelled else []:
             now = setting.place.value(setting.knob, files)
             if now != setting.value:
                 before = now if now is not None else "not there now"
@@ -79,7 +79,7 @@ def _knobs(cells: Sequence[Prepared]) -> list[str]:
 
 
 def _changes(prepared: Prepared) -> list[str]:
-    if prepared.machine is not None:
+    if prepared.on.is_modelled:
         return []
     lines = []
     if prepared.filesystem is not None:

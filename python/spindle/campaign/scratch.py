@@ -29,7 +29,7 @@ from spindle.host.mounts import Mount, devices_of, mount_of
 from spindle.host.patience import Busy, patiently
 from spindle.host.signals import held_back
 from spindle.host.signatures import Unknown, uuid_of
-from spindle.run.bench import Consent
+from spindle.run.consent import Consent
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 

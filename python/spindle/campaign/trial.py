@@ -19,12 +19,14 @@ from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 from spindle.result.record import PhasesRecord, Record, RunRecord
 from spindle.run import phases
-from spindle.run.bench import AS_USUAL, NO_CONSENT, NULL, Bench, Consent, Making, bench
+from spindle.run.bench import Bench
+from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.errors import RunFailed
 from spindle.run.files import OF_A_RUN, Sized, own_file, own_files
-from spindle.run.modelled import ModelledBench, modelled
+from spindle.run.making import Making
 from spindle.run.preparation import Care, calm_machine
 from spindle.run.resolve import Resolved
+from spindle.run.targets import Opening
 from spindle.run.watch import Watch
 from spindle.store import Recording
 
@@ -59,7 +61,7 @@ class Workshop:
 
     def carry_out(self, prepared: Prepared, seed: int, label: str) -> Done:
         """Raises RunFailed, `_core.RunError`, TargetError; Stopped if somebody asked it to end."""
-        if prepared.machine is not None:
+        if prepared.on.is_modelled:
             return Done(simulated(prepared, seed, self.making, self.watch, label))
         with ExitStack() as stack:
             made = self._made(prepared, seed, stack)
@@ -81,19 +83,9 @@ class Workshop:
     def _measured(self, prepared: Prepared, workload: Resolved, made: _Made, label: str) -> Record:
         file, sized = made
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
-        place = None if prepared.target.startswith(NULL) else Path(prepared.target)
         with (
-            calm_machine(place, self.care, self.watch) as calm,
-            bench(
-                prepared.target,
-                workload.spec,
-                self.watch,
-                consent=consent,
-                making=self.making,
-                file=file,
-                calm=calm,
-                sized=sized,
-            ) as opened,
+            calm_machine(prepared.on.place, self.care, self.watch) as calm,
+            prepared.on.open(workload, self.watch, Opening(consent, self.making, calm, file, sized)) as opened,
         ):
             if file is None and prepared.writes:
                 self._consented()
@@ -168,8 +160,9 @@ def _clear(campaign: str) -> None:
 
 def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> Record:
     """A trial on a modelled machine."""
-    with modelled(prepared.target, watch, interval_ns=making.interval_ns, text=prepared.machine) as opened:
-        return _whole(opened, seeded(prepared, seed), label)
+    workload = seeded(prepared, seed)
+    with prepared.on.open(workload, watch, Opening(making=making)) as opened:
+        return _whole(opened, workload, label)
 
 
 def seeded(prepared: Prepared, seed: int) -> Resolved:
@@ -180,12 +173,9 @@ def seeded(prepared: Prepared, seed: int) -> Resolved:
     return prepared.workload.with_overrides([("seed", str(seed))])
 
 
-def _whole(opened: Bench | ModelledBench, workload: Resolved, label: str) -> RunRecord | PhasesRecord:
+def _whole(opened: Bench, workload: Resolved, label: str) -> RunRecord | PhasesRecord:
     """A trial that was cut short is none."""
     done = phases.whole(opened, workload, label)
     if done.stopped:
         raise Stopped(signal.SIGINT)
     return done.record
-
-
-__all__ = ["AS_USUAL", "NO_CONSENT", "Done", "NotInForce", "Workshop", "simulated", "workshop"]

@@ -17,7 +17,7 @@ from spindle.cli.targets import TARGET
 if TYPE_CHECKING:
     from spindle.campaign.execution import Ready
     from spindle.campaign.outcome import Outcome
-    from spindle.run.bench import Consent
+    from spindle.run.consent import Consent
     from spindle.store import Campaign, Store
 
 
@@ -147,7 +147,7 @@ def _carry_out(
     from spindle.cli.consent import ask
     from spindle.cli.session import session
     from spindle.host.signals import Stopped
-    from spindle.run.bench import Consent
+    from spindle.run.consent import Consent
     from spindle.run.errors import RunFailed
 
     confirm = None if values.pop("yes") else ask

@@ -10,7 +10,7 @@ import click
 from spindle.cli.targets import TARGET
 
 if TYPE_CHECKING:
-    from spindle.run.bench import Consent
+    from spindle.run.consent import Consent
 
 OPTIONS = (
     click.option(
@@ -39,7 +39,7 @@ def consent_options(command: click.decorators.FC) -> click.decorators.FC:
 
 def consent_of(values: dict[str, Any]) -> Consent:
     """Takes them out of a verb's values."""
-    from spindle.run.bench import Consent
+    from spindle.run.consent import Consent
 
     agreed = (
         values.pop("erase"),

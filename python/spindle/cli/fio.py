@@ -90,14 +90,13 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     asked = of_jobs(conversion, making)
     output = output_of(Path(line.output), "fio-output", "--output") if line.output else None
     if output is not None:
-        keep_apart([output], [(asked.target, "the target"), *((file, "a job file") for file in line.files)])
+        keep_apart([output], [(asked.target.asked, "the target"), *((file, "a job file") for file in line.files)])
         output.check()
     with session(quiet or line.quiet) as watch, asked.logging() as logged:
         one = Order(
             workload=source_of(line),
             target=asked.target,
             text=asked.text,
-            several=asked.several,
             create=asked.create,
             search=asked.search,
             consent=consent,

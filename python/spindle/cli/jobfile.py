@@ -17,13 +17,9 @@ if TYPE_CHECKING:
     from spindle.formats.fio_job import Conversion, Finding
     from spindle.formats.fio_json import Shape
     from spindle.host.outputs import Output
-    from spindle.host.several import Several
-    from spindle.run.bench import Making
+    from spindle.run.making import Making
     from spindle.run.searching import Search
-
-
-SET = "files"
-"""Name of the set that options alone describe."""
+    from spindle.run.targets import Target
 
 section_option = click.option(
     "--section",
@@ -38,7 +34,7 @@ section_option = click.option(
 class Prepared:
     """What a workload asks for where the command line leaves it open."""
 
-    target: str
+    target: Target
     making: Making
     conversion: Conversion | None = None
     """Of a job file."""
@@ -58,28 +54,19 @@ class Prepared:
         return toml_of(self.conversion)
 
     @property
-    def several(self) -> Several | None:
-        """Devices and files that are there, if several are named: in a job file, or as `A:B`."""
-        from spindle.host.several import Several, split
-
-        if self.conversion is not None:
-            return Several(self.conversion.listed) if self.conversion.listed else None
-        paths = [] if self.target.startswith("null:") else split(self.target)
-        return Several({SET: tuple(paths)}) if len(paths) > 1 else None
-
-    @property
     def overrides(self) -> tuple[tuple[str, str], ...]:
         """A set of files that stands for several targets, in a workload that says nothing of them."""
-        if self.conversion is not None or self.several is None:
+        if self.conversion is not None or self.target.several is None:
             return ()
-        return (("nrfiles", str(len(self.several.paths))),)
+        return (("nrfiles", str(len(self.target.several.paths))),)
 
     @property
     def create(self) -> str | None:
         """Size of the file that is made for the run, as fio would: where its jobs name one that is not there."""
-        if self.conversion is None or not self.conversion.needs_bytes or _is_modelled(self.target):
+        place = self.target.place
+        if self.conversion is None or not self.conversion.needs_bytes or place is None:
             return None
-        if self.target.startswith("/dev/") or Path(self.target).exists():
+        if self.target.asked.startswith("/dev/") or place.exists():
             return None
         return str(self.conversion.needs_bytes)
 
@@ -88,8 +75,8 @@ class Prepared:
         """What a job file looks for."""
         if self.conversion is None or self.conversion.search is None:
             return None
+        from spindle.run.latency_search import fio_latency_target
         from spindle.run.searching import FindTarget
-        from spindle.run.target import fio_latency_target
 
         asked = self.conversion.search
         wanted = fio_latency_target(asked.target_us * 1000, asked.window_us * 1000, asked.percent, asked.depth)
@@ -136,6 +123,7 @@ def prepared(workload: str, target: str | None, making: Making, sections: Sequen
     """The target and the engine that a workload asks for, where the command line leaves them open. `sections`: only
     these jobs of a job file."""
     from spindle.run.resolve import is_job_file
+    from spindle.run.targets import parse
 
     if not is_job_file(workload):
         if sections:
@@ -144,7 +132,7 @@ def prepared(workload: str, target: str | None, making: Making, sections: Sequen
             raise click.UsageError(
                 "missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE"
             )
-        return Prepared(target, making)
+        return Prepared(parse(target), making)
     from spindle.formats.fio_job import convert
 
     return of_jobs(convert(workload, target, only=sections), making)
@@ -156,7 +144,8 @@ def of_jobs(conversion: Conversion, making: Making) -> Prepared:
     if conversion.target is None:
         raise click.UsageError(f"{conversion.file}: its jobs name no file; give TARGET behind it")
     tell(conversion.findings)
-    if not _is_modelled(conversion.target):
+    target = _target(conversion)
+    if target.place is not None:
         making = replace(
             making,
             engine=conversion.engine if making.engine == "auto" else making.engine,
@@ -165,13 +154,18 @@ def of_jobs(conversion: Conversion, making: Making) -> Prepared:
             iopoll=making.iopoll or conversion.iopoll,
             sqpoll=making.sqpoll or conversion.sqpoll,
         )
-    return Prepared(conversion.target, making, conversion)
+    return Prepared(target, making, conversion)
 
 
-def _is_modelled(target: str) -> bool:
-    from spindle.run.simulate import is_machine
+def _target(conversion: Conversion) -> Target:
+    """A job's name of a file is never one of a device."""
+    from spindle.host.several import Several
+    from spindle.run.targets import Paths, parse
 
-    return is_machine(target) or target.startswith("null:")
+    name = str(conversion.target)
+    if conversion.listed:
+        return Paths(name, Several(conversion.listed))
+    return parse(name, devices_by_name=False)
 
 
 def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None:
@@ -179,8 +173,8 @@ def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None
     from spindle.formats import fio_log
     from spindle.formats.fio_job import logged_jobs
     from spindle.result.completions import completions
-    from spindle.run.bench import Part
     from spindle.run.errors import RunFailed
+    from spindle.run.making import Part
 
     several = len(conversion.phases) > 1
     with ExitStack() as stack:

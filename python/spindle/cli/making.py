@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from spindle.run.bench import Making
+    from spindle.run.making import Making
 
 
 MOST_CPUS = 1 << 13
@@ -63,7 +63,7 @@ def making_options(command: click.decorators.FC) -> click.decorators.FC:
 
 def making_of(values: dict[str, Any]) -> Making:
     """Takes them out of a verb's values."""
-    from spindle.run.bench import Making
+    from spindle.run.making import Making
 
     return Making(
         engine=values.pop("engine"),

@@ -105,14 +105,13 @@ def command(
     search, preconditioning = search_of(values), preconditioning_of(values)
     asked = prepared(workload, target, replace(making_of(values), log=log), sections)
     keep_apart(
-        [each for each in (trace, log, verify_state, output) if each is not None], [(asked.target, "the target")]
+        [each for each in (trace, log, verify_state, output) if each is not None], [(asked.target.asked, "the target")]
     )
     wanted = varied.parse(variations)
     one = Order(
         workload=asked.source or workload,
         target=asked.target,
         text=asked.text,
-        several=asked.several,
         overrides=(*asked.overrides, *overrides_of(values), *assignments),
         create=create or asked.create,
         keep=keep,

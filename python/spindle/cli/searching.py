@@ -58,8 +58,8 @@ def search_of(values: dict[str, Any]) -> Search | None:
     from spindle.run.bounds import parse_bounds
     from spindle.run.curve import parse_rates
     from spindle.run.errors import Usage
+    from spindle.run.latency_search import LatencySearch
     from spindle.run.searching import DrawCurve, FindKnee, FindTarget
-    from spindle.run.target import LatencySearch
 
     if len(given) > 1:
         raise Usage(f"{' and '.join(given)}: each is a search of its own; give one of them")

@@ -15,6 +15,8 @@ from spindle.result import units
 
 NULL = "null"
 MODEL = "model"
+NULL_PREFIX = "null:"
+"""The null target is named with its size: `null:1GiB`."""
 
 
 class Target(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,6 @@ from spindle.result.search import Curve, CurvePoint
 from spindle.run import openloop
 from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5)
@@ -57,7 +56,7 @@ def parse_rates(text: str) -> tuple[float, ...]:
 
 
 def curve(
-    bench: Bench | ModelledBench,
+    bench: Bench,
     resolved: Resolved,
     rates: Sequence[float] = (),
     *,

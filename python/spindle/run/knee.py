@@ -17,7 +17,6 @@ from statistics import fmean
 from spindle.result.record import Knee, KneePoint, Level, RunRecord, Verdict
 from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
 
 NEARLY_ALL = 0.95
@@ -48,7 +47,7 @@ class Sweep:
 
 
 def sweep(
-    bench: Bench | ModelledBench,
+    bench: Bench,
     resolved: Resolved,
     *,
     largest: int = LARGEST,

@@ -11,7 +11,6 @@ from spindle.result.workload import Open
 from spindle.run import knee
 from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
 
 LARGEST = 256
@@ -56,7 +55,7 @@ def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
 
 
 def shares_of(
-    bench: Bench | ModelledBench,
+    bench: Bench,
     resolved: Resolved,
     runs: list[RunRecord],
     *,

@@ -20,9 +20,9 @@ from spindle.result.record import (
     Verdict,
 )
 from spindle.result.workload import Workload
-from spindle.run.bench import Bench, Measured, Part
+from spindle.run.bench import Bench, Measured
 from spindle.run.errors import RunFailed
-from spindle.run.modelled import Modelled, ModelledBench
+from spindle.run.making import Part
 from spindle.run.resolve import Resolved
 
 
@@ -35,12 +35,12 @@ class Phased:
     """Someone asked it to stop."""
 
 
-def whole(opened: Bench | ModelledBench, resolved: Resolved, label: str | None = None) -> Measured | Modelled | Phased:
+def whole(opened: Bench, resolved: Resolved, label: str | None = None) -> Measured | Phased:
     """A load, or the phases that it is made of."""
     return carry_out(opened, resolved, label) if resolved.spec.phases else opened.measure(resolved, label)
 
 
-def carry_out(opened: Bench | ModelledBench, resolved: Resolved, label: str | None = None) -> Phased:
+def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Phased:
     """All phases, or those up to the one that was stopped or failed. Raises what the first one raises."""
     run_id, started = opened.identity(resolved)
     stopped = False

@@ -14,8 +14,9 @@ from spindle.result import units
 from spindle.result.record import Precondition
 from spindle.result.workload import Sequential, Workload, WorkloadStream
 from spindle.run import classes
-from spindle.run.bench import Bench, Part, region_bytes
+from spindle.run.bench import LocalBench, region_bytes
 from spindle.run.errors import RunFailed, Usage
+from spindle.run.making import Part
 from spindle.run.resolve import Resolved, resolve_text
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def streams(wanted: Preconditioning, resolved: Resolved) -> list[WorkloadStream]
     return [*_fill(resolved, 1 << 30).spec.streams, *_churn(wanted, resolved).spec.streams]
 
 
-def carry_out(opened: Bench, wanted: Preconditioning, resolved: Resolved) -> Precondition:
+def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -> Precondition:
     """The target was opened for `streams` after those of the workload. Raises RunFailed when it is stopped."""
     device = opened.device
     if device is not None and classes.is_rotating(device) and not wanted.anyway:
@@ -81,7 +82,7 @@ def carry_out(opened: Bench, wanted: Preconditioning, resolved: Resolved) -> Pre
 NAME = "precondition"
 
 
-def _run(bench: Bench, step: Resolved, part: Part, label: str) -> RunRecord:
+def _run(bench: LocalBench, step: Resolved, part: Part, label: str) -> RunRecord:
     measured = bench.measure(step, label, part)
     if measured.stopped:
         raise RunFailed(f"stopped while preconditioning ({label}): nothing was measured")

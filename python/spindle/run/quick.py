@@ -24,12 +24,14 @@ from spindle.result.record import (
     utc_now,
 )
 from spindle.result.target import Target
-from spindle.result.workload import Workload
-from spindle.run import assess, knee
-from spindle.run.bench import AS_USUAL, Bench, Making, bench
+from spindle.run import assess, knee, targets
+from spindle.run.bench import Bench
+from spindle.run.errors import Usage
 from spindle.run.files import OF_A_LOOK, Sized, own_file, sized_file
+from spindle.run.making import AS_USUAL, Making
 from spindle.run.preparation import AS_IT_IS, Calm, Care, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
+from spindle.run.targets import Opening, Paths, parse
 from spindle.run.watch import Watch
 from spindle.run.whole import Whole
 
@@ -91,23 +93,25 @@ def quick(
     """Look at a target; with none (or a directory), at a test file made there."""
     check_rights(care)
     run_id, started = new_id(), utc_now()
-    made = asked is None or Path(asked).is_dir()
-    whole = Whole(watch, _loads(lengths, made, Path(asked or ".").is_block_device()))
+    on = parse(asked or ".")
+    if on.is_modelled:
+        raise Usage(f"{asked}: a quick look is one at real storage; see what a machine does with `spindle run`")
+    made = on.place is not None and on.place.is_dir()
+    whole = Whole(watch, _loads(lengths, made, on.place is not None and on.place.is_block_device()))
     look, watch = _Look(lengths, whole), whole
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
-        calm = stack.enter_context(calm_machine(Path(asked or "."), care, watch))
+        calm = stack.enter_context(calm_machine(on.place, care, watch))
         file, sized = None, None
         if made:
-            folder = Path(asked or ".")
+            folder = Path(on.asked)
             look_at_place(folder, care, watch)
             if lengths.file_bytes is None:
                 file, sized = stack.enter_context(sized_file(folder, _random().spec, OF_A_LOOK, watch))
             else:
                 file = stack.enter_context(own_file(folder, lengths.file_bytes, watch))
-            asked = str(file.path)
-        assert asked is not None
-        at = _Place(asked, file, sized, making, calm)
+            on = Paths(str(file.path))
+        at = _Place(on, file, sized, making, calm)
         target, idle = _reads(at, watch, look)
         if not look.stopped:
             _mix(at, watch, look)
@@ -144,14 +148,15 @@ def _loads(lengths: Lengths, made: bool, device: bool) -> list[tuple[str, float]
 class _Place:
     """What is looked at, and how."""
 
-    asked: str
+    on: targets.Target
     file: TestFile | None
     sized: Sized | None
     making: Making
     calm: Calm
 
-    def bench(self, spec: Workload, watch: Watch) -> AbstractContextManager[Bench]:
-        return bench(self.asked, spec, watch, making=self.making, file=self.file, calm=self.calm, sized=self.sized)
+    def open(self, resolved: Resolved, watch: Watch) -> AbstractContextManager[Bench]:
+        how = Opening(making=self.making, calm=self.calm, file=self.file, sized=self.sized)
+        return self.on.open(resolved, watch, how)
 
 
 def _random() -> Resolved:
@@ -162,7 +167,7 @@ def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, obj
     """Everything that only reads, under one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = _random()
-    with at.bench(sequential.spec, watch) as opened:
+    with at.open(sequential, watch) as opened:
         target, idle = opened.target(sequential.spec), opened.idle()
         plan = [
             ("sequential-read", "sequential read, 1 MiB requests, 4 outstanding", sequential),
@@ -211,7 +216,7 @@ def _mix(at: _Place, watch: Watch, look: _Look) -> None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
     mix = resolve("oltp", _MIX).with_overrides(_seconds(look.lengths.step_s))
-    with at.bench(mix.spec, watch) as opened:
+    with at.open(mix, watch) as opened:
         shares = ", ".join(f"{units.percent(stream.mix.write)} writes" for stream in mix.spec.streams)
         _one(opened, "mix", f"database mix: {shares}, {mix.spec.outstanding} outstanding", mix, look)
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from spindle import _core
 from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool
-from spindle.run import curve, knee, target
-from spindle.run.bench import Bench, Making
+from spindle.run import curve, knee, latency_search
+from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.modelled import ModelledBench
+from spindle.run.making import Making
 from spindle.run.resolve import Overrides, Resolved
 
 BATCHES = 10
@@ -30,7 +30,7 @@ class FindKnee:
         """Length of a run unless another one is asked for."""
         return knee.STEP_SECONDS
 
-    def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> KneeRecord:
+    def carry_out(self, opened: Bench, resolved: Resolved) -> KneeRecord:
         """Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         swept = knee.sweep(opened, resolved)
@@ -48,7 +48,7 @@ class FindKnee:
 class FindTarget:
     """The highest throughput within bounds on latency."""
 
-    wanted: target.LatencySearch
+    wanted: latency_search.LatencySearch
     option = "--latency-target"
 
     @property
@@ -56,10 +56,10 @@ class FindTarget:
         """Length of a run unless another one is asked for."""
         return self.wanted.step_seconds
 
-    def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> TargetRecord:
+    def carry_out(self, opened: Bench, resolved: Resolved) -> TargetRecord:
         """Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
-        found = target.search(opened, _with_ramp(resolved), self.wanted)
+        found = latency_search.search(opened, _with_ramp(resolved), self.wanted)
         return TargetRecord(
             id=run_id,
             started=started,
@@ -68,7 +68,7 @@ class FindTarget:
             target=opened.target(resolved.spec),
             search=found.search,
             runs=found.runs,
-            verdicts=target.verdicts(found.search),
+            verdicts=latency_search.verdicts(found.search),
         )
 
 
@@ -87,7 +87,7 @@ class DrawCurve:
         """Length of a run unless another one is asked for."""
         return curve.STEP_SECONDS
 
-    def carry_out(self, opened: Bench | ModelledBench, resolved: Resolved) -> CurveRecord:
+    def carry_out(self, opened: Bench, resolved: Resolved) -> CurveRecord:
         """Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = curve.curve(opened, _with_ramp(resolved), self.rates, spacing=self.spacing)

@@ -84,11 +84,6 @@ class Described(Struct, frozen=True, kw_only=True):
     cache_bytes: int
 
 
-def is_machine(target: str) -> bool:
-    """Whether a target is a machine: a TOML file, or the name of one in the catalogue that is no file."""
-    return target.endswith(".toml") or (target in _core.machine_names() and not Path(target).exists())
-
-
 def machine_text(target: str) -> str:
     """The text of a machine: a file's, or that of the catalogue, whose names are those without folder and ending.
     Raises `Usage` or `_core.ConfigError`."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spindle.result.target import NULL_PREFIX
 from spindle.result.units import exact_size
 
 from .concurrency import ENGINES, MAPPING, NULL
@@ -31,7 +32,7 @@ class Place:
     @property
     def null(self) -> bool:
         """Nothing is stored: every job has all of it."""
-        return self.target is not None and self.target.startswith("null:")
+        return self.target is not None and self.target.startswith(NULL_PREFIX)
 
     @property
     def on_device(self) -> bool:
@@ -150,7 +151,7 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
         return Place(target, folder)
     if all(ENGINES.get(each.job.engine) == NULL for each in jobs):
         most = max((each.job.offset.bytes + (each.job.filesizes[1] or each.job.size.bytes) for each in jobs), default=0)
-        return Place(f"null:{exact_size(most or 1 << 30)}", False)
+        return Place(f"{NULL_PREFIX}{exact_size(most or 1 << 30)}", False)
     lists = {each.job.filenames for each in jobs}
     grows = any(each.job.fill_device or each.job.append for each in jobs)
     if grows and not any(name.startswith("/dev/") for names in lists for name in names):

@@ -24,7 +24,7 @@ from spindle.host.testfile import TestFile
 from spindle.result import units
 from spindle.result.durability import About, Figures, Header, Place, Plan, Written
 from spindle.result.record import utc_now
-from spindle.run.bench import NO_CONSENT, Consent
+from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.durability.journal import OpenJournal, open_journal, read_token
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.files import own_file

@@ -6,9 +6,10 @@ record, so that the same machine, workload and seed give the same bytes, identit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from spindle import _core
@@ -16,25 +17,63 @@ from spindle.host import diskstats
 from spindle.host.outputs import Output
 from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Tool, model_id
 from spindle.result.rules import judged
-from spindle.result.target import Target
-from spindle.result.workload import Place, Workload, WorkloadStream
-from spindle.run.bench import WHOLE, Part
-from spindle.run.errors import Usage
+from spindle.result.target import MODEL, Target
+from spindle.result.workload import Workload
+from spindle.run.bench import Measured, region_bytes
 from spindle.run.load import Counted, carry_out
+from spindle.run.making import WHOLE, Part
 from spindle.run.resolve import Resolved
 from spindle.run.simulate import Described, DriveCounters, Simulated, describe, machine_text, read_figures
 from spindle.run.trace import started
 from spindle.run.watch import Watch
 
+from .target import AS_IT_IS, Opening
+
 
 @dataclass(frozen=True)
 class Modelled:
-    """What came out of one load."""
+    """A machine of the catalogue, or a machine file."""
 
-    record: RunRecord
-    stopped: bool
-    """Someone asked it to stop."""
-    simulated: Simulated
+    asked: str
+    text: str | None = None
+    """What it is, where that is no longer what `asked` names."""
+    is_modelled = True
+    place = None
+    several = None
+
+    @property
+    def refusals(self) -> Mapping[str, str]:
+        """As `Target`."""
+        return _REFUSALS
+
+    @classmethod
+    def parse(cls, name: str) -> Modelled | None:
+        """None: the name is another kind's. A file that is there is one, whatever the catalogue has."""
+        known = name.endswith(".toml") or (name in _core.machine_names() and not Path(name).exists())
+        return cls(name) if known else None
+
+    def read(self) -> str:
+        """What it is, as TOML. Raises `Usage` or `_core.ConfigError`."""
+        return machine_text(self.asked) if self.text is None else self.text
+
+    @contextmanager
+    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[ModelledBench]:
+        """As `Target`."""
+        text = self.read()
+        machine = _core.Machine.parse(text, self.asked)
+        yield ModelledBench(self.asked, watch, how.trace, how.making.interval_ns, machine, text, describe(machine))
+
+
+_REAL_ONLY = (
+    *("create", "keep", "erase", "iopoll", "sqpoll", "cpus", "engine", "log", "verify", "verify-state"),
+    *("drop-caches", "sync", "wait-idle", "quiet-machine"),
+    *("setup", "teardown", "filesystem", "load.command"),
+)
+_REFUSALS = {
+    **dict.fromkeys(_REAL_ONLY, "a modelled machine has no such thing; leave it out, or give a device as target"),
+    "precondition": "a modelled flash drive always finds erased pages, whatever was written before, and a disk does "
+    "not care; leave it out",
+}
 
 
 @dataclass
@@ -48,14 +87,23 @@ class ModelledBench:
     _machine: _core.Machine
     _text: str
     _described: Described
+    written: _core.Written | None = None
 
     @property
-    def size_bytes(self) -> int:
-        """Size of the target."""
-        return self._described.capacity
+    def place(self) -> str:
+        """As `Bench`."""
+        return self.asked
+
+    @property
+    def device(self) -> None:
+        """As `Bench`: none of this machine's."""
+
+    def idle(self) -> dict[str, Any]:
+        """As `Bench`: nothing else runs there."""
+        return {}
 
     def target(self, spec: Workload | None = None) -> Target:
-        """What the record says about it."""
+        """As `Bench`."""
         known = self._described
         detail: dict[str, Any] = {
             "machine": self._text,
@@ -69,10 +117,10 @@ class ModelledBench:
             "drive_cache_bytes": known.cache_bytes or None,
         }
         if spec is not None:
-            detail["region_bytes"] = max(_region_bytes(stream, known.capacity) for stream in spec.all_streams)
-        return Target(asked=self.asked, kind="model", size_bytes=known.capacity, has_device=False, detail=detail)
+            detail["region_bytes"] = max(region_bytes(stream, known.capacity) for stream in spec.all_streams)
+        return Target(asked=self.asked, kind=MODEL, size_bytes=known.capacity, has_device=False, detail=detail)
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Modelled:
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
         """Run one load; whichever part of several it is, it begins with nothing cached."""
         spec = resolved.spec
         nothing = Counted(diskstats.Snapshot(0, {}), None)
@@ -102,30 +150,11 @@ class ModelledBench:
             during=During(findings=_findings(simulated)),
             verdicts=[],
         )
-        return Modelled(judged(record), finished.stopped, simulated)
+        return Measured(judged(record), finished.stopped)
 
     def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
         """Of a record, id and start: the same for the same machine, workload and search, another one for any other."""
         return model_id(self._text, resolved.core.to_json(), search), MODELLED_START
-
-
-@contextmanager
-def modelled(
-    asked: str, watch: Watch, *, trace: Output | None = None, interval_ns: int, text: str | None = None
-) -> Iterator[ModelledBench]:
-    """Read a machine; `text`: what it is, where that is no longer what `asked` names. Raises `Usage` or
-    `_core.ConfigError`, one line with file and line.
-    """
-    text = machine_text(asked) if text is None else text
-    machine = _core.Machine.parse(text, asked)
-    yield ModelledBench(asked, watch, trace, interval_ns, machine, text, describe(machine))
-
-
-def refuse_what_makes_no_sense(given: dict[str, bool]) -> None:
-    """Options that are about real targets: option -> whether it was given."""
-    for option, was_given in given.items():
-        if was_given:
-            raise Usage(f"{option}: a modelled machine has no such thing; leave it out")
 
 
 def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
@@ -176,10 +205,3 @@ def _findings(simulated: Simulated) -> list[dict[str, Any]]:
         text = f"member {rebuild.member} is rebuilt to {share:.3f} %, at {speed:.1f} MB/s"
     evidence = {"done_bytes": float(rebuild.done_bytes), "bytes": float(rebuild.bytes)}
     return [{"check": "rebuild", "level": "ok", "text": text, "evidence": evidence}]
-
-
-def _region_bytes(stream: WorkloadStream, size: int) -> int:
-    def at(place: Place) -> float:
-        return place.bytes if hasattr(place, "bytes") else place.fraction * size
-
-    return max(0, int(min(at(stream.region.end), size) - at(stream.region.offset)))

@@ -18,7 +18,6 @@ from spindle.run import knee, openloop
 from spindle.run.bench import Bench
 from spindle.run.bounds import needed, seen
 from spindle.run.errors import Usage
-from spindle.run.modelled import ModelledBench
 from spindle.run.resolve import Resolved
 
 RUNS = 5
@@ -74,7 +73,7 @@ def fio_latency_target(
 
 
 def search(
-    bench: Bench | ModelledBench,
+    bench: Bench,
     resolved: Resolved,
     wanted: LatencySearch,
     *,
@@ -217,7 +216,7 @@ class _Rate:
 class _Course:
     """The search as it goes on."""
 
-    bench: Bench | ModelledBench
+    bench: Bench
     wanted: LatencySearch
     axis: _Axis
     runs: list[RunRecord]

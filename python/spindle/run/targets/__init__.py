@@ -1,0 +1,34 @@
+"""The kinds of targets. `parse` says which one a name means; a new kind is a module here, an entry in `KINDS`, and what
+its records mean in `result/target.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spindle.host.paths import target_path
+
+from .modelled import Modelled
+from .null import Null
+from .paths import Paths
+from .target import AS_IT_IS, Opening, Target
+
+KINDS = (Null, Modelled, Paths)
+"""In the order in which they are asked whether a name is theirs; every name is one of `Paths`."""
+
+
+def parse(name: str, *, devices_by_name: bool = True) -> Target:
+    """`null:1GiB`, a machine of the catalogue or a machine file, paths (several: `A:B`), or bare names of block devices
+    (`sdb`), unless `devices_by_name` is False: fio takes those for files."""
+    for kind in KINDS:
+        found = kind.parse(target_path(name) if devices_by_name else name)
+        if found is not None:
+            return found
+    raise AssertionError("every name is one of `Paths`")
+
+
+def refusal(target: Target, given: Iterable[str]) -> tuple[str, str] | None:
+    """The first option of those given that makes no sense on a target, and why."""
+    return next(((name, target.refusals[name]) for name in given if name in target.refusals), None)
+
+
+__all__ = ["AS_IT_IS", "KINDS", "Modelled", "Null", "Opening", "Paths", "Target", "parse", "refusal"]

@@ -1,0 +1,85 @@
+"""`null:SIZE` completes every request at once: what is measured is the load generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from spindle import _core
+from spindle.host import groups
+from spindle.result import target as record
+from spindle.result.workload import Workload
+from spindle.run.bench import LocalBench
+from spindle.run.errors import Usage
+from spindle.run.load import RunningLoad
+from spindle.run.log import logged
+from spindle.run.making import Part
+from spindle.run.resolve import Resolved
+from spindle.run.watch import Watch
+
+from .target import AS_IT_IS, Opening
+
+PREFIX = record.NULL_PREFIX
+
+
+_REFUSALS = {
+    "create": "the null target needs no file; leave it out",
+    "filesystem": "the null target has no device; leave it out",
+    "erase": "the null target keeps nothing; leave it out",
+    "precondition": "the null target keeps nothing; leave it out",
+    "verify": "the null target stores nothing; leave it out",
+    "trace": "only a modelled machine tells what each drive does; give a machine file as target",
+}
+
+
+@dataclass(frozen=True)
+class Null:
+    """The null target."""
+
+    asked: str
+    is_modelled = False
+    place = None
+    several = None
+
+    @property
+    def refusals(self) -> Mapping[str, str]:
+        """As `Target`."""
+        uncounted = f"nothing can be counted on {self.asked}; name the device that the command uses"
+        return _REFUSALS | {"load.command": uncounted}
+
+    @classmethod
+    def parse(cls, name: str) -> Null | None:
+        """None: the name is another kind's."""
+        return cls(name) if name.startswith(PREFIX) else None
+
+    @property
+    def size_bytes(self) -> int:
+        """Raises `Usage`."""
+        try:
+            size = _core.parse_size(self.asked.removeprefix(PREFIX))
+        except _core.ConfigError as error:
+            raise Usage(f"target {self.asked}: {error}; write for example {PREFIX}1GiB") from None
+        if size <= 0:
+            raise Usage(f"target {self.asked}: its size must be above 0; write for example {PREFIX}1GiB")
+        return size
+
+    @contextmanager
+    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[NullBench]:
+        """As `Target`."""
+        yield NullBench(self.asked, how.making, watch, self.size_bytes)
+
+
+@dataclass
+class NullBench(LocalBench):
+    """The null target, open."""
+
+    def target(
+        self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
+    ) -> record.Target:
+        """As `Bench`."""
+        return record.Target(asked=self.asked, kind=record.NULL, size_bytes=self.size_bytes, has_device=False)
+
+    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
+        log_file = part.file_of(self.making.log)
+        return lambda: logged(log_file, lambda log: _core.Run.null(resolved.core, self.size_bytes, log=log))

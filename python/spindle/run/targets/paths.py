@@ -1,0 +1,254 @@
+"""Block devices, files and folders of this machine; several of them side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spindle import _core
+from spindle.host import caches, groups, stack
+from spindle.host import environment as machine_environment
+from spindle.host import settings as machine_settings
+from spindle.host.devices import Device
+from spindle.host.extents import backing_extents, extents_of
+from spindle.host.guard import OpenTarget, StreamAccess
+from spindle.host.several import Several, split
+from spindle.host.sizing import rule_of
+from spindle.host.testfiles import TestFiles
+from spindle.result.record import Precondition, Prepared
+from spindle.result.target import Target
+from spindle.result.workload import Workload, WorkloadStream
+from spindle.run import classes, precondition, preparation
+from spindle.run.bench import LocalBench, region_bytes
+from spindle.run.files import Sized
+from spindle.run.load import RunningLoad
+from spindle.run.log import logged
+from spindle.run.making import Part
+from spindle.run.preparation import Calm, Looked
+from spindle.run.resolve import Resolved
+from spindle.run.trees import Trees
+from spindle.run.watch import Watch
+
+from .target import AS_IT_IS, Opening
+
+SET = "files"
+"""Name of the set of files that several paths are, where nothing else names one."""
+_MODELS_ONLY = {"trace": "only a modelled machine tells what each drive does; give a machine file as target"}
+_ONE_ONLY = {
+    "create": "makes one test file, and several targets are named; leave it out",
+    "precondition": "several targets are named; precondition each by itself",
+}
+
+
+@dataclass(frozen=True)
+class Paths:
+    """A path, or several."""
+
+    asked: str
+    several: Several | None = None
+    """Devices and files that are there, for the sets of files of the workload; `asked` says them all."""
+    is_modelled = False
+
+    @classmethod
+    def parse(cls, name: str) -> Paths:
+        """Whatever else it is: `/dev/sdb`, `t.bin`, `/mnt/x`, `/dev/sdb:/dev/sdc`."""
+        paths = split(name)
+        return cls(name, Several({SET: tuple(paths)}) if len(paths) > 1 else None)
+
+    @property
+    def place(self) -> Path:
+        """The first, where there are several."""
+        return Path(self.several.paths[0] if self.several is not None else self.asked)
+
+    @property
+    def refusals(self) -> Mapping[str, str]:
+        """As `Target`."""
+        return _MODELS_ONLY if self.several is None else _MODELS_ONLY | _ONE_ONLY
+
+    @contextmanager
+    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[PathBench]:
+        """As `Target`."""
+        also = [] if how.precondition is None else precondition.streams(how.precondition, resolved)
+        access = [_access(stream) for stream in (*resolved.spec.all_streams, *also)]
+        with how.consent.opened(how.file or self.several or self.asked, access) as target:
+            opened = PathBench(
+                self.asked,
+                how.making,
+                watch,
+                target.size_bytes,
+                _devices=list(target.counted_devices()),
+                _under_test={device.name for device in target.devices},
+                opened=target,
+                created=how.file is not None,
+                calm=how.calm,
+                sized=how.sized,
+            )
+            if how.precondition is not None:
+                opened.precondition = precondition.carry_out(opened, how.precondition, resolved)
+            if not isinstance(how.file, TestFiles):
+                yield opened
+                return
+            with Trees(how.file.fileno()) as opened.trees:
+                yield opened
+
+
+def _access(stream: WorkloadStream) -> StreamAccess:
+    return StreamAccess(
+        write=stream.writes,
+        direct=stream.direct,
+        dsync=stream.sync.dsync,
+        osync=stream.sync.osync,
+        files=stream.files.set if stream.files is not None else None,
+        names=stream.names is not None,
+    )
+
+
+@dataclass(kw_only=True)
+class PathBench(LocalBench):
+    """A device, a file or files, open."""
+
+    opened: OpenTarget
+    created: bool
+    """Made for this run."""
+    calm: Calm = field(default_factory=Calm)
+    sized: Sized | None = None
+    precondition: Precondition | None = None
+    """What was done to the target before its first run."""
+    _caches: caches.Caches | None = None
+    _looked: Looked | None = None
+    _extents: dict[str, object] | None = None
+    """The file's extents on its device before the last load."""
+    _backing_extents: dict[str, dict[str, object]] = field(default_factory=dict)
+    """The same of the files behind loop devices, by their names."""
+
+    @property
+    def place(self) -> str:
+        """As `Bench`."""
+        return self.opened.path
+
+    @property
+    def device(self) -> Device | None:
+        """As `Bench`."""
+        return self.opened.device
+
+    def idle(self) -> dict[str, Any]:
+        """As `Bench`; looked at once."""
+        if self._looked is None:
+            self._write_out()  # what is dirty from before would be written during the check, and the run
+            self._looked = preparation.look(self._devices, self.calm.care, self.watch)
+        return self._looked.idle.to_dict()
+
+    def _write_out(self) -> list[str]:
+        self.watch.step("syncing")
+        return preparation.write_out(self.opened, self._devices, self.calm.care)
+
+    def _prepare(self, part: Part) -> Prepared:
+        synced = self._write_out()
+        if part.drop_caches:
+            self.opened.drop_cache()
+        if self.calm.care.drop_caches:
+            self.watch.step("dropping caches")
+            caches.drop_caches()
+        self._look_at_extents()
+        return Prepared(
+            sync="machine" if self.calm.care.sync_machine else "target",
+            synced=synced,
+            dropped_caches=self.calm.care.drop_caches,
+            kept_pages=not part.drop_caches,
+            waited_s=self._looked.waited_s if self._looked is not None else 0.0,
+            quieted=self.calm.quieted,
+            notes=self.calm.quiet.notes,
+            precondition=self.precondition,
+        )
+
+    def _look_at_extents(self) -> None:
+        """Before a load, which may write where nothing was."""
+        found = extents_of(self.opened.files[0].fd) if self.opened.is_one_file else None
+        self._extents = found.to_dict() if found is not None else None
+        behind = {device.name: backing_extents(device) for device in self._devices}
+        self._backing_extents = {name: one.to_dict() for name, one in behind.items() if one is not None}
+
+    def _settings(self) -> dict[str, str]:
+        return machine_settings.settings_of(self._devices)
+
+    def _environment(self) -> dict[str, Any]:
+        return machine_environment.environment(self.opened.path)
+
+    def _trouble(self) -> str | None:
+        return self.opened.trouble()
+
+    def target(
+        self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
+    ) -> Target:
+        """As `Bench`."""
+        detail = dict(self.opened.to_dict())
+        layers = stack.stack_of(self.opened.files[0].fd)
+        detail["stack"] = [layer.to_dict() for layer in layers]
+        file_system = next((layer.name for layer in layers if layer.kind == "file system"), None)
+        detail["file_system"] = file_system
+        self._caches = known = self._caches or caches.known_caches(self._devices)
+        drives = [held for held in known.drives.values() if held]
+        detail["cache_rule_bytes"] = known.data_set_bytes
+        detail["drive_cache_bytes"] = sum(drives) if drives else None
+        detail["queue_depth"] = classes.queue_depth(self.device) if self.device is not None else None
+        detail["class"] = classes.class_of(self.device)
+        if spec is not None:
+            detail["region_bytes"] = self._region_bytes(spec)
+            direct = all(stream.direct for stream in spec.all_streams)
+            rule = rule_of(known, self._devices, direct=direct, file_system=file_system)
+            detail["size_rule"] = rule.to_dict()
+        if self._extents is not None:
+            detail["extents"] = self._extents
+        if self._backing_extents:
+            detail["backing_extents"] = self._backing_extents
+        if self.sized is not None:
+            detail["sized"] = self.sized.to_dict()
+        detail["limits"] = (limits or groups.limits(self._devices)).to_dict()
+        if trouble is not None:
+            detail["trouble"] = trouble
+        return Target(
+            asked=self.asked,
+            kind=self.opened.kind,
+            size_bytes=self.size_bytes,
+            created=self.created,
+            has_device=self.device is not None,
+            detail=detail,
+        )
+
+    def _region_bytes(self, spec: Workload) -> int:
+        """What the widest stream uses; of several files all together."""
+
+        def sizes(stream: WorkloadStream) -> Sequence[int]:
+            return self.opened.set_sizes(stream.files.set) if stream.files else (self.size_bytes,)
+
+        return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
+
+    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
+        making = self.making
+        files = self.opened.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
+        if self.trees is not None:
+            for index, stream in enumerate(resolved.spec.streams):
+                if stream.names is not None:
+                    files[index] = [self.trees.engine_file(stream.names)]
+
+        def start(log: int | None) -> RunningLoad:
+            self._run = run = _core.Run(
+                resolved.core,
+                files,
+                engine=making.engine,
+                sqpoll=making.sqpoll,
+                iopoll=making.iopoll,
+                timestamps=making.timestamps,
+                tolerate_errors=making.tolerate_errors,
+                cpus=list(making.cpus) if making.cpus else None,
+                cpus_shared=making.cpus_shared,
+                interval_ns=making.interval_ns,
+                log=log,
+                written=self.written,
+            )
+            return run
+
+        return lambda: logged(part.file_of(making.log), start)

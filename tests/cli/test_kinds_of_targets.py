@@ -1,0 +1,101 @@
+"""One parser says what a target's name means; each kind says what makes no sense on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from program import Ended
+from spindle.run.resolve import resolve
+from spindle.run.targets import KINDS, Modelled, Null, Paths, parse, refusal
+from spindle.run.watch import Silent
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("null:1GiB", Null),
+        ("six-sata-f2", Modelled),
+        ("some/machine.toml", Modelled),
+        ("t.bin", Paths),
+        ("/dev/sdb", Paths),
+        ("/dev/sdb:/dev/sdc", Paths),
+        (".", Paths),
+        ("", Paths),
+    ],
+)
+def test_a_name_is_of_one_kind(here: Path, name: str, kind: type) -> None:
+    assert type(parse(name)) is kind
+    assert next(one for one in KINDS if one.parse(name) is not None) is kind
+
+
+def test_a_file_here_goes_before_a_machine_of_the_catalogue(here: Path) -> None:
+    (here / "six-sata-f2").touch()
+    assert isinstance(parse("six-sata-f2"), Paths)
+
+
+def test_several_paths_are_one_target(here: Path) -> None:
+    several = parse("a:b\\:c").several
+    assert several is not None
+    assert several.paths == ["a", "b:c"]
+    (here / "a:b").touch()
+    assert parse("a:b").several is None
+
+
+@pytest.mark.parametrize("name", ["null:1MiB", "one-sata"])
+def test_what_is_no_place_of_this_machine_opens_without_one(name: str) -> None:
+    target = parse(name)
+    assert target.place is None
+    load = resolve("randomio", [("seconds", "0.2")])
+    with target.open(load, Silent()) as opened:
+        assert opened.place == name
+        record = opened.measure(load).record
+    assert record.target.asked == name
+    assert record.target.traits.is_modelled == target.is_modelled
+    assert record.settings.before == {}
+
+
+RUN = {
+    "create": ("--create", "1MiB"),
+    "keep": ("--keep",),
+    "erase": ("--erase", "/dev/null"),
+    "iopoll": ("--iopoll",),
+    "sqpoll": ("--sqpoll",),
+    "cpus": ("--cpus", "0"),
+    "engine": ("--engine", "pread"),
+    "log": ("--log", "log.csv"),
+    "verify": ("--verify",),
+    "verify-state": ("--verify-state", "state"),
+    "drop-caches": ("--drop-caches",),
+    "sync": ("--sync", "machine"),
+    "wait-idle": ("--wait-idle", "1"),
+    "quiet-machine": ("--quiet-machine",),
+    "precondition": ("--precondition",),
+    "trace": ("--trace", "trace.csv"),
+}
+"""Options of `run` by the keys of refusals."""
+PLANS = {"setup", "teardown", "filesystem", "load.command"}
+
+
+@pytest.mark.parametrize("name", ["null:1GiB", "one-sata", "t.bin", "a:b"])
+def test_run_refuses_each_option_that_makes_no_sense_on_a_target(
+    invoke: Callable[..., Ended], here: Path, name: str
+) -> None:
+    refusals = parse(name).refusals
+    assert set(refusals) <= set(RUN) | PLANS
+    for key in set(refusals) - PLANS:
+        done = invoke("run", "randomio", name, "--write-fraction", "0", *RUN[key])
+        assert (done.status, done.complaint) == (2, f"spindle: --{key}: {refusals[key]}"), key
+
+
+def test_plans_refuse_the_same(invoke: Callable[..., Ended], here: Path) -> None:
+    for name, line in (("one-sata", 'setup = [["true"]]'), ("null:1GiB", 'create = "1MiB"')):
+        (here / "p.toml").write_text(f'workload = "randomio"\ntarget = "{name}"\n{line}\n')
+        key = line.partition(" ")[0]
+        done = invoke("campaign", "run", "p.toml", "--dry-run")
+        refused = refusal(parse(name), [key])
+        assert refused is not None
+        assert done.status == 2
+        assert f": {key}: {refused[1]}" in done.complaint
