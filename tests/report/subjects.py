@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from spindle.report.document.entry import Entry
 from spindle.result.document import encode
-from spindle.result.record import Record
+from spindle.result.record import Record, RunRecord
 from spindle.run.order import Order, carry_out
+from spindle.run.resolve import resolve
 from spindle.run.searching import FindKnee
 from spindle.run.targets import parse
 from spindle.run.watch import Silent
@@ -27,10 +32,90 @@ def entry(record: Record, name: str = "a.json", **more: object) -> Entry:
     return Entry(record=record, source=name, **more)  # type: ignore[arg-type]
 
 
-def randomio(target: str = "six-sata-f2", workers: int = 16, seed: int = 1, seconds: int = 8) -> Record:
+def randomio(target: str = "six-sata-f2", workers: int = 16, seed: int = 1, seconds: int = 8) -> RunRecord:
     """The table of 2008: random reads and writes."""
     options = [("workers", str(workers)), ("size", "64KiB"), ("seed", str(seed)), ("seconds", str(seconds))]
-    return modelled("randomio", target, *options)
+    record = modelled("randomio", target, *options)
+    assert isinstance(record, RunRecord)
+    return record
+
+
+def scaled(record: RunRecord, factor: float) -> RunRecord:
+    """The same run with so many times its throughput."""
+    streams = [
+        replace(
+            stream,
+            **{
+                name: replace(op, iops=op.iops * factor, bytes_per_s=op.bytes_per_s * factor)
+                for name, op in stream.ops()
+            },
+        )
+        for stream in record.figures.streams
+    ]
+    return replace(record, figures=replace(record.figures, streams=streams))
+
+
+def asked(record: RunRecord, name: str, **changes: object) -> RunRecord:
+    """The same figures of another request."""
+    streams = [replace(stream, **changes) for stream in record.workload.streams]
+    return replace(record, workload=replace(record.workload, name=name, streams=streams))
+
+
+def of_kind(record: RunRecord, kind: str, path: str) -> RunRecord:
+    """The same figures of another kind of target."""
+    return replace(record, target=replace(record.target, kind=kind, asked=path))
+
+
+def on_names(record: RunRecord, operation: str, factor: float = 1.0) -> RunRecord:
+    """The reads of a run as if they had been operations on names."""
+    loads = [phase.spec for phase in resolve("metadata").phases]
+    stream = next(s for load in loads for s in load.streams if s.names is not None and s.names.operation == operation)
+    seen = scaled(record, factor).figures.streams[0]
+    assert seen.read is not None
+    op = replace(seen.read, bytes=0, bytes_per_s=0.0)
+    figures = replace(record.figures, streams=[replace(seen, read=None, write=None, **{operation: op})])
+    workload = replace(record.workload, name=f"metadata {operation}", streams=[stream])
+    return replace(record, workload=workload, figures=figures)
+
+
+def campaign(cells: int, trials: int = 2) -> list[Entry]:
+    """Schedulers, read-ahead and depths; throughput grows from cell to cell."""
+    levels = {
+        "scheduler": ["none", "mq-deadline", "bfq", "kyber"],
+        "read_ahead_kb": [str(4 << step) for step in range(12)],
+        "depth": ["1", "32"],
+    }
+    every = [dict(zip(levels, cell, strict=True)) for cell in product(*levels.values())][:cells]
+    return [
+        entry(
+            scaled(randomio(seed=1 + trial), 1 + at / 10),
+            f"{at}.{trial}.json",
+            campaign="big",
+            block=trial,
+            cell=cell,
+            levels=levels,
+        )
+        for at, cell in enumerate(every)
+        for trial in range(trials)
+    ]
+
+
+def noisy(folds: Sequence[float] = (30, 1.3, 0.1)) -> list[Entry]:
+    """Four schedulers at two depths, one of them all over the place."""
+    names = ["none", "mq-deadline", "bfq", "kyber"]
+    return [
+        entry(
+            scaled(randomio(seed=1 + trial), folds[trial] if name == "kyber" else (1 + at / 10) * depth),
+            f"{name}.{depth}.{trial}",
+            campaign="noisy",
+            block=trial,
+            cell={"scheduler": name, "depth": str(depth)},
+            levels={"scheduler": names},
+        )
+        for trial in range(3)
+        for at, name in enumerate(names)
+        for depth in (1, 2)
+    ]
 
 
 def machine(folder: Path, name: str, level: str, layout: str = "", chunk: str = "64KiB") -> str:

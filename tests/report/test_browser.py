@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from subjects import entry, matrix, modelled, randomio
+from subjects import asked, campaign, entry, matrix, modelled, noisy, of_kind, on_names, randomio, scaled
 
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
@@ -139,6 +139,72 @@ def test_it_fits_a_telephone_and_prints(page: Any) -> None:
     page.emulate_media(media="print", color_scheme="dark")
     assert _colour(page, "body", "background-color") == (255, 255, 255)
     page.emulate_media(media="screen", color_scheme="light")
+
+
+LETTERS = 9.5
+"""Pixels: the least that is read without enlarging."""
+
+_TEXTS = """() => [...document.querySelectorAll('svg.chart')].filter(e => e.getBoundingClientRect().width > 0)
+  .flatMap(svg => [...svg.querySelectorAll('text')].map(text => {
+    const box = text.getBoundingClientRect(), ground = svg.parentElement.getBoundingClientRect();
+    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+    return {text: text.textContent, size: parseFloat(getComputedStyle(text).fontSize) * scale,
+      left: box.left - ground.left,
+      right: ground.right - box.right, end: text.getAttribute('text-anchor') === 'end', top: box.top,
+      bottom: box.bottom, x: Math.round(box.right), chart: svg.getAttribute('aria-labelledby')}
+  }))"""
+
+
+def _names() -> list[Entry]:
+    records = [on_names(randomio(seed=seed), name, seed) for name in ("create", "stat", "unlink") for seed in (1, 2)]
+    return [entry(record, f"{at}.json") for at, record in enumerate(records)]
+
+
+def _machines() -> list[Entry]:
+    names = ("one-nvme", "six-sata-f2", "six-sata-raid5")
+    return [entry(randomio(name, workers=workers), f"{name}{workers}") for name in names for workers in (4, 48)]
+
+
+SHAPES = {
+    "two-runs": lambda: [entry(randomio(seed=seed), f"{seed}.json") for seed in (1, 2)],
+    "thirty-runs": lambda: [
+        entry(scaled(randomio(seed=1 + at % 3), 1 + at / 100), f"{at}.json", tags=(("before", "after")[at % 2],))
+        for at in range(30)
+    ],
+    "seventy-four-cases": lambda: campaign(74),
+    "file-and-device": lambda: [
+        entry(of_kind(asked(scaled(randomio(), 580), "randomio", direct=False), "file", "t.bin"), "a.json"),
+        entry(of_kind(randomio(), "device", "/dev/loop0"), "b.json"),
+    ],
+    "one-is-noisy": lambda: noisy((8, 1.3, 0.3)),
+    "names": _names,
+    "machines": _machines,
+}
+
+
+@pytest.mark.promise(16)
+@pytest.mark.parametrize("width", [375, 1100])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_all_letters_of_charts_are_large_enough_and_whole(browser: Any, shape: str, width: int, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_bytes(html(build(SHAPES[shape]())))
+    context = browser.new_context(viewport={"width": width, "height": 812}, color_scheme="light")
+    opened = context.new_page()
+    opened.goto(file.as_uri())
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
+    opened.screenshot(path=str(ARTEFACTS / f"report-{shape}-{width}.png"), full_page=True)
+    texts = opened.evaluate(_TEXTS)
+    wide = opened.evaluate("document.documentElement.scrollWidth")
+    charts, figures = (len(opened.query_selector_all(selector)) for selector in ("svg.chart:visible", "figure"))
+    context.close()
+    assert texts
+    assert charts == figures
+    assert wide <= width
+    assert [each for each in texts if each["text"].strip() and each["size"] < LETTERS] == []
+    assert [each for each in texts if each["left"] < -1 or each["right"] < -1] == []
+    beside = sorted((each["chart"], each["x"], each["top"], each["bottom"]) for each in texts if each["end"])
+    for (chart, x, _, bottom), (other, at, top, _) in pairwise(beside):
+        assert (chart, x) != (other, at) or top >= bottom - 3
 
 
 def _colour(page: Any, selector: str, name: str) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from subjects import entry, randomio, saved
+from subjects import asked, entry, of_kind, randomio, saved
 
 from program import Ended
 from spindle.report.charts import parts
@@ -25,16 +25,6 @@ def run(**options: int | str) -> RunRecord:
     record = randomio(**options)  # type: ignore[arg-type]
     assert isinstance(record, RunRecord)
     return record
-
-
-def asked(record: RunRecord, name: str, **changes: object) -> RunRecord:
-    """The same figures of another request."""
-    streams = [replace(stream, **changes) for stream in record.workload.streams]
-    return replace(record, workload=replace(record.workload, name=name, streams=streams))
-
-
-def of_kind(record: RunRecord, kind: str, path: str) -> RunRecord:
-    return replace(record, target=replace(record.target, kind=kind, asked=path))
 
 
 def summary(entries: list[Entry]) -> str:

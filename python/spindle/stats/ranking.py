@@ -68,7 +68,7 @@ class Ranking:
             return f"{name}: only {self.places[0].label} has figures"
         if len(self.best) == 1:
             lead = min(place.at_least for place in self.places[1:])
-            by = f", {_share(lead)} or more ahead of every other" if self.relative and lead > 0 else ""
+            by = f", {_lead(lead)}" if self.relative and lead > 0 else ""
             return f"{name}: {self.best[0]} is the best{by} ({100 * self.confidence:g} % confidence)"
         if len(self.best) == len(self.places):
             return f"{name}: none can be told from the best ({100 * self.confidence:g} % confidence)"
@@ -164,7 +164,9 @@ def _behind(
     return upper, lower
 
 
-def _share(value: float) -> str:
-    from spindle.stats.words import percent
+def _lead(share: float) -> str:
+    from spindle.stats.words import TIMES, multiple, percent
 
-    return percent(value)
+    if share >= TIMES - 1:
+        return f"every other at least {multiple(1 + share)} times as high"
+    return f"{percent(share)} or more ahead of every other"

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from spindle.report.charts import parts
-from spindle.report.document.findings import Group
+from spindle.report.document.findings import Group, explained, some
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.number import plain
 from spindle.report.table import Column
-from spindle.result import units
 from spindle.stats.effects import Effect, Effects, Level, level_interval
 from spindle.stats.metric import metric
+from spindle.stats.words import percent
 
 ROW = 24
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The same axis for every factor, so that they can be compared: per cent, or multiples where levels differ much."""
+
+    multiples: bool
+    ends: tuple[float, float]
+
+    @property
+    def middle(self) -> float:
+        """Where the mean of the levels lies."""
+        return 1.0 if self.multiples else 0.0
+
+    def of(self, change: float) -> float:
+        """Where a change lies."""
+        return 1 + change if self.multiples else 100 * change
+
+    def interval(self, known: Effects, level: Level) -> parts.Interval:
+        """Of a level."""
+        low, high = level_interval(known, level)
+        return parts.Interval(self.of(level.change), self.of(low), self.of(high))
+
+    def words(self, value: float) -> str:
+        """A place on it as a change."""
+        return percent(value - 1 if self.multiples else value / 100, sign=True)
 
 
 def charts(groups: Sequence[Group]) -> list[Chart]:
@@ -31,85 +58,91 @@ def _mains(known: Effects) -> list[Effect]:
     return [effect for effect in known.effects if len(effect.factors) == 1]
 
 
+def _scale(known: Effects) -> Scale:
+    levels = [level for effect in _mains(known) for level in effect.levels]
+    multiples = parts.is_wide([1 + level.change for level in levels])
+    plain_scale = Scale(multiples, (0.0, 0.0))
+    intervals = [plain_scale.interval(known, level) for level in levels]
+    points = [plain_scale.middle, *(each.estimate for each in intervals)]
+    return Scale(multiples, parts.limits(points, intervals, log=multiples))
+
+
 def _chart(group: Group, known: Effects, at: int) -> Chart:
-    values = [value for effect in _mains(known) for level in effect.levels for value in [_value(known, effect, level)]]
-    what = metric(known.metric).words
+    scale = _scale(known)
     name = f" ({group.name})" if group.name else ""
-    x = parts.number("change", f"{what[:1].upper()}{what[1:]} against the mean of the levels (%)")
+    panels = [
+        {
+            **_panel(known, scale),
+            "height": ROW * len(effect.levels),
+            "title": {"text": effect.name, "fontSize": 12, "fontWeight": "normal", "frame": "group"},
+            "data": {"values": _values(known, effect, scale)},
+        }
+        for effect in _mains(known)
+    ]
+    return Chart(
+        key=f"effects-{at + 1}" if at else "effects",
+        title=f"What each factor does{name}",
+        says=_says(known, scale),
+        specification=parts.whole(vconcat=panels, spacing=14),
+        sheet=_sheet(known),
+    )
+
+
+def _panel(known: Effects, scale: Scale) -> dict[str, Any]:
+    what = metric(known.metric).words
+    title = f"{what[:1].upper()}{what[1:]} against the mean of the levels"
+    ends = list(scale.ends)
+    if scale.multiples:
+        axis = {"values": parts.decades(ends)}
+        x = parts.number("change", f"{title} (times)", log=10, scale={"domain": ends, "nice": False}, axis=axis)
+    else:
+        x = parts.number("change", f"{title} (%)", scale={"domain": ends, "nice": True})
     y = {"field": "level", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 200, "grid": True}}
-    panel = {
+    return {
         "width": parts.WIDTH - 160,
         "layer": [
-            {"mark": {"type": "rule", "color": "@line"}, "encoding": {"x": {"datum": 0, "type": "quantitative"}}},
+            {
+                "mark": {"type": "rule", "color": "@line"},
+                "encoding": {"x": {"datum": scale.middle, "type": "quantitative"}},
+            },
             {
                 "mark": {"type": "rule", "color": "@s0", "strokeWidth": 2},
                 "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y},
             },
             {"mark": {"type": "point", "color": "@s0", "size": 70}, "encoding": {"x": x, "y": y}},
+            *(parts.arrows(x, y, "@s0") if _is_clipped(known, scale) else []),
         ],
     }
-    ends = [value[key] for value in values for key in ("low", "high", "change")]
-    domain = {"domain": [min([0.0, *ends]), max([0.0, *ends])], "nice": True}
-    rows = []
-    for effect in _mains(known):
-        theirs = [value for value in values if value["factor"] == effect.name]
-        rows.append(
-            {
-                **_scaled(panel, domain),
-                "height": ROW * len(theirs),
-                "title": {"text": effect.name, "fontSize": 12, "fontWeight": "normal", "frame": "group"},
-                "data": {"values": theirs},
-            }
-        )
-    return Chart(
-        key=f"effects-{at + 1}" if at else "effects",
-        title=f"What each factor does{name}",
-        says=_says(known),
-        specification=parts.whole(vconcat=rows, spacing=14),
-        sheet=_sheet(known),
-    )
 
 
-def _scaled(panel: dict[str, Any], domain: dict[str, Any]) -> dict[str, Any]:
-    """The same axis for every factor, so that they can be compared."""
-    layers = []
-    for layer in panel["layer"]:
-        x = layer["encoding"]["x"]
-        layers.append({**layer, "encoding": {**layer["encoding"], "x": {**x, "scale": domain} if "field" in x else x}})
-    return {**panel, "layer": layers}
+def _values(known: Effects, effect: Effect, scale: Scale) -> list[dict[str, Any]]:
+    names = parts.shortened([level.name for level in effect.levels], 34)
+    found = []
+    for level, name in zip(effect.levels, names, strict=True):
+        interval = scale.interval(known, level)
+        bar = parts.clipped(interval, scale.ends, scale.words)
+        found.append({"factor": effect.name, "level": name, "change": interval.estimate, **bar})
+    return found
 
 
-def _value(known: Effects, effect: Effect, level: Level) -> dict[str, Any]:
-    low, high = level_interval(known, level)
-    every = [each.name for each in effect.levels]
-    names = dict(zip(every, parts.shortened(every, 34), strict=True))
-    return {
-        "factor": effect.name,
-        "level": names[level.name],
-        "change": 100 * level.change,
-        "low": 100 * low,
-        "high": 100 * high,
-    }
+def _is_clipped(known: Effects, scale: Scale) -> bool:
+    intervals = [scale.interval(known, level) for effect in _mains(known) for level in effect.levels]
+    return any(each.low < scale.ends[0] or each.high > scale.ends[1] for each in intervals)
 
 
-def _says(known: Effects) -> str:
-    mains = _mains(known)
-    told = [effect for effect in mains if effect.told]
+def _says(known: Effects, scale: Scale) -> str:
     text = (
         "Each level of a factor against the mean of its levels, all other factors held alike; bars are 95 % intervals."
     )
-    if told:
-        text += " " + "; ".join(
-            f"{effect.name} explains {units.percent(effect.share)} of the differences" for effect in told[:3]
-        )
-        text += "."
-    quiet = [effect.name for effect in mains if not effect.told]
+    if told := explained(known):
+        text += f" {told}"
+    quiet = [effect.name for effect in _mains(known) if not effect.told]
     if quiet:
         text += f" No effect can be told of {', '.join(quiet)}."
     together = [effect.name for effect in known.effects if len(effect.factors) == 2 and effect.told]
     if together:
-        text += f" They act together: {', '.join(together[:3])}."
-    return text
+        text += f" They act together: {some(together, ', ')}."
+    return text + (parts.CLIPPED if _is_clipped(known, scale) else "")
 
 
 def _sheet(known: Effects) -> Sheet:
@@ -122,9 +155,9 @@ def _sheet(known: Effects) -> Sheet:
                     effect.name,
                     level.name,
                     str(level.trials),
-                    f"{100 * level.change:+.1f}",
-                    f"{100 * low:+.1f}",
-                    f"{100 * high:+.1f}",
+                    _cell(level.change),
+                    _cell(low),
+                    _cell(high),
                     plain(effect.p_adjusted),
                 ]
             )
@@ -134,3 +167,8 @@ def _sheet(known: Effects) -> Sheet:
         *(Column(head) for head in ("trials", "change %", "from %", "to %", "p")),
     ]
     return Sheet("Effects of the factors", columns, rows, folded=True)
+
+
+def _cell(change: float) -> str:
+    """Per cent; large ones without decimals."""
+    return f"{100 * change:+.{0 if abs(change) >= 10 else 1}f}"

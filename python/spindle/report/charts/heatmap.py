@@ -39,10 +39,23 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
         return distribution.chart(trials, names)
     if len(trials) == 1:
         return _chart("Latency over time", _parts_of(trials[0]), "Latency of", _any_invalid(trials))
-    kept = parts.spread(trials, MOST_ROWS)
-    rows = [(names[id(trial)], trial, _p99 if counted else mean_latency_ns) for trial in kept]
+    shown = _p99 if counted else mean_latency_ns
+    rows: list[tuple[str, Trial, Shown]] = [(names[id(trial)], trial, shown) for trial in trials]
     what = "99th percentile" if counted else "mean"
-    return _chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), len(trials), what)
+    return _chart("Latency over time, run by run", rows, "Run", _any_invalid(trials), what)
+
+
+def _slowest_first(rows: Sequence[tuple[str, Trial, Shown]]) -> Sequence[tuple[str, Trial, Shown]]:
+    """All in their order, or those whose slowest cell is longest."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return sorted(rows, key=lambda row: -max(_cells(row[1], row[2]), default=0.0))[:MOST_ROWS]
+
+
+def _cells(trial: Trial, shown: Shown) -> list[float]:
+    """Latencies of its row, ms."""
+    found = [shown(intervals) for intervals in coarser(trial.run.figures.series, MOST_COLUMNS)]
+    return [latency / 1e6 for latency in found if latency is not None and latency > 0]
 
 
 def _p99(intervals: Sequence[Interval]) -> float | None:
@@ -93,12 +106,12 @@ def _names(cases: Sequence[Case], trials: Sequence[Trial]) -> dict[int, str]:
 
 def _chart(
     title: str,
-    rows: Sequence[tuple[str, Trial, Shown]],
+    every: Sequence[tuple[str, Trial, Shown]],
     what: str,
     invalid: bool,
-    of: int = 0,
-    cell: str = "mean",
+    cell: str | None = None,
 ) -> list[Chart]:
+    rows = _slowest_first(every)
     longest = max(
         interval.start_ns + interval.length_ns for _, trial, _ in rows for interval in trial.run.figures.series
     )
@@ -155,9 +168,9 @@ def _chart(
         Chart(
             key="heatmap",
             title=title,
-            says=_says(rows, of, invalid, cell),
+            says=_says(len(rows), len(every), invalid, cell),
             specification=specification,
-            sheet=_sheet(what, rows),
+            sheet=_sheet(what, every),
         )
     ]
 
@@ -182,12 +195,14 @@ def _legend(steps: Sequence[float], values: Sequence[float]) -> str:
     return f"{words!r}[datum.value]"
 
 
-def _says(rows: Sequence[tuple[str, Trial, Shown]], of: int, invalid: bool, cell: str) -> str:
+def _says(drawn: int, of: int, invalid: bool, cell: str | None) -> str:
     text = "The darker (on a dark page: lighter) a cell, the longer requests took then; steps are of equal ratio."
-    if of:
+    if cell is not None:
         text += f" Each cell is the {cell} of reads and writes."
-    if len(rows) < of:
-        text += f" {len(rows)} of {of} runs are drawn."
+    if drawn < of:
+        text += (
+            f" {drawn} of {of} runs are drawn, those whose slowest cell is longest, slowest first; the table has all."
+        )
     if invalid:
         text += " \N{MULTIPLICATION X}: the verdict of the run is invalid."
     return text
@@ -197,11 +212,7 @@ def _sheet(what: str, rows: Sequence[tuple[str, Trial, Shown]]) -> Sheet:
     """Least, median and largest cell of each row."""
     found = []
     for name, trial, shown in rows:
-        cells = sorted(
-            latency / 1e6
-            for intervals in coarser(trial.run.figures.series, MOST_COLUMNS)
-            if (latency := shown(intervals)) is not None and latency > 0
-        )
+        cells = sorted(_cells(trial, shown))
         if cells:
             middle = cells[math.floor((len(cells) - 1) / 2)]
             found.append([name, plain(cells[0]), plain(middle), plain(cells[-1]), trial.level])

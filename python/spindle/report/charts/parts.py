@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from spindle.report.charts import theme
@@ -17,6 +19,15 @@ NUMBERS = ",.10~g"
 """10,000 and 0.05 alike, never 1e+4."""
 
 
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the ends between which it lies."""
+
+    estimate: float
+    low: float
+    high: float
+
+
 def whole(**parts: Any) -> dict[str, Any]:
     """A specification with the looks of all."""
     return {"$schema": SCHEMA, "config": theme.CONFIG, **parts}
@@ -28,6 +39,13 @@ def number(field: str, title: str, *, log: float | None = None, zero: bool = Tru
     scale.update(more.pop("scale", {}))
     axis = {"format": NUMBERS, "labelOverlap": True, "labelSeparation": 8, **more.pop("axis", {})}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis, **more}
+
+
+def rates(field: str, title: str, values: Sequence[float]) -> dict[str, Any]:
+    """An axis of figures from 0 on, or a logarithmic one where they differ much."""
+    if not is_wide(values):
+        return number(field, title)
+    return number(field, title, log=10, scale=log_scale(values), axis={"values": decades(values)})
 
 
 def decades(values: Sequence[float]) -> list[float]:
@@ -105,6 +123,71 @@ def spread(found: Sequence[T], most: int) -> Sequence[T]:
     return [found[round(at * step)] for at in range(most)]
 
 
+def limits(points: Sequence[float], intervals: Sequence[Interval], *, log: bool = False) -> tuple[float, float]:
+    """Ends of an axis on which all points are seen, and intervals as far as one or two wide ones do not squash the
+    rest: twice the reach of the usual interval, or a quarter of what the points span."""
+    scale, back = (_log, math.exp) if log else (float, float)
+    at = [scale(point) for point in points]
+    low, high = min(at), max(at)
+    down = _reach([scale(each.estimate) - scale(each.low) for each in intervals])
+    up = _reach([scale(each.high) - scale(each.estimate) for each in intervals])
+    least = (high - low) / 4
+    low = max(min([low, *(scale(each.low) for each in intervals)]), low - max(down, least))
+    high = min(max([high, *(scale(each.high) for each in intervals)]), high + max(up, least))
+    return back(low), back(high)
+
+
+def _log(value: float) -> float:
+    """Of what a number can be: an interval may begin at 0."""
+    return math.log(min(max(value, 1e-30), 1e30))
+
+
+def _reach(reaches: Sequence[float]) -> float:
+    """Twice the usual one: the middle, or the lower of the two in the middle."""
+    return 2 * sorted(reaches)[(len(reaches) - 1) // 2] if reaches else 0.0
+
+
+def clipped(interval: Interval, ends: tuple[float, float], words: Callable[[float], str]) -> dict[str, Any]:
+    """`low` and `high` of a bar within the ends, and in words (`beyond_low`, `beyond_high`) what lies outside."""
+    found: dict[str, Any] = {"low": max(interval.low, ends[0]), "high": min(interval.high, ends[1])}
+    if interval.low < ends[0]:
+        found["beyond_low"] = words(interval.low)
+    if interval.high > ends[1]:
+        found["beyond_high"] = words(interval.high)
+    return found
+
+
+CLIPPED = " An arrow marks an interval that goes on beyond the axis, to the figure written at the arrow."
+
+
+def arrows(x: dict[str, Any], y: dict[str, Any], colour: str) -> list[dict[str, Any]]:
+    """Layers for the ends that `clipped` cut off."""
+    found = []
+    for end, shape, side, away in (("low", "triangle-left", "left", 6), ("high", "triangle-right", "right", -6)):
+        only = [{"filter": f"isValid(datum.beyond_{end})"}]
+        there = {**x, "field": end}
+        arrow = {"type": "point", "shape": shape, "size": 90, "filled": True, "color": colour, "aria": False}
+        words = {"type": "text", "align": side, "baseline": "bottom", "dx": away, "dy": -2}
+        found += [
+            {"transform": only, "mark": arrow, "encoding": {"x": there, "y": y}},
+            {
+                "transform": only,
+                "mark": words,
+                "encoding": {"x": there, "y": y, "text": {"field": f"beyond_{end}", "type": "nominal"}},
+            },
+        ]
+    return found
+
+
+WIDE = 20.0
+"""Figures that differ by more than this factor stand on a logarithmic axis, where the small ones can be told apart."""
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether a logarithmic axis is needed, and can be drawn."""
+    return bool(values) and min(values) > 0 and max(values) > WIDE * min(values)
+
+
 def log_scale(values: Sequence[float]) -> dict[str, Any]:
     """From just below the least to just above the largest."""
     above = [value for value in values if value > 0] or [1.0]
@@ -124,13 +207,12 @@ def shortened(names: Sequence[str], most: int = 60) -> list[str]:
 
 def _cut(name: str, among: Sequence[str], most: int, keep: int) -> str:
     """0: the beginning without what all begin with; 1: the end; 2: both ends."""
-    if len(name) <= most:
-        return name
     room = most - 6
     if keep == 0:
         first, last = min(among), max(among)
         same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-        start = max(first.rfind(" ", 0, same), first.rfind("/", 0, same)) + 1
-        rest = name[start:]
-        return f"{'...' if start else ''}{rest if len(rest) <= room else rest[:room] + '...'}"
+        rest = name[max(first.rfind(" ", 0, same), first.rfind("/", 0, same)) + 1 :]
+        return rest if len(rest) <= most else f"{rest[:room]}..."
+    if len(name) <= most:
+        return name
     return f"...{name[-room:]}" if keep == 1 else f"{name[: room // 2]}...{name[-(room // 2) :]}"

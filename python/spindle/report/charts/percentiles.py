@@ -124,10 +124,9 @@ def _says(
         "the requests that are left."
     )
     if len(curves) > 1:
-        tails = sorted(_p99(points) for _, points in curves)
-        text += (
-            f" 99 % of the {direction}s took at most {units.duration(tails[0])} to {units.duration(tails[-1])}, "
-            "case by case."
+        least, *_, most = [units.duration(tail) for tail in sorted(_p99(points) for _, points in curves)]
+        text += f" 99 % of the {direction}s took at most {least}" + (
+            " in every case." if least == most else f" to {most}, case by case."
         )
     if len(drawn) < len(curves):
         text += (

@@ -18,6 +18,7 @@ from spindle.result import units
 from spindle.result.record import Level
 from spindle.result.workload import End, Workload
 from spindle.stats.estimate import mean_of_trials
+from spindle.stats.words import share_of
 
 ROW = 34
 _ANY_END = End(time_ns=None, bytes=None, requests=None, steady=False)
@@ -97,11 +98,11 @@ def _chart(pairs: Sequence[Pair]) -> Chart:
     ratios = sorted(ratio for pair in pairs if (ratio := pair.ratio) is not None)
     says = "What the model says of the same load, beside what was measured."
     if len(ratios) == 1:
-        says += f" Modelled is {units.percent(ratios[0])} of measured."
+        says += f" Modelled is {share_of(ratios[0])} measured."
     elif ratios:
+        least, middle, most = ratios[0], ratios[(len(ratios) - 1) // 2], ratios[-1]
         says += (
-            f" Modelled is {units.percent(ratios[0])} to {units.percent(ratios[-1])} of measured, "
-            f"{units.percent(ratios[(len(ratios) - 1) // 2])} in the middle."
+            f" Modelled is from {share_of(least)} to {share_of(most)} measured, in the middle {share_of(middle)} it."
         )
     if any(pair.level is Level.INVALID for pair in pairs):
         says += " A red cross marks a pair one of whose figures has an invalid verdict."
@@ -115,12 +116,13 @@ def _chart(pairs: Sequence[Pair]) -> Chart:
 
 
 def _panel(pairs: Sequence[Pair], streaming: bool) -> dict[str, Any]:
-    values = [
-        {"load": parts.shortened([pair.label])[0], "kind": kind, "rate": rate, "invalid": pair.level is Level.INVALID}
-        for pair in pairs
+    labels = parts.shortened([pair.label for pair in pairs])
+    values: list[dict[str, Any]] = [
+        {"load": label, "kind": kind, "rate": rate, "invalid": pair.level is Level.INVALID}
+        for pair, label in zip(pairs, labels, strict=True)
         for kind, rate in (("measured", pair.measured), ("modelled", pair.modelled))
     ]
-    x = parts.number("rate", f"Throughput ({'MB/s' if streaming else 'IOPS'})")
+    x = parts.rates("rate", f"Throughput ({'MB/s' if streaming else 'IOPS'})", [value["rate"] for value in values])
     y = {"field": "load", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 330, "grid": True}}
     looks = parts.series("kind", "Figure", ["measured", "modelled"], dashes=False)
     return {

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spindle.report.charts import parts, theme
+from spindle.report.document.alike import alike
+from spindle.report.document.findings import unit_of
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.trial import Case, Trial, bytes_per_s_of, is_observed, is_streaming
+from spindle.report.document.trial import Case, Trial, bytes_per_s_of, iops_of, is_observed, is_streaming
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.figures import Interval
@@ -15,18 +17,21 @@ from spindle.result.record import Level
 
 MOST_POINTS = 240
 """What a screen shows; longer series are told in longer intervals."""
+MOST_KINDS = 4
 DEVICE_COLUMNS = ("r/s", "rkB/s", "rMB/s", "w/s", "wkB/s", "wMB/s", "await", "r_await", "w_await", "aqu-sz", "%util")
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
-    """The first trial of each case, as many as an eye tells apart."""
+    """One for each kind of work: the first trial of each case, as many cases as an eye tells apart."""
+    kinds = [(name, found) for name, members in alike(cases) if (found := _drawable(members))]
+    drawn = sorted(kinds, key=lambda kind: -len(kind[1]))[:MOST_KINDS] if len(kinds) > MOST_KINDS else kinds
+    left = f" {len(drawn)} of {len(kinds)} kinds of work are drawn, those of the most cases first."
+    return [_chart(name, found, at, left if len(drawn) < len(kinds) else "") for at, (name, found) in enumerate(drawn)]
+
+
+def _drawable(cases: Sequence[Case]) -> list[tuple[Case, Trial]]:
     trials = [(case, next((t for t in case.trials if _has_series(t)), None)) for case in cases]
-    found = [(case, trial) for case, trial in trials if trial is not None]
-    if not found:
-        return []
-    if len(found) > theme.SERIES:
-        found.sort(key=lambda pair: bytes_per_s_of(pair[1].run))
-    return [_chart(parts.spread(found, theme.SERIES), len(cases))]
+    return [(case, trial) for case, trial in trials if trial is not None]
 
 
 def _has_series(trial: Trial) -> bool:
@@ -55,9 +60,10 @@ def mean_latency_ns(intervals: Sequence[Interval]) -> float | None:
     return sum(s.read_latency_ns + s.write_latency_ns for s in streams) / count if count else None
 
 
-def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
-    streaming = all(is_streaming(trial.run) for _, trial in drawn)
-    unit = "MB/s" if streaming else "IOPS"
+def _chart(kind: str, found: Sequence[tuple[Case, Trial]], at: int, left: str) -> Chart:
+    streaming = all(is_streaming(trial.run) for _, trial in found)
+    drawn = _chosen(found, streaming)
+    unit = "MB/s" if streaming else unit_of(drawn[0][0])
     labels = parts.shortened([case.label for case, _ in drawn])
     values = [
         value for (_, trial), label in zip(drawn, labels, strict=True) for value in _values(trial, label, streaming)
@@ -69,7 +75,7 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
         scale={"domain": [0, longest], "nice": False},
         axis={"tickMinStep": 1},
     )
-    rate = parts.number("rate", f"Throughput ({unit})")
+    rate = parts.rates("rate", f"Throughput ({unit})", [value["rate"] for value in values])
     latencies = [value["ms"] for value in values if value["ms"]]
     low, high = min(latencies, default=1.0), max(latencies, default=1.0)
     latency = (
@@ -105,12 +111,20 @@ def _chart(drawn: Sequence[tuple[Case, Trial]], cases: int) -> Chart:
     device = _device_panels(drawn, labels, x, looks, streaming)
     panels += device
     return Chart(
-        key="seconds",
-        title="Second by second",
-        says=_says(drawn, cases, bool(values), bool(device)),
+        key=f"seconds-{at + 1}" if at else "seconds",
+        title=f"Second by second{f': {kind}' if kind else ''}",
+        says=_says(drawn, len(found), bool(values), bool(device)) + left,
         specification=parts.whole(data={"values": values}, vconcat=panels),
-        sheet=_sheet([trial for _, trial in drawn], [case.label for case, _ in drawn]),
+        sheet=_sheet([trial for _, trial in found], [case.label for case, _ in found]),
     )
+
+
+def _chosen(found: Sequence[tuple[Case, Trial]], streaming: bool) -> Sequence[tuple[Case, Trial]]:
+    """All, or evenly spread over the order of their throughput, the slowest and the fastest among them."""
+    if len(found) <= theme.SERIES:
+        return found
+    rate = bytes_per_s_of if streaming else iops_of
+    return parts.spread(sorted(found, key=lambda pair: rate(pair[1].run)), theme.SERIES)
 
 
 def _values(trial: Trial, label: str, streaming: bool) -> list[dict[str, Any]]:
@@ -147,7 +161,8 @@ def _device_panels(
     ]
     if not values:
         return []
-    rate = parts.number("rate", f"Devices ({'MB/s' if streaming else 'requests/s'})")
+    unit = "MB/s" if streaming else "requests/s"
+    rate = parts.rates("rate", f"Devices ({unit})", [value["rate"] for value in values])
     queue = parts.number("queue", "Devices' queue (requests)")
     return [
         {
@@ -187,7 +202,10 @@ def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_load: bool, with
     if any(len(case.trials) > 1 for case, _ in drawn):
         text += " The first trial of each case."
     if len(drawn) < cases:
-        text += f" {len(drawn)} of {cases} cases are drawn, from the slowest to the fastest."
+        text += (
+            f" {len(drawn)} of {cases} cases are drawn, at equal steps of rank from the slowest to the fastest; the "
+            "figures of all stand under Figures."
+        )
     invalid = [case.label for case, trial in drawn if trial.level is Level.INVALID]
     if invalid:
         text += f" Invalid verdict: {'; '.join(invalid)}."

@@ -8,13 +8,15 @@ from typing import Any
 
 from spindle.report import sweep as terminal
 from spindle.report.charts import parts
+from spindle.report.charts.theme import SERIES
+from spindle.report.document.alike import alike_runs
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.traits import THREADS
 from spindle.report.document.trial import Case, is_streaming, label_of
 from spindle.report.number import plain
 from spindle.report.table import Column
-from spindle.result.record import Knee, KneePoint, KneeRecord, Level, QuickRecord
+from spindle.result.record import Knee, KneePoint, KneeRecord, Level, QuickRecord, RunRecord
 from spindle.run.knee import knee_of, point_of
 from spindle.stats.estimate import mean_of_trials
 
@@ -27,7 +29,13 @@ class Sweep:
     knee: Knee
     levels: Sequence[Level]
     """The worst verdict of each point."""
-    streaming: bool
+    first: RunRecord
+    """Of its runs: what was asked for."""
+
+    @property
+    def streaming(self) -> bool:
+        """Whether it is about bytes per second."""
+        return is_streaming(self.first)
 
 
 def sweeps_of(entries: Sequence[Entry], cases: Sequence[Case]) -> list[Sweep]:
@@ -56,7 +64,7 @@ def _searched(entry: Entry, among: Sequence[Entry]) -> Sweep | None:
     if same and not entry.cell:
         label = f"{label} ({entry.source})"
     levels = [runs[point.run].level if point.run in runs else Level.OK for point in knee.points]
-    return Sweep(label, knee, levels, is_streaming(first))
+    return Sweep(label, knee, levels, first)
 
 
 def _name(entry: Entry) -> tuple[str, str, tuple[str, ...]] | None:
@@ -77,11 +85,7 @@ def _made_of(cases: Sequence[Case]) -> list[Sweep]:
         ordered = [case for _, case in sorted(by_outstanding.items())]
         label = label_of(dict(rest)) or ordered[0].trials[0].run.workload.name
         first = ordered[0].trials[0].run
-        found.append(
-            Sweep(
-                label, knee_of([_mean(case) for case in ordered]), [case.level for case in ordered], is_streaming(first)
-            )
-        )
+        found.append(Sweep(label, knee_of([_mean(case) for case in ordered]), [case.level for case in ordered], first))
     return found
 
 
@@ -106,10 +110,13 @@ def _mean(case: Case) -> KneePoint:
 
 
 def charts(sweeps: Sequence[Sweep]) -> list[Chart]:
-    """One chart for as many curves as an eye tells apart."""
-    from spindle.report.charts.theme import SERIES
-
-    return [_chart(sweeps[at : at + SERIES], at // SERIES) for at in range(0, len(sweeps), SERIES)]
+    """One for each kind of work, with as many curves as an eye tells apart."""
+    together = [
+        [sweeps[at] for at in members[start : start + SERIES]]
+        for members in alike_runs([sweep.first for sweep in sweeps])
+        for start in range(0, len(members), SERIES)
+    ]
+    return [_chart(found, at) for at, found in enumerate(together)]
 
 
 def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:

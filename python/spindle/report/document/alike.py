@@ -6,7 +6,8 @@ device; an open loop's throughput is the rate that was asked for. What a campaig
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from spindle.report.document.traits import size_words
 from spindle.report.document.trial import Case, is_names, is_observed, is_streaming
@@ -14,6 +15,7 @@ from spindle.result import units
 from spindle.result.record import RunRecord
 from spindle.result.workload import Mix, Open
 
+T = TypeVar("T")
 WORK = "work"
 _PLANNED = ("size", "arrival", "target")
 """Of these a campaign's plan says that they are to be compared."""
@@ -22,9 +24,19 @@ _PLANNED = ("size", "arrival", "target")
 def alike(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
     """(name, cases) of each set of cases that can be compared, in order of appearance. The name says in what the sets
     differ: `random reads, buffered, file`; empty where there is one set."""
-    sets: dict[tuple[tuple[str, str], ...], list[Case]] = {}
-    for case in cases:
-        sets.setdefault(tuple(_kind(case).items()), []).append(case)
+    return alike_by(cases, lambda case: _kind(case.trials[0].run, case.trials[0].entry.cell))
+
+
+def alike_runs(runs: Sequence[RunRecord]) -> list[list[int]]:
+    """Numbers of the runs of each set that can be compared, campaigns' plans apart."""
+    return [members for _, members in alike_by(range(len(runs)), lambda at: _kind(runs[at], {}))]
+
+
+def alike_by(found: Iterable[T], kind_of: Callable[[T], Mapping[str, str]]) -> list[tuple[str, list[T]]]:
+    """Sets of one kind each, named as `alike` says."""
+    sets: dict[tuple[tuple[str, str], ...], list[T]] = {}
+    for each in found:
+        sets.setdefault(tuple(kind_of(each).items()), []).append(each)
     kinds = [dict(kind) for kind in sets]
     names = [name for name in dict.fromkeys(name for kind in kinds for name in kind) if _differs(name, kinds)]
     return [
@@ -37,12 +49,11 @@ def _differs(name: str, kinds: Sequence[Mapping[str, str]]) -> bool:
     return len({kind.get(name) for kind in kinds}) > 1
 
 
-def _kind(case: Case) -> dict[str, str]:
-    trial = case.trials[0]
-    found = {WORK: work(trial.run), **_asked(trial.run)}
-    if not trial.entry.cell:
+def _kind(run: RunRecord, cell: Mapping[str, str]) -> dict[str, str]:
+    found = {WORK: work(run), **_asked(run)}
+    if not cell:
         return found
-    factors = {factor.rpartition(".")[2] for factor in trial.entry.cell}
+    factors = {factor.rpartition(".")[2] for factor in cell}
     planned = {*_PLANNED, *(["cache"] if factors & {"direct", "I/O"} else [])}
     return {name: value for name, value in found.items() if name not in planned}
 

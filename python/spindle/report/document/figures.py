@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from spindle.report import histogram
 from spindle.report.document.model import Sheet
@@ -10,50 +10,73 @@ from spindle.report.document.trial import Case, is_observed, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.figures import DATA, NAMES
+from spindle.stats.estimate import mean_of_trials
 
 MOST_ROWS = 48
 """A longer table is shown to who asks for it."""
 
 
-def sheet(cases: Sequence[Case]) -> Sheet:
-    """A row for each operation of each case; means over its trials, percentiles of all their requests together."""
-    rows = []
+def sheets(cases: Sequence[Case]) -> list[Sheet]:
+    """Of loads of our own, on data and on names, and of those of other programs."""
+    found = [
+        sheet(cases, DATA, "Figures of each case", "IOPS"),
+        sheet(cases, NAMES, "Operations on names", "operations/s"),
+    ]
+    return [*(each for each in [*found, device_sheet(cases)] if each is not None)]
+
+
+def sheet(cases: Sequence[Case], wanted: Sequence[str], title: str, rate: str) -> Sheet | None:
+    """A row for each operation of each case; rates are geometric means over its trials, percentiles are of all their
+    requests together. None: nothing was measured of these operations."""
+    rows: list[list[str]] = []
     several = any(len(case.trials) > 1 for case in cases)
     for case in cases:
-        if is_observed(case.trials[0].run):
-            continue
-        for at, direction in enumerate(_directions(case)):
-            found = [op for trial in case.trials for name, op in ops(trial.run) if name == direction]
-            trials = len(case.trials)
-            requests = sum(op.requests for op in found)
-            mean = sum(op.requests * op.latency.mean_ns for op in found) / requests if requests else 0.0
-            tails = histogram.percentiles([op.latency.histogram for op in found], [50.0, 99.0, 99.9])
-            shown = [plain(ns / 1e6) for ns in tails] if tails else ["", "", ""]
-            row = [case.label if at == 0 else "", direction]
-            if several:
-                row.append(str(trials))
-            row += [
-                plain(sum(op.iops for op in found) / trials),
-                plain(sum(op.bytes_per_s for op in found) / trials / 1e6),
-                plain(mean / 1e6),
-                *shown,
-                plain(max(op.latency.max_ns for op in found) / 1e6),
-                case.level,
-            ]
-            rows.append(row)
+        rows += _rows(case, [name for name in wanted if name in _operations(case)], several)
+    if not rows:
+        return None
     columns = [Column("case", words=True), Column("op", words=True)]
     if several:
         columns.append(Column("runs"))
-    heads = ("IOPS", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
+    heads = (rate, "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
     columns += [*(Column(head) for head in heads), Column("verdict", words=True)]
-    return Sheet("Figures of each case", columns, rows, folded=len(rows) > MOST_ROWS)
+    if wanted == NAMES:
+        columns, rows = _without_empty(columns, rows, "MB/s")
+    means = " (rates: geometric means of the runs)" if several else ""
+    return Sheet(title + means, columns, rows, folded=len(rows) > MOST_ROWS)
 
 
-def sheets(cases: Sequence[Case]) -> list[Sheet]:
-    """Of loads of our own, and of those of other programs."""
-    found = [sheet(cases)] if any(not is_observed(case.trials[0].run) for case in cases) else []
-    observed = device_sheet(cases)
-    return [*found, observed] if observed is not None else found
+def _operations(case: Case) -> set[str]:
+    if is_observed(case.trials[0].run):
+        return set()
+    return {name for trial in case.trials for name, _ in ops(trial.run)}
+
+
+def _rows(case: Case, operations: Sequence[str], several: bool) -> Iterator[list[str]]:
+    for at, direction in enumerate(operations):
+        found = [[op for name, op in ops(trial.run) if name == direction] for trial in case.trials]
+        every = [op for trial in found for op in trial]
+        requests = sum(op.requests for op in every)
+        mean = sum(op.requests * op.latency.mean_ns for op in every) / requests if requests else 0.0
+        tails = histogram.percentiles([op.latency.histogram for op in every], [50.0, 99.0, 99.9])
+        yield [
+            case.label if at == 0 else "",
+            direction,
+            *([str(len(case.trials))] if several else []),
+            plain(mean_of_trials([sum(op.iops for op in trial) for trial in found])),
+            plain(mean_of_trials([sum(op.bytes_per_s for op in trial) / 1e6 for trial in found])),
+            plain(mean / 1e6),
+            *([plain(ns / 1e6) for ns in tails] if tails else ["", "", ""]),
+            plain(max(op.latency.max_ns for op in every) / 1e6),
+            case.level,
+        ]
+
+
+def _without_empty(columns: list[Column], rows: list[list[str]], head: str) -> tuple[list[Column], list[list[str]]]:
+    """Without the column, where all that it has is 0."""
+    at = [column.head for column in columns].index(head)
+    if any(row[at] != "0" for row in rows):
+        return columns, rows
+    return [*columns[:at], *columns[at + 1 :]], [[*row[:at], *row[at + 1 :]] for row in rows]
 
 
 DEVICE_COLUMNS = ("r/s", "rMB/s", "r_await", "w/s", "wMB/s", "w_await", "aqu-sz", "%util")
@@ -77,8 +100,3 @@ def device_sheet(cases: Sequence[Case]) -> Sheet | None:
         [*columns, Column("verdict", words=True)],
         rows,
     )
-
-
-def _directions(case: Case) -> list[str]:
-    found = {name for trial in case.trials for name, _ in ops(trial.run)}
-    return [name for name in (*DATA, *NAMES) if name in found]

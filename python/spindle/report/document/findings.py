@@ -20,6 +20,8 @@ from spindle.stats.trial import Side, Trial, trial_of
 
 MOST_SIDES = 60
 """More are told by their factors alone."""
+MOST_NAMED = 3
+"""Names in a row that a sentence bears."""
 MOST_SETS = 8
 """More sets of cases that are unlike are not listed."""
 
@@ -100,6 +102,9 @@ def _of(group: Group, sides: list[Side]) -> Iterator[str]:
     yield from _range(group)
     if len(sides) > MOST_SIDES:
         yield f"{len(sides)} cases are too many to be tested one against the other; none is called best."
+        known = group.factors()
+        if known is not None and known.relative and known.tested and (text := explained(known)):
+            yield text
         return
     if all(len(side.trials) < 2 for side in sides):
         yield "One run of each: whether they differ by more than chance is not tested, none is called best."
@@ -156,3 +161,18 @@ def single(case: Case) -> Words:
     if len(case.trials) > 1:
         text += f" (geometric mean of {len(case.trials)} runs)"
     return Words(text + ".")
+
+
+def explained(known: Effects) -> str:
+    """`depth explains 91 % of the differences; scheduler explains 7.3 %.`; empty where nothing is told."""
+    told = [effect for effect in known.effects if effect.told and len(effect.factors) == 1]
+    if not told:
+        return ""
+    shares = [f"{effect.name} explains {units.percent(effect.share)}" for effect in told]
+    return f"{some([f'{shares[0]} of the differences', *shares[1:]], '; ')}."
+
+
+def some(names: Sequence[str], between: str) -> str:
+    """The first of them, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    return between.join([*names[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

@@ -14,7 +14,6 @@ from spindle.report.document.model import Words
 from spindle.report.document.trial import Case, Trial
 from spindle.report.sweep import sentence
 from spindle.report.target import sentences
-from spindle.result import units
 from spindle.result.record import (
     CurveRecord,
     Level,
@@ -24,6 +23,9 @@ from spindle.result.record import (
     SearchRecord,
     TargetRecord,
 )
+from spindle.stats.words import share_of
+
+MOST_KNEES = 4
 
 
 def summary(
@@ -101,8 +103,10 @@ def _compared(cases: Sequence[Case], groups: Sequence[Group]) -> Iterator[Words]
 
 
 def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:
-    for sweep in sweeps[:4]:
+    for sweep in sweeps[:MOST_KNEES]:
         yield Words(f"{sweep.label}: {_lower(sentence(sweep.knee))}")
+    if len(sweeps) > MOST_KNEES:
+        yield Words(f"{len(sweeps) - MOST_KNEES} more sweeps stand under Concurrency.")
 
 
 def _searches(entries: Sequence[Entry]) -> Iterator[Words]:
@@ -121,11 +125,11 @@ def _lower(text: str) -> str:
 def _model(trials: Sequence[Trial]) -> Iterator[Words]:
     ratios = sorted(pair.ratio for pair in pairs_of(trials) if pair.ratio is not None)
     if len(ratios) == 1:
-        yield Words(f"The model says {units.percent(ratios[0])} of what was measured.")
+        yield Words(f"The model says {share_of(ratios[0])} what was measured.")
     elif ratios:
         yield Words(
-            f"Over {len(ratios)} loads the model says {units.percent(ratios[0])} to {units.percent(ratios[-1])} of "
-            "what was measured."
+            f"Over {len(ratios)} loads the model says from {share_of(ratios[0])} to {share_of(ratios[-1])} what was "
+            "measured."
         )
 
 

@@ -13,6 +13,7 @@ from spindle.report.charts import theme
 from spindle.report.charts.parts import SCHEMA
 from spindle.report.document.model import Chart
 from spindle.report.picture import marked
+from spindle.report.render.narrow import narrow
 from spindle.run.errors import Usage
 
 _SVG = "http://www.w3.org/2000/svg"
@@ -28,6 +29,8 @@ _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _USUAL = {"stroke-width": "1", "opacity": "1", "stroke-miterlimit": "10"}
 """Attributes that say what holds anyway."""
 MARGIN = 12
+WIDER = 1.1
+"""Pixels by which a letter of a label may be wider in another font."""
 SAYS = 118
 """Letters of a line below a title."""
 TALLEST = 30_000
@@ -35,19 +38,31 @@ TALLEST = 30_000
 
 
 def inline(chart: Chart) -> str:
-    """An SVG element whose colours are the page's variables and whose marks tell their figures when pointed at."""
-    text = _converter().vegalite_to_svg(theme.coloured(chart.specification, None))
+    """SVG elements whose colours are the page's variables and whose marks tell their figures when pointed at: one for
+    screens as wide as a page, one for telephones. The page shows one of them."""
+    return _element(chart, chart.specification, "broad") + _element(chart, narrow(chart.specification), "slim")
+
+
+def _element(chart: Chart, specification: Mapping[str, Any], look: str) -> str:
+    text = _converter().vegalite_to_svg(theme.coloured(specification, None))
     root = ET.fromstring(text)
-    width, height = root.get("width", "0"), root.get("height", "0")
-    # Room for letters that are wider in the reader's font than in the one the drawing was laid out with.
-    view = f"{-MARGIN} 0 {float(width) + 2 * MARGIN:.0f} {float(height):.0f}"
-    _tidy(root, chart.key)
+    width, height = float(root.get("width", "0")), float(root.get("height", "0"))
+    left = MARGIN + _overhang(root)
+    whole = width + left + MARGIN
+    _tidy(root, f"{chart.key}-{look}")
     body = "".join(_text_of(child) for child in root)
     return (
-        f'<svg class="chart" viewBox="{view}" style="max-width:{float(width) + 2 * MARGIN:.0f}px" role="img" '
+        f'<svg class="chart {look}" viewBox="{-left:.0f} 0 {whole:.0f} {height:.0f}" '
+        f'style="max-width:{whole:.0f}px" role="img" '
         f'aria-labelledby="{chart.key}-title" aria-describedby="{chart.key}-says" fill="none" '
         f'stroke-miterlimit="10">{body}</svg>'
     )
+
+
+def _overhang(root: ET.Element) -> float:
+    """Room beside the rows for letters that are wider in the reader's font than in the one it was laid out with."""
+    ends = [each.text or "" for each in root.iter(f"{{{_SVG}}}text") if each.get("text-anchor") == "end"]
+    return WIDER * max((len(text) for text in ends), default=0)
 
 
 def _tidy(element: ET.Element, key: str) -> None:
