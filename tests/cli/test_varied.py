@@ -89,7 +89,7 @@ def test_the_record_fits_the_schema_and_is_shown_stored_compared_and_reported(in
     assert encode(decode(text, "a.json")) == text
     compared = invoke("compare", "a.json", "b.json")
     assert compared.status == 0, compared
-    assert "seeker@depth=4/bytes_per_s" in compared.out
+    assert "seeker@depth=4/iops" in compared.out
     listed = json.loads(invoke("store", "ls", "--store", "s.db", "--json").out)
     assert [(row["kind"], row["workload"]) for row in listed] == [("phases", "seeker")] * 2
     for ending in ("html", "md", "csv", "json"):

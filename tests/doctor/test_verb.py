@@ -49,8 +49,9 @@ def test_a_warning_has_status_1_and_a_note_0(tmp_path: Path, invoke: Invoke) -> 
     assert status == 0
     assert "1 finding (1 note)" in out
     layout = add(healthy(Shape()), f"[{shape.array}]\nmd/mismatch_cnt=128")
-    status, out, _ = invoke("doctor", "--root", str(layout.lay_out(tmp_path / "warn")))
+    status, out, err = invoke("doctor", "--root", str(layout.lay_out(tmp_path / "warn")))
     assert status == 1
+    assert re.fullmatch(r"spindle: \S+: warn: .+\n", err)
     assert "1 finding (1 warn)" in out
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.care import care_of, care_options
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import json_option
 from spindle.cli.targets import TARGET
@@ -181,7 +181,10 @@ def _show(campaign: Campaign, store: Store, metric: str | None, json: bool) -> E
 
     found = outcome_of(campaign, store, metric)
     _print(found, json)
-    return Exit.FAILED if found.given_up else Exit.FINE
+    if found.given_up:
+        tried = found.done + found.planned + found.given_up
+        return failed(f"campaign {campaign.name}: {found.given_up} of {tried} trials were given up")
+    return Exit.FINE
 
 
 def _print(found: Outcome, json: bool) -> None:

@@ -8,7 +8,7 @@ import sys
 import click
 
 from spindle.cli.alternatives import across_time_option, invalid_option, metric_option, share
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.storing import store_option
 
@@ -76,8 +76,10 @@ def command(
     else:
         for line in page(found, style_of(sys.stdout)):
             print(line)
-    failed = found.outcome == "lost" or (fail_unclear and found.outcome != "fine")
-    return Exit.FAILED if failed else Exit.FINE
+    if found.outcome == "lost" or (fail_unclear and found.outcome != "fine"):
+        worst = next(check for check in found.checks if check.outcome == found.outcome)
+        return failed(f"{found.now} against {found.baseline}: {worst.metric}: {found.outcome}: {worst.words}")
+    return Exit.FINE
 
 
 def selection_of(baseline: str) -> str:

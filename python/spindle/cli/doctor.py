@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.targets import TARGET
 
@@ -97,5 +97,9 @@ def _show(told: Diagnosis, fix_plan: bool, json: bool) -> None:
 def _status(told: Diagnosis) -> Exit:
     from spindle.host.doctor import Severity
 
-    worst = told.worst
-    return Exit.FINE if worst is None or worst is Severity.NOTE else Exit.FAILED
+    bad = [found for found in told.findings if found.severity is not Severity.NOTE]
+    if not bad:
+        return Exit.FINE
+    worst = max(bad, key=lambda found: found.severity.rank)
+    also = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    return failed(f"{worst.object}: {worst.severity}: {worst.summary}{also}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.writing import OutputOption
 
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
@@ -32,12 +33,29 @@ def emit(
     """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's formats. `into`:
     what would be printed goes to this file instead. `why`: every warning in full."""
     from spindle.result.document import encode
-    from spindle.run.errors import RunFailed
 
     data = encode(record)
     if output is not None:
         output.save(data)
     unkept = _keep(record, keeping)
+    put(record, data, json, output_format, shape, into, why)
+    if unkept is not None:
+        raise unkept
+    return status_of([record], strict)
+
+
+def put(
+    record: Record,
+    data: bytes = b"",
+    json: bool = False,
+    output_format: Wanted | None = None,
+    shape: Shape | None = None,
+    into: Output | None = None,
+    why: bool = False,
+) -> None:
+    """Print it, or write what would be printed to a file. `data`: its own JSON."""
+    from spindle.run.errors import RunFailed
+
     try:
         if into is not None:
             into.save(_printed(record, data, json, output_format, shape, why, terminal=False))
@@ -49,10 +67,6 @@ def emit(
         raise
     except OSError as error:
         raise RunFailed(f"the result cannot be written to stdout ({error.strerror}); use --output FILE") from None
-    complain(record)
-    if unkept is not None:
-        raise unkept
-    return status_of(record, strict)
 
 
 def _printed(
@@ -93,24 +107,41 @@ def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
     return None
 
 
-def status_of(record: Record, strict: bool) -> Exit:
-    """Failed if a verdict is invalid; with `strict`, if one is not ok."""
+def status_of(records: Sequence[Record], strict: bool) -> Exit:
+    """Failed if a verdict is invalid; with `strict`, if one is not ok. The first such verdict is named."""
+    bad = [record for record in records if _is_bad(record, strict)]
+    if not bad:
+        return Exit.FINE
+    also = f" ({len(bad)} of {len(records)} results)" if len(records) > 1 else ""
+    return failed(f"{_reason(bad[0])}{also}")
+
+
+def _is_bad(record: Record, strict: bool) -> bool:
     from spindle.result.record import Level
 
-    bad = record.level is Level.INVALID or (strict and record.level is not Level.OK)
-    return Exit.FAILED if bad else Exit.FINE
+    return record.level is Level.INVALID or (strict and record.level is not Level.OK)
 
 
-def complain(record: Record) -> None:
-    """A run that an error ended says so on stderr, whatever became of stdout."""
-    from spindle.result.figures import EndedByError
-    from spindle.result.record import RunRecord
+def _reason(record: Record) -> str:
+    """The worst verdict of a record in words; first what ended a run, as others follow from that."""
+    found = [(_place_of(record), verdict) for verdict in record.verdicts]
+    for run in getattr(record, "runs", ()):
+        found += [(run.target.asked, verdict) for verdict in run.verdicts]
+    place, worst = max(found, key=lambda each: (each[1].level.rank, each[1].check == "interrupted"))
+    named = "" if worst.check == "interrupted" else f"{worst.check}: "
+    return f"{place}: {named}{worst.evidence}" + (f"; {worst.advice}" if worst.advice else "")
 
-    for run in [record] if isinstance(record, RunRecord) else record.runs:
-        if isinstance(run.figures.ended_by, EndedByError):
-            verdict = next(verdict for verdict in run.verdicts if verdict.check == "interrupted")
-            print(f"spindle: {run.target.asked}: {verdict.evidence}; {verdict.advice}", file=sys.stderr)
-            return
+
+def _place_of(record: Record) -> str:
+    from spindle.result.record import ImportedRecord, RunRecord
+
+    match record:
+        case RunRecord():
+            return record.target.asked
+        case ImportedRecord():
+            return record.source.file
+        case _:
+            return record.runs[0].target.asked if record.runs else record.id
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -10,6 +10,7 @@ import click
 
 from spindle.cli.alternatives import opened, plan_levels
 from spindle.cli.exits import Exit
+from spindle.cli.output import status_of
 from spindle.cli.storing import store_option
 from spindle.cli.writing import OutputOption, Writing
 
@@ -54,7 +55,6 @@ def command(
     last:N.
     """
     from spindle.report.document.build import build
-    from spindle.result.record import Level
 
     wanted = "json" if json else form or ("txt" if shape else _by_name(output))
     if shape is not None and wanted != "txt":
@@ -62,8 +62,7 @@ def command(
     entries = entries_of(selections, where)
     if shape is not None:
         _write(_shaped(entries, shape), output, wanted)
-        worst = max((entry.record.level for entry in entries), key=lambda level: level.rank)
-        return Exit.FAILED if worst is Level.INVALID else Exit.FINE
+        return status_of([entry.record for entry in entries], strict=False)
     document = build(entries, title, plans_of(entries, where))
     match wanted:
         case "html":
@@ -93,7 +92,7 @@ def command(
             style = style_of(sys.stdout) if output is None else Style()
             data = "".join(f"{line}\n" for line in text(document, style)).encode("utf-8", "backslashreplace")
     _write(data, output, wanted)
-    return Exit.FAILED if document.level is Level.INVALID else Exit.FINE
+    return status_of([entry.record for entry in entries], strict=False)
 
 
 def _shaped(entries: list[Entry], shape: str) -> bytes:

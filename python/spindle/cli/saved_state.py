@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
+
+if TYPE_CHECKING:
+    from spindle.result.verification import StateCheck
 
 
 def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
@@ -25,4 +29,13 @@ def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
     else:
         for line in state_page(found, style_of(sys.stdout)):
             print(line)
-    return Exit.FINE if found.sound else Exit.FAILED
+    return Exit.FINE if found.sound else failed(f"{found.target}: {_wrong(found)}")
+
+
+def _wrong(found: StateCheck) -> str:
+    from spindle.result.verification import fault_words
+
+    back = found.read_back
+    if back.found.wrong:
+        return f"not what was written: {fault_words([back.found])}"
+    return f"stopped after {back.found.blocks} of {back.expected} blocks"

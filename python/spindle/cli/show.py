@@ -14,6 +14,7 @@ from spindle.cli.output import (
     json_option,
     one_form,
     output_format_option,
+    put,
     status_of,
     strict_option,
     why_option,
@@ -69,9 +70,9 @@ def _several(records: list[Record], json: bool, strict: bool, output_format: Wan
         for place, record in enumerate(records):
             if place:
                 print()
-            emit(record, False, None, why=why)
+            put(record, why=why)
     sys.stdout.flush()
-    return max(status_of(record, strict) for record in records)
+    return status_of(records, strict)
 
 
 def _shaped(file: Path, record: Record, shape: str, strict: bool) -> Exit:
@@ -85,4 +86,4 @@ def _shaped(file: Path, record: Record, shape: str, strict: bool) -> Exit:
         raise Usage(f"{file}: no run of Spindle's own is in it, so --shape {shape} has nothing to show; leave it out")
     for line in page(shape, runs):
         print(line)
-    return status_of(record, strict)
+    return status_of([record], strict)

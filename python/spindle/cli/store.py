@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.storing import opened, store_option
 from spindle.cli.writing import Writing
@@ -71,7 +71,7 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
     from spindle.report.style import style_of
     from spindle.result.document import encode
 
-    status = Exit.FINE
+    shown = []
     style = style_of(sys.stdout)
     with opened(where, read_only=True) as store:
         for number, each in enumerate(_chosen(store, selections)):
@@ -87,8 +87,8 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
                 from spindle.report.store import standing
 
                 _put(standing(each, store.artefacts(each.run_id)))
-            status = max(status, status_of(each.record, strict=False))
-    return status
+            shown.append(each.record)
+    return status_of(shown, strict=False)
 
 
 @command.command("tag")
@@ -203,7 +203,10 @@ def check(where: str | None, json: bool) -> Exit:
     with opened(where, read_only=True) as store:
         found = store.check()
         _put(pages.as_json(found) if json else pages.checked(found, str(store.place)))
-    return Exit.FAILED if found.problems else Exit.FINE
+        if not found.problems:
+            return Exit.FINE
+        also = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
+        return failed(f"{store.place}: {found.problems[0]}{also}")
 
 
 @command.command("vacuum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.validate_drives import drives
 
@@ -24,7 +24,9 @@ def maps(directory: str, json: bool) -> Exit:
     report = maps_report(directory)
     for line in maps_json(report) if json else maps_page(report):
         print(line)
-    return Exit.FAILED if report.mismatches else Exit.FINE
+    if report.mismatches:
+        return failed(f"{directory}: {report.mismatches} of {report.arrays} arrays differ from the map")
+    return Exit.FINE
 
 
 command.add_command(drives)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from spindle.cli.durability import size_option
-from spindle.cli.exits import Exit
+from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.targets import TARGET
 
@@ -94,7 +94,7 @@ def command(
             checked = aftercrash.verify(after_crash, target)
             watch.end()
         shown.print_checked(checked, json)
-        return Exit.FINE if checked.sound else Exit.FAILED
+        return Exit.FINE if checked.sound else failed(f"{checked.target}: {shown.verdict_words(checked.findings)}")
     if journal is None or target is not None:
         raise Usage("--listen: takes --journal FILE, where the journal is stored, and no target")
     host, port = address(str(listen), "--listen")

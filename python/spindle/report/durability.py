@@ -142,7 +142,7 @@ def page(checked: Checked, style: Style) -> Iterator[str]:
     journal = findings.journal
     level = Level.OK if checked.sound else Level.INVALID
     yield from style.headline(f"After the crash: {checked.target}")
-    for line in style.wrap(_verdict(findings)):
+    for line in style.wrap(verdict_words(findings)):
         yield style.level(level, line)
     yield ""
     about = journal.header.about
@@ -164,7 +164,8 @@ def page(checked: Checked, style: Style) -> Iterator[str]:
         yield from style.wrap(text[:1].upper() + text[1:] + ".")
 
 
-def _verdict(findings: Findings) -> str:
+def verdict_words(findings: Findings) -> str:
+    """The whole in a sentence."""
     blocks = findings.blocks
     acknowledged = sum(findings.journal.acknowledged)
     match findings.verdict:

@@ -6,6 +6,7 @@ Times are ns, sizes bytes, fractions 0 to 1.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
@@ -547,3 +548,10 @@ class Phase(Struct, frozen=True, kw_only=True):
 def workload_from_json(text: str | bytes) -> Workload:
     """Read the core's resolved workload."""
     return msgspec.json.decode(text, type=Workload)
+
+
+def stream_name(text: str) -> str:
+    """What a stream is called that stands for another tool's job of this name: up to 28 letters, digits, - and _."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")
+    # A clone's number stands at the end.
+    return (name if len(name) <= 28 else f"{name[:20]}-{name[-7:]}") or "job"

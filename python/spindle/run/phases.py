@@ -59,7 +59,6 @@ def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Ph
             if not runs:
                 raise
             ended = _failed(resolved.spec, len(runs), step.spec.name, str(error))
-            opened.watch.say(f"spindle: {ended.evidence}")
             break
         runs.append(measured.record)
         if measured.stopped:

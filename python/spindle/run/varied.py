@@ -122,7 +122,6 @@ def carry_out(asked: Order, varied: Sequence[Variation], watch: Watch) -> Phases
             done.end(cell, f"failed: {error}")
             if done.target is None:
                 raise
-            watch.say(f"spindle: {done.ended}")
         else:
             assert isinstance(record, RunRecord | PhasesRecord)  # searches are refused
             done.add(cell, record)

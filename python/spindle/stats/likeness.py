@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from spindle.result.record import Record, RunRecord
+from spindle.result.record import ImportedRecord, Record, RunRecord
+from spindle.stats.cases import jobs_of
 from spindle.stats.trial import Side, Trial
 
 MOST_SHOWN = 12
@@ -65,7 +66,7 @@ def of(sides: Sequence[Side]) -> Likeness:
     for other in sides[1:]:
         for kind in ("workload", "target"):
             a, b = _names(first, kind), _names(other, kind)
-            if a != b:
+            if a != b and not (kind == "workload" and _same_jobs(_record(first), _record(other))):
                 differing.append(Differing(kind, kind, ", ".join(a) or "-", ", ".join(b) or "-", other.label))
         one, two = _record(first), _record(other)
         if isinstance(one, RunRecord) and isinstance(two, RunRecord):
@@ -73,6 +74,13 @@ def of(sides: Sequence[Side]) -> Likeness:
             differing += [each for each in _between(one, two, other.label) if _shown(each, first, other)]
     kinds = {each.kind for each in differing}
     return Likeness("workload" not in kinds, "target" not in kinds, differing)
+
+
+def _same_jobs(a: Record | None, b: Record | None) -> bool:
+    """fio's JSON does not name its job file: jobs of the same names as here are taken for the same."""
+    if isinstance(a, ImportedRecord) == isinstance(b, ImportedRecord) or a is None or b is None:
+        return False
+    return bool(jobs_of(a)) and jobs_of(a) == jobs_of(b)
 
 
 def _names(side: Side, kind: str) -> list[str]:

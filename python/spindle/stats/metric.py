@@ -22,7 +22,7 @@ Percentiles over several streams come from their histograms taken together, neve
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
@@ -42,6 +42,7 @@ from spindle.result.record import (
     TargetRecord,
 )
 from spindle.result.steady import steady_part
+from spindle.stats.cases import cases
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""
@@ -138,11 +139,23 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
         ]
     if not chosen:  # the steps of a quick look
         chosen = [f"{step}.{'bytes_per_s' if large else 'iops'}" for step, large in _STEPS if f"{step}.iops" in there]
-    if not chosen:  # phases, which never ran together: each for itself
-        phases = dict.fromkeys(name.rpartition("/")[0] for name in names if re.search(r"/(bytes_per_s|iops)$", name))
-        rates = [f"{phase}/bytes_per_s" for phase in phases if phase and phase.rpartition("/")[0] not in phases]
-        chosen = [rate if rate in there else rate.replace("/bytes_per_s", "/iops") for rate in rates][:MOST_MAIN]
+    if not chosen:
+        chosen = _of_each_phase(names, found or {})
     return chosen or sorted(there)[:1]
+
+
+def _of_each_phase(names: Sequence[str], found: Mapping[str, float]) -> list[str]:
+    """Phases never ran together: each for itself, the rates of all before the tails of any."""
+    there = set(names)
+    phases = list(dict.fromkeys(name.rpartition("/")[0] for name in names if re.search(r"/(bytes_per_s|iops)$", name)))
+    top = [phase for phase in phases if phase and phase.rpartition("/")[0] not in phases]
+    rates = []
+    for phase in top:
+        iops, moved = f"{phase}/iops", f"{phase}/bytes_per_s"
+        small = 0 < found.get(moved, 0) < 65536 * found.get(iops, 0)
+        rates.append(iops if moved not in there or (small and iops in there) else moved)
+    tails = [name for phase in top for kind in ("read", "write") if (name := f"{phase}/{kind}.p99_ns") in there]
+    return [*rates, *tails][:MOST_MAIN]
 
 
 def _of_run(record: RunRecord) -> dict[str, float]:
@@ -281,10 +294,11 @@ def _of_imported(record: ImportedRecord) -> dict[str, float]:
         found |= dict(_partial_latency("", data))
         found |= dict(_partial_operations("", streams))
     if len(streams) > 1:
-        for stream in streams:
-            own = [op for _, op in stream.data_ops()]
-            found |= dict(_partial_rates(f"{stream.name}/", own))
-            found |= dict(_partial_operations(f"{stream.name}/", [stream]))
+        for case, own in cases(record).items():
+            data = [op for stream in own for _, op in stream.data_ops()]
+            found |= dict(_partial_rates(f"{case}/", data))
+            found |= dict(_partial_latency(f"{case}/", data))
+            found |= dict(_partial_operations(f"{case}/", own))
     for device in record.devices:
         prefix = f"{device.name}/" if len(record.devices) > 1 else ""
         found |= {f"{prefix}device.{name}": value for name, value in device.mean.items()}

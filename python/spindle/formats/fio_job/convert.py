@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spindle import _core
 from spindle.result.units import exact_size
+from spindle.result.workload import stream_name
 
 from .concurrency import ENGINES, MAPPING
 from .document import body_of
@@ -278,9 +278,7 @@ def _named(things: list[Keys]) -> list[Keys]:
     """Names of up to 32 letters, digits, - and _, each once."""
     taken: set[str] = set()
     for thing in things:
-        name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(thing["name"])).strip("-")
-        # A clone's number stands at the end.
-        name = (name if len(name) <= 28 else f"{name[:20]}-{name[-7:]}") or "job"
+        name = stream_name(str(thing["name"]))
         free = name
         for number in range(2, len(things) + 2):
             if free not in taken:
