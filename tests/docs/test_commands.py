@@ -164,3 +164,16 @@ def test_commands_on_a_page_work_as_shown(page: str, reader: Reader) -> None:
 )
 def test_a_misspelt_verb_or_option_is_found(line: str, wrong: list[str]) -> None:
     assert misspelt(line) == wrong
+
+
+@pytest.mark.promise(27)
+def test_the_picture_of_the_knee_shows_what_its_command_prints(tmp_path: Path) -> None:
+    """The README names the command that drew it; the run is modelled, so that its figures are the same each time."""
+    shown = "docs/images/knee.svg"
+    command = re.search(rf"`tools/terminal-picture {shown} spindle ([^`]+)`", (ROOT / "README.md").read_text())
+    assert command is not None
+    drawn = tmp_path / "knee.svg"
+    arguments = [sys.executable, str(ROOT / "tools/terminal-picture"), str(drawn), "spindle", *command[1].split()]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{PATH}"
+    subprocess.run(arguments, check=True, env={**os.environ, "PATH": path}, timeout=120, capture_output=True)
+    assert drawn.read_text() == (ROOT / shown).read_text()

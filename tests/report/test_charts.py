@@ -212,3 +212,14 @@ def test_sentences_say_how_many_times() -> None:
     assert words.count("x ") == 2  # the interval
     assert share_of(0.58) == "58 % of"
     assert share_of(580) == "580 times"
+
+
+def test_no_interval_ends_before_a_knee_that_lies_beyond() -> None:
+    entries = [entry(randomio(workers=workers, seed=seed), f"{workers}") for workers in (4, 16, 64) for seed in (1, 2)]
+    said = text(build(entries))
+    assert "or beyond." in said
+
+
+def test_sizes_of_unlike_targets_are_told_in_units() -> None:
+    one, two = (Side(name, [trial_of(randomio(name))]) for name in ("six-sata-f2", "six-sata-raid5"))
+    assert "size 1.36 TiB against 2.27 TiB" in " ".join(compare([one, two]).likeness.words)

@@ -35,13 +35,10 @@ def sentence(sweep: Knee) -> str:
         return "No knee: nothing was measured."
     most = max(point.bytes_per_s for point in sweep.points)
     reached = f"{units.count(at.iops)} IOPS at {units.duration(at.mean_latency_ns)}"
-    between = _between(sweep)
-    if not sweep.levelled_off:
-        return (
-            f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond{between}."
-        )
+    if not sweep.levelled_off:  # nothing was seen of what lies beyond: an interval would end too early
+        return f"Throughput still grew at the last step: the knee is at {at.outstanding} ({reached}) or beyond."
     share = f"{units.percent(at.bytes_per_s / most)} of the highest throughput" if at.bytes_per_s < most else "the most"
-    return f"The knee is at {at.outstanding} outstanding: {reached}, {share}; more only adds latency{between}."
+    return f"The knee is at {at.outstanding} outstanding: {reached}, {share}; more only adds latency{_between(sweep)}."
 
 
 def _between(sweep: Knee) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from spindle.result import units
 from spindle.result.record import ImportedRecord, Record, RunRecord
+from spindle.result.target import Target
 from spindle.stats.cases import jobs_of
 from spindle.stats.trial import Side, Trial
 
@@ -119,10 +121,9 @@ def _between(a: RunRecord, b: RunRecord, side: str) -> Iterator[Differing]:
                 _text(asked_b.get(name)),
                 side,
             )
-    for name in ("kind", "size_bytes"):
-        one, two = getattr(a.target, name), getattr(b.target, name)
+    for name, one, two in _targets(a.target, b.target):
         if one != two:
-            yield Differing("target", name, _text(one), _text(two), side)
+            yield Differing("target", name, one, two, side)
     for name in sorted(a.settings.before.keys() | b.settings.before.keys()):
         was, now = a.settings.before.get(name), b.settings.before.get(name)
         if was != now:
@@ -134,6 +135,15 @@ def _between(a: RunRecord, b: RunRecord, side: str) -> Iterator[Differing]:
             yield Differing("environment", name, _text(elsewhere_a.get(name)), _text(elsewhere_b.get(name)), side)
     if a.tool != b.tool:
         yield Differing("tool", a.tool.name, a.tool.version, b.tool.version, side)
+
+
+def _targets(a: Target, b: Target) -> Iterator[tuple[str, str, str]]:
+    """What is compared of them, in words; sizes to the byte where rounded ones would look alike."""
+    yield "kind", a.kind, b.kind
+    one, two = (units.size(each.size_bytes) if each.size_bytes is not None else "-" for each in (a, b))
+    if one == two:
+        one, two = _text(a.size_bytes), _text(b.size_bytes)
+    yield "size", one, two
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
