@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from records import counters, figures, op, quiet_read, record, series, stream
 
 from spindle.report import verdicts
+from spindle.report.drive import catalogue
 from spindle.report.page import SHAPES, page
 from spindle.report.style import Style
 from spindle.result.record import Knee, KneePoint, KneeRecord, Level, Tool, Verdict
@@ -199,3 +200,12 @@ def test_what_is_invalid_is_always_shown_in_full(invoke, here) -> None:
     assert [line for line in whole.splitlines() if line.startswith("invalid")] == [
         line for line in short.splitlines() if line.startswith("invalid")
     ]
+
+
+def test_the_catalogue_of_drives_stays_a_table_at_80_columns() -> None:
+    lines = catalogue(Style(width=80))
+    assert lines[0].split()[:3] == ["drive", "size", "rpm"]
+    assert "about" not in lines[0]
+    assert all(len(line) <= 80 for line in lines)
+    assert "spindle drives NAME" in lines[-1]
+    assert "about" in catalogue(Style(width=200))[0]

@@ -8,7 +8,7 @@ from msgspec import Struct
 from spindle import _core
 from spindle.report.chart import Curve, lines
 from spindle.report.style import Style
-from spindle.report.table import Column, table
+from spindle.report.table import Column, fits, table
 from spindle.result import units
 
 
@@ -107,7 +107,10 @@ def catalogue(style: Style) -> list[str]:
                 drive.title,
             ]
         )
-    return table(columns, rows, style)
+    if fits(columns, rows, style):
+        return table(columns, rows, style)
+    narrow = table(columns[:-1], [row[:-1] for row in rows], style)
+    return [*narrow, "", *style.wrap("What each of them is: `spindle drives NAME`, or a wider terminal.")]
 
 
 def curves(drive: Shown) -> list[Curve]:

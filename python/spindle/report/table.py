@@ -20,8 +20,8 @@ class Column:
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> list[str]:
     """A table, or blocks where the place is too narrow for it."""
-    widths = [max([len(column.head), *(len(row[at]) for row in rows)]) for at, column in enumerate(columns)]
-    if style.width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > style.width:
+    widths = _widths(columns, rows)
+    if not fits(columns, rows, style):
         return _blocks(columns, rows)
 
     def line(cells: Sequence[str]) -> str:
@@ -31,6 +31,16 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style
         ).rstrip()
 
     return [line([column.head for column in columns]), *(line(row) for row in rows)]
+
+
+def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> bool:
+    """Whether there is room for it as a table."""
+    widths = _widths(columns, rows)
+    return style.width is None or sum(widths) + len(GAP) * (len(widths) - 1) <= style.width
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max([len(column.head), *(len(row[at]) for row in rows)]) for at, column in enumerate(columns)]
 
 
 def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[str]:
