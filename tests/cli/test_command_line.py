@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -224,3 +225,25 @@ def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     with pytest.raises(Refused, match="All data on /dev/sdz will be lost: nobody is there to confirm it; --yes"):
         ask("All data on /dev/sdz will be lost.")
+
+
+@pytest.mark.parametrize(("verb", "key"), [("metrics", "iops"), ("verdicts", "steady")])
+def test_what_may_be_compared_and_what_is_checked_is_listed(invoke: Callable[..., Ended], verb: str, key: str) -> None:
+    listed = invoke(verb, "--json").json
+    assert key in [entry["name"] for entry in listed]
+    lines = invoke(verb).out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == [entry["name"] for entry in listed]
+
+
+def test_a_metric_that_does_not_exist_is_an_error_with_the_nearest_name(
+    invoke: Callable[..., Ended], here: Path
+) -> None:
+    plan = 'workload = "randomio"\ntarget = "one-sata"\n[factors.size]\nsets = "options.size"\nvalues = ["4KiB"]\n'
+    for line, meant in (('metric = "raed.p99_ns"', "read.p99_ns"), ('tolerate = ["staedy"]', "steady")):
+        (here / "p.toml").write_text(f"{plan}[trials]\n{line}\n")
+        refused = invoke("campaign", "run", "p.toml", "--dry-run")
+        assert refused.status == 2
+        assert f"did you mean `{meant}`?" in refused.complaint
+    assert invoke("run", "randomio", "one-sata", "--seconds", "1", "-o", "a.json").status == 0
+    refused = invoke("compare", "a.json", "a.json", "--metric", "raed.p99_ns")
+    assert (refused.status, "read.p99_ns" in refused.complaint) == (2, True)

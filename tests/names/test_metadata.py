@@ -18,7 +18,8 @@ from spindle.report.page import page
 from spindle.report.style import Style
 from spindle.result.document import decode, encode
 from spindle.result.record import Level, PhasesRecord, RunRecord
-from spindle.stats.metric import main_metrics, metric, values
+from spindle.stats.metric import main_metrics, values
+from spindle.stats.names import metric
 
 MIB = 1 << 20
 SMALL = ("--nrfiles", "1200", "--directories", "12")

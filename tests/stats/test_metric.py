@@ -6,10 +6,12 @@ import pytest
 from records import figures, op, quiet_read, record, stream
 
 from spindle import _core
+from spindle.host import diskstats
 from spindle.result.figures import Latency
 from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
-from spindle.stats import metric
-from spindle.stats.metric import Better
+from spindle.run import quick
+from spindle.stats import metric, names
+from spindle.stats.names import Better
 
 
 def measured(service_ns: int) -> Latency:
@@ -87,8 +89,43 @@ def test_a_sweep_has_its_knee() -> None:
     ],
 )
 def test_a_name_tells_unit_and_better_way(name: str, unit: str, better: Better, words: str) -> None:
-    found = metric.metric(name)
+    found = names.metric(name)
     assert (found.unit, found.better, found.words) == (unit, better, words)
+
+
+def test_every_number_of_a_record_is_in_the_table() -> None:
+    nothing = diskstats.Snapshot(0, {"sda": diskstats.Counters()})
+    device = diskstats.delta(nothing, nothing)["sda"].iostat()
+    mixed = figures(stream(op(100.0), name="db"), stream(op(300.0, mean_ms=3.0), name="backup"))
+    for found in (metric.values(quiet_read()), metric.values(record(mixed)), device):
+        for name in found:
+            assert names.known(name) or names.known(f"device.{name}"), name
+
+
+def test_the_steps_of_a_quick_look_have_their_names() -> None:
+    assert {name for name, _ in quick._loads(quick.A_MINUTE, True, True)} == set(names.STEPS)
+
+
+def test_no_two_entries_have_the_same_name() -> None:
+    every = [name for entry in names.METRICS for name in entry.names()]
+    assert sorted(every) == sorted(set(every))
+    for entry in names.METRICS:
+        assert [names.known(name) for name in entry.names()] == [entry] * len(entry.names())
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("iosp", "iops"),
+        ("raed.p99_ns", "read.p99_ns"),
+        ("backup/write.bytes_per_sec", "backup/write.bytes_per_s"),
+        ("device.r_wait", "device.r_await"),
+        ("nothing like it", None),
+    ],
+)
+def test_a_misspelt_name_is_not_known_and_has_a_nearest_one(written: str, meant: str | None) -> None:
+    assert names.known(written) is None
+    assert names.nearest(written) == meant
 
 
 def test_large_requests_are_judged_by_bytes_small_ones_by_requests() -> None:
@@ -99,8 +136,8 @@ def test_large_requests_are_judged_by_bytes_small_ones_by_requests() -> None:
 
 
 def test_phases_of_another_tool_are_compared_each_for_itself() -> None:
-    names = ["block-read/bytes_per_s", "block-read/read.bytes_per_s", "create/iops", "create/mean_ns"]
-    assert metric.main_metrics(names) == ["block-read/bytes_per_s", "create/iops"]
+    found = ["block-read/bytes_per_s", "block-read/read.bytes_per_s", "create/iops", "create/mean_ns"]
+    assert metric.main_metrics(found) == ["block-read/bytes_per_s", "create/iops"]
     assert metric.main_metrics(["random-read.iops", "sequential-read.iops"]) == [
         "sequential-read.bytes_per_s",
         "random-read.iops",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
 from spindle.run.errors import Usage
 from spindle.stats.estimate import kind_of_mean, mean_of_trials, of_trials
-from spindle.stats.metric import Metric, main_metrics, metric, value, values
+from spindle.stats.metric import main_metrics, value, values
+from spindle.stats.names import Metric, metric
 from spindle.store import Campaign, Store, Trial
 
 
@@ -175,7 +177,9 @@ def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[di
         else:
             known |= set(values(record))
     if done and not found:
-        raise Usage(f"metric {name}: the results have no such; they have {', '.join(sorted(known))}")
+        near = difflib.get_close_matches(name, known, n=1) if name is not None else []
+        hint = f"did you mean `{near[0]}`?" if near else f"they have {', '.join(sorted(known))}"
+        raise Usage(f"metric {name}: the results have no such; {hint}")
     return found, name
 
 

@@ -20,7 +20,7 @@ from spindle.host.knobs.errors import KnobUsage
 from spindle.result.checks import CHECKS
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
-from spindle.stats.metric import Better, metric
+from spindle.stats.names import known, nearest
 
 TOP = (
     "about",
@@ -475,19 +475,13 @@ def _design(table: Table, factors: Sequence[Factor]) -> Design:
     return found
 
 
-_METRICS = ("iops", "bytes_per_s", "mean_ns", "p99_ns", "read.iops", "read.p99_ns", "write.p99_ns", "device.r/s")
-_WITHOUT_UNIT = r"(.*[./])?(aqu-sz|outstanding)"
-
-
 def _metric(table: Table) -> str | None:
-    """By the form of its name; which of them a result has is seen when there is one."""
+    """By its name; whether a result has it is seen when there is one."""
     name = table.word("metric")
-    if name is not None:
-        found = metric(name)
-        if found.unit == "" and found.better is Better.NEITHER and not re.fullmatch(_WITHOUT_UNIT, name):
-            near = difflib.get_close_matches(name, _METRICS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(_METRICS)} and others"
-            table.fail("metric", f"no metric `{name}`; {hint}")
+    if name is not None and known(name) is None:
+        near = nearest(name)
+        hint = f"did you mean `{near}`?" if near else "`spindle metrics` lists them"
+        table.fail("metric", f"no metric `{name}`; {hint}")
     return name
 
 
@@ -495,7 +489,7 @@ def _tolerated(table: Table) -> tuple[str, ...]:
     found = tuple(table.words("tolerate"))
     for name in found:
         if name not in CHECKS:
-            table.nearest("tolerate", name, CHECKS, "verdict")
+            table.nearest("tolerate", name, list(CHECKS), "verdict")
     return found
 
 

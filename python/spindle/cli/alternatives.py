@@ -35,6 +35,13 @@ def share(low: float, high: float, *, inclusive: bool = False) -> Callable[..., 
     return read
 
 
+def metric_names(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes a name in the shell."""
+    from spindle.stats.names import METRICS
+
+    return [name for entry in METRICS for name in entry.names() if name.startswith(incomplete)]
+
+
 def metric_option(command: click.decorators.FC) -> click.decorators.FC:
     """`--metric`."""
     return click.option(
@@ -42,8 +49,10 @@ def metric_option(command: click.decorators.FC) -> click.decorators.FC:
         "metrics",
         multiple=True,
         metavar="NAME",
+        shell_complete=metric_names,
         help="What to compare: iops, bytes_per_s, mean_ns, read.p99_ns, STREAM/write.iops, device.r_await ... "
-        "May be repeated. Without it: throughput and the p99 latency of reads and of writes.",
+        "(`spindle metrics` lists them). May be repeated. Without it: throughput and the p99 latency of reads and of "
+        "writes.",
     )(command)
 
 

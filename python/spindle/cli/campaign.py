@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.alternatives import metric_names
 from spindle.cli.care import care_of, care_options
 from spindle.cli.exits import Exit, failed
 from spindle.cli.making import making_of, making_options
@@ -197,7 +198,12 @@ def _print(found: Outcome, json: bool) -> None:
 
 @command.command("show")
 @click.argument("campaign", required=False)
-@click.option("--metric", metavar="NAME", help="Another figure than the plan's: iops, read.p99_ns, device.r_await ...")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    shell_complete=metric_names,
+    help="Another figure than the plan's: iops, read.p99_ns, device.r_await ... (`spindle metrics` lists them).",
+)
 @_store_option
 @json_option
 def show(campaign: str | None, metric: str | None, store: str | None, json: bool) -> Exit:

@@ -37,6 +37,8 @@ VERBS = {
     "drives": "List the drives that models are made of, or draw one.",
     "validate": "Hold the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
+    "metrics": "List the metrics that results are compared by.",
+    "verdicts": "List the verdicts on results.",
     "schema": "Print the JSON Schema of results, workloads or inventories.",
 }
 """Verb -> one line; the module of the same name has it as `command`."""

@@ -11,7 +11,7 @@ from spindle.campaign.preview import Preview
 from spindle.report.style import Style
 from spindle.report.table import Column, table
 from spindle.result import units
-from spindle.stats.metric import Metric
+from spindle.stats.names import Metric
 from spindle.store import Campaign
 
 SHOWN_TRIALS = 24

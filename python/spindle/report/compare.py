@@ -17,7 +17,7 @@ from spindle.stats.compare import Comparison, Finding
 from spindle.stats.curves import Curves
 from spindle.stats.difference import Difference
 from spindle.stats.effects import Effect, Effects
-from spindle.stats.metric import metric
+from spindle.stats.names import metric
 from spindle.stats.ranking import Ranking
 from spindle.stats.study import Study
 from spindle.stats.words import percent

@@ -12,7 +12,8 @@ from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
-from spindle.stats.metric import main_metrics, metric
+from spindle.stats.metric import main_metrics
+from spindle.stats.names import metric
 from spindle.stats.power import detectable, sure_noise, trials_needed
 from spindle.stats.series import of_run
 from spindle.stats.strata import strata

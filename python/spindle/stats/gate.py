@@ -20,7 +20,7 @@ from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
 from spindle.stats.likeness import Likeness
 from spindle.stats.likeness import of as likeness_of
-from spindle.stats.metric import Better, metric
+from spindle.stats.names import Better, metric
 from spindle.stats.power import sure_noise, trials_needed
 from spindle.stats.series import of_run
 from spindle.stats.strata import strata

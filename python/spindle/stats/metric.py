@@ -1,20 +1,4 @@
-"""The numbers of a record that can be compared: their names, their units, and which way is better.
-
-| name | what |
-|---|---|
-| `iops`, `bytes_per_s`, `mean_ns`, `p99_ns` | all operations of all streams, fsyncs apart |
-| `read.iops`, `write.p99_ns`, `fsync.mean_ns`, `create.iops` ... | one operation, all streams |
-| `read.service.p99_ns` | open loop: issue to completion |
-| `backup/read.iops` | one stream of several |
-| `cpu_ns_per_request`, `switches_per_request` | what a request costs the load's own threads |
-| `device.r/s`, `device.r_await` ... | the target's own counters, columns of `iostat -x` |
-| `steady.iops`, `steady.bytes_per_s`, `steady.mean_ns` | the steady part of a run that went on until it was |
-| `knee.outstanding`, `knee.iops` | a sweep |
-| `target.iops`, `target.bytes_per_s`, `target.outstanding` | the most that kept the bounds on latency |
-| `curve.iops`, `curve.p50_ns`, `curve.p99_ns` | the highest rate that was served as it came |
-| `random-read.iops` ... | a step of a quick look |
-| `rewrite/bytes_per_s`, `rewrite/write.p99_ns`, `rewrite/cpu_percent` ... | a phase, also of another tool |
-| `sda/device.r/s` ... | imported: one device of several |
+"""The numbers of a record that can be compared, by the names of `stats.names`.
 
 Percentiles over several streams come from their histograms taken together, never from averaged percentiles.
 """
@@ -23,8 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from statistics import fmean
 
 from spindle import _core
@@ -43,59 +25,12 @@ from spindle.result.record import (
 )
 from spindle.result.steady import steady_part
 from spindle.stats.cases import cases
+from spindle.stats.names import PERCENTILES, Better, metric
 
-PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
-"""Those that have a name of their own."""
 MOST_MAIN = 8
 """Most metrics that are chosen unasked."""
 MOVING = (*DATA, "create")
 """Operations that move bytes."""
-
-
-class Better(StrEnum):
-    """Which way a metric should go."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    NEITHER = "neither"
-    """Nobody can say: utilisation, queue length."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What a name stands for."""
-
-    name: str
-    unit: str
-    """`1/s`, `B/s`, `ns`, or empty for a pure number."""
-    better: Better
-
-    @property
-    def words(self) -> str:
-        """For a sentence: `throughput`, `p99 latency of reads`."""
-        return _words(self.name)
-
-
-_UNITS: tuple[tuple[str, str, Better], ...] = (
-    (r"iops|tps|[rwdf]/s|[rwd]?rqm/s", "1/s", Better.HIGHER),
-    (r"bytes_per_s", "B/s", Better.HIGHER),
-    (r"[rwd]?MB/s", "MiB/s", Better.HIGHER),
-    (r"(p[0-9.]+|mean|max|sdev)_ns|cpu_ns_per_request", "ns", Better.LOWER),
-    (r"([rwdf]_)?await|svctm", "ms", Better.LOWER),
-    (r"switches_per_request", "", Better.LOWER),
-    (r"cpu_percent", "%", Better.LOWER),
-    (r"[rwd]?areq-sz", "KiB", Better.NEITHER),
-    (r"%\w+", "%", Better.NEITHER),
-)
-"""The last part of a name -> unit and better way. The units of `device.` are those of `iostat -mx`."""
-
-
-def metric(name: str) -> Metric:
-    """What a name stands for; one that is not known has no unit and no better way."""
-    for pattern, unit, better in _UNITS:
-        if re.search(rf"(?:^|[./])(?:{pattern})$", name):
-            return Metric(name, unit, better)
-    return Metric(name, "", Better.NEITHER)
 
 
 def value(record: Record, name: str) -> float | None:
@@ -354,58 +289,3 @@ def _complete(part: PartialLatency | None) -> Latency | None:
 
 _STEPS = (("sequential-read", True), ("random-read", False), ("random-read-rising", False), ("mix", False))
 """Steps of a quick look that tell most, and whether bytes tell it."""
-_OPERATION_WORDS = {
-    "read": "reads",
-    "write": "writes",
-    "trim": "trims",
-    "zero": "zeroings",
-    "fsync": "fsyncs",
-    "create": "creates",
-    "open": "opens",
-    "stat": "stats",
-    "rename": "renames",
-    "unlink": "unlinks",
-    "mkdir": "mkdirs",
-    "rmdir": "rmdirs",
-    "readdir": "readdirs",
-}
-_LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean latency", "max_ns": "worst latency"}
-_OWN_WORDS = {
-    "cpu_ns_per_request": "CPU time a request",
-    "switches_per_request": "context switches a request",
-    "steady.iops": "IOPS once steady",
-    "steady.bytes_per_s": "throughput once steady",
-    "steady.mean_ns": "mean latency once steady",
-    "knee.outstanding": "requests outstanding at the knee",
-    "knee.iops": "highest IOPS of the sweep",
-    "knee.bytes_per_s": "highest throughput of the sweep",
-    "target.iops": "IOPS within the bounds on latency",
-    "target.bytes_per_s": "throughput within the bounds on latency",
-    "target.outstanding": "requests outstanding within the bounds on latency",
-    "curve.iops": "highest IOPS served as they came",
-    "curve.bytes_per_s": "highest throughput served as it came",
-    "curve.p50_ns": "p50 latency there",
-    "curve.p99_ns": "p99 latency there",
-}
-
-
-def _words(name: str) -> str:
-    if name in _OWN_WORDS:
-        return _OWN_WORDS[name]
-    if name.startswith("device."):
-        return f"{name.removeprefix('device.')} of the device"
-    stream, slash, rest = name.rpartition("/")
-    found = re.fullmatch(r"(?:(.+)\.)?(p[0-9.]+|mean|max|sdev|iops|bytes_per_s)(_ns)?", rest)
-    if found is None:
-        return name
-    scope, last = found.group(1), found.group(2)
-    text = _LAST_WORDS.get(f"{last}{found.group(3) or ''}", f"{last} latency" if found.group(3) else last)
-    if last == "sdev":
-        text = "spread of the latency"
-    parts = (scope or "").split(".") if scope else []
-    if parts and parts[-1] == "service":
-        text, parts = text.replace("latency", "service time"), parts[:-1]
-    if parts:
-        text += f" of {_OPERATION_WORDS.get(parts[-1], parts[-1])}"
-        text += "".join(f" ({part})" for part in parts[:-1])
-    return f"{text}, {stream}" if slash else text

@@ -17,8 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from spindle.stats.metric import Better, metric
 from spindle.stats.model import Contrast, Fit, Indices, Numbers, fit, numbered
+from spindle.stats.names import Better, metric
 from spindle.stats.pair import between
 from spindle.stats.strata import Strata
 from spindle.stats.trial import Side

@@ -6,7 +6,7 @@ from typing import Literal
 
 from spindle.result import units
 from spindle.stats.difference import Difference
-from spindle.stats.metric import Better, Metric
+from spindle.stats.names import Better, Metric
 
 Sentence = Literal["better", "worse", "different", "alike", "unknown"]
 """What the sentence says of b: better or worse than a, different where no way is better, not told apart, nothing."""

@@ -12,7 +12,7 @@ from spindle.report.document.model import Chart, Sheet
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.stats.effects import Effect, Effects, Level, level_interval
-from spindle.stats.metric import metric
+from spindle.stats.names import metric
 from spindle.stats.words import percent
 
 ROW = 24

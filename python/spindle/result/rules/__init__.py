@@ -7,6 +7,7 @@ why.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Flag, auto
 
 from msgspec.structs import replace
 
@@ -29,94 +30,76 @@ from spindle.result.rules import (
 
 Rule = Callable[[RunRecord], list[Verdict]]
 
-RULES: tuple[Rule, ...] = (
-    completeness.interrupted,
-    completeness.errors,
-    verification.verified,
-    conditions.target_changed,
-    completeness.long_enough,
-    completeness.late,
-    cache.cache_share,
-    cache.discards,
-    cache.working_set,
-    cache.sample_size,
-    consistency.littles_law,
-    steadiness.steady,
-    limits.group_limits,
-    load.generator_bound,
-    load.saturated,
-    load.achieved_depth,
-    load.on_time,
-    starved.starved,
-    traffic.other_io,
-    log.whole_log,
-    conditions.preconditioned,
-    conditions.settings_changed,
-    conditions.before_the_run,
-    conditions.during_the_run,
-    conditions.quiet_machine,
+
+class Ground(Flag):
+    """The kinds of runs that a rule makes sense for."""
+
+    DATA = auto()
+    """Data on storage of this machine."""
+    NAMES = auto()
+    """Operations on names: bytes moved and requests outstanding at the device say nothing."""
+    COMMAND = auto()
+    """The load is a program of its own, whose figures are not known."""
+    MODEL = auto()
+    """A modelled machine: nothing else runs there, and nothing is cached unseen."""
+    NULL = auto()
+    """Nothing is stored: the figures are those of the load generator."""
+    THIS_MACHINE = DATA | NAMES | COMMAND
+
+
+DATA, NAMES, MODEL, NULL = Ground.DATA, Ground.NAMES, Ground.MODEL, Ground.NULL
+THIS_MACHINE = Ground.THIS_MACHINE
+
+RULES: tuple[tuple[Rule, Ground], ...] = (
+    (completeness.null_target, NULL),
+    (completeness.interrupted, DATA | NAMES | MODEL),
+    (completeness.errors, DATA | NAMES | MODEL),
+    (verification.verified, DATA),
+    (conditions.target_changed, DATA | NAMES),
+    (completeness.long_enough, DATA | MODEL),
+    (names.enough, NAMES),
+    (completeness.late, DATA | NAMES),
+    (cache.cache_share, DATA),
+    (names.in_memory, NAMES),
+    (cache.discards, DATA),
+    (cache.working_set, DATA | MODEL),
+    (cache.sample_size, DATA),
+    (consistency.littles_law, DATA | NAMES | MODEL),
+    (steadiness.steady, DATA | MODEL),
+    (limits.group_limits, THIS_MACHINE),
+    (load.generator_bound, DATA | NAMES),
+    (load.saturated, DATA | MODEL),
+    (load.achieved_depth, DATA | MODEL),
+    (load.on_time, DATA | NAMES | MODEL),
+    (starved.starved, DATA | MODEL),
+    (traffic.other_io, DATA),
+    (log.whole_log, DATA | NAMES | NULL),
+    (conditions.preconditioned, DATA),
+    (conditions.settings_changed, THIS_MACHINE),
+    (conditions.before_the_run, THIS_MACHINE),
+    (conditions.during_the_run, THIS_MACHINE | MODEL),
+    (conditions.quiet_machine, THIS_MACHINE),
 )
-"""In the order in which a person should read them."""
+"""In the order in which a person should read their verdicts."""
 
 
-MODELLED: tuple[Rule, ...] = (
-    completeness.interrupted,
-    completeness.errors,
-    completeness.long_enough,
-    cache.working_set,
-    consistency.littles_law,
-    steadiness.steady,
-    load.saturated,
-    load.achieved_depth,
-    load.on_time,
-    starved.starved,
-    conditions.during_the_run,
-)
-"""Those that make sense on a modelled machine: nothing else runs there, and nothing is cached unseen."""
-
-
-NAMES: tuple[Rule, ...] = (
-    completeness.interrupted,
-    completeness.errors,
-    conditions.target_changed,
-    names.enough,
-    completeness.late,
-    names.in_memory,
-    consistency.littles_law,
-    limits.group_limits,
-    load.generator_bound,
-    load.on_time,
-    log.whole_log,
-    conditions.settings_changed,
-    conditions.before_the_run,
-    conditions.during_the_run,
-    conditions.quiet_machine,
-)
-"""Those that make sense where names are worked on: bytes moved and requests outstanding at the device tell nothing."""
-
-
-BESIDE_A_LOAD: tuple[Rule, ...] = (
-    limits.group_limits,
-    conditions.settings_changed,
-    conditions.before_the_run,
-    conditions.during_the_run,
-    conditions.quiet_machine,
-)
-"""Those on the machine, where the load is a program of its own whose figures are not known."""
+def ground_of(record: RunRecord) -> Ground:
+    """The kind of a run."""
+    if record.figures.generator.engine == COMMAND:
+        return Ground.COMMAND
+    if not record.target.traits.does_io:
+        return Ground.NULL
+    if record.target.traits.is_modelled:
+        return Ground.MODEL
+    return Ground.NAMES if any(stream.names is not None for stream in record.workload.streams) else Ground.DATA
 
 
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
-    if record.figures.generator.engine == COMMAND:
-        served = [verdict for verdict in record.verdicts if verdict.check == "load"]  # told by who watched it
-        return [*served, *(verdict for rule in BESIDE_A_LOAD for verdict in rule(record))]
-    if not record.target.traits.does_io:
-        return [*completeness.null_target(record), *log.whole_log(record)]
-    if record.target.traits.is_modelled:
-        return [verdict for rule in MODELLED for verdict in rule(record)]
-    if any(stream.names is not None for stream in record.workload.streams):
-        return [verdict for rule in NAMES for verdict in rule(record)]
-    return [verdict for rule in RULES for verdict in rule(record)]
+    ground = ground_of(record)
+    # Whoever watched a command says whether it served the device.
+    watched = [verdict for verdict in record.verdicts if verdict.check == "load"] if ground is Ground.COMMAND else []
+    return [*watched, *(verdict for rule, grounds in RULES if ground in grounds for verdict in rule(record))]
 
 
 def judged(record: RunRecord) -> RunRecord:
@@ -124,4 +107,4 @@ def judged(record: RunRecord) -> RunRecord:
     return replace(record, verdicts=judge(record))
 
 
-__all__ = ["RULES", "Level", "judge", "judged"]
+__all__ = ["RULES", "Ground", "Level", "judge", "judged"]

@@ -1,0 +1,206 @@
+"""The metrics that can be compared: one table of their names, units, better directions and meanings.
+
+`OPERATION` in a name stands for one of the operations, `pN` for a percentile, `D` for `r` (reads), `w` (writes) or `d`
+(discards). A stream, a phase or one device of several precedes a name with a `/`, a step of a quick look with a `.`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from spindle.result.figures import OPERATIONS
+
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+"""Those that have a name of their own."""
+STEPS = ("sequential-read", "random-read", "random-read-rising", "first-part", "last-part", "mix")
+"""Of a quick look."""
+_VALUES = {
+    "OPERATION": OPERATIONS,
+    "pN": tuple(f"p{percentile:g}" for percentile in PERCENTILES),
+    "D": ("r", "w", "d"),
+}
+_PATTERNS = {"OPERATION": "|".join(OPERATIONS), "pN": r"p[0-9.]+", "D": "[rwd]"}
+
+
+class Better(StrEnum):
+    """Which way a metric should go."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+    """Nobody can say: utilisation, queue length."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An entry of the table: a metric, or one for each operation, percentile or direction."""
+
+    name: str
+    unit: str
+    """`1/s`, `B/s`, `ns` ..., or empty for a pure number."""
+    better: Better
+    meaning: str
+    of: str
+    """The results that have it."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Matches its names, a stream, phase, device or step before them included."""
+        text = re.escape(self.name)
+        for placeholder, pattern in _PATTERNS.items():
+            text = text.replace(placeholder, f"(?:{pattern})")
+        return re.compile(rf"(?:.*/)?(?:(?:{'|'.join(STEPS)})\.)?{text}", re.DOTALL)
+
+    def names(self) -> list[str]:
+        """Each name that it stands for."""
+        found = [self.name]
+        for placeholder, values in _VALUES.items():
+            found = [name.replace(placeholder, value) for name in found for value in values]
+        return list(dict.fromkeys(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        said = {"name": self.name, "unit": self.unit, "better": str(self.better), "meaning": self.meaning}
+        return {**said, "of": self.of, "names": self.names()}
+
+
+def _latencies(scope: str, what: str, of: str) -> Iterator[Known]:
+    for name, meaning in (("mean", "mean"), ("pN", "percentile of the"), ("max", "longest"), ("sdev", "spread of the")):
+        yield Known(f"{scope}{name}_ns", "ns", Better.LOWER, f"{meaning} {what}", of)
+
+
+_ALL = "every run"
+_EACH = "operations that ran"
+_OPEN = "open loop"
+_STEADY = "runs until steady"
+_KNEE = "sweeps"
+_TARGET = "searches under latency bounds"
+_CURVE = "open-loop curves"
+_PHASES = "phases"
+_DEVICE = "runs on devices"
+_IMPORTED = "imported results"
+
+METRICS: tuple[Known, ...] = (
+    Known("iops", "1/s", Better.HIGHER, "operations a second, fsyncs apart", _ALL),
+    Known("bytes_per_s", "B/s", Better.HIGHER, "throughput", _ALL),
+    *_latencies("", "latency", _ALL),
+    Known("cpu_ns_per_request", "ns", Better.LOWER, "CPU time a request", _ALL),
+    Known("switches_per_request", "", Better.LOWER, "context switches a request", _ALL),
+    Known("OPERATION.iops", "1/s", Better.HIGHER, "operations a second", _EACH),
+    Known("OPERATION.bytes_per_s", "B/s", Better.HIGHER, "throughput", _EACH),
+    *_latencies("OPERATION.", "latency", _EACH),
+    *_latencies("OPERATION.service.", "time from issue to completion", _OPEN),
+    Known("steady.iops", "1/s", Better.HIGHER, "IOPS once steady", _STEADY),
+    Known("steady.bytes_per_s", "B/s", Better.HIGHER, "throughput once steady", _STEADY),
+    Known("steady.mean_ns", "ns", Better.LOWER, "mean latency once steady", _STEADY),
+    Known("knee.iops", "1/s", Better.HIGHER, "highest IOPS of the sweep", _KNEE),
+    Known("knee.bytes_per_s", "B/s", Better.HIGHER, "highest throughput of the sweep", _KNEE),
+    Known("knee.outstanding", "", Better.NEITHER, "requests outstanding at the knee", _KNEE),
+    Known("target.iops", "1/s", Better.HIGHER, "IOPS within the bounds on latency", _TARGET),
+    Known("target.bytes_per_s", "B/s", Better.HIGHER, "throughput within the bounds on latency", _TARGET),
+    Known("target.outstanding", "", Better.NEITHER, "requests outstanding within the bounds on latency", _TARGET),
+    Known("curve.iops", "1/s", Better.HIGHER, "highest IOPS served as they came", _CURVE),
+    Known("curve.bytes_per_s", "B/s", Better.HIGHER, "highest throughput served as it came", _CURVE),
+    Known("curve.p50_ns", "ns", Better.LOWER, "p50 latency at the highest throughput served", _CURVE),
+    Known("curve.p99_ns", "ns", Better.LOWER, "p99 latency at the highest throughput served", _CURVE),
+    Known("cpu_percent", "%", Better.LOWER, "CPU time of a phase over its length", _PHASES),
+    Known("device.D/s", "1/s", Better.HIGHER, "requests that the device served a second", _DEVICE),
+    Known("device.DMB/s", "MiB/s", Better.HIGHER, "throughput of the device", _DEVICE),
+    Known("device.DkB/s", "KiB/s", Better.HIGHER, "throughput of the device", "runs on modelled machines"),
+    Known("device.Drqm/s", "1/s", Better.HIGHER, "requests merged a second", _DEVICE),
+    Known("device.%Drqm", "%", Better.NEITHER, "share of requests that were merged", _DEVICE),
+    Known("device.D_await", "ms", Better.LOWER, "mean time of the device's requests, waiting included", _DEVICE),
+    Known("device.Dareq-sz", "KiB", Better.NEITHER, "mean size of the device's requests", _DEVICE),
+    Known("device.f/s", "1/s", Better.HIGHER, "flushes a second", _DEVICE),
+    Known("device.f_await", "ms", Better.LOWER, "mean time of flushes", _DEVICE),
+    Known("device.aqu-sz", "", Better.NEITHER, "mean number of requests in the device and its queue", _DEVICE),
+    Known("device.%util", "%", Better.NEITHER, "share of the time that the device was busy", _DEVICE),
+    Known("device.tps", "1/s", Better.HIGHER, "requests a second, reads and writes together", _IMPORTED),
+    Known("device.MB/s", "MiB/s", Better.HIGHER, "throughput, reads and writes together", _IMPORTED),
+    Known("device.rqm/s", "1/s", Better.HIGHER, "requests merged a second, reads and writes together", _IMPORTED),
+    Known("device.await", "ms", Better.LOWER, "mean time of requests, reads and writes together", _IMPORTED),
+    Known("device.areq-sz", "KiB", Better.NEITHER, "mean size of requests, reads and writes together", _IMPORTED),
+    Known("device.svctm", "ms", Better.LOWER, "busy time a request", _IMPORTED),
+)
+"""In the order in which a person should read them. The columns of `device.` are those of `iostat -mx`."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The meaning of one name."""
+
+    name: str
+    unit: str
+    better: Better
+
+    @property
+    def words(self) -> str:
+        """For a sentence: `throughput`, `p99 latency of reads`."""
+        return _words(self.name)
+
+
+def known(name: str) -> Known | None:
+    """The entry of a name; None: there is no such metric."""
+    found = [entry for entry in METRICS if entry.pattern.fullmatch(name)]
+    return max(found, key=lambda entry: len(entry.name), default=None)
+
+
+def metric(name: str) -> Metric:
+    """The meaning of a name; one that is not known, as another tool may have it, has no unit and no better way."""
+    found = known(name)
+    return Metric(name, "", Better.NEITHER) if found is None else Metric(name, found.unit, found.better)
+
+
+def nearest(name: str) -> str | None:
+    """The metric that somebody may have meant who wrote a name that is not one."""
+    names = [each for entry in METRICS for each in entry.names()]
+    place, slash, _ = name.partition("/")
+    near = difflib.get_close_matches(name, [*names, *(place + slash + each for each in names if slash)], n=1)
+    return near[0] if near else None
+
+
+_OPERATION_WORDS = {
+    "read": "reads",
+    "write": "writes",
+    "trim": "trims",
+    "zero": "zeroings",
+    "fsync": "fsyncs",
+    "create": "creates",
+    "open": "opens",
+    "stat": "stats",
+    "rename": "renames",
+    "unlink": "unlinks",
+    "mkdir": "mkdirs",
+    "rmdir": "rmdirs",
+    "readdir": "readdirs",
+}
+_LAST_WORDS = {"iops": "IOPS", "bytes_per_s": "throughput", "mean_ns": "mean latency", "max_ns": "worst latency"}
+
+
+def _words(name: str) -> str:
+    own = next((entry for entry in METRICS if entry.name == name), None)
+    if own is not None and name not in _LAST_WORDS and not name.startswith("device."):
+        return own.meaning
+    if name.startswith("device."):
+        return f"{name.removeprefix('device.')} of the device"
+    stream, slash, rest = name.rpartition("/")
+    found = re.fullmatch(r"(?:(.+)\.)?(p[0-9.]+|mean|max|sdev|iops|bytes_per_s)(_ns)?", rest)
+    if found is None:
+        return name
+    scope, last = found.group(1), found.group(2)
+    text = _LAST_WORDS.get(f"{last}{found.group(3) or ''}", f"{last} latency" if found.group(3) else last)
+    if last == "sdev":
+        text = "spread of the latency"
+    parts = (scope or "").split(".") if scope else []
+    if parts and parts[-1] == "service":
+        text, parts = text.replace("latency", "service time"), parts[:-1]
+    if parts:
+        text += f" of {_OPERATION_WORDS.get(parts[-1], parts[-1])}"
+        text += "".join(f" ({part})" for part in parts[:-1])
+    return f"{text}, {stream}" if slash else text
