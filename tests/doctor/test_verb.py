@@ -78,7 +78,7 @@ def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], invok
     assert status == 1
     assert out.startswith("/data: 1 finding (1 warn)\n")
     status, _, err = invoke("doctor", "--root", tree, "/dev/sdz")
-    assert status == 1
+    assert status == 2
     assert "no such device" in err
     assert err.count("\n") == 1
 

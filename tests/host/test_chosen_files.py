@@ -12,7 +12,7 @@ from program import spindle
 from spindle.host.trusted import Untrusted, check_chosen, read_chosen
 from spindle.store.lock import FileLock
 
-pytestmark = pytest.mark.promise(8)
+pytestmark = pytest.mark.promise(4)
 STRANGER = 65534
 PLAN = """
 target = "one-sata"

@@ -248,7 +248,7 @@ def test_a_target_that_a_capture_does_not_have(invoke: Invoke, tmp_path: Path, t
     layout.files["proc/self/mountinfo"] = b""
     root = layout.lay_out(tmp_path / "tree")
     status, _, err = invoke("inspect", "--root", str(root), target)
-    assert status == 1
+    assert status == 2
     assert err.startswith(f"spindle: {target}: ")
 
 

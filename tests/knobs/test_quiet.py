@@ -419,7 +419,7 @@ def test_another_device_under_the_same_name_is_left_alone(area: tuple[str, str])
     assert swap.state_of(Path(device)) == swap.OFF
 
 
-@pytest.mark.promise(8)
+@pytest.mark.promise(4)
 @pytest.mark.parametrize("how", ["another node under the name", "a link under the name", "another device"])
 def test_a_swap_area_whose_name_leads_elsewhere_by_now_is_not_switched(bench: Any, tmp_path: Path, how: str) -> None:
     """The other one is a swap area too, and whoever moves the name is faster than the switch."""
@@ -443,7 +443,7 @@ def test_a_swap_area_whose_name_leads_elsewhere_by_now_is_not_switched(bench: An
     assert swap.state_of(meant) == swap.AUTO
 
 
-@pytest.mark.promise(8)
+@pytest.mark.promise(4)
 @pytest.mark.parametrize("spoil", ["mode", "owner"])
 def test_a_swap_file_that_others_can_write_to_is_not_switched_on(bench: Any, tmp_path: Path, spoil: str) -> None:
     file = tmp_path / "swap"

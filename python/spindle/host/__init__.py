@@ -5,7 +5,8 @@ Only `guard` opens a device for writing. The engine gets open descriptors and op
 Public signatures (times in seconds or integer nanoseconds as the name says, sizes in bytes)::
 
     # errors.py: each text is one line (what, where, what to do)
-    class TargetError(Exception):      exit_code = 1   # the target cannot be used (missing, busy, full, I/O error)
+    class TargetError(Exception):      exit_code = 1   # the target cannot be used (busy, full, I/O error)
+    class WrongTarget(TargetError):    exit_code = 2   # it is not there, or of a kind that cannot be one
     class Refused(TargetError):        exit_code = 3   # refused for safety
 
     # guard.py

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
-from .errors import Held, Refused, TargetError, reason
+from .errors import Held, Refused, TargetError, WrongTarget, not_found, reason
 from .folder import SET_PREFIX, file_name
 from .held import HeldDevice
 from .identity import Identity
@@ -306,7 +306,7 @@ def _kind_of(mode: int) -> str:
 
 
 def _fail(writes: bool, text: str) -> NoReturn:
-    raise Refused(text) if writes else TargetError(text)
+    raise Refused(text) if writes else WrongTarget(text)
 
 
 def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
@@ -316,11 +316,11 @@ def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
     except FileNotFoundError:
         if is_under_dev(path):
             _fail(writes, f"{path}: no such device; no file is ever made under /dev (lsblk lists the devices)")
-        raise TargetError(
+        raise WrongTarget(
             f"{path}: does not exist; check the name, or let `spindle run --create SIZE` make a test file of it"
         ) from None
     except (OSError, ValueError) as error:
-        raise TargetError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
+        raise not_found(path, error) from None
     opened.callback(os.close, fd)
     return fd
 
@@ -429,7 +429,7 @@ def _open_several(
     of_sets: dict[str, tuple[StreamFile, ...]] = {}
     for at, stream in enumerate(streams):
         if stream.files is None or stream.files not in several.sets:
-            raise TargetError(f"{several.path}: are several; a stream without a set of files cannot use them")
+            raise WrongTarget(f"{several.path}: are several; a stream without a set of files cannot use them")
         of_streams.append(tuple(found[path, at] for path in several.sets[stream.files]))
         of_sets.setdefault(stream.files, of_streams[-1])
     devices = {device.name: device for target in targets for device in target.devices}
@@ -455,7 +455,7 @@ def _open_test_files(
             of_streams.append((StreamFile(_again(files.fileno(), opened), 0, 1, 1),))
             continue
         if stream.files is None:
-            raise TargetError(f"{files.path}: is a folder; a stream without a set of files cannot use it")
+            raise WrongTarget(f"{files.path}: is a folder; a stream without a set of files cannot use it")
         key = stream.files, stream.flags
         if key not in known:
             known[key] = tuple(_open_set(files.path, files.sets[stream.files], stream, opened))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .errors import Refused, TargetError, reason
+from .errors import Refused, WrongTarget, not_found
 
 SEPARATOR = ":"
 """As in fio's `filename`; a colon of a name is written `\\:`."""
@@ -48,7 +48,7 @@ def erase_of_each(paths: list[str], erase: str | None) -> dict[str, str | None]:
     for path in paths:
         key = _key(path)
         if key in known:
-            raise TargetError(f"{path}: is the same as {known[key]}; name it once")
+            raise WrongTarget(f"{path}: is the same as {known[key]}; name it once")
         known[key] = path
     found: dict[str, str | None] = dict.fromkeys(paths)
     for named in [] if erase is None else split(erase):
@@ -63,6 +63,6 @@ def _key(path: str) -> tuple[int, int, int]:
     try:
         status = os.stat(path)
     except (OSError, ValueError) as error:
-        raise TargetError(f"{path}: {reason(error) if isinstance(error, OSError) else error}") from None
+        raise not_found(path, error) from None
     # A device is its number, whichever node names it.
     return (0, 0, status.st_rdev) if status.st_rdev else (status.st_dev, status.st_ino, 0)

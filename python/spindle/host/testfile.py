@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import register
-from .errors import Refused, TargetError, reason
+from .errors import Refused, TargetError, WrongTarget, not_found, reason
 from .filling import Filler, Progress, fill_error
 from .folder import Part, Parts, empty_folder, left_line, parts_within, remove_folder
 from .mounts import mount_of
@@ -47,7 +47,7 @@ class TestFile(Own):
     def create(cls, path: str | os.PathLike[str], size_bytes: int, *, on_progress: Progress | None = None) -> TestFile:
         """Make and fill it. `path` is a name that is free, or a folder. Raises Refused or TargetError."""
         if size_bytes <= 0:
-            raise TargetError(f"{path}: a test file of {size_bytes} bytes is of no use; --create takes a size")
+            raise WrongTarget(f"{path}: a test file of {size_bytes} bytes is of no use; --create takes a size")
         token = secrets.token_hex(8)
         place = _place(path, token)
         file = None
@@ -124,7 +124,7 @@ def _place(path: str | os.PathLike[str], token: str) -> Path:
     if os.path.isdir(text):
         return Path(os.path.abspath(text)) / f"spindle-test-{token}.bin"
     if text.endswith("/") or not text:
-        raise TargetError(f"{text or 'the empty path'}: no such folder")
+        raise WrongTarget(f"{text or 'the empty path'}: no such folder")
     return Path(os.path.abspath(text))
 
 
@@ -133,7 +133,7 @@ def open_folder(place: Path) -> int:
     try:
         return os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise TargetError(f"{place.parent}: no test file can be made there: {reason(error)}") from None
+        raise not_found(f"{place.parent}: no test file can be made there", error) from None
 
 
 def check_place(place: Path, folder: int) -> None:

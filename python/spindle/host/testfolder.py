@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 
 from . import register
-from .errors import Refused, TargetError, reason
+from .errors import Refused, WrongTarget, reason
 from .folder import REST, Part, Parts, Progress, empty_folder, left_line, remove_folder
 from .own import Own
 from .register import Entry, Record
@@ -47,7 +47,7 @@ class TestFolder(Own):
         parts = parts or {}
         if not os.path.isdir(place):
             what = "is not a folder" if os.path.exists(place) else "no such folder"
-            raise TargetError(f"{os.fspath(place) or 'the empty path'}: {what}; a folder is needed to make files in")
+            raise WrongTarget(f"{os.fspath(place) or 'the empty path'}: {what}; a folder is needed to make files in")
         token = secrets.token_hex(8)
         path = Path(os.path.abspath(place)) / f"spindle-test-{token}"
         with held_back(), ExitStack() as undo:

@@ -5,11 +5,13 @@ Each step is a preset with other numbers; each gives a record with its own verdi
 
 from __future__ import annotations
 
+import stat
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spindle import _core
+from spindle.host.errors import not_found
 from spindle.host.testfile import TestFile
 from spindle.result import units
 from spindle.result.record import (
@@ -83,6 +85,16 @@ class _Look:
         self.steps.append(Step(name=name, about=about, runs=[run.id for run in runs]))
 
 
+def _mode_of(place: Path) -> int:
+    """0: not there, as the guard will say of it."""
+    try:
+        return place.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except (OSError, ValueError) as error:
+        raise not_found(place, error) from None
+
+
 def quick(
     asked: str | None,
     watch: Watch,
@@ -96,8 +108,9 @@ def quick(
     on = parse(asked or ".")
     if on.is_modelled:
         raise Usage(f"{asked}: a quick look is one at real storage; see what a machine does with `spindle run`")
-    made = on.place is not None and on.place.is_dir()
-    whole = Whole(watch, _loads(lengths, made, on.place is not None and on.place.is_block_device()))
+    mode = _mode_of(on.place) if on.place is not None else 0
+    made = stat.S_ISDIR(mode)
+    whole = Whole(watch, _loads(lengths, made, stat.S_ISBLK(mode)))
     look, watch = _Look(lengths, whole), whole
     making = replace(making, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:

@@ -8,7 +8,7 @@ import re
 import stat
 
 from ..devices import SECTOR, DevNumber
-from ..errors import TargetError, reason
+from ..errors import TargetError, WrongTarget, not_found
 from ..mounts import Mount, mount_of, parse_mountinfo, unescape
 from ..settings import VM
 from .controller import Interrupts, controller_of, join_host
@@ -166,22 +166,21 @@ class _Gathering:
         if target in self.nodes and not (self.tree.live and os.path.lexists(target)):
             return target
         if not target:
-            raise TargetError("an empty name is no target; give a mount point, a file or a block device")
+            raise WrongTarget("an empty name is no target; give a mount point, a file or a block device")
         return self._find_here(target) if self.tree.live else self._find_captured(target)
 
     def _find_here(self, target: str) -> str:
         try:
             status = os.stat(target)
         except (OSError, ValueError) as error:
-            text = reason(error) if isinstance(error, OSError) else str(error)
-            raise TargetError(f"{target}: {text}; give a mount point, a file or a block device") from None
+            raise not_found(target, error, "; give a mount point, a file or a block device") from None
         if stat.S_ISBLK(status.st_mode):
             name = self.nodes.by_number(DevNumber.of(status.st_rdev))
             if name is None:
                 raise TargetError(f"{target}: sysfs knows no device {DevNumber.of(status.st_rdev)}")
             return name
         if stat.S_ISCHR(status.st_mode):
-            raise TargetError(f"{target}: a character device; give a block device, a mount point or a file")
+            raise WrongTarget(f"{target}: a character device; give a block device, a mount point or a file")
         try:
             mount = mount_of(target)
         except OSError:
@@ -192,7 +191,7 @@ class _Gathering:
         if (name := self._named(target)) is not None:
             return name
         if target.startswith("/dev/") or not target.startswith("/"):
-            raise TargetError(f"{target}: the capture has no such device; `spindle inspect --root` alone lists all")
+            raise WrongTarget(f"{target}: the capture has no such device; `spindle inspect --root` alone lists all")
         return self._on(target, self._covering(target))
 
     def _covering(self, path: str) -> Mount | None:
@@ -205,7 +204,7 @@ class _Gathering:
 
     def _on(self, target: str, mount: Mount | None, depth: int = 0) -> str:
         if mount is None:
-            raise TargetError(f"{target}: what it lies on is not known; give a block device")
+            raise WrongTarget(f"{target}: what it lies on is not known; give a block device")
         if mount.fs_type == "overlay" and depth < _MOST_DEEP:  # it writes to its upper folder
             upper = re.search(r"(?:^|,)upperdir=([^,]*)", mount.super_options)
             if upper and (below := self._covering(upper[1])) is not None and below != mount:
@@ -214,7 +213,7 @@ class _Gathering:
         for identity, (_, others) in self.groups.items():
             if devices and devices == others:
                 return identity
-        raise TargetError(f"{target}: lies on {mount.fs_type}, which is on no block device seen here; give a device")
+        raise WrongTarget(f"{target}: lies on {mount.fs_type}, which is on no block device seen here; give a device")
 
     # --- one part after the other ---------------------------------------------------------------------------------
 

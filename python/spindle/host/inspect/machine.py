@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ..devices import SECTOR
-from ..errors import TargetError
+from ..errors import TargetError, WrongTarget
 from .model import Device, Inventory, Md, Queue
 from .tree import plain
 
@@ -68,7 +68,7 @@ MADE_BY = "# made by `spindle inspect --machine`"
 def machine_file(inventory: Inventory, models: Sequence[str]) -> str:
     """TOML. `models`: names of the drives in the catalogue. Raises `TargetError`."""
     if len(inventory.tops) != 1:
-        raise TargetError("a machine file is of one stack; name a mount point or a device")
+        raise WrongTarget("a machine file is of one stack; name a mount point or a device")
     top = _device(inventory, inventory.tops[0])
     lines = [MADE_BY, f"about = {_text(f'As inspected: {inventory.target or top.id}')}", "", "[host]"]
     kernel = re.match(r"[0-9]+\.[0-9]+(\.[0-9]+)?", inventory.kernel or "")

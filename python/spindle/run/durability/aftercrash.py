@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from spindle import _core
-from spindle.host.errors import TargetError, reason
+from spindle.host.errors import TargetError, WrongTarget, not_found, reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.register import boot_id
 from spindle.result import units
@@ -111,13 +111,13 @@ def _is_lost(asked: str, place: Place) -> bool:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise TargetError(f"{asked}: {reason(error)}") from None
+        raise not_found(asked, error) from None
     try:
         if path.absolute().parent.is_dir() and os.statvfs(path.absolute().parent).f_fsid == place.file_system_id:
             return True
     except OSError:
         pass
-    raise TargetError(f"{asked}: is not there; mount its file system, or name the place where the test file is now")
+    raise WrongTarget(f"{asked}: is not there; mount its file system, or name the place where the test file is now")
 
 
 def _differences(place: Place, opened: OpenTarget | None) -> list[str]:
