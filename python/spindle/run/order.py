@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -114,7 +115,7 @@ def _makes(order: Order, resolved: Resolved) -> str | None:
         return None
     if resolved.spec.makes_files:
         return FILES
-    return AUTO if order.create is None and place.is_dir() else order.create
+    return AUTO if order.create is None and os.path.isdir(place) else order.create
 
 
 def _given(order: Order, resolved: Resolved) -> Iterator[str]:
@@ -181,7 +182,7 @@ def _check_files(order: Order, resolved: Resolved) -> None:
             raise Usage("--erase: this workload's files are made in TARGET, nothing else is written; leave it out")
         if order.create is not None:
             raise Usage("--create: makes one test file; this workload's files are made in TARGET anyway; leave it out")
-        if not target.place.is_dir():
+        if not os.path.isdir(target.place):
             raise Usage(f"{target.asked}: {name} makes files of its own; name a folder to make them in")
     if order.keep and _makes(order, resolved) is None:
         raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
