@@ -105,11 +105,13 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
     if not contrasts:
         return None
     effects = _effects(scaled, groups, numbered([strata.block(t) for t in trials]), len(present))
+    # Where nothing scatters (a model, a count of zero) equals are equal, but for rounding.
+    grain = TIE * max(1.0, float(np.abs(scaled).max()))
+    effects = np.round(effects / grain) * grain
     middle = float(np.mean([scaled[groups == number].mean() for number in range(len(present))]))
     upper, lower = _behind(contrasts, effects, confidence)
     top = int(np.argmax(effects))
-    # Where nothing scatters (a model, a count of zero) equals are equal, but for rounding.
-    tied = effects >= effects[top] - TIE * max(1.0, float(np.abs(scaled).max()))
+    tied = effects >= effects[top]
     order = sorted(range(len(present)), key=lambda number: -effects[number])
 
     def size(gap: float) -> float:
