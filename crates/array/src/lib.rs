@@ -27,6 +27,8 @@
 //! # Ok::<(), spindle_array::ArrayError>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod array;
 pub mod balance;
 mod code;

@@ -17,6 +17,8 @@
 //! );
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod document;
 mod error;
 mod nearest;

@@ -3,6 +3,8 @@
 //! A [`Device`] is a deterministic machine in simulated time with integer nanoseconds. `docs/drives.md` tells the
 //! models, their formulas and sources, and how they were held against measurements of real drives.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod catalogue;
 pub mod closed_loop;
 mod command;

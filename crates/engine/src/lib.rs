@@ -2,6 +2,8 @@
 //!
 //! The engine never opens anything: it is handed descriptors. `docs/engine.md` tells how a request travels.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod backend;
 mod blocking;
 mod budget;

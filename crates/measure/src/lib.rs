@@ -39,6 +39,8 @@
 //! # Ok::<(), spindle_measure::MergeError>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod coarse;
 mod codec;
 pub mod departure;

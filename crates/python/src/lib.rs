@@ -1,5 +1,7 @@
 //! The Python module `spindle._core`: thin, no logic of its own. Its types are in `python/spindle/_core.pyi`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod array;
 mod catalogue;
 mod convert;

@@ -17,6 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod elevator;
 mod engine;
 mod error;

@@ -31,6 +31,8 @@
 //! assert_eq!((fault.kind, fault.sectors, fault.first), (Kind::Corrupt, 1, 1));
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod classify;
 mod crc;
 mod hardware;

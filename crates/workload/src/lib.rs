@@ -14,6 +14,8 @@
 //! assert_eq!((request.len, request.offset % 65_536), (65_536, 0));
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod alias;
 mod arrivals;
 mod content;
