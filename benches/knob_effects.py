@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/knobs"))
 PAGE = ROOT / "docs/knobs.md"
 
-from sweep import swept, table  # noqa: E402
+from sweep import beside_the_table, swept, table  # noqa: E402
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
         effects = swept(Path(folder), thorough=True)
-    lines = [f"Linux {os.uname().release.partition('-')[0]}:", "", *table(effects)]
+    lines = [f"Linux {os.uname().release.partition('-')[0]}:", "", *table(effects), "", *beside_the_table(effects)]
     print("\n".join(lines))
     troubles = [*effects.undeclared(), *effects.faults]
     for line in troubles:

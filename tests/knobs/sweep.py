@@ -1,7 +1,9 @@
-"""Which knob moves which: every knob of a queue is written, and every file of the queue looked at before and after.
+"""Which knob moves which: every knob is written, and every file of its group looked at before and after.
 
-Used by the test beside it, and by `make knob-effects`, which writes the table in docs/knobs.md. It takes devices of its
-own only, a loop and a zram device that are made for it and removed: the kernel keeps what was set for the next user.
+Groups are a queue with its scheduler and its share of the page cache (bdi), and the virtual memory of the machine. Used
+by the test beside it, and by `make knob-effects`, which writes the table in docs/knobs.md. It takes devices of its own
+only, a loop and a zram device that are made for it and removed: the kernel keeps what was set for the next user.
+Virtual memory is the machine's: values stay near those in force, each for a moment.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ from spindle.host.settings import chosen
 _LOOP_SET_FD, _LOOP_CLR_FD, _LOOP_ADD, _LOOP_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81  # linux/loop.h
 _FIRST_LOOP = 4000  # far from those that others find free
 MIB = 1 << 20
+MACHINE = "virtual memory"
+"""The kind of what is no queue."""
+GROUPS = {Scope.DEVICE: ("queue", "queue/iosched", "bdi"), Scope.VM: ("",)}
+"""Where the files are that are looked at, in the folder of a place."""
+ALIASES = ("bdi/read_ahead_kb", "bdi/min_bytes", "bdi/max_bytes")
+"""Other names of the same value; the bytes follow the free memory besides."""
 STARTS = ("as it comes", "all low", "all high")
 """How the other knobs are set before: some of them move others only beyond a threshold."""
 
@@ -46,7 +54,7 @@ class Effects:
         return [
             f"{mover} moves {name} ({', '.join(sorted(kinds))})"
             for (mover, name), kinds in sorted(self.moved.items())
-            if not may_move(_knob(mover), name)
+            if not may_move(_knob(mover), _plain(name))
         ]
 
     def unseen(self) -> list[str]:
@@ -60,15 +68,35 @@ class Effects:
             and not any(of == mover and _fits(name, pattern) for of, name in self.moved)
         ]
 
+    def untried(self) -> list[str]:
+        """Knobs of the catalogue whose file no device here has."""
+        return [one.id for one in KNOBS if one.id not in self.written and one.id not in self.untaken]
+
+    def refused(self) -> list[str]:
+        """Knobs that are here and took no other value."""
+        return sorted(self.untaken.keys() - self.written.keys())
+
 
 def _knob(name: str) -> Knob:
-    found = known(Scope.DEVICE, name)
+    """By its name in the catalogue: 'nr_requests', 'vm.swappiness'."""
+    scope, _, rest = name.rpartition(".")
+    found = known(Scope(scope), rest) if scope else known(Scope.DEVICE, name)
     assert found is not None
     return found
 
 
+def _plain(name: str) -> str:
+    """Without its scope, as the knobs of a scope name each other."""
+    return name.rpartition(".")[2]
+
+
+def _named(scope: Scope, name: str) -> str:
+    return name if scope is Scope.DEVICE else f"{scope}.{name}"
+
+
 def _fits(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+    plain = _plain(name)
+    return plain.startswith(pattern[:-1]) if pattern.endswith("*") else plain == pattern
 
 
 def table(effects: Effects) -> list[str]:
@@ -77,22 +105,37 @@ def table(effects: Effects) -> list[str]:
     for knob in KNOBS:
         for patterns, then in ((knob.moves, "stays, as it belongs to it"), (knob.disturbs, "put back at once")):
             for pattern in patterns:
-                seen = [at for (of, name), at in effects.moved.items() if of == knob.name and _fits(name, pattern)]
+                seen = [at for (of, name), at in effects.moved.items() if of == knob.id and _fits(name, pattern)]
                 kinds = {kind for at in seen for kind in at}
-                lines.append(f"| `{knob.id}` | `{_named(knob, pattern)}` | {then} | {_queues(knob, kinds, effects)} |")
+                moved = _named(knob.scope, pattern)
+                lines.append(f"| `{knob.id}` | `{moved}` | {then} | {_queues(knob, kinds, effects)} |")
     return lines
 
 
-def _named(knob: Knob, pattern: str) -> str:
-    return pattern if knob.scope is Scope.DEVICE else f"{knob.scope}.{pattern}"
+def beside_the_table(effects: Effects) -> list[str]:
+    """What the table says nothing of."""
+    tried = sorted(effects.written)
+    return [
+        f"{len(tried)} knobs took other values here, and moved nothing but what the table says: {_list(tried)}.",
+        "",
+        f"Here, but no other value was taken: {_list(effects.refused())}.",
+        "",
+        f"Not tried here (no such device): {_list(effects.untried())}.",
+    ]
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
 
 
 def _queues(knob: Knob, kinds: set[str], effects: Effects) -> str:
-    if knob.scope is not Scope.DEVICE:
-        return "not in the sweep, which is of queues"
     if not kinds:
-        return "not here: no value was taken" if knob.name in effects.untaken else "not here"
-    every = {kind for of in effects.written.values() for kind in of}
+        if knob.id in effects.written:
+            return "not here"
+        return "not here: no value was taken" if knob.id in effects.untaken else "not tried here: no such device"
+    if kinds == {MACHINE}:
+        return "this machine"
+    every = {kind for of in effects.written.values() for kind in of} - {MACHINE}
     return (
         "all"
         if kinds == every
@@ -165,6 +208,7 @@ def swept(folder: Path, thorough: bool) -> Effects:
     if Path("/sys/class/zram-control/hot_add").exists():
         with own_zram() as name:
             sweep_plain(name, "zram", effects, thorough)
+    sweep_memory(effects, thorough)
     return effects
 
 
@@ -192,16 +236,32 @@ def sweep_plain(name: str, kind: str, effects: Effects, thorough: bool) -> None:
         sweep(place, kind, effects, thorough)
 
 
+def sweep_memory(effects: Effects, thorough: bool) -> None:
+    """Virtual memory, with limits of dirty pages as shares of memory and as bytes."""
+    place = named(Scope.VM, HERE)
+    before = files_of(place)
+    shares = {"dirty_background_ratio": "10", "dirty_ratio": "20"}
+    sizes = {"dirty_background_bytes": str(256 * MIB), "dirty_bytes": str(512 * MIB)}
+    try:
+        for limits in (shares, sizes):
+            for name, value in limits.items():
+                _set(place, name, value)
+            sweep(place, MACHINE, effects, thorough)
+    finally:
+        _put_straight(place, {name: before[name] for name in (*shares, *sizes)})
+
+
 def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
     """Each knob, from the state in which the queue is, with a read-ahead that the kernel would raise."""
     files = Files()
-    _set(place, "read_ahead_kb", "64")
+    if place.scope is Scope.DEVICE:
+        _set(place, "read_ahead_kb", "64")
     plain = not place.offered(_knob("scheduler"), files) or place.value(_knob("scheduler"), files) == "none"
     for knob in place.knobs(files):
         # What no elevator has a part in need not go through a session under each of them.
         in_session = thorough or plain or knob.name in ("scheduler", "discard_max_bytes") or IOSCHED in knob.name
         now = place.value(knob, files)
-        if now is None or knob.name.startswith("bdi/"):  # no file of the queue
+        if now is None or not _is_looked_at(place, knob):
             continue
         taken = 0
         for value in _others(place, knob, now):
@@ -213,7 +273,12 @@ def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
                     effects,
                     through_session=thorough or (in_session and not taken),
                 )
-        (effects.written if taken else effects.untaken).setdefault(knob.name, set()).add(kind)
+        (effects.written if taken else effects.untaken).setdefault(knob.id, set()).add(kind)
+
+
+def _is_looked_at(place: Place, knob: Knob) -> bool:
+    path = place.path(knob)
+    return path is not None and str(path.parent.relative_to(place.folder)).replace(".", "") in GROUPS[place.scope]
 
 
 def _others(place: Place, knob: Knob, now: str) -> list[str]:
@@ -225,6 +290,12 @@ def _others(place: Place, knob: Knob, now: str) -> list[str]:
     if not now.lstrip("-").isdecimal():
         return []
     number = int(now)
+    if knob.scope is Scope.VM:  # the whole machine lives with it for a moment
+        tries: tuple[int, ...] = (number // 2, number * 2, number + 1) if number else (1, 64 * MIB)
+        return [str(one) for one in tries if one not in (0, number) and knob.values.parse(str(one)) is not None]
+    if knob.name.startswith("bdi/"):  # a millionth that is a percent too is far from the others
+        tries = (number // 2, 20_000, 500_000, number - 1, 64, 1)
+        return [str(one) for one in dict.fromkeys(tries) if one != number and knob.values.parse(str(one)) is not None]
     tries = (number // 2, number * 2, number - 1, number + 1, 0, 1, 64, 4096)
     return [str(one) for one in dict.fromkeys(tries) if one != number and knob.values.parse(str(one)) is not None]
 
@@ -235,15 +306,25 @@ def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_
     before = files_of(place)
     if through_session and not _in_session(place, wanted, kind, effects):
         return False
+    moved = _moved(place, wanted, before)
+    if moved is None:
+        return False
+    if moved and place.scope is not Scope.DEVICE:  # others set the machine too: what is true is seen again
+        moved &= _moved(place, wanted, before) or set()
+    for name in moved - {wanted.knob.name}:
+        effects.moved.setdefault((wanted.knob.id, _named(place.scope, name)), set()).add(kind)
+    return bool(moved)
+
+
+def _moved(place: Place, wanted: Setting, before: dict[str, str]) -> set[str] | None:
+    """What differs after one write, which is put back. None: it was refused."""
     try:
         place.write(wanted.knob, wanted.value, Files())
     except OSError:
-        return False
+        return None
     after = files_of(place)
-    for name in _differences(before, after) - {wanted.knob.name}:
-        effects.moved.setdefault((wanted.knob.name, name), set()).add(kind)
     _put_straight(place, before)
-    return place.value(wanted.knob, Files()) is not None and before != after
+    return _differences(before, after)
 
 
 def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> bool:
@@ -270,15 +351,16 @@ def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> b
 
 
 def files_of(place: Place) -> dict[str, str]:
-    """Every file under queue/, also those that can only be read."""
-    queue = f"{place.folder}/queue"
+    """Every file of its groups, also those that can only be read, by the names that knobs have."""
     found = {}
-    for folder in ("", "iosched/"):
-        with suppress(OSError), os.scandir(f"{queue}/{folder}") as entries:
+    for group in GROUPS[place.scope]:
+        prefix = group.removeprefix("queue").lstrip("/")
+        with suppress(OSError), os.scandir(place.folder / group) as entries:
             for entry in entries:
-                if entry.is_file():
-                    with suppress(OSError):
-                        found[folder + entry.name] = chosen(Path(entry.path).read_text().strip())
+                name = f"{prefix}/{entry.name}".lstrip("/")
+                if entry.is_file() and name not in ALIASES:
+                    with suppress(OSError, UnicodeDecodeError):
+                        found[name] = chosen(Path(entry.path).read_text().strip())
     return found
 
 
@@ -302,17 +384,17 @@ def _prepare(place: Place, start: str) -> None:
 
 def _put_straight(place: Place, before: dict[str, str]) -> None:
     for _ in range(3):
-        wrong = _differences(before, files_of(place))
+        wrong = {name for name in _differences(before, files_of(place)) if name in before}
         for name in sorted(wrong, key=lambda name: (name == "read_ahead_kb", name != "scheduler", name)):
-            if name in before:
-                _set(place, name, before[name])
+            _set(place, name, before[name])
         if not wrong:
             return
 
 
 def _set(place: Place, name: str, value: str) -> bool:
+    is_queues = place.scope is Scope.DEVICE and not name.startswith("bdi/")
     try:
-        Files().write(place.folder / "queue" / name, value)
+        Files().write(place.folder / ("queue" if is_queues else "") / name, value)
     except OSError:
         return False
     return True

@@ -75,6 +75,19 @@ def test_a_knob_that_resets_the_read_ahead_leaves_it_as_it_was_on_a_real_queue(l
         assert queue.values() == before, word
 
 
+def test_a_share_of_the_page_cache_in_millionths_survives_a_change_of_its_percents(loop: Callable[[], Queue]) -> None:
+    place = named(loop().name)
+    fine = place.folder / "bdi/max_ratio_fine"
+    if not fine.exists():
+        pytest.skip("this kernel knows percents only (Linux 6.2)")
+    fine.write_text("123456")
+    with Session("with") as session:
+        (made,) = session.change(asking.settings(place, ["bdi/max_ratio=50"]))
+        assert fine.read_text() == "500000\n"
+        assert not made.surprises()
+    assert fine.read_text() == "123456\n"
+
+
 def test_a_read_ahead_that_is_asked_for_is_in_force_whatever_else_is_set(loop: Callable[[], Queue]) -> None:
     queue = loop()
     queue["rotational"] = "1"

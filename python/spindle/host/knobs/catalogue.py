@@ -121,8 +121,17 @@ def _elevator(
     )
 
 
-def _device(name: str, where: tuple[str, ...], values: Values, unit: str, since: str, about: str) -> Knob:
-    return Knob(scope=Scope.DEVICE, name=name, where=where, values=values, unit=unit, about=about, since=since)
+def _device(name: str, where: tuple[str, ...], values: Values, unit: str, since: str, about: str, *moves: str) -> Knob:
+    return Knob(
+        scope=Scope.DEVICE,
+        name=name,
+        where=where,
+        values=values,
+        unit=unit,
+        about=about,
+        since=since,
+        moves=moves,
+    )
 
 
 def _md(name: str, values: Values, unit: str, since: str, about: str) -> Knob:
@@ -336,6 +345,16 @@ _DEVICE = (
         "%",
         "2.6.24",
         "Share of the dirty page limit that it gets at least.",
+        "bdi/min_ratio_fine",
+    ),
+    _device(
+        "bdi/min_ratio_fine",
+        ("bdi/min_ratio_fine",),
+        Number(0, 1_000_000),
+        "1/1000000",
+        "6.2",
+        "The same, finer.",
+        "bdi/min_ratio",
     ),
     _device(
         "bdi/max_ratio",
@@ -344,6 +363,16 @@ _DEVICE = (
         "%",
         "2.6.24",
         "Share of the dirty page limit that it gets at most.",
+        "bdi/max_ratio_fine",
+    ),
+    _device(
+        "bdi/max_ratio_fine",
+        ("bdi/max_ratio_fine",),
+        Number(0, 1_000_000),
+        "1/1000000",
+        "6.2",
+        "The same, finer.",
+        "bdi/max_ratio",
     ),
     _device(
         "bdi/strict_limit", ("bdi/strict_limit",), FLAG, "", "6.2", "Hold it to its share even when memory is plenty."
