@@ -10,6 +10,7 @@ any other is shrunk to the smallest job file that still shows it. Needs root and
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -19,12 +20,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fio_fuzz.compare import Difference, differences, told
+from fio_fuzz.compare import Difference, differences
+from fio_fuzz.excuses import told
 from fio_fuzz.generate import SET, drawn, job_file, not_drawn
 from fio_fuzz.jobs import JobFile
 from fio_fuzz.leftovers import own_folder
 from fio_fuzz.observe import Bench, clones_of
 from fio_fuzz.shrink import smallest
+from fio_fuzz.workers import in_order
 
 from spindle.formats.fio_job import Conversion, JobFileRefused, convert_text
 
@@ -64,36 +67,59 @@ def main() -> int:
     parser.add_argument(
         "--replay", type=Path, metavar="FILE", help="compare this job file alone; DEVICE stands for the device"
     )
+    parser.add_argument("--side-by-side", type=int, default=3, metavar="N", help="benches at the same time (default 3)")
     parser.add_argument("--keep-going", type=int, default=20, metavar="N", help="give up after N untold differences")
     parser.add_argument("--no-shrink", action="store_true", help="show differing job files as they are")
     parser.add_argument("--markdown", action="store_true", help="end with the table of docs/fio-jobs.md")
     asked = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         sys.exit("fuzz-fio: needs root (loop devices, tracefs) and fio")
-    with own_folder() as folder, Bench(folder) as bench:
+    with own_folder() as folder, contextlib.ExitStack() as stack:
+        count = 1 if asked.replay else max(asked.side_by_side, 1)
+        benches = [stack.enter_context(Bench(folder / f"bench-{number}")) for number in range(count)]
         if asked.replay:
-            return replay(bench, asked.replay.read_text())
-        tally = fuzz(bench, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)
+            return replay(benches[0], asked.replay.read_text())
+        tally = fuzz(benches, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)
     show(tally, asked.markdown)
     return 1 if tally.untold else 0
 
 
-def fuzz(bench: Bench, jobs: int, seed: int, most_untold: int = 20, shrinks: bool = True) -> Tally:
-    """Until so many job files were compared, or so many differ without a word."""
+def fuzz(benches: list[Bench], jobs: int, seed: int, most_untold: int = 20, shrinks: bool = True) -> Tally:
+    """Until so many job files were compared, or so many differ without a word. The same job files, however many benches
+    share them.
+    """
     tally = Tally()
-    number = seed
-    while tally.states["compared"] < jobs and len(tally.untold) < most_untold:
+    if not jobs:
+        return tally
+
+    def work(bench: Bench, number: int) -> tuple[Outcome, str]:
         job = job_file(random.Random(number))
-        outcome = compared(bench, job)
-        for _ in range(MOST_REPEATS):
-            if {difference.what for difference in outcome.untold} != {"time"}:
+        outcome = tried(bench, job)
+        return outcome, account(bench, number, job, outcome, shrinks) if is_bad(outcome) else ""
+
+    with in_order(benches, work, seed) as done:
+        for number, (outcome, text) in done:
+            count(tally, number, job_file(random.Random(number)), outcome)
+            if text:
+                print(text, flush=True)
+            if tally.states["compared"] >= jobs or len(tally.untold) >= most_untold:
                 break
-            outcome = compared(bench, job)  # another program may have held up one of the two
-        count(tally, number, job, outcome)
-        if outcome.untold or outcome.state == "failed":
-            tell(bench, number, job, outcome, shrinks)
-        number += 1
     return tally
+
+
+def is_bad(outcome: Outcome) -> bool:
+    """Whether somebody has to look at it."""
+    return bool(outcome.untold) or outcome.state == "failed"
+
+
+def tried(bench: Bench, job: JobFile) -> Outcome:
+    """Again if only the time differs: another program may have held up one of the two."""
+    outcome = compared(bench, job)
+    for _ in range(MOST_REPEATS):
+        if {difference.what for difference in outcome.untold} != {"time"}:
+            break
+        outcome = compared(bench, job)
+    return outcome
 
 
 def compared(bench: Bench, job: JobFile) -> Outcome:
@@ -133,11 +159,11 @@ def count(tally: Tally, number: int, job: JobFile, outcome: Outcome) -> None:
         tally.jobs += len(job.sections)
         tally.options.update(job.options())
         tally.told.update(line.split(": ", 2)[-1] for line in set(outcome.told.values()))
-    if outcome.untold or outcome.state == "failed":
+    if is_bad(outcome):
         tally.untold.append((number, job, outcome))
 
 
-def tell(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> None:
+def account(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> str:
     """A difference without a word, and the smallest job file that shows it."""
     kinds = {difference.what for difference in outcome.untold}
 
@@ -145,16 +171,12 @@ def tell(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: boo
         again = compared(bench, smaller)
         return again.state == outcome.state and (not kinds or any(each.what in kinds for each in again.untold))
 
-    print(f"--- seed {number}: {outcome.state} {outcome.why}")
-    for difference in outcome.untold:
-        print(f"    {difference}")
+    lines = [f"--- seed {number}: {outcome.state} {outcome.why}", *(f"    {each}" for each in outcome.untold)]
     if shrinks:
         job = smallest(job, differs)
-        outcome = compared(bench, job)
-        print("    the smallest job file that still differs:")
-        for difference in outcome.untold:
-            print(f"    {difference}")
-    print("    " + job.text("DEVICE").replace("\n", "\n    ").rstrip(), flush=True)
+        smaller = compared(bench, job)
+        lines += ["    the smallest job file that still differs:", *(f"    {each}" for each in smaller.untold)]
+    return "\n".join((*lines, "    " + job.text("DEVICE").replace("\n", "\n    ").rstrip()))
 
 
 def replay(bench: Bench, text: str) -> int:

@@ -5,20 +5,24 @@ What is drawn at random is compared by tests that a thousand job files pass by c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scipy import stats
 
-from spindle.formats.fio_job import Conversion, Level
+from spindle.formats.fio_job import Conversion
 from spindle.formats.fio_job.job import Job
 
+from .clones import by_job
 from .observe import Clone, Event, Seen
 
 UNLIKELY = 1e-7
 MOVES = ("read", "write", "trim")
+SIGMAS = 5.5
+"""A count that is drawn is farther from another one once in `UNLIKELY`."""
 FEW = 24
 """Requests below which a share is not compared."""
 
@@ -31,6 +35,12 @@ class Difference:
     what: str
     """requests, bytes, sizes, mix, places, order, range, syncs, durability, priority, figures, time, files"""
     text: str
+    kind: str = ""
+    """read, write or trim; empty: all of them."""
+    fewer: str = ""
+    """fio or Spindle, if it is an amount."""
+    job: int | None = None
+    """Its place in the phase; None: jobs that cannot be told apart."""
 
     def __str__(self) -> str:
         return f"phase {self.phase + 1}: {self.what}: {self.text}"
@@ -43,90 +53,30 @@ def differences(conversion: Conversion, fio: Seen, spindle: Seen) -> list[Differ
     found: list[Difference] = []
     exitall = any(each.job.exitall for each in conversion.jobs)  # of one job: all have it
     for number, (phase, theirs, ours) in enumerate(zip(conversion.phases, fio.phases, spindle.phases, strict=True)):
-        jobs = [each.job for each in phase.jobs]
         raced = exitall and len(theirs) > 1
-        found += _Phase(number, jobs, theirs, ours, raced).result()
-        if len(jobs) > 1 and (grouped := _by_job(phase.sources, phase.streams, jobs, theirs, ours)):
-            for job, one, other in grouped:
-                found += [
-                    Difference(number, each.what, f"job {job.name}: {each.text}")
-                    for each in _Phase(number, [job], one, other, raced).result()
-                ]
+        for of in by_job(phase, theirs, ours, fio.figures):
+            flushed = any(each.job.trims_first for each in phase.jobs)
+            same = _Phase(number, of.jobs, of.fio, of.spindle, raced, flushed).result()
+            found += [replace(each, job=of.index, text=of.named(each.text, len(phase.jobs))) for each in same]
         found += _figures(number, ours, spindle)
-    chance = exitall or any(each.job.trims_first for each in conversion.jobs)
-    if fio.priorities != spindle.priorities and not chance:
-        text = f"{sorted(fio.priorities)} in fio, {sorted(spindle.priorities)} in Spindle"
-        found.append(Difference(0, "priority", text))
-    return _once(found)
-
-
-def told(difference: Difference, conversion: Conversion) -> str:
-    """The line that names it; empty: none does."""
-    jobs = conversion.phases[min(difference.phase, len(conversion.phases) - 1)].jobs
-    lines = {str(finding): finding for each in jobs for finding in each.findings}
-    for line, finding in lines.items():
-        if finding.level is not Level.DIFFERS:
-            continue
-        explained = EXPLAINS.get(finding.option, ())
-        if "neighbours" in finding.text and any(each.job.depth > 1 for each in jobs):
-            explained = EXPLAINS["neighbours"]
-        if difference.what in explained:
-            return line
-    return ""
-
-
-EXPLAINS: dict[str, tuple[str, ...]] = {
-    "norandommap": ("places", "order", "range"),
-    "rw": ("places", "order", "requests", "bytes", "range", "mix"),
-    "rate": ("mix", "requests", "bytes", "order", "places", "sizes", "syncs", "time"),
-    "rate_iops": ("mix", "requests", "bytes", "order", "places", "sizes", "syncs", "time"),
-    "rate_process": ("time",),
-    "io_submit_mode": ("time", "order"),
-    "ramp_time": ("requests", "bytes", "figures", "mix", "syncs", "range", "places"),
-    "startdelay": ("time",),
-    "fsync": ("syncs", "files", "requests"),
-    "fdatasync": ("syncs", "files", "requests"),
-    "fsync_on_close": ("syncs",),
-    "end_fsync": ("syncs",),
-    "verify_pattern": ("requests", "bytes", "mix", "places", "order", "range", "syncs"),
-    "verify": ("requests", "bytes", "mix", "places", "order", "range"),
-    "do_verify": ("requests", "bytes", "mix", "places", "order", "range"),
-    "random_distribution": ("places",),
-    "filename": ("files", "places", "range"),
-    "ioengine": ("order", "time"),
-    "neighbours": ("requests", "bytes", "places", "files", "syncs", "sizes", "mix", "range"),
-    "iodepth_batch": ("order",),
-    "numjobs": ("files",),
-    "thinktime": ("time",),
-    "thinktime_blocks_type": ("time",),
-    "percentage_random": ("places", "order", "requests", "bytes"),
-    "loops": ("requests", "bytes", "places", "order", "syncs"),
-    "number_ios": ("requests", "bytes", "mix", "range"),
-    "size": ("requests", "bytes", "range", "places"),
-    "io_size": ("requests", "bytes", "range", "places", "order"),
-    "offset": ("range", "places", "order"),
-    "nrfiles": ("files", "requests", "bytes", "range", "places"),
-    "file_service_type": ("files", "order"),
-    "time_based": ("requests", "bytes", "range", "places", "order"),
-    "bsrange": ("sizes", "requests", "bytes"),
-    "bssplit": ("sizes", "requests", "bytes"),
-    "ba": ("places", "order", "range"),
-    "serialize_overlap": ("order",),
-    "prio": ("priority",),
-    "sync": ("durability", "syncs"),
-    "steadystate": ("requests", "bytes", "time"),
-    "latency_target": ("requests", "bytes", "time", "phases"),
-}
-"""An option named by a finding -> what the line accounts for; neighbours: what the engine vsync puts together."""
+    return found
 
 
 class _Phase:
     """Jobs that run at the same time, together."""
 
     def __init__(
-        self, number: int, jobs: Sequence[Job], fio: Sequence[Clone], spindle: Sequence[Clone], raced: bool = False
+        self,
+        number: int,
+        jobs: Sequence[Job],
+        fio: Sequence[Clone],
+        spindle: Sequence[Clone],
+        raced: bool,
+        flushed: bool,
     ) -> None:
-        """`raced`: the clone that is done first ends the others (exitall)."""
+        """`raced`: the clone that is done first ends the others (exitall). `flushed`: a job beside it leaves pages that
+        direct requests of others write out.
+        """
         self.number, self.jobs = number, jobs
         self.fio, self.spindle = fio, spindle
         self.theirs = _merged(fio)
@@ -140,8 +90,13 @@ class _Phase:
         self.raced = raced
         self.random = any(job.random for job in jobs)
         self.checked = any(job.verify != "0" and job.writes for job in jobs)
+        self.flushed = flushed
+        self.scattered = any(job.service[0] == "random" and max(job.nrfiles, len(job.filenames)) > 1 for job in jobs)
+        """Chance decides which file is next."""
         self.cached = any(job.trims_first for job in jobs)
         """fio opens such files without O_DIRECT: its writes are the page cache's."""
+        self.drawn = self.checked and self.mixed
+        """How many are compared is left to chance: the writes of a mix."""
         self.rounds = max(map(_rounds, jobs))
         self.found: list[Difference] = []
 
@@ -149,7 +104,7 @@ class _Phase:
         kinds = self._kinds()
         theirs = [event for event in self.theirs if event.kind in kinds]
         ours = [event for event in self.ours if event.kind in kinds]
-        if bool(theirs) != bool(ours) and not self.raced:
+        if bool(theirs) != bool(ours) and not (self.raced or self.drawn):
             self._say("requests", len(theirs), len(ours))
             return self.found
         self._amounts(theirs, ours)
@@ -161,6 +116,7 @@ class _Phase:
         self._files(theirs, ours)
         self._syncs()
         self._time(theirs, ours)
+        self._priorities()
         return self.found
 
     def _kinds(self) -> tuple[str, ...]:
@@ -168,14 +124,24 @@ class _Phase:
         whole = not any(_is_split(event) for event in (*self.theirs, *self.ours))
         if self.cached:
             return ("trim",) if len(self.jobs) == 1 and whole else ()
+        if self.flushed:
+            return () if self.mixed else tuple(kind for kind in ("read", "trim") if kind != "trim" or whole)
         kinds = ("write", "trim") if self.checked else MOVES
         return tuple(kind for kind in kinds if kind != "trim" or whole)
 
     def _say(self, what: str, theirs: object, ours: object, more: str = "") -> None:
-        self.found.append(Difference(self.number, what, f"{more}{theirs} in fio, {ours} in Spindle"))
+        kind = next((kind for kind in MOVES if more.startswith(kind)), "")
+        fewer = ""
+        if isinstance(theirs, int) and isinstance(ours, int):
+            fewer = "fio" if theirs < ours else "Spindle"
+        self.found.append(Difference(self.number, what, f"{more}{theirs} in fio, {ours} in Spindle", kind, fewer))
 
     def _amounts(self, theirs: list[Event], ours: list[Event]) -> None:
         if self.timed:
+            return
+        if self.drawn:
+            if abs(len(theirs) - len(ours)) > SIGMAS * math.sqrt(self.rounds * (len(theirs) + len(ours) + 1)):
+                self._say("requests", len(theirs), len(ours))
             return
         clones = sum(job.numjobs * job.loops for job in self.jobs)
         if not self.varied:
@@ -214,7 +180,7 @@ class _Phase:
             return
         self._sizes(kind, theirs, ours)
         self._durability(kind, theirs, ours)
-        exact = not (self.timed or self.random or self.mixed or self.varied)
+        exact = not (self.timed or self.random or self.mixed or self.varied or self.scattered)
         if exact:
             same = Counter(map(_place, theirs)) == Counter(map(_place, ours))
             if not same:
@@ -257,7 +223,9 @@ class _Phase:
         reach = span * (1 - UNLIKELY ** (1 / max(few, 1))) + 2 * largest if self.random else 0.0
         if not self.random and (self.timed or self.mixed or self.varied):
             reach = span if self.timed else 4 * largest + 0.5 * span * self.mixed
-        if not popular and (abs(pairs[0][0] - pairs[1][0]) > reach or abs(pairs[0][1] - pairs[1][1]) > reach):
+        if not (popular or self.scattered) and (
+            abs(pairs[0][0] - pairs[1][0]) > reach or abs(pairs[0][1] - pairs[1][1]) > reach
+        ):
             self._say("range", pairs[0], pairs[1], f"{kind}: ")
         grids = [math.gcd(*(event.offset for event in events)) for events in (theirs, ours)]
         distinct = [len({event.offset for event in events}) for events in (theirs, ours)]
@@ -282,32 +250,42 @@ class _Phase:
 
     def _files(self, theirs: list[Event], ours: list[Event]) -> None:
         counts = [Counter(event.file for event in events) for events in (theirs, ours)]
-        if len(counts[0]) == len(counts[1]) == 1:
+        if len(counts[0]) == len(counts[1]) == 1 or (self.drawn and not (theirs and ours)):
             return  # as many as requests in all
         if self.timed:
             if len(counts[0]) != len(counts[1]) and min(sum(counts[0].values()), sum(counts[1].values())) > 100:
                 self._say("files", len(counts[0]), len(counts[1]), "number used: ")
             return
-        if len(counts[0]) != len(counts[1]) and not any(job.service[0] == "random" for job in self.jobs):
+        if len(counts[0]) != len(counts[1]) and not self.scattered:
             self._say("files", len(counts[0]), len(counts[1]), "number used: ")
-        elif not (self.varied or any(job.service[0] == "random" for job in self.jobs)):
+        elif not (self.varied or self.scattered or self.mixed):
             each = [sorted(count.values()) for count in counts]
             if each[0] != each[1]:
                 self._say("files", each[0], each[1], "requests to each: ")
 
     def _syncs(self) -> None:
-        if self.cached:
+        if self.cached or self.flushed:
             return
-        counts = [sum(event.kind == "sync" for event in events) for events in (self.theirs, self.ours)]
+        counts = [sum(map(_syncs, clones)) for clones in (self.fio, self.spindle)]
         if not (self.timed or self.mixed or self.varied):
             if counts[0] != counts[1]:
                 self._say("syncs", *counts)
             return
         writes = [sum(event.kind == "write" for event in events) for events in (self.theirs, self.ours)]
+        if self.drawn and min(writes) < FEW:
+            return
         expected = counts[0] / max(writes[0], 1) * writes[1]
         ends = sum(job.numjobs * job.loops for job in self.jobs)
         if abs(expected - counts[1]) > 0.15 * max(expected, counts[1]) + 2 * ends:
             self._say("syncs", f"{counts[0]} with {writes[0]} writes", f"{counts[1]} with {writes[1]}")
+
+    def _priorities(self) -> None:
+        """fio opens files of trims before writes without O_DIRECT: a thread of the kernel writes them."""
+        if self.cached or self.flushed or self.raced:
+            return
+        theirs, ours = (set().union(*(clone.priorities for clone in clones)) for clones in (self.fio, self.spindle))
+        if theirs and ours and theirs != ours:  # reads of what nobody wrote reach no device
+            self._say("priority", sorted(theirs), sorted(ours))
 
     def _time(self, theirs: list[Event], ours: list[Event]) -> None:
         paced = any(any(job.rates) or any(job.rates_iops) or job.think_us for job in self.jobs)
@@ -316,6 +294,12 @@ class _Phase:
         lengths = [events[-1].at - events[0].at for events in (theirs, ours)]
         if max(lengths) > 0.1 and max(lengths) > 2 * min(lengths) + 0.05:
             self._say("time", f"{lengths[0]:.3f} s", f"{lengths[1]:.3f} s")
+
+
+def _syncs(clone: Clone) -> int:
+    """Behind the first request: what comes before it belongs to the making of a file."""
+    requests = itertools.dropwhile(lambda event: event.kind == "sync", clone.events)
+    return sum(event.kind == "sync" for event in requests)
 
 
 def _rounds(job: Job) -> int:
@@ -401,28 +385,6 @@ def _histograms_differ(a: list[int], b: list[int]) -> bool:
     return bool(stats.chi2_contingency(table, correction=False).pvalue < UNLIKELY)
 
 
-def _by_job(
-    sources: list[int], streams: list[dict[str, object]], jobs: list[Job], fio: list[Clone], spindle: list[Clone]
-) -> list[tuple[Job, list[Clone], list[Clone]]]:
-    """Clones of each job; nothing where they cannot be told apart."""
-    if any(job.delayed for job in jobs):
-        return []  # fio starts them in another order
-    owners: list[int] = []
-    for source, stream in zip(sources, streams, strict=True):
-        owners += [source] * int(str(stream.get("workers", 1)))
-    if len(owners) != len(spindle):
-        return []
-    theirs = [at for at, job in enumerate(jobs) for _ in range(job.numjobs)]
-    return [
-        (
-            job,
-            [clone for clone, of in zip(fio, theirs, strict=True) if of == at],
-            [clone for clone, of in zip(spindle, owners, strict=True) if of == at],
-        )
-        for at, job in enumerate(jobs)
-    ]
-
-
 def _figures(number: int, clones: list[Clone], seen: Seen) -> list[Difference]:
     """What Spindle says it did, against what the kernel saw."""
     runs = seen.figures.get("runs") or [seen.figures]
@@ -447,11 +409,3 @@ def _figures(number: int, clones: list[Clone], seen: Seen) -> list[Difference]:
         if not said <= counts[name] <= said + late:
             found.append(Difference(number, "figures", f"{name}: Spindle says {said}, the kernel saw {counts[name]}"))
     return found
-
-
-def _once(found: list[Difference]) -> list[Difference]:
-    """A difference of a phase is not said again for its jobs, nor the other way round."""
-    kept: dict[tuple[int, str], Difference] = {}
-    for each in found:
-        kept.setdefault((each.phase, each.what), each)
-    return list(kept.values())

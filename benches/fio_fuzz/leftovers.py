@@ -47,9 +47,14 @@ def own_folder() -> Iterator[Path]:
             signal.signal(number, handler)
 
 
+def be_killed_with_parent() -> None:
+    """For a child that has children of its own to end when it is told to."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def die_with_parent() -> None:
     """For a child, before anything else: it ends when the fuzzer does, and signals end it at once."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    be_killed_with_parent()
     for number in ENDING:
         signal.signal(number, signal.SIG_DFL)
 
@@ -76,15 +81,21 @@ def _clear_if_dead(folder: Path) -> None:
         os.close(lock)
 
 
+def instance_of(bench: Path) -> str:
+    """Name of its instance of the tracer: all instances of the machine are in one folder."""
+    return f"{bench.parent.name}-{bench.name}"
+
+
 def _clear(folder: Path) -> None:
-    """Processes that work in it, the instance of the tracer, mounts and loop devices of it, and the folder."""
+    """Processes that work in it, the instances of the tracer, mounts and loop devices of it, and the folder."""
     for link in Path("/proc").glob("[0-9]*/cwd"):
         pid = int(link.parent.name)
         with contextlib.suppress(OSError):
             if pid != os.getpid() and link.readlink().is_relative_to(folder):
                 os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        (folder / "tracefs/instances" / folder.name).rmdir()
+    for bench in folder.glob("*"):
+        with contextlib.suppress(OSError):
+            (bench / "tracefs/instances" / instance_of(bench)).rmdir()
     for mount in reversed(_mounts(folder)):
         _try("umount", "--lazy", str(mount))
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):

@@ -23,10 +23,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from spindle._core import RunError
+from spindle._core import ConfigError, RunError
+from spindle.cli.jobfile import prepared
 from spindle.formats.fio_job import Conversion
+from spindle.host.conditions import Idle
+from spindle.result.document import encode
+from spindle.run import order, preparation
+from spindle.run.consent import Consent
+from spindle.run.making import Making
+from spindle.run.watch import Silent
 
-from .leftovers import die_with_parent
+from .leftovers import die_with_parent, instance_of
 
 DEVICE_BYTES = 8 << 20
 FOLDER_BYTES = 128 << 20
@@ -55,6 +62,8 @@ class Clone:
     """One process of fio, or one worker of Spindle."""
 
     events: list[Event] = field(default_factory=list)
+    priorities: set[str] = field(default_factory=set)
+    """With which its requests reached the device."""
 
 
 @dataclass
@@ -63,7 +72,6 @@ class Seen:
 
     phases: list[list[Clone]]
     """For each phase its clones; of Spindle in the order of its streams."""
-    priorities: set[str]
     figures: Any
     """The tool's own JSON."""
     failed: str = ""
@@ -74,6 +82,7 @@ class Bench:
     """A loop device, a file system on another, and a trace of them."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir()
         self.folder = folder
         self._undo = contextlib.ExitStack()
         self._count = itertools.count()
@@ -86,7 +95,7 @@ class Bench:
             self.mount = self.folder / "mount"
             self.mount.mkdir()
             _run("mount", under, str(self.mount))
-            undo.callback(_run, "umount", str(self.mount))
+            undo.callback(_unmount, self.mount)
             self.trace = undo.enter_context(Trace.of(self.folder, self.device, under))
             self._undo = undo.pop_all()
         return self
@@ -183,7 +192,7 @@ def _in_child(place: Path, device: str | None) -> tuple[int, str]:
             os.chdir(place)
             _carry_out(device)
             os._exit(0)
-        except RunError as refused:
+        except (RunError, ConfigError) as refused:
             Path("failed").write_text(f"refused: {refused}")
             os._exit(1)
         except BaseException:
@@ -213,14 +222,6 @@ def _waited(child: int, failed: Path) -> str:
 
 def _carry_out(device: str | None) -> None:
     """As `spindle run job.fio --yes` does, but for the second in which the machine is looked at first."""
-    from spindle.cli.jobfile import prepared
-    from spindle.host.conditions import Idle
-    from spindle.result.document import encode
-    from spindle.run import order, preparation
-    from spindle.run.consent import Consent
-    from spindle.run.making import Making
-    from spindle.run.watch import Silent
-
     preparation.look = lambda *_: preparation.Looked(Idle(1.0, [], {}), 0.0)
     sys.stderr = io.StringIO()  # the findings, which the caller has
     asked = prepared("job.fio", None, Making())
@@ -247,7 +248,7 @@ _HEAD = re.compile(
     r"^\s*(?P<comm>.+)-(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<at>[\d.]+): (?P<name>\w+)[:(]\s*(?P<rest>.*)$"
 )
 _BIO = re.compile(r"^\d+,\d+ (?P<op>\S+) (?P<sector>\d+) \+ (?P<sectors>\d+) ")
-_ISSUE = re.compile(r" (?P<priority>\w+,\d+,\d+) \[")
+_ISSUE = re.compile(r" (?P<sector>\d+) \+ (?P<sectors>\d+) (?P<class>\w+),\d+,(?P<level>\d+) \[")
 _DIO = re.compile(
     r"ino (?P<file>0x[0-9a-f]+) size \S+ offset (?P<offset>0x[0-9a-f]+) length (?P<length>0x[0-9a-f]+) .*?"
     r"flags (?P<flags>\S*) dio_flags"
@@ -281,7 +282,7 @@ class Trace:
         root = folder / "tracefs"
         root.mkdir()
         _run("mount", "-t", "tracefs", "tracefs", str(root))
-        instance = root / "instances" / folder.name
+        instance = root / "instances" / instance_of(folder)
         try:
             instance.mkdir()
             try:
@@ -360,19 +361,21 @@ def _kind(operation: str) -> str | None:
     return None
 
 
-def _priorities(lines: list[Line], tids: set[int]) -> set[str]:
-    found = (_ISSUE.search(line.rest) for line in lines if line.name == "block_rq_issue" and line.tid in tids)
-    return {match["priority"] for match in found if match}
-
-
 def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
     in_folder = any(line.name == "iomap_dio_rw_begin" for line in lines)
     last: dict[int, tuple[Clone, int]] = {}
     """Of each thread, where its last request to a file is."""
+    asked: dict[str, Clone] = {}
+    """By the sector, whose request it is: a thread of the kernel may hand it to the device."""
     for line in lines:
         tid = line.tid
         if line.comm.startswith("iou-wrk-"):  # a thread of the kernel that goes on with a request of this one
             tid = int(line.comm.removeprefix("iou-wrk-"))
+        if line.name == "block_bio_queue" and tid in owner and (bio := _BIO.match(line.rest)):
+            asked[bio["sector"]] = owner[tid]
+        if line.name == "block_rq_issue":
+            _note_priority(line, asked)
+            continue
         if tid not in owner or (event := _event(line)) is None:
             continue
         if in_folder and line.name == "block_bio_queue":
@@ -386,6 +389,13 @@ def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
         if line.name == "iomap_dio_rw_begin":
             last[line.tid] = (owner[tid], len(owner[tid].events))
         owner[tid].events.append(event)
+
+
+def _note_priority(line: Line, asked: dict[str, Clone]) -> None:
+    issue = _ISSUE.search(line.rest)
+    if issue and int(issue["sectors"]) and (clone := asked.pop(issue["sector"], None)):
+        # The class idle has no levels: what is given as one means nothing.
+        clone.priorities.add("idle" if issue["class"] == "idle" else f"{issue['class']}:{issue['level']}")
 
 
 def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
@@ -403,12 +413,19 @@ def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
         phase = []
         for tid in itertools.islice(following, count):
             clone = Clone()
-            for own in (tid, *children.get(tid, [])):
+            for own in _with_threads(tid, children):
                 owner[own] = clone
             phase.append(clone)
         phases.append(phase)
     _collect(lines, owner)
-    return Seen(phases, _priorities(lines, set(owner)), None)
+    return Seen(phases, None)
+
+
+def _with_threads(tid: int, children: dict[int, list[int]]) -> Iterator[int]:
+    """A thread that glibc made for posixaio makes others."""
+    yield tid
+    for child in children.get(tid, []):
+        yield from _with_threads(child, children)
 
 
 def _of_spindle(lines: list[Line], pid: int) -> Seen:
@@ -434,7 +451,7 @@ def _of_spindle(lines: list[Line], pid: int) -> Seen:
         owner[tid] = Clone()
         phases[-1].append(owner[tid])
     _collect(lines, owner)
-    return Seen(phases, _priorities(lines, set(owner)), None)
+    return Seen(phases, None)
 
 
 # Devices --------------------------------------------------------------------------------------------------------------
@@ -449,6 +466,16 @@ def _loop(image: Path, size: int) -> Iterator[str]:
         yield device
     finally:
         _run("losetup", "--detach", device)
+
+
+def _unmount(mount: Path) -> None:
+    """A process that was killed a moment ago may still hold it."""
+    for _ in range(50):
+        with contextlib.suppress(RuntimeError):
+            _run("umount", str(mount))
+            return
+        time.sleep(0.1)
+    _run("umount", str(mount))
 
 
 def _run(*command: str) -> str:

@@ -155,7 +155,7 @@ def fuzzing(folder: Path, but: Collection[Path] = ()) -> subprocess.Popen[bytes]
         command, env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     while not any(
-        own not in but and (any(own.glob("run-*")) or any(own.glob("mount/run-*"))) for own in folder.iterdir()
+        own not in but and (any(own.glob("*/run-*")) or any(own.glob("*/mount/run-*"))) for own in folder.iterdir()
     ):
         assert process.poll() is None
         time.sleep(0.02)

@@ -1,7 +1,8 @@
 """How much one clone does before it ends by itself, as fio 3.33 counts it (backend.c: do_io, keep_running).
 
-fio goes in rounds. A round begins at the start of the region and ends with it, or after `size` bytes. There are `loops`
-rounds, and more of them as long as `io_size` is not moved and at least one largest request of it is left.
+fio goes in rounds. A round begins at the start of the region and ends with it, or, where the engine queues requests,
+after `size` bytes (bytes_issued counts FIO_Q_QUEUED alone). There are `loops` rounds, and more of them as long as
+`io_size` is not moved and at least one largest request of it is left.
 """
 
 from __future__ import annotations
@@ -26,11 +27,19 @@ class Rounds:
     io_size: int
     """0: not given."""
     loops: int
+    queued: bool = True
+    """The engine queues requests: `size` ends a round."""
+    only_one: bool = False
+    """fio counts nothing as done of what other threads submit, and gives up after the first round."""
+    trims_first: bool = False
+    """Trims count towards `io_size` as well when fio asks whether there is to be another round."""
 
     def requests(self) -> int:
         """In all rounds."""
         limit = self._whole((self.io_size or self.size) * self.loops)
         done = 0
+        if self.only_one:
+            return self._round(limit)
         for _ in range(min(self.loops, MOST_ROUNDS)):
             done += self._round(limit - done)
         if self.loops > MOST_ROUNDS:
@@ -39,14 +48,27 @@ class Rounds:
             return done
         one = self._round(limit)
         if one:  # whole rounds at once: an io_size of a terabyte may take a million of them
-            done += max(self.io_size // self.request - done - one, 0) // one * one
-        while self.io_size - done * self.request >= self.largest and (more := self._round(limit - done)):
+            done += max(self.io_size // (self.request * (1 + self.trims_first)) - done - one, 0) // one * one
+        counted = self.request * (2 if self.trims_first else 1)
+        while self.io_size - done * counted >= self.largest and (more := self._round(limit - done)):
             done += more
         return done
 
     def _round(self, left: int) -> int:
-        whole = self._whole(self.size)
+        whole = self._whole(self.size) if self.queued else left
         return max(min(whole if self.capacity is None else min(whole, self.capacity), left), 0)
+
+    @property
+    def several(self) -> bool:
+        """There is more than one."""
+        return self.loops > 1 or self.io_size > self.size
+
+    @property
+    def ends_at_capacity(self) -> bool:
+        """A round ends because there is no further request, not because of its bytes."""
+        limit = self._whole((self.io_size or self.size) * self.loops)
+        whole = self._whole(self.size) if self.queued else limit
+        return self.capacity is not None and self.capacity < min(whole, limit)
 
     def _whole(self, size: int) -> int:
         return -(-size // self.request)

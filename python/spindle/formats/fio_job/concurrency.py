@@ -43,6 +43,8 @@ def depth_of(typed: TypedJob) -> int:
         return job.depth
     if job.engine in _INSTEAD:
         typed.say(Level.DIFFERS, "ioengine", _INSTEAD[job.engine])
+    if job.engine == "vsync" and (job.trims_first or job.kind.endswith("trim")):
+        typed.say(Level.DIFFERS, "ioengine", "fio 3.33's vsync writes what it should discard; here it is discarded")
     if job.depth > 1 and kind in (BLOCKING, NULL, MAPPING) and not (job.offloads and kind != MAPPING):
         typed.say(Level.NOTE, "iodepth", f"{job.engine} does one request at a time whatever the depth, as in fio")
         return 1
@@ -50,6 +52,12 @@ def depth_of(typed: TypedJob) -> int:
         typed.say(Level.DIFFERS, "iodepth", "libaio without direct=1 does one request at a time: depth 1")
         return 1
     return job.depth
+
+
+def queues(job: Job) -> bool:
+    """Whether fio's engine takes requests and completes them later: it counts bytes issued of such ones alone."""
+    trims = job.trims_first or job.kind.endswith("trim")
+    return (ENGINES.get(job.engine) == RING or job.engine == "vsync") and not trims and not job.offloads
 
 
 def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:

@@ -178,18 +178,19 @@ def _same(jobs: list[TypedJob]) -> None:
 
 
 def _laid_out(jobs: list[TypedJob]) -> dict[int, int]:
-    """By the job's `id`, how long the file that all of them name is when fio looks at it for the job: before the first
-    one runs, each in turn makes it as long as it needs it.
+    """By the job's `id`, how long each of the files that it names is when fio looks at it for the job: before the first
+    one runs, each in turn makes them as long as it needs them.
     """
     found: dict[int, int] = {}
-    length = 0
+    lengths: dict[tuple[str, ...], int] = {}
     for each in jobs:
         job = each.job
-        found[id(each)] = length
-        needed = job.filesizes[1] or job.offset.bytes + (job.numjobs - 1) * job.offset_increment.bytes + job.size.bytes
+        found[id(each)] = length = lengths.get(job.filenames, 0)
+        size = job.size.bytes // max(len(job.filenames), 1)
+        needed = job.filesizes[1] or job.offset.bytes + (job.numjobs - 1) * job.offset_increment.bytes + size
         grows_later = job.kind.endswith("write") and not (job.overwrite or job.fallocates or job.mixed)
-        if job.filenames and needed > length:
-            length = 0 if grows_later else needed
+        if needed > length:
+            lengths[job.filenames] = 0 if grows_later else needed
     return found
 
 

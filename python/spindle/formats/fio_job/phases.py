@@ -48,6 +48,7 @@ def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
             return phases
     if not any(each.job.exitall for each in jobs):
         return phases
+    _check_waiting(phases)
     for number, phase in enumerate(phases[:-1], 1):
         if any(each.job.exit_what == "all" for each in phase):
             never = phases[number][0]
@@ -55,6 +56,15 @@ def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
             never.say(Level.DIFFERS, "exit_what", text)
             return phases[:number]
     return phases
+
+
+def _check_waiting(phases: list[list[TypedJob]]) -> None:
+    """A job that is done ends those of its group that wait for it, before they begin."""
+    for phase in phases[1:]:
+        first = phase[0].job
+        if first.wait_for is not None and not (first.stonewall or first.new_group):
+            text = "beside exitall: of the same group, it is ended before it begins; use stonewall"
+            phase[0].say(Level.ERROR, "wait_for", text)
 
 
 def ends_of(jobs: list[TypedJob], streams: list[Keys], sources: Sequence[int]) -> None:

@@ -98,6 +98,9 @@ def _random(typed: TypedJob) -> Keys:
         return {"pattern": "sequential"} | ({"own_writes": True} if job.mixed else {})
     apart: Keys = {"own_writes": True} if job.mixed and differ(typed) else {}
     if percent < 100 or job.run_length > 1:
+        if any(align not in (0, sizes.smallest) for align, sizes in zip(job.aligns, job.sizes, strict=True)):
+            text = "beside requests that go on behind the one before, which are not aligned in fio; give one of them"
+            typed.say(Level.ERROR, "ba", text)
         if job.random_map:
             typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
         if not (job.time_based and job.runtime_us):
@@ -148,6 +151,7 @@ def _distributed(typed: TypedJob) -> Keys:
         if job.mixed and asked.zones[0] != asked.zones[1]:
             keys["write_zones"] = _zones(asked.zones[1], asked.kind)
         return keys
+    _check_draws(typed)
     keys = {"pattern": asked.kind}
     if asked.kind == "zipf":
         keys["zipf_theta"] = asked.value
@@ -166,6 +170,27 @@ def _distributed(typed: TypedJob) -> Keys:
     if asked.center is not None:
         keys["center"] = asked.center
     return keys | apart
+
+
+def _check_draws(typed: TypedJob) -> None:
+    """fio 3.33 counts places of the smaller of the sizes of reads and writes, the last of them cut off, and makes those
+    that are drawn multiples of the alignment.
+    """
+    job = typed.job
+    least = min(job.sizes[0].smallest, job.sizes[1].smallest)
+    used = (0, 1) if job.mixed else (job.direction,)
+    grids = {job.aligns[at] or job.sizes[at].smallest for at in used}
+    if grids != {least}:
+        text = (
+            f"fio 3.33 counts places of {exact_size(least)} whatever the alignment, and ends at the first behind its "
+            "region; give reads and writes one size, and leave out ba"
+        )
+        typed.say(Level.ERROR, "random_distribution", text)
+        return
+    length = max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // max(len(job.filenames), job.nrfiles)
+    if length % least:
+        text = "never a place that the end of the region cuts off; fio 3.33 draws it too, and may end there"
+        typed.say(Level.DIFFERS, "random_distribution", text)
 
 
 def _zones(zones: Zones, kind: str) -> str:

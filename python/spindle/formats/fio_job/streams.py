@@ -11,7 +11,7 @@ from spindle.result.units import exact_size
 from . import strides
 from .amounts import Rounds
 from .arrival import arrival_of, rated_directions
-from .concurrency import ENGINES, MAPPING, data_of, depth_of
+from .concurrency import ENGINES, MAPPING, data_of, depth_of, queues
 from .filesets import FileSets, Place, paths_of, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
@@ -54,7 +54,7 @@ class Ground:
     apart: bool
     """Each clone is to be a stream of its own."""
     laid_out: int = 0
-    """Length of the one file, as far as jobs before have made it when fio looks at it for this one; bytes."""
+    """Length of each of its files, as far as jobs before have made it when fio looks at it for this one; bytes."""
 
 
 def streams_of(typed: TypedJob, ground: Ground) -> Converted:
@@ -66,6 +66,7 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
         keys["depth"] = depth
     keys |= data_of(typed, ground.place.on_device, ground.place.folder or ground.place.null) | verify_of(typed)
     _check_growth(typed, ground)
+    _check_offset(typed)
     if job.writes and job.engine != MAPPING and not (ground.place.on_device or job.overwrite or job.mixed):
         if not ground.place.folder:
             text = "a file that fio has to make first grows as it is written; here its blocks are there"
@@ -82,6 +83,13 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
     if rated := rated_directions(typed):
         rates = _by_direction(typed, keys, sharing, depth, rated)
     return _clones(typed, ground, rates, apart)
+
+
+def _check_offset(typed: TypedJob) -> None:
+    """fio 3.33 takes the place of the trim, which is counted from the start of the file, for one of the region."""
+    if typed.job.kind == "randtrimwrite" and (typed.job.offset != NOTHING or typed.job.offset_increment != NOTHING):
+        text = "fio 3.33 adds the offset a second time to each write, and ends where that is behind the region"
+        typed.say(Level.DIFFERS, "offset", text)
 
 
 def _check_growth(typed: TypedJob, ground: Ground) -> None:
@@ -194,7 +202,8 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
         for keys, suffix, share in kinds:
             shared = {"workers": count} if sharing > 1 else {}
             clones.append(number)
-            streams.append({"name": name + suffix, **keys, **shared, **_limits(ends, share), **where, **start})
+            limits = _limits(ends, share, job.sizes[job.direction].smallest, is_rest=suffix == "-write")
+            streams.append({"name": name + suffix, **keys, **shared, **limits, **where, **start})
     if sharing > 1 and ends:
         typed.say(Level.NOTE, "numjobs", f"the {count} workers of the stream share its amount")
     runtime = end_of(job)
@@ -210,11 +219,14 @@ Limits = dict[str, float]
 """What ends a stream: `stop_bytes`, `stop_requests`, `stop_passes`."""
 
 
-def _limits(ends: Limits, share: float) -> Keys:
-    """Of a stream that does this share of what its job does."""
+def _limits(ends: Limits, share: float, request: int, is_rest: bool) -> Keys:
+    """Of a stream that does this share of what its job does, in whole requests; the rest is the other stream's."""
     found: Keys = {}
     for key, value in ends.items():
-        part = value * share if key == "stop_passes" else value if share == 1 else max(round(value * share), 1)
+        unit = request if key == "stop_bytes" else 1
+        whole = -(-value // unit)
+        of_this = whole - round(whole * (1 - share)) if is_rest else round(whole * share)
+        part = value * share if key == "stop_passes" else value if share == 1 else max(of_this, 1) * unit
         found[key] = exact_size(int(part)) if key == "stop_bytes" else part
     return found
 
@@ -298,6 +310,9 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
         size,
         job.io_size.bytes,
         job.loops,
+        queues(job),
+        job.offloads,
+        job.trims_first,
     )
     _say_rounds(typed, rounds)
     return rounds.requests() * rounds.request * (2 if job.trims_first else 1)
@@ -312,7 +327,7 @@ def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int |
     """Requests of one round of fio up to the end of its files; None: it goes on until its amount is moved."""
     job = typed.job
     size = job.sizes[job.direction].low
-    if job.random:
+    if job.random and job.percent_random[job.direction]:
         once = maps(typed) and job.percent_random[job.direction] == 100 and job.run_length == 1
         return length // size * files if once else None
     if not job.skip_bytes:
@@ -330,19 +345,32 @@ def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int |
 def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
     """What is told of a job whose reads or writes may come to the end of their region."""
     job = typed.job
-    if job.random or not job.mixed or (job.loops == 1 and job.io_size.bytes <= rounds.size):
+    every = job.fsync or job.fdatasync
+    if every and rounds.ends_at_capacity and not (rounds.capacity or 0) % every:
+        text = "fio 3.33 makes one more at the end of each round that comes to the end of its region"
+        typed.say(Level.DIFFERS, "fsync" if job.fsync else "fdatasync", text)
+    if not rounds.several:
         return
-    typed.say(Level.DIFFERS, "loops" if job.loops > 1 else "io_size", _BOTH_BEGIN)
+    if job.end_fsync or job.close_fsync:
+        typed.say(Level.DIFFERS, "end_fsync" if job.end_fsync else "fsync_on_close", _ONE_END)
+    option = "loops" if job.loops > 1 else "io_size"
+    if job.random:
+        typed.say(Level.DIFFERS, option, "fio draws the same places again in each round; here each has its own")
+    elif job.mixed:
+        typed.say(Level.DIFFERS, option, _BOTH_BEGIN)
 
 
+_ONE_END = "once, at the end of the job; fio at the end of each round"
 _BOTH_BEGIN = "reads and writes each begin again when they are through; in fio both do when one of them is"
 
 
 def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
     """Whether a region of this length goes up to the end of its file, as fio finds or makes it."""
     place = ground.place
-    if place.folder or place.null or own_files(job):
+    if place.null or own_files(job) or (place.folder and not job.filenames):
         return True
+    if place.folder:
+        return ground.laid_out <= job.offset.bytes + length
     if place.target is None or place.on_device:
         return False
     try:
@@ -430,6 +458,10 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
     if files > 1:
         keys |= _service(typed)
     end = min(begin + job.size.bytes // files, each) if job.size.bytes and not (job.fill_device or high) else each
+    if files == 1 and low == high and not job.fill_device:
+        end = _end_of_round(job, begin, end)
+    if begin < end and not _is_whole_file(job, ground, end - begin):
+        end = max(min(_last_request(typed, begin, end), ground.laid_out), end)
     if job.zone_mode == "strided":
         end = each
         _check_last_zone(typed, end - begin)
@@ -445,9 +477,16 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
         strides.within_unknown(typed)
         if begin:
             keys["region"] = f"{exact_size(begin)}-100%"
-    if files > 1 and job.service[0] == "sequential" and not strides.leaves_file(typed, end - begin):
+    if files > 1 and job.service[0] == "sequential" and not _leaves_file(typed, end - begin):
         typed.say(Level.ERROR, "file_service_type", "such a job never leaves its first file in fio; use roundrobin")
     return keys, 0, [made]
+
+
+def _leaves_file(typed: TypedJob, length: int) -> bool:
+    """Whether fio comes to an end of a file of this length: for a time it begins a random one again."""
+    if typed.job.random:
+        return maps(typed) and not (typed.job.time_based and typed.job.runtime_us)
+    return strides.leaves_file(typed, length)
 
 
 def _check_last_zone(typed: TypedJob, length: int) -> None:
@@ -492,12 +531,21 @@ def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, shar
         typed.say(Level.ERROR, "offset_increment", "a share of the target; give bytes")
     begin = job.offset.bytes + number * job.offset_increment.bytes
     if filesize or job.size.bytes:
-        end = filesize or begin + job.size.bytes
+        end = _end_of_round(job, begin, filesize or begin + job.size.bytes)
         if not _is_whole_file(job, ground, end - begin):
             end = _last_request(typed, begin, end)
         return _bytes_region(typed, begin, end, begin)
     strides.within_unknown(typed)
     return ({"region": f"{exact_size(begin)}-100%"} if begin else {}), 0
+
+
+def _end_of_round(job: Job, begin: int, end: int) -> int:
+    """Of a region in order: its next round begins after `size` bytes, where fio counts them."""
+    size = job.sizes[job.direction]
+    if job.random or job.skip_bytes < 0 or not job.size.bytes or not queues(job) or job.mixed or not one_size(size):
+        return end
+    requests = -(-job.size.bytes // size.low)
+    return min(end, begin + requests * (size.low + job.skip_bytes) - job.skip_bytes)
 
 
 def _last_request(typed: TypedJob, begin: int, end: int) -> int:

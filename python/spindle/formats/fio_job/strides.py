@@ -106,7 +106,13 @@ def alignment(typed: TypedJob, begin: int, end: int) -> Keys:
     """Places count from the start of the region in fio, here they are multiples of `align`: told where that differs."""
     job = typed.job
     size = job.sizes[job.direction].low
-    if job.random or not one_size(job.sizes[job.direction]) or (job.mixed and differ(typed)):
+    if job.random:
+        grid = job.align or size
+        if begin % grid:
+            text = f"places are multiples of {exact_size(grid)} of the target; fio counts them from the offset"
+            typed.say(Level.DIFFERS, "offset", text)
+        return {}
+    if not one_size(job.sizes[job.direction]) or (job.mixed and differ(typed)):
         return {}
     align = math.gcd(size, begin, max(job.skip_bytes, 0), end if goes_back(typed) else 0)
     return {} if align == size else {"align": exact_size(align)}
@@ -118,7 +124,7 @@ def ends_with_pass(typed: TypedJob, length: int, is_whole_file: bool) -> bool:
     """
     job = typed.job
     in_gaps = not job.random and job.skip_bytes > 0 and one_size(job.sizes[job.direction])
-    return in_gaps and job.io_size == NOTHING and not (is_whole_file and _begins_again(typed, length))
+    return in_gaps and not (is_whole_file and _begins_again(typed, length))
 
 
 def _begins_again(typed: TypedJob, length: int) -> bool:
@@ -143,7 +149,7 @@ def requests_of_pass(typed: TypedJob, length: int, is_whole_file: bool) -> int:
 def leaves_file(typed: TypedJob, length: int) -> bool:
     """Whether a job that finishes a file before the next one ever comes to an end of its file."""
     job = typed.job
-    if job.random or not job.skip_bytes:
+    if not job.skip_bytes:
         return True
     return job.skip_bytes > 0 and not _begins_again(typed, length)
 

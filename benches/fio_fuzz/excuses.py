@@ -1,0 +1,101 @@
+"""Which line of a conversion accounts for which difference: of the same job, and of no more than it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spindle.formats.fio_job import Conversion, Level
+from spindle.formats.fio_job.finding import Finding
+from spindle.formats.fio_job.job import Job
+
+from .compare import Difference
+
+
+def told(difference: Difference, conversion: Conversion) -> str:
+    """The line that names it; empty: none does."""
+    jobs = conversion.phases[difference.phase].jobs
+    for each in jobs if difference.job is None else [jobs[difference.job]]:
+        for finding in each.findings:
+            if finding.level is Level.DIFFERS and any(one.covers(finding, difference, each.job) for one in EXCUSES):
+                return str(finding)
+    return ""
+
+
+def _always(_: Job) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """What a line accounts for."""
+
+    option: str
+    text: str
+    """Part of the line."""
+    whats: tuple[str, ...]
+    fewer: str = ""
+    """Who makes fewer requests, where it is an amount; empty: either."""
+    kinds: tuple[str, ...] = ()
+    """Of which requests; none: all."""
+    when: Callable[[Job], bool] = _always
+
+    def covers(self, finding: Finding, difference: Difference, job: Job) -> bool:
+        """Whether this line, of this job, names this difference."""
+        return (
+            finding.option == self.option
+            and self.text in finding.text
+            and difference.what in self.whats
+            and (not self.fewer or not difference.fewer or difference.fewer == self.fewer)
+            and (not self.kinds or difference.kind in self.kinds)
+            and self.when(job)
+        )
+
+
+AMOUNTS = ("requests", "bytes")
+
+EXCUSES = (
+    Excuse("ioengine", "vsync writes what it should discard", (*AMOUNTS, "mix", "sizes", "time")),
+    Excuse("offset", "counts them from the offset", (*AMOUNTS, "places", "range")),
+    Excuse("offset", "adds the offset a second time", (*AMOUNTS, "places", "range", "time"), fewer="fio"),
+    Excuse("loops", "the same places again", ("places",)),
+    Excuse("io_size", "the same places again", ("places",)),
+    Excuse("fsync", "at the end of each round", ("syncs",), fewer="Spindle"),
+    Excuse("fdatasync", "at the end of each round", ("syncs",), fewer="Spindle"),
+    Excuse("ramp_time", "does not count", (*AMOUNTS, "figures", "mix", "syncs", "range", "places", "time")),
+    Excuse("rate", "are a stream each", ("mix", "time")),
+    Excuse("rate_iops", "are a stream each", ("mix", "time")),
+    Excuse("rate_process", "open loop", ("time",)),
+    Excuse("io_submit_mode", "open loop", ("time",)),
+    Excuse("startdelay", "drawn from the range", ("time",)),
+    Excuse("thinktime_blocks_type", "were issued", ("time",)),
+    Excuse("norandommap", "drawn independently", ("places",)),
+    Excuse("rw", "fio ends when requests behind each other", (*AMOUNTS, "range", "places"), fewer="fio"),
+    Excuse("percentage_random", "fio ends when requests behind each other", (*AMOUNTS, "range", "places"), fewer="fio"),
+    Excuse("rw", "fio ends when its reads or its writes are through", (*AMOUNTS, "range", "places"), fewer="fio"),
+    Excuse("rw", "with this chance", ("places", "order")),
+    Excuse("time_based", "both do when one of them is", ("range", "places")),
+    Excuse("loops", "both do when one of them is", ("range", "places")),
+    Excuse("io_size", "both do when one of them is", ("range", "places")),
+    Excuse("rw", "begins at the region's last block", ("places", "order", "range")),
+    Excuse("fsync", "loses it", ("syncs", "files")),
+    Excuse("fdatasync", "loses it", ("syncs", "files")),
+    Excuse("fsync", "after each read", ("syncs",)),
+    Excuse("fdatasync", "after each read", ("syncs",)),
+    Excuse("fsync", "more than once if it", ("syncs", "requests")),
+    Excuse("fdatasync", "more than once if it", ("syncs", "requests")),
+    Excuse("fsync", "after the next trim", ("syncs",)),
+    Excuse("fdatasync", "after the next trim", ("syncs",)),
+    Excuse("fsync_on_close", "once, at the end", ("syncs",)),
+    Excuse("end_fsync", "at the end of each round", ("syncs",), fewer="Spindle"),
+    Excuse("random_distribution", "that the end of the region cuts off", (*AMOUNTS, "range", "syncs", "files")),
+    Excuse("direct", "go through the page cache", ("time",)),
+    Excuse("sync", "go through the page cache", ("time",)),
+    Excuse("verify_pattern", "fio checks what it has written", (*AMOUNTS, "mix", "places", "order", "range")),
+    Excuse(
+        "ioengine",
+        "hands over neighbours together",
+        (*AMOUNTS, "sizes", "places", "mix", "range", "syncs", "files"),
+        when=lambda job: job.depth > 1,
+    ),
+)
