@@ -67,6 +67,7 @@ EXCUSES = (
     Excuse("rate_iops", "are a stream each", ("mix", "time")),
     Excuse("rate_process", "open loop", ("time",)),
     Excuse("io_submit_mode", "open loop", ("time",)),
+    Excuse("io_submit_mode", "by what its threads have not done", AMOUNTS, fewer="Spindle"),
     Excuse("startdelay", "drawn from the range", ("time",)),
     Excuse("thinktime_blocks_type", "were issued", ("time",)),
     Excuse("norandommap", "drawn independently", ("places",)),

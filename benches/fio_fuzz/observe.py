@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from .leftovers import die_with_parent, instance_of
 
 DEVICE_BYTES = 8 << 20
 FOLDER_BYTES = 128 << 20
-LONGEST_S = 15.0
+LONGEST_S = 60.0
 SECTOR = 512
 
 
@@ -253,7 +253,7 @@ _DIO = re.compile(
     r"ino (?P<file>0x[0-9a-f]+) size \S+ offset (?P<offset>0x[0-9a-f]+) length (?P<length>0x[0-9a-f]+) .*?"
     r"flags (?P<flags>\S*) dio_flags"
 )
-_FORK = re.compile(r"pid=(?P<parent>\d+) .*child_pid=(?P<child>\d+)")
+_NEW = re.compile(r"pid=(?P<child>\d+) ")
 _RENAME = re.compile(r"pid=(?P<pid>\d+) .*newcomm=spindle-io-(?P<index>\d+)")
 
 
@@ -307,7 +307,7 @@ class Trace:
             ("syscalls/sys_enter_fsync", ""),
             ("syscalls/sys_enter_fdatasync", ""),
             ("io_uring/io_uring_submit_req", "opcode == 3"),  # IORING_OP_FSYNC
-            ("sched/sched_process_fork", ""),
+            ("task/task_newtask", ""),
             ("task/task_rename", 'newcomm ~ "spindle-io-*"'),
         ):
             if condition:
@@ -369,8 +369,6 @@ def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
     """By the sector, whose request it is: a thread of the kernel may hand it to the device."""
     for line in lines:
         tid = line.tid
-        if line.comm.startswith("iou-wrk-"):  # a thread of the kernel that goes on with a request of this one
-            tid = int(line.comm.removeprefix("iou-wrk-"))
         if line.name == "block_bio_queue" and tid in owner and (bio := _BIO.match(line.rest)):
             asked[bio["sector"]] = owner[tid]
         if line.name == "block_rq_issue":
@@ -380,15 +378,21 @@ def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
             continue
         if in_folder and line.name == "block_bio_queue":
             # The request to a file does not say whether it writes; what it sends to the device does.
-            if event.kind == "write" and line.tid in last:
+            if line.tid in last and not _is_meta(line):
                 clone, at = last.pop(line.tid)
-                clone.events[at] = replace(clone.events[at], kind="write")
+                clone.events[at] = replace(clone.events[at], kind=event.kind)
             continue
         if event.kind == "sync":
             last.pop(line.tid, None)  # what it sends is no request's
         if line.name == "iomap_dio_rw_begin":
             last[line.tid] = (owner[tid], len(owner[tid].events))
         owner[tid].events.append(event)
+
+
+def _is_meta(line: Line) -> bool:
+    """The file system's own blocks."""
+    bio = _BIO.match(line.rest)
+    return bio is not None and "M" in bio["op"]
 
 
 def _note_priority(line: Line, asked: dict[str, Clone]) -> None:
@@ -400,10 +404,7 @@ def _note_priority(line: Line, asked: dict[str, Clone]) -> None:
 
 def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
     """fio's jobs are its last children, in their order."""
-    children: dict[int, list[int]] = {}
-    for line in lines:
-        if line.name == "sched_process_fork" and (fork := _FORK.search(line.rest)):
-            children.setdefault(int(fork["parent"]), []).append(int(fork["child"]))
+    children = _children_of(lines)
     total = sum(clones)
     jobs = children.get(pid, [])[-total:]
     owner: dict[int, Clone] = {}
@@ -421,8 +422,17 @@ def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
     return Seen(phases, None)
 
 
+def _children_of(lines: list[Line]) -> dict[int, list[int]]:
+    """Of each thread, those that it made, in order."""
+    found: dict[int, list[int]] = {}
+    for line in lines:
+        if line.name == "task_newtask" and (new := _NEW.match(line.rest)):
+            found.setdefault(line.tid, []).append(int(new["child"]))
+    return found
+
+
 def _with_threads(tid: int, children: dict[int, list[int]]) -> Iterator[int]:
-    """A thread that glibc made for posixaio makes others."""
+    """Those that glibc made for posixaio, which make others, and those in which the kernel goes on with a request."""
     yield tid
     for child in children.get(tid, []):
         yield from _with_threads(child, children)
@@ -432,26 +442,30 @@ def _of_spindle(lines: list[Line], pid: int) -> Seen:
     """Its workers are its threads that name themselves. They are made in order, the first of a phase with index 0; they
     take their names in any order.
     """
-    made: list[int] = []
-    own = {pid}
+    children = _children_of(lines)
     index: dict[int, int] = {}
     for line in lines:
-        if line.name == "sched_process_fork" and (fork := _FORK.search(line.rest)) and int(fork["parent"]) in own:
-            own.add(int(fork["child"]))
-            made.append(int(fork["child"]))
         if line.name == "task_rename" and (rename := _RENAME.search(line.rest)):
             index[int(rename["pid"])] = int(rename["index"])
     phases: list[list[Clone]] = []
     owner: dict[int, Clone] = {}
-    for tid in made:
+    for tid in sorted(_with_threads(pid, children), key=_in_order_of_making(lines)):
         if tid not in index:
             continue
         if index[tid] == 0 or not phases:
             phases.append([])
-        owner[tid] = Clone()
-        phases[-1].append(owner[tid])
+        clone = Clone()
+        for own in _with_threads(tid, children):
+            owner[own] = clone
+        phases[-1].append(clone)
     _collect(lines, owner)
     return Seen(phases, None)
+
+
+def _in_order_of_making(lines: list[Line]) -> Callable[[int], int]:
+    made = [int(new["child"]) for line in lines if line.name == "task_newtask" and (new := _NEW.match(line.rest))]
+    order = {tid: at for at, tid in enumerate(made)}
+    return lambda tid: order.get(tid, -1)
 
 
 # Devices --------------------------------------------------------------------------------------------------------------

@@ -11,16 +11,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from program import ended, started
 from spindle.formats.fio_job import convert_text
+from spindle.formats.fio_job.finding import Finding
 
 pytestmark = pytest.mark.promise(19)
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "benches"))
+
+from fio_fuzz import excuses  # noqa: E402
+from fio_fuzz.compare import Difference  # noqa: E402
+
 FUZZER = ROOT / "benches/fuzz_fio.py"
 
 needs_fuzzing = pytest.mark.skipif(
@@ -55,6 +62,11 @@ MENDED = {
     "a region that ends within a request": "rw=read\nbs=4k\nsize=34k",
     "priority 0 is one": "rw=read\nbs=4k\nsize=32k\nprio=0",
     "the later share of a mix": "rw=randrw\nbs=4k\nsize=512k\nrwmixwrite=90\nrwmixread=90",
+    "rounds that end after size": "ioengine=libaio\nrw=read\nbs=4k\nio_size=525k\nfilesize=496k\nsize=272k\noffset=76k",
+    "rounds that end with the region": "ioengine=psync\nrw=read\nbs=4k\nio_size=525k\nfilesize=496k\nsize=272k",
+    "trims count towards io_size": "rw=trimwrite\nbs=4k\nsize=168k\nio_size=264k",
+    "a rate of trims before writes": "rw=trimwrite\nbs=4k\nsize=128k\nrate_iops=300",
+    "one round of threads that submit": "rw=read\nbs=4k\nsize=224k\nloops=2\nio_submit_mode=offload",
     "gaps to the end of the device's region": "rw=write:96k\nbs=32k\nsize=396k",
 }
 
@@ -103,6 +115,42 @@ def test_gaps_in_a_file_that_a_job_before_makes_longer_end_as_in_fio(tmp_path: P
     )
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def finding(job: str, option: str, text: str) -> list[Finding]:
+    """The differing lines of one job of a file that say this."""
+    conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
+    return [each for each in conversion.findings if each.option == option and text in each.text]
+
+
+@pytest.mark.parametrize(
+    ("job", "option", "text"),
+    [
+        ("[a]\nioengine=vsync\nrw=trim\nsize=1m\n", "ioengine", "writes what it should discard"),
+        ("[a]\nrw=randtrimwrite\noffset=64k\nsize=1m\n", "offset", "a second time"),
+        ("[a]\nrw=randread\noffset=6k\nsize=1m\n", "offset", "counts them from the offset"),
+        ("[a]\nrw=randread\nloops=2\nsize=1m\n", "loops", "the same places again"),
+        ("[a]\nrw=write\nloops=2\nend_fsync=1\nsize=1m\n", "end_fsync", "at the end of each round"),
+        ("[a]\nrw=write\nfsync=8\nsize=34k\n", "fsync", "at the end of each round"),
+        ("[a]\nrw=randread\nrandom_distribution=zipf\nsize=101k\n", "random_distribution", "cuts off"),
+        ("[a]\nrw=randread\nrandom_distribution=zipf\nba=16k\nsize=1m\n", "random_distribution", "leave out ba"),
+        ("[a]\nrw=randread:4\nba=16k\nsize=1m\n", "ba", "not aligned in fio"),
+        ("[a]\nrw=read\nexitall\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n", "wait_for", "before it begins"),
+        ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=9\nsize=1m\n", "io_submit_mode", "goes beyond it"),
+    ],
+)
+def test_what_cannot_be_as_in_fio_is_said(job: str, option: str, text: str) -> None:
+    assert finding(job, option, text)
+
+
+def test_a_finding_excuses_no_difference_of_another_job_or_direction() -> None:
+    jobs = "[a]\nrw=read\nsize=1m\n[b]\nrw=randread\npercentage_random=30\nsize=1m\n"
+    conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\n{jobs}", "job.fio")
+    less = Difference(0, "requests", "", fewer="fio", job=1)
+    assert excuses.told(less, conversion)
+    assert not excuses.told(replace(less, job=0), conversion), "of the other job"
+    assert not excuses.told(replace(less, fewer="Spindle"), conversion), "fio ends early, it does not go on"
+    assert not excuses.told(replace(less, what="syncs"), conversion), "of something else"
 
 
 def test_several_rounds_that_cannot_be_as_in_fio_are_told() -> None:

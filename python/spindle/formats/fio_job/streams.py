@@ -254,6 +254,9 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
         return {}, 0
     ends: Limits = {}
     if job.number_ios:
+        if job.offloads:
+            text = "ends after number_ios; fio goes beyond it by what its threads have not done when it asks"
+            typed.say(Level.DIFFERS, "io_submit_mode", text)
         ends["stop_requests"] = job.number_ios * job.loops * sharing * (2 if job.trims_first else 1)
         if job.trims_first and job.loops > 1:
             typed.say(Level.ERROR, "number_ios", "fio doubles it with each round of trims and writes; leave out loops")
