@@ -248,7 +248,7 @@ _HEAD = re.compile(
     r"^\s*(?P<comm>.+)-(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<at>[\d.]+): (?P<name>\w+)[:(]\s*(?P<rest>.*)$"
 )
 _BIO = re.compile(r"^\d+,\d+ (?P<op>\S+) (?P<sector>\d+) \+ (?P<sectors>\d+) ")
-_ISSUE = re.compile(r" (?P<sector>\d+) \+ (?P<sectors>\d+) (?P<class>\w+),\d+,(?P<level>\d+) \[")
+_ISSUE = re.compile(r"^\d+,\d+ (?P<op>\S+) .* (?P<sector>\d+) \+ (?P<sectors>\d+) (?P<class>\w+),\d+,(?P<level>\d+) \[")
 _DIO = re.compile(
     r"ino (?P<file>0x[0-9a-f]+) size \S+ offset (?P<offset>0x[0-9a-f]+) length (?P<length>0x[0-9a-f]+) .*?"
     r"flags (?P<flags>\S*) dio_flags"
@@ -365,12 +365,12 @@ def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
     in_folder = any(line.name == "iomap_dio_rw_begin" for line in lines)
     last: dict[int, tuple[Clone, int]] = {}
     """Of each thread, where its last request to a file is."""
-    asked: dict[str, Clone] = {}
-    """By the sector, whose request it is: a thread of the kernel may hand it to the device."""
+    asked: dict[tuple[str | None, str], Clone] = {}
+    """By kind and sector, whose request it is: a thread of the kernel may hand it to the device."""
     for line in lines:
         tid = line.tid
         if line.name == "block_bio_queue" and tid in owner and (bio := _BIO.match(line.rest)):
-            asked[bio["sector"]] = owner[tid]
+            asked[_kind(bio["op"]), bio["sector"]] = owner[tid]
         if line.name == "block_rq_issue":
             _note_priority(line, asked)
             continue
@@ -395,9 +395,9 @@ def _is_meta(line: Line) -> bool:
     return bio is not None and "M" in bio["op"]
 
 
-def _note_priority(line: Line, asked: dict[str, Clone]) -> None:
+def _note_priority(line: Line, asked: dict[tuple[str | None, str], Clone]) -> None:
     issue = _ISSUE.search(line.rest)
-    if issue and int(issue["sectors"]) and (clone := asked.pop(issue["sector"], None)):
+    if issue and int(issue["sectors"]) and (clone := asked.pop((_kind(issue["op"]), issue["sector"]), None)):
         # The class idle has no levels: what is given as one means nothing.
         clone.priorities.add("idle" if issue["class"] == "idle" else f"{issue['class']}:{issue['level']}")
 

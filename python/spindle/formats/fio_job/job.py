@@ -484,7 +484,9 @@ class _Typing:
         for bound, split, span_, size in zip(bounds, splits, ranges, plain, strict=True):
             decides = bound or split or span_
             varies = decides is not None and (bool(decides.split) or decides.low != decides.high)
-            found.append((split if varies and split is not None else decides) or size or Sizes())
+            if varies and split is not None:
+                decides = _cut(split, span_) if bounds is ranges and span_ is not None else split
+            found.append(decides or size or Sizes())
         return found[0], found[1], found[2]
 
     def _block(self, text: str) -> Sizes:
@@ -518,6 +520,17 @@ class _Typing:
         writes = self.get("rwmixwrite", 50, values.within(0, 100))
         later = [name for name in self.given if name in ("rwmixread", "rwmixwrite")][-1:]
         return writes if later == ["rwmixwrite"] else 100 - reads
+
+
+def _cut(split: Sizes, bounds: Sizes) -> Sizes:
+    """Sizes of a split as fio makes them fit a later bsrange: multiples of its least, at most its largest."""
+    weights: dict[int, int] = {}
+    for size, weight in split.split or ((split.low, 1),):
+        fitting = min(max(size - size % bounds.low, bounds.low), bounds.high)
+        weights[fitting] = weights.get(fitting, 0) + weight
+    if len(weights) == 1:
+        return Sizes(next(iter(weights)), next(iter(weights)))
+    return Sizes(split=tuple(weights.items()))
 
 
 def _direction(kind: str) -> int:

@@ -291,6 +291,11 @@ _DIFFER = _rest(
     ("experimental_verify", "0", "without verify of no effect; with it a table of what was written is kept in memory"),
     ("write_hint", "none", "no life time is told to the kernel"),
     ("serialize_overlap", "0", "requests that overlap are not held back"),
+    (
+        "random_generator",
+        "tausworthe tausworthe64",
+        "the generator is Spindle's own; fio's lfsr visits each place once, and beside ba ends early",
+    ),
     ("nice uid gid", "0", "not done; use nice or su around spindle"),
     ("lockmem", "0", "not done; use systemd-run around spindle"),
     (
@@ -361,9 +366,9 @@ _NOTES = _rest(
         "the same seed gives the same requests; give another with --seed",
     ),
     (
-        "random_generator softrandommap",
-        "tausworthe tausworthe64 0",
-        "the generator is Spindle's own; places are drawn independently",
+        "softrandommap",
+        "0",
+        "the map is always there",
     ),
     (
         """

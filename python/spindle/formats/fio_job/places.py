@@ -120,6 +120,9 @@ def _random(typed: TypedJob) -> Keys:
         return runs | ({"own_writes": True} if job.mixed else {})
     if not job.random_map:
         return {"pattern": "uniform"} | apart
+    if min(job.sizes[0].smallest, job.sizes[1].smallest) not in {job.sizes[at].smallest for at in _used(typed)}:
+        text = "fio 3.33 maps places of the least size of reads and writes, and may end before all are visited"
+        typed.say(Level.DIFFERS, "bs", text)
     if not _one_grid(typed):
         typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
         return {"pattern": "uniform"} | apart
@@ -172,14 +175,18 @@ def _distributed(typed: TypedJob) -> Keys:
     return keys | apart
 
 
+def _used(typed: TypedJob) -> tuple[int, ...]:
+    """Directions that the job has."""
+    return (0, 1) if typed.job.mixed else (typed.job.direction,)
+
+
 def _check_draws(typed: TypedJob) -> None:
     """fio 3.33 counts places of the smaller of the sizes of reads and writes, the last of them cut off, and makes those
     that are drawn multiples of the alignment.
     """
     job = typed.job
     least = min(job.sizes[0].smallest, job.sizes[1].smallest)
-    used = (0, 1) if job.mixed else (job.direction,)
-    grids = {job.aligns[at] or job.sizes[at].smallest for at in used}
+    grids = {job.aligns[at] or job.sizes[at].smallest for at in _used(typed)}
     if grids != {least}:
         text = (
             f"fio 3.33 counts places of {exact_size(least)} whatever the alignment, and ends at the first behind its "

@@ -73,8 +73,9 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
             typed.say(Level.DIFFERS, "overwrite", text)
         elif job.fallocates:
             typed.say(Level.DIFFERS, "fallocate", "no space is reserved beforehand: files grow as they are written")
-    if "openfiles" in typed.places:
-        typed.say(Level.DIFFERS, "openfiles", "all files stay open")
+    if 0 < job.opens < max(len(job.filenames), job.nrfiles):
+        text = "all files stay open, and their turns come as if all were; fio goes on with those that it has opened"
+        typed.say(Level.DIFFERS, "openfiles", text)
     if job.stat_type:
         typed.say(Level.ERROR, "stat_type", "belongs to ioengine=filestat; remove it")
     apart = _apart(typed, ground)
@@ -275,7 +276,7 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
         ends["stop_passes"] = _plain(share * passes * job.loops * (1 if own else sharing))
         return ends, 0
     requests = amount * sharing // job.sizes[job.direction].low
-    if sharing > 1 and one_size(job.sizes[job.direction]) and not job.mixed:
+    if sharing > 1 and one_size(job.sizes[job.direction]) and not (job.mixed and differ(typed)):
         # Workers that share an amount in bytes may go beyond it by a request, and with two amounts fall short of both.
         ends["stop_requests"] = min(requests, ends.get("stop_requests", requests))
     else:
@@ -480,6 +481,9 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
         strides.within_unknown(typed)
         if begin:
             keys["region"] = f"{exact_size(begin)}-100%"
+    if files > 1 and strides.begins_again(typed, end - begin):
+        text = "a file that begins again first waits until all are through; fio goes on with it"
+        typed.say(Level.DIFFERS, "nrfiles", text)
     if files > 1 and job.service[0] == "sequential" and not _leaves_file(typed, end - begin):
         typed.say(Level.ERROR, "file_service_type", "such a job never leaves its first file in fio; use roundrobin")
     return keys, 0, [made]

@@ -127,6 +127,12 @@ def ends_with_pass(typed: TypedJob, length: int, is_whole_file: bool) -> bool:
     return in_gaps and not (is_whole_file and _begins_again(typed, length))
 
 
+def begins_again(typed: TypedJob, length: int) -> bool:
+    """Whether fio goes through a file of this length with gaps, again and again."""
+    job = typed.job
+    return not job.random and job.skip_bytes > 0 and length > 0 and _begins_again(typed, length)
+
+
 def _begins_again(typed: TypedJob, length: int) -> bool:
     """Whether fio goes on from the start of a file of this length: only where the next request would lie behind its end
     and the one before did not reach it.
