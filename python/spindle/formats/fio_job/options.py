@@ -78,8 +78,8 @@ _TAKEN = [
     _taken("rw_sequencer", "sequential or identical: where the other requests of `randread:8` go"),
     _taken(
         "percentage_random",
-        "share of the requests that go to a new place; the others go on behind the one before. Refused if reads "
-        "and writes differ",
+        "share of the requests that go to a new place; the others go on behind the one before. Refused if "
+        "reads and writes differ, or beside a `ba` other than the size",
     ),
     _taken("bs/blocksize", "request size, of reads, writes and trims"),
     _taken("bsrange/blocksize_range", "sizes with the chances fio gives them: multiples of the smallest"),
@@ -107,10 +107,21 @@ _TAKEN = [
     _taken("zonesize", "bytes moved in a zone"),
     _taken("zonerange", "length of a zone; zonesize without it"),
     _taken("zoneskip", "left out between two zones: bytes, or `2z` for so many times zonesize"),
-    _taken("offset/fileoffset", "start of the region"),
+    _taken(
+        "offset/fileoffset",
+        "start of the region. Random places are multiples of the request size of the target, which is told "
+        "where fio's, counted from the offset, are others; so is what fio 3.33 does to the writes of "
+        "randtrimwrite",
+    ),
     _taken("offset_increment", "each clone is a stream of its own"),
     _taken("number_ios", "the stream ends after so many requests of each clone"),
-    _taken("loops", "the amount times this; the page cache is not dropped between the rounds"),
+    _taken(
+        "loops",
+        "rounds as fio counts them: an engine that queues requests ends one after `size`, a synchronous one "
+        "(and trims) at the end of the region, `io_submit_mode=offload` has one. The page cache is not "
+        "dropped between them. fio draws the same places in each and syncs at the end of each (`end_fsync`), "
+        "which is told",
+    ),
     _taken(
         "numjobs",
         "workers of one stream; clones that go through the same file in order, or have regions or popular places "
@@ -127,11 +138,11 @@ _TAKEN = [
     _taken("iodepth", "outstanding requests of each worker; 1 where fio's engine can do no more"),
     _taken(
         "ioengine",
-        "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine pread`, "
-        "one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the target null:SIZE. "
-        "libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, filedelete: operations "
-        "on names. Jobs with several "
-        "engines: --engine auto. Others are refused",
+        "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine "
+        "pread`, one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the target "
+        "null:SIZE. libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, "
+        "filedelete: operations on names. Jobs with several engines: --engine auto. Others are refused. vsync "
+        "discards here; fio's writes, which is told",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
@@ -145,8 +156,10 @@ _TAKEN = [
     _taken("rwmixwrite", "share of writes; of this and rwmixread the later one holds"),
     _taken(
         "random_distribution",
-        "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), drawn "
-        "exactly, with the place of the most popular block; normal with the standard deviation that fio's sums have",
+        "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), "
+        "drawn exactly, with the place of the most popular block; normal with the standard deviation that "
+        "fio's sums have. zipf, pareto, normal: never a place that the region's end cuts off, which is told; "
+        "refused where fio counts places of another size than its requests have (`ba`, different sizes)",
     ),
     _taken(
         "norandommap",
@@ -154,7 +167,11 @@ _TAKEN = [
         "where requests may overlap (bsrange, bssplit, blockalign) or run on",
         bare=True,
     ),
-    _taken("rate", "bound in bytes per second for each clone; of a job that mixes, reads and writes are a stream each"),
+    _taken(
+        "rate",
+        "bound in bytes per second for each clone; of a job that mixes, reads and writes are a stream each. "
+        "Of trims before writes it bounds the writes, as in fio",
+    ),
     _taken(
         "rate_iops",
         "bound in requests per second for each clone; of a job that mixes, reads and writes are a stream each",
@@ -193,7 +210,12 @@ _TAKEN = [
         bare=True,
     ),
     _taken("wait_for", "a new phase, where no job would run beside the one that waits; refused otherwise"),
-    _taken("exitall", "the first clone that is done ends the others, whichever job says so, as in fio", bare=True),
+    _taken(
+        "exitall",
+        "the first clone that is done ends the others, whichever job says so, as in fio. Refused beside a job "
+        "that waits (`wait_for`) in the same group: fio ends it before it begins",
+        bare=True,
+    ),
     _taken(
         "exit_what",
         "group, stonewall: the jobs that run at the same time (of the group); all: later phases, too, are not run",
@@ -210,7 +232,11 @@ _TAKEN = [
         "files of each clone, made in the directory that is the target; refused on one file or device",
     ),
     _taken("file_service_type", "roundrobin, random, sequential, with `:N`; others are refused"),
-    _taken("openfiles", "all files stay open, which is told; of no meaning on names, which are opened one at a time"),
+    _taken(
+        "openfiles",
+        "all files stay open, which is told where fio's would not; of no meaning on names, which are opened "
+        "one at a time",
+    ),
     _taken("stat_type", "of filestat: stat, lstat; for statx stat is called, which is told"),
     _taken("fallocate", "space is not reserved for files that are written first, which is told; none asks for no more"),
     _taken("fsync_on_close", "as end_fsync, which is told"),
