@@ -32,7 +32,7 @@ from scipy.stats import binomtest
 from spindle.campaign.cells import Cell
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan, Settings, Trials
-from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt
+from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt, resemblance
 from spindle.stats.change import changes, drift, warm_up
 from spindle.stats.compare import compare, corrected
 from spindle.stats.curves import band
@@ -272,14 +272,16 @@ def told_at_once(speed: Numbers, order: NDArray[np.intp]) -> NDArray[np.bool_]:
     for other in range(1, count) if blocks >= FEWEST_BLOCKS else ():
         difference = value[:, :, other] - value[:, :, 0]
         gap = np.abs(difference.mean(axis=1))
-        p = stdtr(blocks - 1, -gap / np.sqrt(difference.var(axis=1, ddof=1) / blocks))
+        variance = difference.var(axis=1, ddof=1) / blocks
+        p = stdtr(blocks - 1, -gap / np.sqrt(variance))
         first = (place[:, :, 0] < place[:, :, other]).sum(axis=1)
         balanced = (blocks >= ENOUGH_BLOCKS) & (np.minimum(first, blocks - first) >= blocks / 4)
         parts = value[:, :, [0, other]].var(axis=1, ddof=1) / blocks
         total = parts.sum(axis=1)
         freedom = total**2 * (blocks - 1) / (parts**2).sum(axis=1)
         both = doubt(blocks, count) * np.maximum(p, stdtr(freedom, -gap / np.sqrt(total)))
-        least = np.minimum(least, 2 * np.where(balanced, p, both))
+        widened = np.asarray([resemblance(each) for each in difference]) if blocks >= ENOUGH_BLOCKS else 1.0
+        least = np.minimum(least, 2 * np.where(balanced, stdtr(blocks - 1, -gap / np.sqrt(widened * variance)), both))
     found: NDArray[np.bool_] = least * (count - 1) < 0.05
     for at in range(min(CHECKED, campaigns)):
         assert told(sides_of(speed[at], order[at].tolist())) == found[at], "told_at_once differs from compare"
@@ -385,6 +387,7 @@ def rows(bench: Bench) -> Iterator[Row]:
     yield from planning(bench)
     yield from many(bench)
     yield from gates(bench)
+    yield from sessions(bench)
     yield from bands(bench)
     yield from histories(bench)
 
@@ -449,13 +452,17 @@ def drifts_in_blocks(bench: Bench) -> Iterator[Row]:
                         ),
                         0.07,
                     )
-    for blocks in (3, 4, 5, 6, 7, 8, 9, 10, 12):
-        yield bench.batch(
-            "A/A under a cycle of two to six trials, which is no drift",
-            f"{blocks} blocks, four cycles, 20 times the noise",
-            lambda draw, many, blocks=blocks: in_blocks(2, blocks, draw, many, (cycles(4), 20.0)),
-            0.1,
-        )
+    for count, numbers in ((2, (3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 18)), (3, (4, 5, 6, 8, 12))):
+        for blocks in numbers:
+            for many in (4, 5, 6):
+                yield bench.batch(
+                    f"A/A under a cycle of a few trials, {count} alternatives",
+                    f"{blocks} blocks, {many} cycles, 20 times the noise",
+                    lambda draw, campaigns, count=count, blocks=blocks, many=many: in_blocks(
+                        count, blocks, draw, campaigns, (cycles(many), 20.0)
+                    ),
+                    0.07,
+                )
     for count in (2, 3):
         for blocks in (3, 4, 6):
             for planted in (0.1, 0.2, 0.5):
@@ -714,6 +721,46 @@ def gates(bench: Bench) -> Iterator[Row]:
         group, "no change, threshold 5 %: a loss beyond it is excluded", lambda d: outcome(1.0, 10, 0.05, d) == "fine",
         0.9, at_least=True, share=0.5,
     )  # fmt: skip
+
+
+def sessions(bench: Bench) -> Iterator[Row]:
+    """A new night against earlier ones, whose speeds resemble their neighbours or drift."""
+
+    def outcome(noise: Callable[[int, Random], Numbers], n: int, threshold: float, factor: float, draw: Random) -> str:
+        speed = np.exp(NOISE * noise(n + 1, draw))
+        nights = [
+            Trial(id="", values={"iops": 1000.0 * float(value)}, order=(started(24 * night), 0))
+            for night, value in enumerate([*speed[:-1], factor * speed[-1]])
+        ]
+        return gate(Side("A", nights[:-1]), Side("B", nights[-1:]), ["iops"], threshold=threshold).outcome
+
+    walks: dict[str, Callable[[int, Random], Numbers]] = {
+        "white": white,
+        "AR(1) 0.5": correlated(0.5),
+        "AR(1) 0.9": correlated(0.9),
+        "random walk": lambda trials, draw: np.cumsum(draw.standard_normal(trials)),
+        "drift, five times the noise": drifting_by("linear", -5.0),
+        "drift, twenty times the noise": drifting_by("linear", -20.0),
+        "heavy tails": heavy,
+    }
+    for n in (5, 10, 20):
+        for name, noise in walks.items():
+            yield bench.row(
+                "check, a new night against earlier ones, no change, threshold 0 %: fails",
+                f"{n} nights, {name}",
+                lambda d, noise=noise, n=n: outcome(noise, n, 0.0, 1.0, d) == "lost",
+                0.07,
+                share=0.5,
+            )
+    for n, loss in ((5, 0.3), (10, 0.2), (20, 0.2)):
+        yield bench.row(
+            "check, a new night against earlier ones under 3 % noise, threshold 5 %: a loss is found",
+            f"{n} nights, loss of {100 * loss:g} %",
+            lambda d, n=n, loss=loss: outcome(white, n, 0.05, 1 - loss, d) == "lost",
+            0.9,
+            at_least=True,
+            share=0.5,
+        )
 
 
 def bands(bench: Bench) -> Iterator[Row]:

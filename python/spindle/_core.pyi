@@ -161,6 +161,10 @@ def departures(series: Sequence[float], beside: int) -> str:
     """JSON list of `measure::departure::Departure`: how a series of equally long windows departs from a level, the best
     description first; `beside`: number of other series that are looked at as well."""
 
+def step_ruled_out(series: Sequence[float]) -> float | None:
+    """`measure::departure::ruled_out`: the smallest step up or down, as a share of the level before, that a series of
+    equally long windows rules out; None if not even one of 100 % is."""
+
 def histogram_percentiles(histograms: Sequence[str], percentiles: Sequence[float]) -> list[int]:
     """Latencies at ascending percentiles, ns, of stored histograms (`HISTF...`) taken together; empty if they hold
     nothing. Raises ValueError if one is damaged."""

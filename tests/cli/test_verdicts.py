@@ -374,8 +374,41 @@ def test_what_a_load_did_instead_of_keeping_its_level_is_named(shape: list[float
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("seconds", [10, 30, 60])
 def test_noise_is_no_change_however_alike_neighbours_are(correlation: float, seconds: int) -> None:
-    alarms = [seen_in(noisy([1.0] * seconds, 0.1, correlation, seed)).level is not Level.OK for seed in range(100, 200)]
-    assert sum(alarms) <= 8  # 5 % are allowed: more than 8 of 100 have a chance of 6 in 100 at most
+    seen = [seen_in(noisy([1.0] * seconds, 0.1, correlation, seed)) for seed in range(100, 200)]
+    alarms = sum(each.level is not Level.OK and not each.evidence.startswith("unknown") for each in seen)
+    assert alarms <= 8  # 5 % are allowed: more than 8 of 100 have a chance of 6 in 100 at most
+
+
+@pytest.mark.promise(9)
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
+@pytest.mark.parametrize(("seconds", "deviation"), [(10, 0.05), (10, 0.1), (30, 0.1), (60, 0.1)])
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("after", [0.7, 1.3, 0.5])
+def test_a_step_of_30_percent_is_found_or_the_run_is_not_called_steady(
+    correlation: float, seconds: int, deviation: float, at: float, after: float
+) -> None:
+    before = max(1, round(at * seconds))
+    shape = [1.0] * before + [after] * (seconds - before)
+    called_ok = sum(
+        seen_in(noisy(shape, deviation, correlation, seed)).level is Level.OK for seed in range(1000, 1040)
+    )
+    assert called_ok <= 4  # 5 % are allowed, 1 % is usual: more than 4 of 40 have a chance of 5 in 100 at most
+
+
+@pytest.mark.promise(9)
+def test_a_run_that_is_too_noisy_to_see_a_step_says_so_and_how_long_to_run() -> None:
+    seen = seen_in(noisy([1.0] * 10, 0.15))
+    assert seen.level is Level.WARN
+    assert seen.evidence.startswith("unknown: 10 intervals of 1 s are too few for their noise: a step of 30 %")
+    assert seen.advice == "run longer: --seconds 60"
+
+
+@pytest.mark.promise(9)
+def test_a_steady_run_says_which_steps_are_ruled_out() -> None:
+    seen = seen_in(noisy([1.0] * 60, 0.02))
+    assert seen.level is Level.OK
+    assert "a step of 3.0 % or more is ruled out" in seen.evidence
+    assert seen.numbers["ruled_out"] == pytest.approx(0.03)
 
 
 @pytest.mark.promise(9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from spindle.cli.exits import Exit
 from spindle.result.record import RunRecord
 from spindle.stats.errors import Incomparable
 from spindle.stats.gate import gate
+from spindle.stats.trial import Side
 from spindle.store import open_store
 
 
@@ -78,6 +80,66 @@ def test_a_baseline_of_another_day_is_not_tested_and_says_how_to(check: Callable
     assert "iops: not tested: a loss of 50 % was seen, but they ran one after the other" in words
     assert "let them take turns" in words
     assert "--across-time" in words
+
+
+def nights(speeds: Sequence[float], runs: int = 3) -> list[RunRecord]:
+    """Some runs in each night, a minute apart; a night's runs share its speed."""
+    draw = np.random.default_rng(5)
+    return [
+        run(1000 * speed * float(np.exp(0.002 * draw.normal())), number=number, day=1 + night)
+        for night, speed in enumerate(speeds)
+        for number in range(runs)
+    ]
+
+
+NIGHTS = [1.0, 1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0]
+
+
+@pytest.mark.promise(10)
+def test_a_loss_against_many_earlier_nights_fails_by_itself(check: Callable[..., Ended]) -> None:
+    made = nights([*NIGHTS, 0.8])
+    ended = check(made[:-3], made[-3:], ["--metric", "iops"])
+    assert ended.status == Exit.FAILED
+    words = " ".join(ended.out.split())
+    assert "iops: lost 20 %, and surely more than 1" in words
+    assert "made in earlier sessions: how much these differ is taken for noise" in words
+
+
+@pytest.mark.promise(10)
+def test_a_night_like_the_others_passes_and_excludes_a_loss(check: Callable[..., Ended]) -> None:
+    made = nights([*NIGHTS, 0.99])
+    ended = check(made[:-3], made[-3:], ["--metric", "iops", "--fail-unclear"])
+    assert ended.status == Exit.FINE
+    assert "a loss beyond 5 % is excluded" in ended.out
+
+
+@pytest.mark.promise(10)
+def test_runs_of_one_night_are_no_history_however_many(check: Callable[..., Ended]) -> None:
+    ended = check(nights([1.0], runs=12), [run(500, number=0, day=2)], ["--metric", "iops"])
+    assert ended.status == Exit.FINE
+    words = " ".join(ended.out.split())
+    assert "iops: not tested" in words
+    assert "A baseline of 5 earlier sessions and more" in words
+
+
+@pytest.mark.promise(10)
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 1.0])
+def test_nights_of_a_machine_that_wanders_rarely_fail(correlation: float) -> None:
+    """400 gates of eight earlier sessions, threshold 0."""
+    alarms = 0
+    for seed in range(400):
+        draw, state = np.random.default_rng(seed), 0.0
+        speeds = []
+        for _ in range(9):
+            state = correlation * state + float(draw.normal())
+            speeds.append(1000 * float(np.exp(0.03 * state)))
+        made = sides({"A": speeds[:-1], "B": speeds[-1:]}, interleaved=False)
+        days = [
+            replace(trial, order=(f"2026-01-{1 + at:02}T02:00:00Z", 0))
+            for at, trial in enumerate([*made[0].trials, *made[1].trials])
+        ]
+        alarms += gate(Side("A", days[:-1]), Side("B", days[-1:]), ["iops"], threshold=0.0).outcome == "lost"
+    assert alarms / 400 <= 0.07
 
 
 def test_too_few_runs_are_said_and_fail_only_if_asked(check: Callable[..., Ended]) -> None:

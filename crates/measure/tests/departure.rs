@@ -1,6 +1,8 @@
 //! Departures from a level: what is found, and how often noise alone is taken for one.
 
-use spindle_measure::departure::{KINDS, Kind, LENGTHS, departures, rise, statistics};
+use spindle_measure::departure::{
+    KINDS, Kind, LENGTHS, chances, departures, rise, ruled_out, statistics,
+};
 
 /// Correlations of neighbours whose series may not exceed the critical values.
 const RHOS: [f64; 5] = [0.0, 0.3, 0.5, 0.6, 0.8];
@@ -66,6 +68,41 @@ fn critical_values() {
             .collect();
         println!("    [{}],", cells.join(", "));
     }
+}
+
+/// Prints how small `chances` must be for a step to be ruled out wrongly in 5 %, by length and correlation, the least of
+/// four places: `LIMIT` is below them.
+#[test]
+#[ignore = "two minutes of simulation that print the limits of steps that are ruled out"]
+fn chances_of_a_step_that_is_there() {
+    for length in LENGTHS {
+        let mut noise = Noise(77 + length as u64);
+        let edge = (length / 10).max(1);
+        for rho in RHOS {
+            let places = [edge, (length / 4).max(1), length / 2, length - edge];
+            let least = places
+                .iter()
+                .flat_map(|&at| [(at, -0.3), (at, 0.3)])
+                .map(|(at, change)| {
+                    let mut seen: Vec<f64> = (0..4000)
+                        .map(|_| {
+                            chances(&stepped(&mut noise, length, rho, at, change), change)
+                                [at - edge]
+                        })
+                        .collect();
+                    seen.sort_by(f64::total_cmp);
+                    seen[seen.len() / 20]
+                })
+                .fold(1.0, f64::min);
+            println!("{length} values, correlation {rho}: {least:.4}");
+        }
+    }
+}
+
+fn stepped(noise: &mut Noise, length: usize, rho: f64, at: usize, change: f64) -> Vec<f64> {
+    let mut series = noise.series(length, rho, 0.05);
+    series[at..].iter_mut().for_each(|value| *value += change);
+    series
 }
 
 /// The smallest limits that no correlation exceeds more often than by this chance: first for correlated noise, then, with
@@ -178,4 +215,36 @@ fn stationary_noise_is_rarely_taken_for_a_departure() {
             "{found} of {count}: {length} values, rho {rho}"
         );
     }
+}
+
+#[test]
+fn a_step_that_is_there_is_rarely_ruled_out() {
+    for (length, rho) in [(5, 0.8), (10, 0.0), (10, 0.8), (30, 0.6), (60, 0.8)] {
+        for (place, change) in [(0.1, -0.3), (0.5, 0.3), (0.9, -0.3)] {
+            let mut noise = Noise(2_000 + length as u64);
+            let at = ((place * length as f64) as usize).max(1);
+            let count = 400;
+            let wrong = (0..count)
+                .filter(|_| {
+                    let series = stepped(&mut noise, length, rho, at, change);
+                    ruled_out(&series).is_some_and(|least| least <= 0.3)
+                })
+                .count();
+            assert!(
+                wrong <= count * 5 / 100,
+                "{wrong} of {count}: {change} after {at} of {length} values, rho {rho}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_quiet_series_rules_small_steps_out_and_a_noisy_one_none() {
+    let quiet = ruled_out(&Noise(4).series(60, 0.0, 0.02)).unwrap();
+    assert!(quiet <= 0.05, "{quiet}");
+    assert_eq!(ruled_out(&Noise(4).series(10, 0.0, 0.8)), None);
+    assert_eq!(ruled_out(&[5.0; 60]), Some(0.01));
+    assert_eq!(ruled_out(&[0.0; 60]), None);
+    assert_eq!(ruled_out(&[1.0, 2.0]), None);
+    assert_eq!(ruled_out(&[f64::NAN; 60]), None);
 }

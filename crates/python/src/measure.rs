@@ -17,6 +17,11 @@ fn departures(py: Python<'_>, series: Vec<f64>, beside: usize) -> PyResult<Strin
 }
 
 #[pyfunction]
+fn step_ruled_out(py: Python<'_>, series: Vec<f64>) -> Option<f64> {
+    py.detach(|| departure::ruled_out(&series))
+}
+
+#[pyfunction]
 fn histogram_percentiles(
     py: Python<'_>,
     histograms: Vec<String>,
@@ -53,6 +58,7 @@ fn histogram_counts(py: Python<'_>, histogram: &str) -> PyResult<Vec<(u64, u64)>
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(steady_report, module)?)?;
     module.add_function(wrap_pyfunction!(departures, module)?)?;
+    module.add_function(wrap_pyfunction!(step_ruled_out, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_of, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_counts, module)?)?;
     module.add_function(wrap_pyfunction!(histogram_percentiles, module)?)

@@ -20,12 +20,17 @@ from typing import Literal
 
 import numpy as np
 
-from spindle.stats.model import Indices, in_turns, numbered
+from spindle.stats.model import Indices, Numbers, in_turns, numbered
 from spindle.stats.trial import Trial
 
 ENOUGH_BLOCKS = 12
-"""From so many on the pairs alone decide: three cycles over as many blocks hardly follow their order. Fewer blocks of
-two are too few for that (docs/statistics.md)."""
+"""From so many on the pairs alone decide: their order hardly follows a drift. Fewer are too few for that
+(docs/statistics.md)."""
+CYCLES = 3.0
+"""Least factor on p in fewer blocks: a cycle of a few trials can follow their order."""
+NEIGHBOURS = 3.0
+"""The variance of a mean is raised by this times the correlation of neighbouring blocks. The textbook's factor is 2; few
+blocks know their correlation badly."""
 FEWEST_BLOCKS = 3
 """Two blocks cannot tell a difference from a drift that bends."""
 BY_CHANCE = 0.05
@@ -88,12 +93,31 @@ def doubt(blocks: int, size: int = 2) -> float:
     where c = 2, of 3 where c = 3 or 4. So it must be in all blocks, or the other way round in all: 2 of so many orders
     follow that drift. The larger a part of the false claims that are allowed this is, the surer the test must be:
     1 + (2 / orders) / `BY_CHANCE`. Balance (`spindle.campaign.order`) leaves about three of four orders from the third
-    block on; of pairs, in every second block.
+    block on; of pairs, in every second block. A cycle of a few trials follows more orders than a drift does, so the
+    factor is at least `CYCLES`.
     """
     ways = size * (size - 1) / ((size // 2) * (size - size // 2))
     restricted = (blocks - 1) // 2 if size == 2 else max(0, blocks - 2)
     orders = ways**blocks * 0.75**restricted
-    return 1 + 2 / orders / BY_CHANCE
+    return max(1 + 2 / orders / BY_CHANCE, CYCLES)
+
+
+def resemblance(differences: Numbers) -> float:
+    """By how much the variance of the mean of differences in successive blocks must be raised where neighbours resemble
+    each other: balance makes the second of two blocks the reverse of the first more often than not, and a cycle of four
+    trials then has the same sign in both."""
+    left = differences - differences.mean()
+    squares = float(left @ left)
+    if squares == 0:
+        return 1.0
+    correlation = float(left[1:] @ left[:-1]) / squares + 1 / len(left)  # of chance alone it is -1 / n
+    return 1 + NEIGHBOURS * max(0.0, correlation)
+
+
+def usual_widening(blocks: int) -> float:
+    """`resemblance` of so many blocks that do not resemble each other, on average: half of the correlations that are
+    seen by chance are positive."""
+    return 1 + NEIGHBOURS / math.sqrt(2 * math.pi * blocks)
 
 
 def block_numbers(trials: Sequence[Trial]) -> Indices | None:

@@ -21,6 +21,9 @@ _STRONGEST = 0.95
 SURE = 0.001
 """p below which a change of level stands: there were many places to choose it from."""
 
+COLD = 0.005
+"""The same of a warm-up, which has fewer places."""
+
 
 @dataclass(frozen=True)
 class Warmth:
@@ -59,7 +62,8 @@ class Drift:
 def warm_up(series: Numbers) -> Warmth:
     """MSER-5: the beginning whose removal makes the mean of the rest most precise (White, Simulation 69 (1997) 323-334;
     batches of five: White, Cobb and Spratt, Winter Simulation Conference 2000). Nothing is removed where that is more
-    than half of the run, which is then not steady, nor a beginning that lies within the scatter of the rest."""
+    than half of the run, which is then not steady, nor a beginning that lies within the scatter of the rest, or that
+    neighbours which resemble each other may bring about."""
     batches = len(series) // 5
     if batches < 6:
         return Warmth(0, 0.0)
@@ -71,7 +75,27 @@ def warm_up(series: Numbers) -> Warmth:
     begin, rest = float(means[:cut].mean()), means[cut:]
     if abs(begin - float(rest.mean())) <= 3 * float(rest.std(ddof=1)) or not rest.mean():
         return Warmth(0, 0.0)
+    if _by_chance(series[: 5 * cut], series[5 * cut :]) >= COLD:
+        return Warmth(0, 0.0)
     return Warmth(5 * cut, begin / float(rest.mean()) - 1)
+
+
+def _by_chance(begin: Numbers, rest: Numbers) -> float:
+    """p of such a beginning if it were like the rest: a t test with AR(1) noise, which the rest alone tells about."""
+    from scipy.special import stdtr
+
+    n = len(rest)
+    residuals = rest - rest.mean()
+    squares = float(residuals @ residuals)
+    if squares == 0:
+        return 0.0
+    raw = float(residuals[1:] @ residuals[:-1]) / squares
+    rho = min(max(raw + (1 + 4 * raw) / n, 0.0), _STRONGEST)
+    own = mean_inflation(rho, n)
+    noise = squares / max(n - own, 1.0)
+    variance = noise * (own / n + mean_inflation(rho, len(begin)) / len(begin))
+    freedom = max(n / own - 1, 1.0)
+    return 2 * float(stdtr(freedom, -abs(float(begin.mean() - rest.mean())) / np.sqrt(variance)))
 
 
 def drift(values: Sequence[float]) -> Drift | None:

@@ -3,7 +3,8 @@
 Two one-sided tests against the threshold: *lost* is claimed where the loss is beyond it with the confidence asked for
 (of all metrics together: Holm), *fine* where a loss beyond it is excluded; what is neither is *unclear*, and more
 trials are asked for. A loss that is certain but may be smaller than the threshold is unclear too, and said. *Untested*
-is what no number of such trials could answer: one run on each side, or all of one side before all of the other.
+is what no number of such trials could answer: one run on each side, or all of one side before all of the other, unless
+the baseline is of several earlier sessions, which show how much sessions differ.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from spindle.stats.arrangement import APART
 from spindle.stats.compare import common_metrics, order_notes
 from spindle.stats.difference import Difference, Tested, examine
 from spindle.stats.errors import Incomparable
@@ -23,11 +25,20 @@ from spindle.stats.likeness import of as likeness_of
 from spindle.stats.names import Better, metric
 from spindle.stats.power import sure_noise, trials_needed
 from spindle.stats.series import of_run
+from spindle.stats.sessions import FEWEST_SESSIONS
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side
 from spindle.stats.words import percent
 
 Outcome = Literal["fine", "lost", "unclear", "untested"]
+SESSIONS = (
+    "The baseline was made in earlier sessions: how much these differ is taken for noise. A change of the machine that is "
+    "larger counts as a loss."
+)
+TOO_FEW = (
+    f"A baseline of {FEWEST_SESSIONS} earlier sessions and more (such as nights, about as far apart as the new runs are "
+    "from the last of them) is tested: tag each night's runs."
+)
 _WORST: tuple[Outcome, ...] = ("lost", "untested", "unclear", "fine")
 
 
@@ -91,7 +102,7 @@ def gate(
     for name in chosen:
         if metric(name).better is Better.NEITHER:
             raise Incomparable(f"--metric {name}: neither more nor less of it is a loss; choose another")
-    known = strata(sides, across_time=across_time)
+    known = strata(sides, across_time=across_time, history=True)
     tested = [examine(name, baseline, now, known, of_run) for name in chosen]
     ps = [_beyond(each, threshold) for each in tested]
     decided = _step_down(ps, 1 - confidence)
@@ -100,6 +111,10 @@ def gate(
         for each, p, (lost, share) in zip(tested, ps, decided, strict=True)
     ]
     order = order_notes([each.found for each in tested], across_time=across_time)
+    if any(each.found.basis == "sessions" for each in tested):
+        order = [SESSIONS, *order]
+    elif any(each.found.obstacle == APART for each in tested):
+        order = [*order, TOO_FEW]
     lines = [*notes, *order, *history_notes(sides, chosen[0])]
     means = kind_of_mean(*([1.0 if each.found.relative else 0.0] for each in tested))
     return Gate(baseline.label, now.label, threshold, confidence, checks, means, likeness_of(sides), lines)
@@ -202,7 +217,7 @@ def _bounds(each: Tested, share: float) -> tuple[float, float]:
 
 
 def _needed(found: Difference, threshold: float, confidence: float, power: float) -> int | None:
-    if found.noise is None or not found.relative or found.basis == "one-run":
+    if found.noise is None or not found.relative or found.basis in ("one-run", "sessions"):
         return None
     beyond = threshold or 0.05
     noise = sure_noise(math.log1p(found.noise), found.freedom)

@@ -2,11 +2,12 @@
 
 | trials | test |
 |---|---|
-| in blocks, twelve and more, order balanced | the paired t test |
+| in blocks, twelve and more, order balanced | the paired t test, wider where neighbouring blocks resemble each other |
 | in blocks otherwise | what the paired test and Welch's without blocks both say, p times the order's `doubt` |
 | in fewer than three blocks | none |
 | in turns | Welch's, a value for each turn |
-| one after the other, or nobody knows when | none, unless the machine is taken to have been the same all the time |
+| one after the other, the first side in five sessions and more | of a gate: the new session against the earlier ones |
+| one after the other otherwise, or nobody knows when | none, unless the machine is taken to have been the same all the time |
 
 Welch's test without blocks counts what changed from block to block as noise, so a drift that few orders cannot rule out
 widens the interval.
@@ -21,15 +22,16 @@ from typing import Literal
 
 import numpy as np
 
-from spindle.stats.arrangement import NOT_MET, arrangement
+from spindle.stats.arrangement import NOT_MET, arrangement, resemblance
 from spindle.stats.model import Contrast, Indices, Numbers, fit, in_turns, numbered, paired, welch
 from spindle.stats.resolution import resolution
+from spindle.stats.sessions import against_earlier
 from spindle.stats.strata import Strata
 from spindle.stats.trial import Trial
 
-Basis = Literal["blocks", "trials", "one-run", "within-run", "apart", "none"]
-"""What the spread comes from: trials within their blocks; trials; a single trial held against several; the seconds of
-one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to test."""
+Basis = Literal["blocks", "trials", "sessions", "one-run", "within-run", "apart", "none"]
+"""What the spread comes from: trials within their blocks; trials; earlier sessions; a single trial held against several;
+the seconds of one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to test."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,20 @@ def _tested(values: Numbers, groups: Indices, trials: Sequence[Trial], strata: S
     if arranged.kind == "blocks":
         contrast = _in_blocks(values, groups, numbered([strata.block(trial) for trial in trials]))
         if contrast is not None and contrast.freedom > 0:
-            if arranged.balanced or strata.across_time or strata.modelled:
+            if strata.across_time or strata.modelled:
                 return Pair(contrast, "blocks")
+            if arranged.balanced:
+                widened = resemblance(_by_block(values, groups, numbered([trial.block for trial in trials])))
+                return Pair(replace(contrast, variance=widened * contrast.variance), "blocks")
             if not arranged.obstacle:
                 also = _stacked(values, groups, levels, in_time=False)
                 return Pair(replace(contrast, also=also, doubt=arranged.doubt), "blocks")
     if arranged.kind == "turns" and arranged.turns is not None and not strata.modelled:
         return Pair(_of_turns(values, groups, levels, arranged.turns), "trials")
+    if strata.history and not strata.timeless and arranged.kind == "apart" and not levels.any():
+        contrast = against_earlier(values, groups, trials)
+        if contrast is not None:
+            return Pair(contrast, "sessions")
     if not strata.timeless and (arranged.obstacle or arranged.kind == "blocks"):
         return Pair(None, "apart", arranged.obstacle or NOT_MET)
     order = sorted(range(len(trials)), key=lambda at: trials[at].order)
@@ -84,6 +93,17 @@ def _in_blocks(values: Numbers, groups: Indices, blocks: Indices) -> Contrast | 
     ):
         return paired(values[b][np.argsort(blocks[b])] - values[a][np.argsort(blocks[a])])
     return fit(values, groups, blocks, in_time=False).contrast(1, 0)
+
+
+def _by_block(values: Numbers, groups: Indices, blocks: Indices) -> Numbers:
+    """The difference of the means in each block that has both."""
+    counts = [np.bincount(blocks[groups == group], minlength=int(blocks.max()) + 1) for group in (0, 1)]
+    sums = [
+        np.bincount(blocks[groups == group], values[groups == group], minlength=len(counts[0])) for group in (0, 1)
+    ]
+    both = (counts[0] > 0) & (counts[1] > 0)
+    found: Numbers = sums[1][both] / counts[1][both] - sums[0][both] / counts[0][both]
+    return found
 
 
 def _stacked(values: Numbers, groups: Indices, levels: Indices, *, in_time: bool) -> Contrast:

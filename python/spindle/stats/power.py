@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt
+from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt, usual_widening
 
 MOST = 100_000
 """More trials nobody makes."""
@@ -105,6 +105,8 @@ def _power(shift: float, trials: int, confidence: float, comparisons: int, block
     if blocks:
         allowed /= doubt(trials) if trials < ENOUGH_BLOCKS else 1.0
     critical = float(stdtrit(freedom, 1 - allowed))
+    if blocks and trials >= ENOUGH_BLOCKS:
+        critical *= math.sqrt(usual_widening(trials))
     centre = shift * math.sqrt(trials / 2)
     if centre > 30:  # beyond what nctdtr computes, and certain
         return 1.0 if centre > 2 * critical else float(centre > critical)

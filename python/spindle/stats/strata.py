@@ -15,8 +15,10 @@ class Strata:
     """Block, workload and target, and the levels of the factors in which the sides do not differ. What distinguishes
     the sides is left out, or no trials would meet."""
 
-    def __init__(self, sides: Sequence[Side], *, across_time: bool = False) -> None:
+    def __init__(self, sides: Sequence[Side], *, across_time: bool = False, history: bool = False) -> None:
         self._sides = sides
+        self.history = history
+        """Whether the first side is what was before, so that its sessions may show how sessions differ."""
         self.across_time = across_time
         """Whether the machine is taken to have been the same all the time, so that order does not matter."""
         factors = sorted({factor for side in sides for trial in side.trials for factor in trial.cell})
@@ -53,9 +55,9 @@ class Strata:
         return self.across_time or self.modelled
 
 
-def strata(sides: Sequence[Side], *, across_time: bool = False) -> Strata:
+def strata(sides: Sequence[Side], *, across_time: bool = False, history: bool = False) -> Strata:
     """Those of sides that are compared."""
-    return Strata(sides, across_time=across_time)
+    return Strata(sides, across_time=across_time, history=history)
 
 
 def is_modelled(trial: Trial) -> bool:

@@ -9,6 +9,7 @@
 //! values ([`LENGTHS`]) are those that stationary series of every correlation from 0 to 0.8 exceed in at most the share of
 //! [`Kind::chance`], found by simulation (`tests/departure.rs`, which prints them again).
 
+mod excluded;
 mod numbers;
 mod shapes;
 mod waves;
@@ -16,6 +17,7 @@ mod whitened;
 
 use serde::Serialize;
 
+use self::excluded::Place;
 use self::numbers::mean;
 use self::shapes::Fit;
 use self::waves::Waves;
@@ -175,11 +177,7 @@ pub fn departures(series: &[f64], beside: usize) -> Vec<Departure> {
     if series.iter().any(|value| !value.is_finite()) {
         return Vec::new();
     }
-    let group = series.len().div_ceil(LONGEST);
-    let values: Vec<f64> = series
-        .chunks_exact(group.max(1))
-        .map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64)
-        .collect();
+    let (values, group) = grouped(series);
     let Some((fits, statistics)) = fitted(&values) else {
         return Vec::new();
     };
@@ -217,6 +215,39 @@ pub fn statistics(series: &[f64]) -> Option<[(f64, f64); 6]> {
     Some(std::array::from_fn(|kind| {
         (statistics[kind], fits[kind].rho)
     }))
+}
+
+/// The smallest step up or down that the series rules out, as a share of the level before it: 0.12 means that a step of
+/// 12 % or more, anywhere between a tenth and nine tenths of the series, is ruled out with a confidence of 95 %. `None`
+/// if not even one of 100 % is: the series is too short or too noisy, or has no positive mean.
+#[must_use]
+pub fn ruled_out(series: &[f64]) -> Option<f64> {
+    let (values, _) = grouped(series);
+    let mean = mean(&values);
+    if values.len() < SHORTEST || !(mean.is_finite() && mean > 0.0) {
+        return None;
+    }
+    let shares: Vec<f64> = values.iter().map(|value| value / mean).collect();
+    excluded::smallest(&shares)
+}
+
+/// Means of equal groups of at most [`LONGEST`], and the values in a group.
+fn grouped(series: &[f64]) -> (Vec<f64>, usize) {
+    let group = series.len().div_ceil(LONGEST).max(1);
+    let means = series
+        .chunks_exact(group)
+        .map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64);
+    (means.collect(), group)
+}
+
+/// How likely a step by this share or more is at each place between a tenth and nine tenths of the series, for a
+/// simulation.
+#[must_use]
+pub fn chances(series: &[f64], change: f64) -> Vec<f64> {
+    Place::each(series)
+        .iter()
+        .map(|place| place.chance(change))
+        .collect()
 }
 
 /// By how much of its way from white to correlated noise the critical value has risen at this rho.

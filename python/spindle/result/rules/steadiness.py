@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal
@@ -26,6 +27,8 @@ SPIKE = 0.30
 """The same of what lasts for moments: it moves the mean by little, and noise with tails makes smaller ones often."""
 MOMENT = 3
 """Intervals."""
+HIDDEN = 0.30
+"""Step up or down, as a share of the level before it, that a series must rule out to be called steady."""
 EARLY = 0.25
 """Part of the run in which a change is that of its start."""
 NAMED = 4
@@ -177,13 +180,40 @@ def _seen(record: RunRecord) -> list[Verdict]:
                 numbers=numbers | told.numbers(),
             )
         ]
+    least = _core.step_ruled_out(every[0].values)
+    if least is not None:
+        numbers["ruled_out"] = least
+    if could_hide(least):
+        return [_unseen(least, len(intervals), record.figures.interval_ns / 1e9, numbers)]
+    assert least is not None
     seen = (
-        f"no drift and no change of level in {len(intervals)} intervals of {each}; the last {report.last.rounds} "
-        f"differ by {units.percent(report.last.range)} of their mean"
+        f"no drift and no change of level in {len(intervals)} intervals of {each}, a step of {units.percent(least)} or "
+        f"more is ruled out; the last {report.last.rounds} differ by {units.percent(report.last.range)} of their mean"
     )
     if not report.steady:
         seen += f" and drift by {units.percent(abs(report.last.slope))}, as noise does (SNIA PTS allows 20 % and 10 %)"
     return [Verdict(check="steady", level=Level.OK, evidence=seen, numbers=numbers)]
+
+
+def could_hide(least: float | None) -> bool:
+    """Whether a step that matters could hide in the noise of a series that rules out steps from `least` on."""
+    return least is None or least > HIDDEN + 1e-9
+
+
+def _unseen(least: float | None, count: int, interval_s: float, numbers: dict[str, float]) -> Verdict:
+    """Nothing was found, and nothing is ruled out either."""
+    known = "even one of 100 % could" if least is None else f"only one of {units.percent(least)} or more could not"
+    longer = max(60, 10 * math.ceil(4 * count * interval_s / 10))
+    return Verdict(
+        check="steady",
+        level=Level.WARN,
+        evidence=(
+            f"unknown: {count} intervals of {units.seconds(interval_s)} are too few for their noise: a step of {units.percent(HIDDEN)} "
+            f"could hide in it ({known})"
+        ),
+        advice=f"run longer: --seconds {longer}",
+        numbers=numbers,
+    )
 
 
 def _whole_intervals(record: RunRecord) -> list[Interval]:

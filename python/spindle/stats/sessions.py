@@ -1,0 +1,56 @@
+"""A new session held against several earlier ones: what a gate in continuous integration has.
+
+Each day's runs share what the machine was doing that day, so a session counts as one value. The earlier sessions show
+how much sessions differ, and the new one must differ by more. Sessions that follow each other may resemble each other;
+if the machine wanders at random, the new one is further from the mean of the earlier ones than they are from each other,
+whose variance says too little by a factor of about two. `WANDER` allows for that and for a steady drift
+(docs/statistics.md has the rates).
+
+Runs are of different sessions if the time between them is at least `APART` of the time between the last earlier run and
+the first new one: runs a minute apart do not tell how days differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+
+from spindle.stats.model import Contrast, Indices, Numbers
+from spindle.stats.trial import Trial
+
+FEWEST_SESSIONS = 5
+"""Earlier ones. Fewer hardly know how sessions differ."""
+WANDER = 2.5
+"""Variance of the new session's distance from the mean of the earlier ones, in variances of a session."""
+APART = 0.25
+
+
+def against_earlier(values: Numbers, groups: Indices, trials: Sequence[Trial]) -> Contrast | None:
+    """Group 1 less group 0; None: group 0 is not of enough earlier sessions."""
+    earlier = _sessions(values, groups, trials)
+    if earlier is None or len(earlier) < FEWEST_SESSIONS:
+        return None
+    spread = float(earlier.std(ddof=1))
+    if spread <= 1e-12 * (1 + float(np.abs(earlier).max())):
+        return None  # figures that never differ know no noise
+    difference = float(values[groups == 1].mean() - earlier.mean())
+    return Contrast(difference, WANDER * spread**2, float(len(earlier) - 1), spread)
+
+
+def _sessions(values: Numbers, groups: Indices, trials: Sequence[Trial]) -> Numbers | None:
+    """Means of the earlier sessions; None: their times are not known, or they were not all before the new runs."""
+    try:
+        seconds = np.asarray([datetime.fromisoformat(trial.order[0]).timestamp() for trial in trials])
+    except ValueError:
+        return None
+    before, own = seconds[groups == 0], values[groups == 0]
+    since = float(seconds[groups == 1].min() - before.max())
+    if since <= 0 or not math.isfinite(since):
+        return None
+    order = np.argsort(before, kind="stable")
+    begins = np.flatnonzero(np.diff(before[order]) >= APART * since) + 1
+    found: Numbers = np.asarray([part.mean() for part in np.split(own[order], begins)])
+    return found
