@@ -127,7 +127,7 @@ def test_slices_of_a_campaign_are_compared_block_by_block(store: Path, invoke: C
     assert (difference["a"], difference["b"]) == ("scheduler=bfq", "scheduler=none")
     assert difference["basis"] == "blocks"
     assert difference["low"] < 0.25 < difference["high"]
-    assert difference["high"] - difference["low"] < 0.1
+    assert difference["high"] - difference["low"] < 0.12  # few blocks must be surer: 0.1 without that
 
 
 def test_invalid_runs_are_left_out_unless_asked_for(store: Path, invoke: Callable[..., Ended]) -> None:
