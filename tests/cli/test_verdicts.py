@@ -389,9 +389,7 @@ def test_a_step_of_30_percent_is_found_or_the_run_is_not_called_steady(
 ) -> None:
     before = max(1, round(at * seconds))
     shape = [1.0] * before + [after] * (seconds - before)
-    called_ok = sum(
-        seen_in(noisy(shape, deviation, correlation, seed)).level is Level.OK for seed in range(1000, 1040)
-    )
+    called_ok = sum(seen_in(noisy(shape, deviation, correlation, seed)).level is Level.OK for seed in range(1000, 1040))
     assert called_ok <= 4  # 5 % are allowed, 1 % is usual: more than 4 of 40 have a chance of 5 in 100 at most
 
 

@@ -29,8 +29,8 @@ ENOUGH_BLOCKS = 12
 CYCLES = 3.0
 """Least factor on p in fewer blocks: a cycle of a few trials can follow their order."""
 NEIGHBOURS = 3.0
-"""The variance of a mean is raised by this times the correlation of neighbouring blocks. The textbook's factor is 2; few
-blocks know their correlation badly."""
+"""The variance of a mean is raised by this times the correlation of neighbouring blocks. The textbook's factor is 2;
+few blocks know their correlation badly."""
 FEWEST_BLOCKS = 3
 """Two blocks cannot tell a difference from a drift that bends."""
 BY_CHANCE = 0.05

@@ -32,12 +32,12 @@ from spindle.stats.words import percent
 
 Outcome = Literal["fine", "lost", "unclear", "untested"]
 SESSIONS = (
-    "The baseline was made in earlier sessions: how much these differ is taken for noise. A change of the machine that is "
-    "larger counts as a loss."
+    "The baseline was made in earlier sessions: how much these differ is taken for noise. A change of the machine that "
+    "is larger counts as a loss."
 )
 TOO_FEW = (
-    f"A baseline of {FEWEST_SESSIONS} earlier sessions and more (such as nights, about as far apart as the new runs are "
-    "from the last of them) is tested: tag each night's runs."
+    f"A baseline of {FEWEST_SESSIONS} earlier sessions and more (such as nights, about as far apart as the new runs "
+    "are from the last of them) is tested: tag each night's runs."
 )
 _WORST: tuple[Outcome, ...] = ("lost", "untested", "unclear", "fine")
 

@@ -2,12 +2,12 @@
 
 | trials | test |
 |---|---|
-| in blocks, twelve and more, order balanced | the paired t test, wider where neighbouring blocks resemble each other |
+| in blocks, twelve and more, order balanced | the paired t test, wider where neighbours resemble each other |
 | in blocks otherwise | what the paired test and Welch's without blocks both say, p times the order's `doubt` |
 | in fewer than three blocks | none |
 | in turns | Welch's, a value for each turn |
-| one after the other, the first side in five sessions and more | of a gate: the new session against the earlier ones |
-| one after the other otherwise, or nobody knows when | none, unless the machine is taken to have been the same all the time |
+| one after the other, the first side in five sessions and more | in a gate: the new session against them |
+| one after the other, or nobody knows when | none, unless the machine is taken to have been the same all the time |
 
 Welch's test without blocks counts what changed from block to block as noise, so a drift that few orders cannot rule out
 widens the interval.
@@ -30,8 +30,9 @@ from spindle.stats.strata import Strata
 from spindle.stats.trial import Trial
 
 Basis = Literal["blocks", "trials", "sessions", "one-run", "within-run", "apart", "none"]
-"""What the spread comes from: trials within their blocks; trials; earlier sessions; a single trial held against several;
-the seconds of one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to test."""
+"""What the spread comes from: trials within their blocks; trials; earlier sessions; a single trial held against
+several; the seconds of one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to
+test."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,7 @@ def _in_blocks(values: Numbers, groups: Indices, blocks: Indices) -> Contrast | 
 def _by_block(values: Numbers, groups: Indices, blocks: Indices) -> Numbers:
     """The difference of the means in each block that has both."""
     counts = [np.bincount(blocks[groups == group], minlength=int(blocks.max()) + 1) for group in (0, 1)]
-    sums = [
-        np.bincount(blocks[groups == group], values[groups == group], minlength=len(counts[0])) for group in (0, 1)
-    ]
+    sums = [np.bincount(blocks[groups == group], values[groups == group], minlength=len(counts[0])) for group in (0, 1)]
     both = (counts[0] > 0) & (counts[1] > 0)
     found: Numbers = sums[1][both] / counts[1][both] - sums[0][both] / counts[0][both]
     return found

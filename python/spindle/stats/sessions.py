@@ -2,8 +2,8 @@
 
 Each day's runs share what the machine was doing that day, so a session counts as one value. The earlier sessions show
 how much sessions differ, and the new one must differ by more. Sessions that follow each other may resemble each other;
-if the machine wanders at random, the new one is further from the mean of the earlier ones than they are from each other,
-whose variance says too little by a factor of about two. `WANDER` allows for that and for a steady drift
+if the machine wanders at random, the new one is further from the mean of the earlier ones than they are from each
+other, whose variance says too little by a factor of about two. `WANDER` allows for that and for a steady drift
 (docs/statistics.md has the rates).
 
 Runs are of different sessions if the time between them is at least `APART` of the time between the last earlier run and

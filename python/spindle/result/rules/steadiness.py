@@ -208,8 +208,8 @@ def _unseen(least: float | None, count: int, interval_s: float, numbers: dict[st
         check="steady",
         level=Level.WARN,
         evidence=(
-            f"unknown: {count} intervals of {units.seconds(interval_s)} are too few for their noise: a step of {units.percent(HIDDEN)} "
-            f"could hide in it ({known})"
+            f"unknown: {count} intervals of {units.seconds(interval_s)} are too few for their noise: a step of "
+            f"{units.percent(HIDDEN)} could hide in it ({known})"
         ),
         advice=f"run longer: --seconds {longer}",
         numbers=numbers,
