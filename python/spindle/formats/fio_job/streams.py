@@ -168,6 +168,7 @@ def _apart(typed: TypedJob, ground: Ground) -> bool:
         ground.apart
         or job.offset_increment != NOTHING
         or popular(typed)
+        or job.trims_first
         or job.delays_us[0] != job.delays_us[1]
         or (not ground.place.folder and own and _uneven(job))
         or (not own and not job.random)

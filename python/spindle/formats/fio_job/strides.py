@@ -161,9 +161,11 @@ def leaves_file(typed: TypedJob, length: int) -> bool:
 
 
 def passes_of_whole(typed: TypedJob) -> float:
-    """How often a job with gaps goes through a target whose length is not known."""
+    """How often a job goes through a target whose length is not known."""
     job = typed.job
     size = job.sizes[job.direction].low
+    if job.random and one_size(job.sizes[job.direction]) and job.align > size:
+        return job.align / size  # a pass visits each multiple of the alignment; fio moves all of the bytes
     if job.random or job.skip_bytes <= 0 or not one_size(job.sizes[job.direction]) or job.offset != NOTHING:
         return 1
     stride = size + job.skip_bytes
