@@ -211,3 +211,21 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in pages:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+OPTION = re.compile(r"(?<![\w`-])--[a-z]")
+COMMAND = re.compile(r"`[a-z]+ [^`]*--|\b(spindle|mdadm|smartctl|losetup|systemd-run)\b.*--")
+"""A command line that a person may type."""
+
+
+def test_errors_below_the_command_line_name_keys_not_options() -> None:
+    """`create=`, which the command line shows as --create: a library has no options."""
+    package = ROOT / "python/spindle"
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] == "cli":
+            continue
+        for raised in (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Raise)):
+            texts = [node.value for node in ast.walk(raised) if isinstance(node, ast.Constant)]
+            for text in texts:
+                found = isinstance(text, str) and OPTION.search(text) and not COMMAND.search(text)
+                assert not found, f"{path.relative_to(ROOT)}:{raised.lineno}: {text}"

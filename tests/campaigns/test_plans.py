@@ -265,7 +265,7 @@ def test_a_mistake_is_one_line_with_file_and_line(text: str, said: str) -> None:
     [
         ("trials", "not KEY=VALUE"),
         ("trails=3", "unknown key `trails`; did you mean `trials`?"),
-        ("trials.cuont=3", "--set: unknown key `cuont` in [trials]; did you mean `count`?"),
+        ("trials.cuont=3", "`set=`: unknown key `cuont` in [trials]; did you mean `count`?"),
         ("size=[1", "no list or table"),
     ],
 )

@@ -74,7 +74,7 @@ def test_rates_are_read(text: str, rates: tuple[float, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-5", "1,,2", "1e12", "nan"])
 def test_what_is_no_rate_is_told_in_one_line(text: str) -> None:
-    with pytest.raises(Usage, match="--rates"):
+    with pytest.raises(Usage, match="`rates=`"):
         parse_rates(text)
 
 

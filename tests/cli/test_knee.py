@@ -77,7 +77,7 @@ def test_concurrency_is_spread_over_workers_without_changing_its_sum() -> None:
 
 
 def test_a_load_that_is_paced_has_no_knee() -> None:
-    with pytest.raises(Usage, match="--find-knee: stream main is bound by its rate"):
+    with pytest.raises(Usage, match="`find_knee=`: stream main is bound by its rate"):
         knee.sweep(FakeBench(1), resolve("randomio", [("rate", "100 IOPS")]))
 
 

@@ -108,7 +108,7 @@ def test_a_machine_file_is_replaced_only_by_its_own_kind(tmp_path: Path) -> None
 
     file = tmp_path / "m.toml"
     file.write_text("[host]\n")
-    with pytest.raises(Refused, match="--force"):
+    with pytest.raises(Refused, match="`force=`"):
         Output(file, kinds.KINDS["machine"], "--machine").check()
     file.write_text(f"{MADE_BY}\n[host]\n")
     Output(file, kinds.KINDS["machine"], "--machine").check()

@@ -220,7 +220,7 @@ def test_bounds_are_read(text: str, bound: Bound) -> None:
 def test_what_is_no_bound_is_told_in_one_line(text: str) -> None:
     with pytest.raises(Usage) as error:
         parse_bounds([text])
-    assert "--latency-target" in str(error.value)
+    assert "`latency_target=`" in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -231,7 +231,7 @@ def test_a_bound_on_what_the_workload_does_not_do_is_refused() -> None:
 
 def test_a_paced_workload_is_refused() -> None:
     wanted = latency_search.LatencySearch(tuple(parse_bounds(("p99:1ms",))))
-    with pytest.raises(Usage, match="--search rate"):
+    with pytest.raises(Usage, match="`search=` rate"):
         latency_search.search(Queue(), resolve("randomio", [*READ_ONLY, ("rate", "100 IOPS")]), wanted)
     with pytest.raises(Usage, match="its own pace"):
         latency_search.search(Queue(), resolve("randomio", [*READ_ONLY, ("think", "1ms")]), wanted)

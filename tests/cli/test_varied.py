@@ -195,7 +195,7 @@ def test_values_are_lists_ranges_and_lists_of_lists() -> None:
     ],
 )
 def test_a_list_that_is_none_is_told(given: list[str], told: str) -> None:
-    with pytest.raises(Usage, match="--vary: ") as raised:
+    with pytest.raises(Usage, match="`vary=`: ") as raised:
         parse(given)
     assert told in str(raised.value)
 

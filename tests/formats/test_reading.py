@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_said_with_its_place(data: bytes, says: str) -> N
 
 def test_a_file_that_may_be_two_things_needs_to_be_told_apart() -> None:
     data = b"".join((SAMPLES[0].parent / name).read_bytes() for name in ("iostat-2006.txt", "randomio.txt"))
-    with pytest.raises(Unreadable, match="looks like randomio or iostat; say which with --from"):
+    with pytest.raises(Unreadable, match="looks like randomio or iostat; say which with `from=`"):
         formats.read_bytes(data, "f")
     assert formats.read_bytes(data[data.index(b"# randomio") :], "f", "randomio")
 

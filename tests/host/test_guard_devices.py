@@ -92,7 +92,7 @@ def mounted_in_another_namespace(bench: Any) -> tuple[str, str]:
 def unmounted_ext4(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
-    return device, "--erase-signature ext4"
+    return device, "`erase_signature=` ext4"
 
 
 @case
@@ -110,7 +110,7 @@ def partition_of_a_disk_with_another_one_mounted(bench: Any) -> tuple[str, str]:
     first, second = bench.partitioned(device)
     ext4(bench, first)
     bench.mount(first)
-    return second, "--erase-shared"
+    return second, "`erase_shared=`"
 
 
 @case
@@ -133,14 +133,14 @@ def partition_of_a_disk_behind_a_loop_device(bench: Any) -> tuple[str, str]:
 def disk_with_a_partition_table_only(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     bench.partitioned(device)
-    return device, "--erase-signature dos"
+    return device, "`erase_signature=` dos"
 
 
 @case
 def disk_with_a_file_system_on_a_partition(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, bench.partitioned(device)[1])
-    return device, "--erase-signature dos,ext4"
+    return device, "`erase_signature=` dos,ext4"
 
 
 @case
@@ -156,7 +156,7 @@ def swap_in_use(bench: Any) -> tuple[str, str]:
 def swap_not_in_use(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     bench.run("mkswap", device)
-    return device, "--erase-signature swap"
+    return device, "`erase_signature=` swap"
 
 
 @case
@@ -173,14 +173,14 @@ def second_member_of_a_mounted_btrfs(bench: Any) -> tuple[str, str]:
 def member_of_an_unmounted_btrfs(bench: Any) -> tuple[str, str]:
     first, second = (bench.loop(size=128 * MIB) for _ in range(2))
     bench.run("mkfs.btrfs", "--quiet", "--nodiscard", first, second)
-    return second, "--erase-signature btrfs"
+    return second, "`erase_signature=` btrfs"
 
 
 @case
 def unmounted_xfs(bench: Any) -> tuple[str, str]:
     device = bench.loop(size=320 * MIB)
     bench.run("mkfs.xfs", "-q", "-K", device)
-    return device, "--erase-signature xfs"
+    return device, "`erase_signature=` xfs"
 
 
 @case
@@ -206,21 +206,21 @@ def journal_of_a_mounted_ext4(bench: Any) -> tuple[str, str]:
 def physical_volume_of_lvm(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     write(device, 512, lvm_label())
-    return device, "--erase-signature LVM2_member"
+    return device, "`erase_signature=` LVM2_member"
 
 
 @case
 def member_of_an_md_array(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     write(device, 4096, md_superblock())
-    return device, "--erase-signature linux_raid_member"
+    return device, "`erase_signature=` linux_raid_member"
 
 
 @case
 def backing_device_of_bcache(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     write(device, 4096, bcache_superblock())
-    return device, "--erase-signature bcache"
+    return device, "`erase_signature=` bcache"
 
 
 @case
@@ -287,7 +287,7 @@ def device_under_a_loop_device(bench: Any) -> tuple[str, str]:
 
 @case
 def loop_device_over_a_free_device(bench: Any) -> tuple[str, str]:
-    return bench.loop(bench.loop()), "--erase-stacked"
+    return bench.loop(bench.loop()), "`erase_stacked=`"
 
 
 def hold_exclusively(bench: Any, device: str) -> None:
@@ -450,7 +450,7 @@ def test_a_mistyped_name_under_dev_is_an_error_and_never_a_new_file(tmp_path: Pa
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_free_device_is_refused_unless_erase_names_it(bench: Any, change: str) -> None:
     device, other = bench.loop(), bench.loop()
-    assert "--erase" in attempt(device, change, erase=None)
+    assert "`erase=`" in attempt(device, change, erase=None)
     assert "another device" in attempt(device, change, erase=other)
     assert "cannot be looked at" in attempt(device, change, erase="/dev/spindle-no-such-device")
     assert "another device" in attempt(device, change, erase=str(bench.folder))
@@ -471,7 +471,7 @@ def test_erase_that_names_another_device_is_refused_also_where_nothing_is_writte
     assert "cannot be looked at" in attempt(device, None, erase="/dev/spindle-no-such-device")
     file = tmp_path / "file"
     file.write_bytes(bytes(4096))
-    assert "is no device, yet --erase names" in attempt(file, None, erase=device)
+    assert "is no device, yet `erase=` names" in attempt(file, None, erase=device)
     with (
         TestFile.create(tmp_path / "made", MIB) as made,
         pytest.raises(Refused, match="is no device"),
@@ -511,7 +511,7 @@ def test_the_signature_must_be_repeated_as_shown(bench: Any) -> None:
     device = bench.loop()
     ext4(bench, device)
     for wrong in (None, "", "xfs", "ext4,xfs", "EXT4"):
-        assert "--erase-signature ext4" in attempt(device, "write", erase_signature=wrong)
+        assert "`erase_signature=` ext4" in attempt(device, "write", erase_signature=wrong)
     with open_target(device, [stream("write")], erase=device, erase_signature="ext4"):
         pass
 
@@ -526,8 +526,8 @@ def test_a_device_erased_before_may_have_lost_signatures_but_gained_none(bench: 
         pass
     bench.run("wipefs", "-aq", device)
     bench.run("mkswap", device)
-    assert "--erase-signature swap" in attempt(device, "write", **again)
-    assert "--erase-signature swap" in attempt(device, "write", erased_before=True)
+    assert "`erase_signature=` swap" in attempt(device, "write", **again)
+    assert "`erase_signature=` swap" in attempt(device, "write", erased_before=True)
 
 
 def test_every_signature_must_be_repeated(bench: Any) -> None:
@@ -621,7 +621,7 @@ def test_what_one_of_the_tools_finds_is_enough(
     blind.write_text(f"#!/bin/sh\n{script}\n")
     blind.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert "--erase-signature ext4" in attempt(device, "write")
+    assert "`erase_signature=` ext4" in attempt(device, "write")
 
 
 def test_an_answer_that_is_not_understood_is_a_refusal(

@@ -266,7 +266,7 @@ def test_a_holder_of_the_file_behind_the_disk_is_found_for_its_partition(bench: 
 def test_a_partition_of_a_disk_that_is_built_of_others_needs_consent_and_claims_them(bench: Any) -> None:
     lower = bench.loop()
     first, _ = bench.partitioned(bench.loop(lower))
-    assert "--erase-stacked" in refused(first)
+    assert "`erase_stacked=`" in refused(first)
     target = open_target(first, WRITE, erase=first, erase_stacked=True)
     with target, pytest.raises(OSError, match="busy"):
         os.open(lower, os.O_RDONLY | os.O_EXCL)

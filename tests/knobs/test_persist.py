@@ -116,7 +116,7 @@ def test_a_governor_lasts_in_a_tuned_profile_only(kernel: FakeKernel, root: Path
     policy = kernel.machine.sys / "devices/system/cpu/cpufreq/policy0"
     policy.mkdir(parents=True)
     (policy / "scaling_governor").write_text("powersave\n")
-    with pytest.raises(KnobUsage, match="--tuned"):
+    with pytest.raises(KnobUsage, match="`tuned=`"):
         drafts(kernel, root, "cpu.governor=performance")
     body = drafts(kernel, root, "cpu.governor=performance", *WORDS, tuned=True)[-1].body
     assert "[cpu]\ngovernor=performance\n" in body

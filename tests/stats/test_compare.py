@@ -185,7 +185,7 @@ def test_sides_without_a_common_metric_cannot_be_compared() -> None:
     a, b = sides({"A": [1.0, 2.0]}), sides({"B": [1.0, 2.0]}, metric="knee.iops")
     with pytest.raises(Incomparable, match="A, B: no metric is in all of them"):
         study([*a, *b])
-    with pytest.raises(Incomparable, match=r"--metric iop: no run has it; near to it are iops"):
+    with pytest.raises(Incomparable, match=r"`metric=` iop: no run has it; near to it are iops"):
         study(sides({"A": [1.0, 2.0], "B": [1.0, 2.0]}), ["iop"])
 
 

@@ -102,7 +102,7 @@ def _free_name(store: Store, wanted: str) -> str:
     while (there := store.campaigns.find(name)) is not None:
         if there.state != "done":
             raise StoreUsage(
-                f"campaign {name}: is not done yet; `spindle campaign resume {name}` goes on, --name begins another"
+                f"campaign {name}: is not done yet; `spindle campaign resume {name}` goes on, `name=` begins another"
             )
         number += 1
         name = f"{wanted}-{number}"
@@ -184,7 +184,7 @@ def _check_names_a_target(ready: Ready, consent: Consent) -> None:
         targets = {one.target for one in ready.prepared if one.on.place is not None}
         if not any(same_device(consent.erase, target) for target in targets):
             raise Refused(
-                f"--erase names {consent.erase}, which is no target of this campaign; is it the device meant?"
+                f"`erase=` names {consent.erase}, which is no target of this campaign; is it the device meant?"
             )
 
 

@@ -132,7 +132,7 @@ def prepare(plan: Plan, cells: Sequence[Cell], sources: Sources) -> list[Prepare
 def _prepared(plan: Plan, cell: Cell, sources: Sources) -> Prepared:
     settings, where = cell.settings, f"{plan.source}: {cell}"
     if settings.target is None:
-        raise Usage(f"{plan.source}: where should it run? give --target: a device, a file or a modelled machine")
+        raise Usage(f"{plan.source}: where should it run? give `target=`: a device, a file or a modelled machine")
     target = sources.target(settings.target)
     refused = refusal(target, _given(settings))
     if refused is not None:

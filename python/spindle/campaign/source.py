@@ -76,7 +76,7 @@ def read_plan(text: str, source: str, name: str, assignments: Sequence[str] = ()
             raise
         _plan(text, source, name, ())  # raises what is wrong with the plan itself
         said = re.sub(rf"^{re.escape(source)}(:\d+)?: ", "", str(error))
-        raise Usage(said if said.startswith("--set") else f"--set: {said}") from None
+        raise Usage(said if said.startswith("`set=`") else f"`set=`: {said}") from None
 
 
 def _plan(text: str, source: str, name: str, assignments: Sequence[str]) -> Plan:
@@ -114,13 +114,13 @@ def _assign(data: dict[str, Any], assignment: str) -> None:
     key, equals, value = assignment.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise Usage(f"--set {assignment}: not KEY=VALUE; write for example trials.count=5")
+        raise Usage(f"`set=` {assignment}: not KEY=VALUE; write for example trials.count=5")
     path = _path(data, key, assignment)
     table = data
     for part in path[:-1]:
         inner = table.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise Usage(f"--set {assignment}: `{part}` is no table of the plan")
+            raise Usage(f"`set=` {assignment}: `{part}` is no table of the plan")
         table = inner
     table[path[-1]] = _value(value.strip(), table.get(path[-1]), path, assignment)
 
@@ -141,15 +141,15 @@ def _path(data: Mapping[str, Any], key: str, assignment: str) -> list[str]:
         return ["options", key]
     near = difflib.get_close_matches(key, [*TOP, *names, *keys], n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"a plan has {', '.join(TOP)}"
-    raise Usage(f"--set {assignment}: unknown key `{key}`; {hint}")
+    raise Usage(f"`set=` {assignment}: unknown key `{key}`; {hint}")
 
 
 def _value(text: str, before: object, path: Sequence[str], assignment: str) -> object:
     if text[:1] in ("[", "{"):
         try:
-            return document.parse(f"value = {text}", "--set")["value"]
+            return document.parse(f"value = {text}", "`set=`")["value"]
         except Usage:
-            raise Usage(f"--set {assignment}: the value is no list or table of TOML") from None
+            raise Usage(f"`set=` {assignment}: the value is no list or table of TOML") from None
     if path[-1] in _LISTS or isinstance(before, list):
         return [part.strip() for part in text.split(",")]
     return text

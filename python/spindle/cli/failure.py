@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import traceback
 
 import click
 
+from spindle.base.errors import SpindleError
 from spindle.cli.exits import Exit
 
 
 def explain(error: BaseException) -> tuple[str, Exit]:
     """The line for stderr (a job file is refused with a line for each reason) and the exit status."""
     text, status = _known(error)
-    lines = _findings(error)
-    if lines:
-        return "\n".join(f"spindle: {one_line(line)}" for line in lines), status
-    return f"spindle: {one_line(text)}", status
+    lines = error.lines if isinstance(error, SpindleError) else []
+    return "\n".join(f"spindle: {one_line(line)}" for line in lines or [text]), status
 
 
 def one_line(text: str) -> str:
     """Line breaks and control characters in file names and messages must not break the line or the terminal."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in spelled(text)).split())
+
+
+def spelled(text: str) -> str:
+    """`verify_state=`, as a caller of the library gives it, as --verify-state."""
+    return re.sub(r"`([a-z][a-z_]*)=`", lambda key: f"--{key[1].replace('_', '-')}", text)
 
 
 def _known(error: BaseException) -> tuple[str, Exit]:
@@ -34,40 +38,14 @@ def _known(error: BaseException) -> tuple[str, Exit]:
             f"stopped{f' by {error}' if str(error) else ''} before there were figures; what was made is removed",
             Exit.FAILED,
         )
+    if isinstance(error, SpindleError):
+        return str(error), Exit(error.exit_code)
 
     from spindle import _core
-    from spindle.host.errors import TargetError
-    from spindle.result.document import Unreadable
-    from spindle.run.errors import RunFailed, Usage
-    from spindle.stats.errors import Incomparable
 
-    match error:
-        case TargetError():
-            return str(error), Exit(error.exit_code)
-        case _ if _findings(error):
-            return str(error), Exit.USAGE
-        case _ if _is_of_store(error):
-            return str(error), Exit(getattr(error, "exit_code", Exit.FAILED))
-        case _core.ConfigError() | Usage() | Unreadable() | Incomparable():
-            return str(error), Exit.USAGE
-        case _core.RunError() | RunFailed():
-            return str(error), Exit.FAILED
-        case _:
-            return _unexpected(error), Exit.FAILED
-
-
-def _findings(error: BaseException) -> list[str]:
-    """Told without loading what reads job files."""
-    module = sys.modules.get("spindle.formats.fio_job")
-    if module is None or not isinstance(error, module.JobFileRefused):
-        return []
-    return [str(finding) for finding in error.findings]
-
-
-def _is_of_store(error: BaseException) -> bool:
-    """Told without loading the store: it brings SQLAlchemy with it."""
-    errors = sys.modules.get("spindle.store.errors")
-    return errors is not None and isinstance(error, errors.StoreError)
+    if isinstance(error, _core.ConfigError | _core.RunError):
+        return str(error), Exit.USAGE if isinstance(error, _core.ConfigError) else Exit.FAILED
+    return _unexpected(error), Exit.FAILED
 
 
 def _usage(error: click.ClickException) -> str:

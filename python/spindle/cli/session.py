@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from spindle.cli.failure import spelled
 from spindle.host.knobs.restore import interrupted
 from spindle.host.signals import unwinding
 from spindle.host.testfile import sweep_leftovers
@@ -21,7 +22,7 @@ def session(quiet: bool) -> Iterator[Watch]:
         os.getcwd()
     except OSError as error:
         raise Usage(f"the current directory is gone ({error.strerror}); change to one that exists") from None
-    with unwinding(), watching(quiet=quiet) as watch:
+    with unwinding(), watching(quiet=quiet, spelled=spelled) as watch:
         for leftover in sweep_leftovers():
             watch.say(f"spindle: {leftover.line}")
         for line in interrupted():

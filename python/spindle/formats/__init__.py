@@ -135,7 +135,7 @@ def _told(text: Text, data: bytes) -> Format:
         return fitting[0]
     if fitting:
         names = " or ".join(each.name for each in fitting)
-        raise Unreadable(f"{text.file}: looks like {names}; say which with --from")
+        raise Unreadable(f"{text.file}: looks like {names}; say which with `from=`")
     if data.lstrip()[:1] in (b"{", b"["):
         document.decode(data, text.file)  # says what is wrong with it as a record
     raise Unreadable(f"{text.file}: of no known format; tried {', '.join([NATIVE, *FORMATS])}")

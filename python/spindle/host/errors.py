@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 
+from spindle.base.errors import SpindleError
 
-class TargetError(Exception):
+
+class TargetError(SpindleError):
     """The target cannot be used: full, no right, gone, an I/O error."""
-
-    exit_code = 1
 
 
 class WrongTarget(TargetError):

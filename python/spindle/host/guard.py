@@ -334,7 +334,7 @@ def _refuse_file(path: str, found: int, machine: Machine) -> NoReturn:
     if use:
         raise Refused(f"{path}: {use}; nothing is written to it")
     raise Refused(
-        f"{path}: is a file Spindle did not make, so it is not written; give a new name and --create SIZE, or only read"
+        f"{path}: is a file Spindle did not make, and is not written; give a new name and `create=` SIZE, or only read"
     )
 
 
@@ -481,7 +481,7 @@ def _open_set(path: str, made: MadeSet, stream: StreamAccess, opened: ExitStack)
             fd = made.open(index, stream.flags)
         except OSError as error:
             if error.errno == errno.EINVAL and stream.direct:
-                raise TargetError(f"{path}: its file system has no direct I/O; use --buffered") from None
+                raise TargetError(f"{path}: its file system has no direct I/O; use `buffered=`") from None
             raise cannot_open(f"{path}/{SET_PREFIX}{made.wanted.name}", error) from None
         opened.callback(os.close, fd)
         # All lie on one file system.
@@ -507,7 +507,7 @@ def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block
         fd = os.open(f"/proc/self/fd/{found}", stream.flags)
     except OSError as error:
         if error.errno == errno.EINVAL and stream.direct:
-            raise TargetError(f"{path}: its file system has no direct I/O; use --buffered") from None
+            raise TargetError(f"{path}: its file system has no direct I/O; use `buffered=`") from None
         raise TargetError(f"{path}: {_open_error(error, stream.write)}") from None
     opened.callback(os.close, fd)
     return StreamFile(fd, length, *_alignment(path, fd, stream.direct, block))
@@ -521,7 +521,7 @@ def _alignment(path: str, fd: int, direct: bool, block: int) -> tuple[int, int]:
     if alignment is None:
         alignment = kernel.Alignment(offset=_block_below(fd), memory=_FALLBACK_MEMORY_ALIGN)
     if alignment.offset == 0:
-        raise TargetError(f"{path}: direct I/O is not possible on this file; use --buffered")
+        raise TargetError(f"{path}: direct I/O is not possible on this file; use `buffered=`")
     return max(alignment.offset, block), max(alignment.memory, 1)
 
 
@@ -621,11 +621,11 @@ def _claim(
 
     if not consent.stacked and (whole(device).stacked or under):
         parts = listed([part.name for part in below(device, machine)][:4])
-        raise Refused(f"{called}: is built of {parts}; --erase-stacked agrees to overwrite what is on them")
+        raise Refused(f"{called}: is built of {parts}; `erase_stacked=` agrees to overwrite what is on them")
     if device.partition is not None and not consent.shared:
         sibling = next(usage.of_siblings(device), "another partition of the same disk is in use" if disk_busy else None)
         if sibling:
-            raise Refused(f"{called}: {sibling}; --erase-shared agrees to write to this partition alone")
+            raise Refused(f"{called}: {sibling}; `erase_shared=` agrees to write to this partition alone")
     blank = _is_blank(called, claim, device)
     shown = _check_signatures(called, claim, device, consent, machine)
     if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, blank, machine)):
@@ -635,7 +635,7 @@ def _claim(
 
 def _check_named(called: str, path: str, device: Device, erase: str | None) -> None:
     if erase is None:
-        raise Refused(f"{called}: writing destroys what is on it; --erase {path} agrees to that")
+        raise Refused(f"{called}: writing destroys what is on it; `erase=` {path} agrees to that")
     _check_names_target(called, device, erase)
 
 
@@ -644,9 +644,9 @@ def _check_names_target(called: str, device: Device, erase: str) -> None:
         named = os.stat(erase)
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else error
-        raise Refused(f"{called}: --erase names {erase}, which cannot be looked at: {why}") from None
+        raise Refused(f"{called}: `erase=` names {erase}, which cannot be looked at: {why}") from None
     if not stat.S_ISBLK(named.st_mode) or DevNumber.of(named.st_rdev) != device.dev:
-        raise Refused(f"{called}: --erase names {erase}, which is another device; name the target itself")
+        raise Refused(f"{called}: `erase=` names {erase}, which is another device; name the target itself")
 
 
 def same_device(name: str, other: str) -> bool:
@@ -680,7 +680,7 @@ def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
 
 def _check_no_device_named(called: str, erase: str | None) -> None:
     if erase is not None:
-        raise Refused(f"{called}: is no device, yet --erase names {erase}; is it the target meant? leave --erase out")
+        raise Refused(f"{called}: is no device, yet `erase=` names {erase}; is it the target meant? leave `erase=` out")
 
 
 def _is_claimed(device: Device, machine: Machine) -> bool:
@@ -802,9 +802,11 @@ def _check_signatures(called: str, claim: int, device: Device, consent: _Consent
     if given == set(types) or (consent.erased_before and given > set(types)):
         return shown
     if not types:
-        raise Refused(f"{called}: carries no signature, yet --erase-signature says {repeated}; is it the device meant?")
+        raise Refused(
+            f"{called}: carries no signature, yet `erase_signature=` says {repeated}; is it the device meant?"
+        )
     what = listed([str(signature) for signature in shown])
-    raise Refused(f"{called}: carries a signature: {what}; --erase-signature {','.join(types)} agrees to lose it")
+    raise Refused(f"{called}: carries a signature: {what}; `erase_signature=` {','.join(types)} agrees to lose it")
 
 
 def _all_signatures(called: str, claim: int, device: Device, machine: Machine) -> list[Signature]:

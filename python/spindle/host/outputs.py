@@ -163,7 +163,7 @@ class Output:
                 return False
 
 
-_ADVICE = "name another file, or --force to replace it"
+_ADVICE = "name another file, or `force=` to replace it"
 
 
 class Draft:

@@ -54,7 +54,7 @@ def erase_of_each(paths: list[str], erase: str | None) -> dict[str, str | None]:
     for named in [] if erase is None else split(erase):
         meant = known.get(_key(named))
         if meant is None:
-            raise Refused(f"{named}: --erase names it, but it is none of {', '.join(paths)}")
+            raise Refused(f"{named}: `erase=` names it, but it is none of {', '.join(paths)}")
         found[meant] = named
     return found
 

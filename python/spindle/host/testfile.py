@@ -47,7 +47,7 @@ class TestFile(Own):
     def create(cls, path: str | os.PathLike[str], size_bytes: int, *, on_progress: Progress | None = None) -> TestFile:
         """Make and fill it. `path` is a name that is free, or a folder. Raises Refused or TargetError."""
         if size_bytes <= 0:
-            raise WrongTarget(f"{path}: a test file of {size_bytes} bytes is of no use; --create takes a size")
+            raise WrongTarget(f"{path}: a test file of {size_bytes} bytes is of no use; `create=` takes a size")
         token = secrets.token_hex(8)
         place = _place(path, token)
         file = None

@@ -106,7 +106,7 @@ def save(specification: dict[str, Any], output: Output) -> None:
     """A PNG or SVG file. Raises `Usage` where that is not what the name says."""
     path = output.path
     if path.suffix not in (".png", ".svg"):
-        raise Usage(f"--chart {path}: the name must end with .png or .svg")
+        raise Usage(f"`chart=` {path}: the name must end with .png or .svg")
     converter = importlib.import_module("vl_convert")
     if path.suffix == ".png":
         data: bytes = converter.vegalite_to_png(specification, scale=2)

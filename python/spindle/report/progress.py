@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -21,10 +21,12 @@ SPARSE_S = 30.0
 
 
 @contextmanager
-def watching(stream: TextIO | None = None, quiet: bool = False) -> Iterator[Watch]:
-    """The watch that suits the stream (stderr); its live line is gone at the end."""
+def watching(stream: TextIO | None = None, quiet: bool = False, spelled: Callable[[str], str] = str) -> Iterator[Watch]:
+    """The watch that suits the stream (stderr); its live line is gone at the end. `spelled`: how keys are shown."""
     out = sys.stderr if stream is None else stream
-    watch: LiveLine | SparseLines = LiveLine(out) if out.isatty() and not quiet else SparseLines(out, quiet)
+    watch: LiveLine | SparseLines = (
+        LiveLine(out, spelled) if out.isatty() and not quiet else SparseLines(out, quiet, spelled)
+    )
     try:
         yield watch
     finally:
@@ -55,13 +57,14 @@ def words(moment: Moment) -> str:
 class SparseLines:
     """For pipes and logs: what a person should see at once, and a sign of life now and then."""
 
-    def __init__(self, out: TextIO, quiet: bool) -> None:
+    def __init__(self, out: TextIO, quiet: bool, spelled: Callable[[str], str] = str) -> None:
         self._out = out
+        self._spelled = spelled
         self._quiet = quiet
         self._last = time.monotonic()
 
     def say(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
+        print(self._spelled(text), file=self._out, flush=True)
 
     def step(self, text: str) -> None:
         self._now_and_then(text)
@@ -89,13 +92,14 @@ class LiveLine:
     second would fill its memory for as long as a run lasts.
     """
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, spelled: Callable[[str], str] = str) -> None:
         self._out = out
+        self._spelled = spelled
         self._shown = False
 
     def say(self, text: str) -> None:
         self.end()
-        print(text, file=self._out, flush=True)
+        print(self._spelled(text), file=self._out, flush=True)
 
     def step(self, text: str) -> None:
         self._show(f"{text} ...")

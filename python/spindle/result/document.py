@@ -9,12 +9,15 @@ from typing import Any
 
 import msgspec
 
+from spindle.base.errors import SpindleError
 from spindle.result.record import FORMAT, Record
 from spindle.result.workload import Workload
 
 
-class Unreadable(Exception):
-    """A file is not a record; the text is one line."""
+class Unreadable(SpindleError):
+    """A file is not a record."""
+
+    exit_code = 2
 
 
 def encode(record: Record) -> bytes:

@@ -41,16 +41,16 @@ def _parsed(text: str) -> Bound:
     example = "write for example p99:5ms, read:p99.9:20ms or write:mean:1ms"
     match = _BOUND.fullmatch(text)
     if match is None:
-        raise Usage(f"--latency-target: {text!r} is not [OPERATION:]FIGURE:TIME; {example}")
+        raise Usage(f"`latency_target=`: {text!r} is not [OPERATION:]FIGURE:TIME; {example}")
     operation, figure, time = match.groups()
     try:
         limit_ns = _core.parse_duration(time)
     except _core.ConfigError as error:
-        raise Usage(f"--latency-target {text}: {error}; {example}") from None
+        raise Usage(f"`latency_target=` {text}: {error}; {example}") from None
     percentile = None if figure in ("mean", "avg") else 100.0 if figure == "max" else float(figure[1:])
     if limit_ns <= 0 or (percentile is not None and not 0 < percentile <= 100):
         wrong = "the time must be above 0" if limit_ns <= 0 else f"{figure} is no percentile: above p0, at most p100"
-        raise Usage(f"--latency-target {text}: {wrong}")
+        raise Usage(f"`latency_target=` {text}: {wrong}")
     wanted = "all" if operation in (None, "all", "both") else operation
     return Bound(operation=wanted, percentile=percentile, limit_ns=limit_ns)  # type: ignore[arg-type]
 

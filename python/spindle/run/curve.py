@@ -48,10 +48,10 @@ def parse_rates(text: str) -> tuple[float, ...]:
         except ValueError:
             rate = 0.0
         if not 0 < rate < 1e9:
-            raise Usage(f"--rates: {word!r} is not requests a second; write for example 500,1000,2k")
+            raise Usage(f"`rates=`: {word!r} is not requests a second; write for example 500,1000,2k")
         found.append(rate)
     if len(found) > MOST_RATES:
-        raise Usage(f"--rates: {len(found)} rates are too many; at most {MOST_RATES}")
+        raise Usage(f"`rates=`: {len(found)} rates are too many; at most {MOST_RATES}")
     return tuple(sorted(set(found)))
 
 
@@ -64,7 +64,7 @@ def curve(
     on_point: Callable[[CurvePoint], None] = lambda point: None,
 ) -> Curved:
     """Open-loop runs at these rates, or at shares of what a closed loop reaches. Raises Usage."""
-    openloop.refuse_paced(resolved, "--curve", open_loop=True)
+    openloop.refuse_paced(resolved, "curve", open_loop=True)
     runs: list[RunRecord] = []
     shares = openloop.shares_of(bench, resolved, runs, measure=not rates, spacing=spacing)
     if shares is None:

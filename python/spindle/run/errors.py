@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from spindle.base.errors import SpindleError
 
-class RunFailed(Exception):
+
+class RunFailed(SpindleError):
     """The run could not be carried out."""
 
 
-class Usage(Exception):
+class Usage(SpindleError):
     """What was asked for does not fit together."""
+
+    exit_code = 2

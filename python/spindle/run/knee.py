@@ -57,7 +57,7 @@ def sweep(
     paced = [stream.name for stream in resolved.spec.streams if stream.paced]
     if paced:
         raise Usage(
-            f"--find-knee: stream {paced[0]} is bound by its rate or think time, not by concurrency; "
+            f"`find_knee=`: stream {paced[0]} is bound by its rate or think time, not by concurrency; "
             "give a workload without rate, rate limit and think time"
         )
     points: list[KneePoint] = []

@@ -81,7 +81,7 @@ def search(
 ) -> Searched:
     """Raises Usage where the workload paces itself."""
     runs: list[RunRecord] = []
-    openloop.refuse_paced(resolved, "--latency-target", open_loop=wanted.variable == "rate")
+    openloop.refuse_paced(resolved, "latency_target", open_loop=wanted.variable == "rate")
     _refuse_unasked(resolved, wanted.bounds)
     capacity: Capacity | None = None
     axis: _Axis | None = None
@@ -108,7 +108,7 @@ def _refuse_unasked(resolved: Resolved, bounds: Sequence[Bound]) -> None:
     }
     for bound in bounds:
         if not there[bound.operation]:
-            raise Usage(f"--latency-target: {bound.figure} is bounded, but the workload makes none of them")
+            raise Usage(f"`latency_target=`: {bound.figure} is bounded, but the workload makes none of them")
 
 
 class _Axis(Protocol):

@@ -49,8 +49,8 @@ def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
         if bound or (not open_loop and isinstance(stream.arrival, Open)):
             wrong = "rate limit and think time" if open_loop else "rate, rate limit and think time"
             raise Usage(
-                f"{option}: stream {stream.name} is bound by its own pace; give a workload without {wrong}"
-                + ("" if bound else ", or search over rates: --search rate")
+                f"`{option}=`: stream {stream.name} is bound by its own pace; give a workload without {wrong}"
+                + ("" if bound else ", or search over rates: `search=` rate")
             )
 
 

@@ -130,11 +130,11 @@ def _given(order: Order, resolved: Resolved) -> Iterator[str]:
         "engine": order.making.engine != "auto",
         "log": order.making.log is not None,
         "verify": _verifies(resolved),
-        "verify-state": order.verify_state is not None,
-        "drop-caches": order.care.drop_caches,
+        "verify_state": order.verify_state is not None,
+        "drop_caches": order.care.drop_caches,
         "sync": order.care.sync_machine,
-        "wait-idle": order.care.wait_idle_s > 0,
-        "quiet-machine": order.care.quiet_machine,
+        "wait_idle": order.care.wait_idle_s > 0,
+        "quiet_machine": order.care.quiet_machine,
         "precondition": order.precondition is not None,
         "trace": order.trace is not None,
     }
@@ -145,47 +145,47 @@ def _check(order: Order, resolved: Resolved) -> None:
     """What does not fit together. Raises `Usage`."""
     refused = targets.refusal(order.target, _given(order, resolved))
     if refused is not None:
-        raise Usage(f"--{refused[0]}: {refused[1]}")
+        raise Usage(f"`{refused[0]}=`: {refused[1]}")
     _check_outputs(order, resolved)
     _check_files(order, resolved)
     if order.search is not None and resolved.spec.works_on_names:
-        raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary --workers")
+        raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary `workers=`")
     if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
-        raise Usage("--iopoll: polling needs direct I/O; leave --buffered out")
+        raise Usage("`iopoll=`: polling needs direct I/O; leave `buffered=` out")
 
 
 def _check_outputs(order: Order, resolved: Resolved) -> None:
     """The files that are written beside the record."""
     if order.trace is not None and (order.search is not None or resolved.spec.phases):
-        raise Usage(f"--trace: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
+        raise Usage(f"`trace=`: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
     if order.making.log is not None and order.search is not None:
-        raise Usage("--log: a search is many runs; log one of them")
+        raise Usage("`log=`: a search is many runs; log one of them")
     if order.making.log is not None:
         for part in phases.parts_of(resolved.spec):
             if (log := part.file_of(order.making.log)) is not None:
                 log.check()
     if order.verify_state is not None and not _verifies(resolved):
-        raise Usage("--verify-state: there is nothing to keep unless the run verifies; it goes with --verify")
+        raise Usage("`verify_state=`: there is nothing to keep unless the run verifies; it goes with `verify=`")
     if order.verify_state is not None and _makes(order, resolved) is not None and not order.keep:
-        raise Usage("--verify-state: the test file is removed at the end; --keep leaves it to be read back")
+        raise Usage("`verify_state=`: the test file is removed at the end; `keep=` leaves it to be read back")
 
 
 def _check_files(order: Order, resolved: Resolved) -> None:
     """The files that the load works on."""
     target, name = order.target, resolved.spec.name
     if order.precondition is not None and resolved.spec.makes_files:
-        raise Usage("--precondition: files are made for this run; precondition a device, or one test file")
+        raise Usage("`precondition=`: files are made for this run; precondition a device, or one test file")
     if target.several is not None and {each.name for each in resolved.spec.filesets} != set(target.several.sets):
         raise Usage(f"{target.asked}: are several, but {name} makes files of its own; name a folder")
     if resolved.spec.makes_files and target.place is not None and target.several is None:
         if order.consent.erase is not None:
-            raise Usage("--erase: this workload's files are made in TARGET, nothing else is written; leave it out")
+            raise Usage("`erase=`: this workload's files are made in TARGET, nothing else is written; leave it out")
         if order.create is not None:
-            raise Usage("--create: makes one test file; this workload's files are made in TARGET anyway; leave it out")
+            raise Usage("`create=`: makes one test file; this workload's files are made in TARGET anyway; leave it out")
         if not os.path.isdir(target.place):
             raise Usage(f"{target.asked}: {name} makes files of its own; name a folder to make them in")
     if order.keep and _makes(order, resolved) is None:
-        raise Usage("--keep: there is no test file to keep; it goes with --create SIZE")
+        raise Usage("`keep=`: there is no test file to keep; it goes with `create=` SIZE")
 
 
 def _verifies(resolved: Resolved) -> bool:
@@ -196,4 +196,4 @@ def _size(text: str) -> int:
     try:
         return _core.parse_size(text)
     except _core.ConfigError as error:
-        raise Usage(f"--create: {error}; write for example 4GiB, or auto for what the caches ask") from None
+        raise Usage(f"`create=`: {error}; write for example 4GiB, or auto for what the caches ask") from None

@@ -52,7 +52,7 @@ def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -
     device = opened.device
     if device is not None and classes.is_rotating(device) and not wanted.anyway:
         why = f"{device.name} is a rotating disk: its speed does not depend on what was written before"
-        opened.watch.say(f"spindle: not preconditioned: {why}; --precondition-anyway does it")
+        opened.watch.say(f"spindle: not preconditioned: {why}; `precondition_anyway=` does it")
         return Precondition(skipped=why)
     bench = replace(opened, making=replace(opened.making, log=None), written=None, _run=None)
     region = _region(resolved, opened.size_bytes)
@@ -148,7 +148,7 @@ def _writes_at_random(spec: Workload) -> bool:
 def _region(resolved: Resolved, size: int) -> int:
     region = region_bytes(_fill(resolved, 1 << 30).spec.streams[0], size)
     if region < SMALL_BYTES:
-        raise Usage(f"--precondition: the region is {units.size(region)}: there is nothing to fill")
+        raise Usage(f"`precondition=`: the region is {units.size(region)}: there is nothing to fill")
     return region
 
 

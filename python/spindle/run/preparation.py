@@ -55,7 +55,7 @@ def check_rights(care: Care) -> None:
     """Before a test file is written. Raises `RunFailed`."""
     if care.drop_caches and not may_drop_caches():
         raise RunFailed(
-            "--drop-caches: only root may drop the whole page cache; try as root, or leave it out: the pages of the "
+            "`drop_caches=`: only root may drop the whole page cache; try as root, or leave it out: the pages of the "
             "target itself are dropped anyway"
         )
 
@@ -163,6 +163,6 @@ def look(
         count = len(found.bad)
         raise NotQuiet(
             f"not measured: {count} condition{'s are' if count > 1 else ' is'} bad; mend "
-            f"{'them' if count > 1 else 'it'}, wait for it (--wait-idle), or leave --strict out"
+            f"{'them' if count > 1 else 'it'}, wait for it (`wait_idle=`), or leave `strict=` out"
         )
     return Looked(found, waited)

@@ -23,7 +23,7 @@ RAMP = 10
 class FindKnee:
     """Where more concurrency stops to pay."""
 
-    option = "--find-knee"
+    option = "find_knee"
 
     @property
     def step_seconds(self) -> float:
@@ -49,7 +49,7 @@ class FindTarget:
     """The highest throughput within bounds on latency."""
 
     wanted: latency_search.LatencySearch
-    option = "--latency-target"
+    option = "latency_target"
 
     @property
     def step_seconds(self) -> float:
@@ -80,7 +80,7 @@ class DrawCurve:
     """Requests a second; none: shares of what a closed loop reaches."""
     spacing: str | None = None
     """Of the requests: `constant` or `poisson`; None: as the workload has it."""
-    option = "--curve"
+    option = "curve"
 
     @property
     def step_seconds(self) -> float:
@@ -109,9 +109,9 @@ Search = FindKnee | FindTarget | DrawCurve
 def refuse(search: Search, resolved: Resolved) -> None:
     """What is not one load of a given length cannot be searched. Raises Usage."""
     if resolved.spec.phases:
-        raise Usage(f"{search.option}: {resolved.name} is made of phases; give a workload of one load")
+        raise Usage(f"`{search.option}=`: {resolved.name} is made of phases; give a workload of one load")
     if resolved.spec.end.steady and not isinstance(search, FindKnee):
-        raise Usage(f"{search.option}: every run of a search is as long as the others; leave --until-steady out")
+        raise Usage(f"`{search.option}=`: every run of a search is as long as the others; leave `until_steady=` out")
 
 
 def with_length(search: Search, resolved: Resolved, given: Overrides) -> Resolved:

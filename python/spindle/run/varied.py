@@ -54,13 +54,13 @@ def parse(given: Sequence[str]) -> list[Variation]:
         key, equals, values = text.partition("=")
         key = key.strip()
         if not equals or not key or not values.strip():
-            raise Usage(f"--vary: {text!r} is not KEY=VALUE,VALUE; write for example size=4KiB,64KiB or depth=1..64")
+            raise Usage(f"`vary=`: {text!r} is not KEY=VALUE,VALUE; write for example size=4KiB,64KiB or depth=1..64")
         if any(key == other.key for other in found):
-            raise Usage(f"--vary: {key} is varied twice; give all its values at once")
+            raise Usage(f"`vary=`: {key} is varied twice; give all its values at once")
         found.append(Variation(key=key, values=list(dict.fromkeys(_values(key, values)))))
     count = prod(len(variation.values) for variation in found)
     if count > MOST:
-        raise Usage(f"--vary: {count} combinations are too many; at most {MOST} are carried out by one command")
+        raise Usage(f"`vary=`: {count} combinations are too many; at most {MOST} are carried out by one command")
     return found
 
 
@@ -69,9 +69,9 @@ def _values(key: str, text: str) -> Iterator[str]:
     for part in text.split(separator):
         value = part.strip()
         if not value:
-            raise Usage(f"--vary: {key} has an empty value in {text!r}; leave the separator out")
+            raise Usage(f"`vary=`: {key} has an empty value in {text!r}; leave the separator out")
         if separator == "," and separator in text and ":" in value and key.rpartition(".")[2] in _LISTS:
-            raise Usage(f"--vary: {key}: values such as {value} have commas of their own; separate them by ;")
+            raise Usage(f"`vary=`: {key}: values such as {value} have commas of their own; separate them by ;")
         if _RANGE in value:
             yield from _doubling(key, value)
         else:
@@ -83,10 +83,10 @@ def _doubling(key: str, text: str) -> Iterator[str]:
     try:
         low, high = _core.parse_size(first.strip()), _core.parse_size(last.strip())
     except _core.ConfigError as error:
-        raise Usage(f"--vary: {key}: {text} is no range ({error}); write for example 4KiB..1MiB or 1..64") from None
+        raise Usage(f"`vary=`: {key}: {text} is no range ({error}); write for example 4KiB..1MiB or 1..64") from None
     if not 0 < low <= high:
         raise Usage(
-            f"--vary: {key}: {text} goes from {first} on, which is doubled up to {last}; begin with the smaller"
+            f"`vary=`: {key}: {text} goes from {first} on, which is doubled up to {last}; begin with the smaller"
         )
     plain = first.strip().isdigit() and last.strip().isdigit()
     while low <= high:
@@ -138,16 +138,16 @@ def words(cell: dict[str, str]) -> str:
 def _refuse(asked: Order) -> None:
     """What is about one run. Raises Usage."""
     single = {
-        "--log": asked.making.log is not None,
-        "--trace": asked.trace is not None,
-        "--verify-state": asked.verify_state is not None,
-        "--keep": asked.keep,
+        "log": asked.making.log is not None,
+        "trace": asked.trace is not None,
+        "verify_state": asked.verify_state is not None,
+        "keep": asked.keep,
     }
     for option, given in single.items():
         if given:
-            raise Usage(f"--vary: each combination is a run of its own, with files of its own; leave {option} out")
+            raise Usage(f"`vary=`: each combination is a run of its own, with files of its own; leave `{option}=` out")
     if asked.search is not None:
-        raise Usage(f"--vary: {asked.search.option} is many runs already; give one of them")
+        raise Usage(f"`vary=`: `{asked.search.option}=` is many runs already; give one of them")
 
 
 def _overrides(asked: Order, cell: dict[str, str]) -> tuple[tuple[str, str], ...]:

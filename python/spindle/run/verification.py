@@ -53,9 +53,9 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
     try:
         written = _core.Written.from_state(path.read_bytes())
     except OSError as error:
-        raise Usage(f"--state {path}: {error.strerror}; give a file that --verify-state saved") from None
+        raise Usage(f"`state=` {path}: {error.strerror}; give a file that `spindle run --verify-state` saved") from None
     except _core.ConfigError as error:
-        raise Usage(f"--state {path}: {error}; give a file that --verify-state saved") from None
+        raise Usage(f"`state=` {path}: {error}; give a file that `spindle run --verify-state` saved") from None
     places = _places(written, asked)
     files: list[File] = []
     opened = []
@@ -103,6 +103,6 @@ def _open(place: str) -> OpenTarget:
     try:
         return open_target(place, [StreamAccess(write=False, direct=True)])
     except TargetError as error:
-        if "--buffered" not in str(error):
+        if "`buffered=`" not in str(error):
             raise
         return open_target(place, [StreamAccess(write=False, direct=False)])

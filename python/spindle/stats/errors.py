@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from spindle.base.errors import SpindleError
 
-class Incomparable(ValueError):
-    """There is nothing to compare, or not so: one line."""
+
+class Incomparable(SpindleError, ValueError):
+    """There is nothing to compare, or not so."""
+
+    exit_code = 2

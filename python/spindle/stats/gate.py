@@ -101,7 +101,7 @@ def gate(
     chosen = list(metrics) or common_metrics(sides)
     for name in chosen:
         if metric(name).better is Better.NEITHER:
-            raise Incomparable(f"--metric {name}: neither more nor less of it is a loss; choose another")
+            raise Incomparable(f"`metric=` {name}: neither more nor less of it is a loss; choose another")
     known = strata(sides, across_time=across_time, history=True)
     tested = [examine(name, baseline, now, known, of_run) for name in chosen]
     ps = [_beyond(each, threshold) for each in tested]

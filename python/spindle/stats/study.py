@@ -83,4 +83,4 @@ def check_names(sides: Sequence[Side], metrics: Sequence[str]) -> None:
         if name not in there:
             near = difflib.get_close_matches(name, there, n=3)
             hint = f"near to it are {', '.join(near)}" if near else f"there are {', '.join(there[:12])} ..."
-            raise Incomparable(f"--metric {name}: no run has it; {hint}")
+            raise Incomparable(f"`metric=` {name}: no run has it; {hint}")

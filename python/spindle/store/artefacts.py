@@ -45,7 +45,7 @@ def content_of(file: Path, *, name: str | None = None, by_path: bool = False) ->
             raise StoreUsage(f"{file}: {'not a file' if file.exists() else 'no such file'}; name one to attach")
         size = file.stat().st_size
         if size > LARGEST_BYTES and not by_path:
-            raise StoreUsage(f"{file}: {size} bytes, more than 64 MiB; attach it --by-path")
+            raise StoreUsage(f"{file}: {size} bytes, more than 64 MiB; attach it `by_path=`")
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         body = None if by_path else file.read_bytes()

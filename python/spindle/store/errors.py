@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from spindle.base.errors import SpindleError
 
-class StoreError(Exception):
+
+class StoreError(SpindleError):
     """The store could not do it: damaged, full, server gone."""
-
-    exit_code = 1
 
 
 class StoreUsage(StoreError):

@@ -162,7 +162,7 @@ def select_results(store: Store | None, text: str) -> list[Selected]:
 
         return [_of_file(record, place) for place, record in enumerate(read(Path(asked.name)))]
     if store is None:
-        raise StoreUsage(f"{text}: a store is needed; name one with --store")
+        raise StoreUsage(f"{text}: a store is needed; name one with `store=`")
     return store.select(text)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from spindle.base.errors import SpindleError
+
 
 class Level(StrEnum):
     """What becomes of the job."""
@@ -48,9 +50,16 @@ class Finding:
         return ": ".join(part for part in (str(self.place), self.level.value, self.option, self.text) if part)
 
 
-class JobFileRefused(ValueError):
+class JobFileRefused(SpindleError, ValueError):
     """A job file cannot be run; each finding is a line of its own."""
+
+    exit_code = 2
 
     def __init__(self, findings: list[Finding]) -> None:
         super().__init__("; ".join(map(str, findings)))
         self.findings = findings
+
+    @property
+    def lines(self) -> list[str]:
+        """The findings."""
+        return [str(finding) for finding in self.findings]

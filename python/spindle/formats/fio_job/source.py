@@ -100,7 +100,7 @@ class Reader:
         if missing := [name for name in self.only if name not in {job.name for job in self.jobs}]:
             there = ", ".join(dict.fromkeys([*(job.name for job in self.jobs), *self.left_out])) or "none"
             raise _refused(
-                Place(source, 0), f"--section: there is no job `{missing[0][:40]}`; its jobs are: {there[:200]}"
+                Place(source, 0), f"`section=`: there is no job `{missing[0][:40]}`; its jobs are: {there[:200]}"
             )
         if not self.jobs:
             raise _refused(Place(source, 1), "no job in it: a job begins with its [name]")

@@ -48,7 +48,7 @@ def drafts(settings: Sequence[Setting], root: Path, tuned: bool = False, machine
         if one.place.scope is Scope.IRQ:
             raise KnobUsage(f"{one}: interrupts get other numbers at every boot; irqbalance can keep them")
         if one.place.scope is Scope.CPU and not tuned:
-            raise KnobUsage(f"{one}: only a tuned profile keeps it; add --tuned")
+            raise KnobUsage(f"{one}: only a tuned profile keeps it; add `tuned=`")
         if one.place.path(one.knob) is None:
             raise KnobUsage(f"{one}: {one.place.label} has no `{one.knob.name}`")
     found = []

@@ -135,7 +135,7 @@ def _text_of(element: ET.Element) -> str:
 def picture(charts: Sequence[Chart], ending: str, title: str) -> bytes:
     """All charts one below the other, as `png` or `svg`. Raises `Usage` if there is none."""
     if not charts:
-        raise Usage(f"--format {ending}: these records hold nothing to draw; --format html has their figures")
+        raise Usage(f"`format=` {ending}: these records hold nothing to draw; `format=` html has their figures")
     panels = [_panel(chart) for chart in charts]
     whole = {
         "$schema": SCHEMA,

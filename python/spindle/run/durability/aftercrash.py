@@ -57,10 +57,10 @@ def verify(journal: Path, target: str | None) -> Checked:
 def _opened(journal: Path) -> Iterator[IO[bytes]]:
     try:
         if not stat.S_ISREG(journal.stat().st_mode):
-            raise Usage(f"{journal}: is not a regular file; --after-crash takes the journal of a durability test")
+            raise Usage(f"{journal}: is not a regular file; `after_crash=` takes the journal of a durability test")
         file = journal.open("rb", buffering=0)
     except OSError as error:
-        raise Usage(f"{journal}: {reason(error)}; --after-crash takes the journal of a durability test") from None
+        raise Usage(f"{journal}: {reason(error)}; `after_crash=` takes the journal of a durability test") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -64,13 +64,13 @@ def read_token(path: Path) -> bytes:
     """A secret that writer and receiver share. Raises Usage."""
     try:
         if path.stat().st_mode & 0o077:
-            raise Usage(f"--token-file {path}: others may read it; `chmod 600` it")
+            raise Usage(f"`token_file=` {path}: others may read it; `chmod 600` it")
         token = path.read_bytes()[:4096].strip()
     except OSError as error:
-        raise Usage(f"--token-file {path}: {reason(error)}") from None
+        raise Usage(f"`token_file=` {path}: {reason(error)}") from None
     if len(token) < TOKEN_LEAST:
         raise Usage(
-            f"--token-file {path}: holds fewer than {TOKEN_LEAST} bytes; make one with "
+            f"`token_file=` {path}: holds fewer than {TOKEN_LEAST} bytes; make one with "
             "`(umask 077; head -c 32 /dev/urandom | base64 > FILE)`"
         )
     return token
@@ -89,13 +89,13 @@ def open_journal(
     scheme, separator, rest = where.partition("://")
     if not separator:
         if token is not None:
-            raise Usage("--token-file: goes with --journal tcp://HOST:PORT")
+            raise Usage("`token_file=`: goes with `journal=` tcp://HOST:PORT")
         with _file(Path(where), target, on_target, watch) as journal:
             yield journal
         return
     if scheme != "tcp":
-        raise Usage(f"--journal {where}: {scheme}:// is not known; give a file or tcp://HOST:PORT")
-    with _connected(where, *address(rest, "--journal"), token, watch) as journal:
+        raise Usage(f"`journal=` {where}: {scheme}:// is not known; give a file or tcp://HOST:PORT")
+    with _connected(where, *address(rest, "`journal=`"), token, watch) as journal:
         yield journal
 
 
@@ -108,7 +108,7 @@ def _connected(where: str, host: str, port: int, token: bytes | None, watch: Wat
         connection = socket.create_connection((host, port), timeout=PATIENCE_S)
     except OSError as error:
         raise RunFailed(
-            f"--journal {where}: nobody answers ({reason(error)}); start `spindle verify --listen` there first"
+            f"`journal=` {where}: nobody answers ({reason(error)}); start `spindle verify --listen` there first"
         ) from None
     with connection:
         # An entry leaves at once; a link that is dead is found in seconds, not in a quarter of an hour.
@@ -126,15 +126,15 @@ def _await_readiness(where: str, connection: socket.socket, token: bytes | None)
     said = _line(where, connection)
     if said.startswith(f"{TOKEN} "):
         if token is None:
-            raise RunFailed(f"--journal {where}: the receiver wants a token; give the same --token-file here and there")
+            raise RunFailed(f"`journal=` {where}: the receiver wants a token; give `token_file=` here as there")
         connection.sendall(f"{TOKEN} {proof(token, said.removeprefix(TOKEN).strip())}\n".encode())
         said = _line(where, connection)
     elif token is not None and said == READY:
-        raise RunFailed(f"--journal {where}: the receiver asks for no token; start it with the same --token-file")
+        raise RunFailed(f"`journal=` {where}: the receiver asks for no token; start it with the same `token_file=`")
     if said.startswith("refused "):
-        raise RunFailed(f"--journal {where}: the receiver refuses: {said.removeprefix('refused ')}")
+        raise RunFailed(f"`journal=` {where}: the receiver refuses: {said.removeprefix('refused ')}")
     if said != READY:
-        raise RunFailed(f"--journal {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
+        raise RunFailed(f"`journal=` {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
 
 
 def _line(where: str, connection: socket.socket) -> str:
@@ -146,7 +146,7 @@ def _line(where: str, connection: socket.socket) -> str:
                 break
             line += part
     except OSError as error:
-        raise RunFailed(f"--journal {where}: says nothing ({reason(error)}); is it a receiver of journals?") from None
+        raise RunFailed(f"`journal=` {where}: says nothing ({reason(error)}); is it a receiver of journals?") from None
     return line.decode(errors="replace").strip()
 
 
@@ -155,21 +155,21 @@ def _line(where: str, connection: socket.socket) -> str:
 
 @contextmanager
 def _file(path: Path, target: OpenTarget, on_target: bool, watch: Watch) -> Iterator[OpenJournal]:
-    with new_journal(path, "--journal") as fd:
+    with new_journal(path, "`journal=`") as fd:
         made = OpenJournal(fd, False, str(path.absolute()), path.absolute())
         try:
             shared = _shared(fd, target)
             if shared and not on_target:
                 raise Usage(
-                    f"--journal {path}: lies on {shared}, as the target does, and would lose what the target loses; "
-                    "choose another device, or say --journal-on-target"
+                    f"`journal=` {path}: lies on {shared}, as the target does, and would lose what the target loses; "
+                    "choose another device, or say `journal_on_target=`"
                 )
         except BaseException:
             made.discard()
             raise
         mount = mount_of(fd)
         if mount is not None and mount.fs_type in VOLATILE:
-            watch.say(f"spindle: --journal {path}: lies in memory ({mount.fs_type}), and is gone when power is")
+            watch.say(f"spindle: `journal=` {path}: lies in memory ({mount.fs_type}), and is gone when power is")
         yield made
 
 

@@ -96,7 +96,7 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         why = reason(error) if isinstance(error, OSError) else error
-        raise Usage(f"--listen {host}:{port}: {why}; choose another port, or an address of this machine") from None
+        raise Usage(f"`listen=` {host}:{port}: {why}; choose another port, or an address of this machine") from None
 
 
 # --- where journals go -----------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class _File(ExitStack):
         super().__init__()
         self.single = True
         self._path = path
-        self._fd = self.enter_context(new_journal(path, "--journal"))
+        self._fd = self.enter_context(new_journal(path, "`journal=`"))
         self._taken = False
         self.callback(self._forget)
 

@@ -95,11 +95,11 @@ def _header(order: Writing, target: OpenTarget) -> Header:
     region_blocks = size_bytes // order.block_bytes // order.workers
     unit = max(512, target.files[0].block_bytes)
     if order.block_bytes % unit or order.block_bytes > BLOCK_MAX:
-        raise Usage(f"--block {order.block_bytes}: must be a multiple of {unit} bytes on this target, at most 1 MiB")
+        raise Usage(f"`block=` {order.block_bytes}: must be a multiple of {unit} bytes on this target, at most 1 MiB")
     if region_blocks == 0:
         raise Usage(
             f"{units.size(size_bytes)} are too little for {order.workers} workers with blocks of "
-            f"{units.size(order.block_bytes)}; take more with --size, or fewer workers"
+            f"{units.size(order.block_bytes)}; take more with `size=`, or fewer workers"
         )
     return Header(
         run=secrets.token_hex(8),
@@ -182,7 +182,7 @@ def _told(order: Writing, journal: OpenJournal, figures: Figures) -> str:
     why = failure.why if failure.errno is None else reason(OSError(failure.errno, os.strerror(failure.errno)))
     syncs = f"{units.count(figures.syncs)} acknowledged syncs"
     if failure.what == "journal":
-        return f"--journal {order.journal}: {why}, after {syncs}"
+        return f"`journal=` {order.journal}: {why}, after {syncs}"
     where = "" if failure.offset is None else f" at {failure.offset}"
     kept = "JOURNAL TARGET, where the receiver is" if journal.path is None else str(journal.path)
     return (

@@ -65,8 +65,8 @@ class Modelled:
 
 
 _REAL_ONLY = (
-    *("create", "keep", "erase", "iopoll", "sqpoll", "cpus", "engine", "log", "verify", "verify-state"),
-    *("drop-caches", "sync", "wait-idle", "quiet-machine"),
+    *("create", "keep", "erase", "iopoll", "sqpoll", "cpus", "engine", "log", "verify", "verify_state"),
+    *("drop_caches", "sync", "wait_idle", "quiet_machine"),
     *("setup", "teardown", "filesystem", "load.command"),
 )
 _REFUSALS = {
