@@ -248,4 +248,4 @@ def test_the_fuzzer_takes_down_what_a_killed_one_left_and_nothing_of_one_that_ru
         alive.terminate()
         alive.wait()
     assert not of_fuzzing(tmp_path)
-    assert list(tmp_path.iterdir()) == [others]
+    assert list(tmp_path.glob("spindle-fuzz-*")) == [others]
