@@ -405,8 +405,8 @@ def test_a_run_that_is_too_noisy_to_see_a_step_says_so_and_how_long_to_run() -> 
 def test_a_steady_run_says_which_steps_are_ruled_out() -> None:
     seen = seen_in(noisy([1.0] * 60, 0.02))
     assert seen.level is Level.OK
-    assert "a step of 3.0 % or more is ruled out" in seen.evidence
-    assert seen.numbers["ruled_out"] == pytest.approx(0.03)
+    assert "a step of 4.0 % or more is ruled out" in seen.evidence
+    assert seen.numbers["ruled_out"] == pytest.approx(0.04)
 
 
 @pytest.mark.promise(9)

@@ -123,6 +123,12 @@ def test_runs_of_one_night_are_no_history_however_many(check: Callable[..., Ende
 
 
 @pytest.mark.promise(10)
+def test_nights_do_not_tell_how_days_differ(check: Callable[..., Ended]) -> None:
+    ended = check(nights(NIGHTS), [run(500, number=12 * 60, day=9)], ["--metric", "iops"])
+    assert "iops: not tested" in ended.out
+
+
+@pytest.mark.promise(10)
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 1.0])
 def test_nights_of_a_machine_that_wanders_rarely_fail(correlation: float) -> None:
     """400 gates of eight earlier sessions, threshold 0."""

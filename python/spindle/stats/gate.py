@@ -36,8 +36,8 @@ SESSIONS = (
     "is larger counts as a loss."
 )
 TOO_FEW = (
-    f"A baseline of {FEWEST_SESSIONS} earlier sessions and more (such as nights, about as far apart as the new runs "
-    "are from the last of them) is tested: tag each night's runs."
+    f"A baseline of {FEWEST_SESSIONS} earlier sessions and more is tested (such as nights: six hours and more apart, "
+    "at about the same hour, the new runs not much later): tag each night's runs."
 )
 _WORST: tuple[Outcome, ...] = ("lost", "untested", "unclear", "fine")
 

@@ -6,13 +6,13 @@ if the machine wanders at random, the new one is further from the mean of the ea
 other, whose variance says too little by a factor of about two. `WANDER` allows for that and for a steady drift
 (docs/statistics.md has the rates).
 
-Runs are of different sessions if the time between them is at least `APART` of the time between the last earlier run and
-the first new one: runs a minute apart do not tell how days differ.
+Runs are of different sessions if the time between them is at least `LEAST_S`, and at least `APART` of the time between
+the last earlier run and the first new one: runs a minute apart do not tell how days differ. Nor do nights tell how days
+differ from them: one earlier session must have begun at about the same hour.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -26,6 +26,10 @@ FEWEST_SESSIONS = 5
 WANDER = 2.5
 """Variance of the new session's distance from the mean of the earlier ones, in variances of a session."""
 APART = 0.25
+LEAST_S = 6 * 3600.0
+_DAY_S = 24 * 3600.0
+SAME_HOUR_S = 6 * 3600.0
+"""Times of the day that are further apart are not the same."""
 
 
 def against_earlier(values: Numbers, groups: Indices, trials: Sequence[Trial]) -> Contrast | None:
@@ -47,10 +51,12 @@ def _sessions(values: Numbers, groups: Indices, trials: Sequence[Trial]) -> Numb
     except ValueError:
         return None
     before, own = seconds[groups == 0], values[groups == 0]
-    since = float(seconds[groups == 1].min() - before.max())
-    if since <= 0 or not math.isfinite(since):
+    first = float(seconds[groups == 1].min())
+    since = first - float(before.max())
+    hours = np.abs(before - first) % _DAY_S
+    if since < LEAST_S or np.minimum(hours, _DAY_S - hours).min() > SAME_HOUR_S:
         return None
     order = np.argsort(before, kind="stable")
-    begins = np.flatnonzero(np.diff(before[order]) >= APART * since) + 1
+    begins = np.flatnonzero(np.diff(before[order]) >= max(LEAST_S, APART * since)) + 1
     found: Numbers = np.asarray([part.mean() for part in np.split(own[order], begins)])
     return found
