@@ -17,13 +17,16 @@ def parse_size(text: str) -> int:
 def parse_duration(text: str) -> int:
     """'2s', '150 us' -> nanoseconds. Raises ConfigError."""
 
+def format_duration(ns: int) -> str:
+    """Nanoseconds as `parse_duration` reads them, in the largest unit that divides them."""
+
 def preset_names() -> list[str]: ...
 def preset_text(name: str) -> str:
     """TOML of a preset. Raises ConfigError naming the nearest preset."""
 
 def workload_keys() -> str:
-    """JSON list of {name, level ('workload' | 'phase' | 'stream' | 'files'), kind, help, default, example}: every key
-    of a workload file. The command line's options are made from it."""
+    """JSON list of {name, level ('workload' | 'phase' | 'stream' | 'files'), kind, help, default, example, needs,
+    range, choices}: every key of a workload file. The command line's options are made from it."""
 
 @final
 class Workload:
@@ -34,8 +37,19 @@ class Workload:
         """Resolve TOML text. An override is ('size', '64KiB') for every stream or ('STREAM.size', '64KiB') for one;
         its value is text as on the command line. Raises ConfigError."""
 
+    @staticmethod
+    def from_json(text: str) -> Workload:
+        """What `to_json` gave, of this version or an earlier one. Raises ConfigError."""
+
     def to_json(self) -> str:
         """The `Workload` of crates/workload/src/spec.rs."""
+
+    def to_toml(self) -> str:
+        """The shortest workload file that resolves to this workload."""
+
+    def options(self, text: str, free: Sequence[str] = ...) -> list[tuple[str, str]] | None:
+        """The fewest options that make this workload of the workload file `text`; None if options cannot say it. Keys
+        in `free` may have any value."""
 
     def phases(self) -> list[Workload]:
         """The loads that run one after another, each an ordinary workload named as its phase; empty if it is one."""

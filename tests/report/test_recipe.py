@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+import drawn
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings
+from msgspec.structs import replace
 from subjects import machine, modelled, randomio
 
 from program import Ended
 from spindle import _core
-from spindle.report.recipe import recipe_of, toml
+from spindle.cli.keys import key_options, overrides_of, set_option
+from spindle.report.recipe import Recipe, recipe_of, toml
 from spindle.result.document import read
-from spindle.result.record import RunRecord
-from spindle.result.workload import Workload
-from spindle.run.resolve import resolve, resolve_text
+from spindle.result.record import PhasesRecord, Record, RunRecord
+from spindle.run.resolve import Resolved, resolve, resolve_text
 
 
 @pytest.mark.parametrize("name", _core.preset_names())
@@ -28,83 +30,65 @@ def test_a_workload_written_out_resolves_to_itself(name: str) -> None:
     assert resolve_text(toml(spec), "written.toml", name).spec == spec
 
 
-def takes_its_example(key: dict[str, Any]) -> Workload | None:
-    """A workload with the key set to the example of its help; None: that needs other keys as well."""
-    try:
-        return resolve("saturate", [(key["name"], key["example"])]).spec
-    except _core.ConfigError:
-        return None
+@click.command()
+@click.argument("workload")
+@click.argument("target")
+@key_options
+@set_option
+def run(workload: str, target: str, assignments: tuple[tuple[str, str], ...], **values: Any) -> Any:
+    """What `spindle run` takes of a command about the workload."""
+    return workload, [*overrides_of(values), *assignments]
+
+
+def asked_by(recipe: Recipe) -> Resolved:
+    """The workload that a recipe asks for."""
+    workload, overrides = run.main(shlex.split(recipe.command)[2:], standalone_mode=False)
+    overrides.append(("seed", str(recipe.seed)))
+    files = dict(recipe.files)
+    return resolve_text(files[workload], workload, "file", overrides) if files else resolve(workload, overrides)
+
+
+def requests(workload: Resolved) -> Iterator[Any]:
+    """The first requests of every stream, or why there are none."""
+    for load in workload.phases or [workload]:
+        for number in range(len(load.spec.streams)):
+            try:
+                yield load.core.requests(number, 0, 1 << 30, 512, 60)
+            except _core.ConfigError as error:
+                yield str(error)
+
+
+@pytest.mark.promise(26)
+@given(drawn.workloads())
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+def test_the_recipe_of_any_record_asks_for_the_same_requests(workload: Resolved | None) -> None:
+    assume(workload is not None)
+    assert workload is not None
+    run = randomio()
+    assert isinstance(run, RunRecord)
+    spec = workload.spec
+    run = replace(run, seed=spec.seed, workload=spec)
+    record: Record = run
+    if spec.phases:
+        whole = {name: getattr(run, name) for name in ("id", "started", "tool", "target", "verdicts")}
+        record = PhasesRecord(**whole, workload=spec, phases=[], runs=[run])
+    recipe = recipe_of(record)
+    assert recipe is not None
+    again = asked_by(recipe)
+    assert replace(again.spec, name=spec.name) == spec
+    assert list(requests(again)) == list(requests(workload))
 
 
 @pytest.mark.promise(26)
 def test_no_key_is_lost_when_a_workload_is_written_out() -> None:
     usual = resolve("saturate").spec
-    keys = [key for key in json.loads(_core.workload_keys()) if key["option"]]
-    specs = {key["name"]: spec for key in keys if (spec := takes_its_example(key)) not in (None, usual)}
-    assert {"verify", "verify_fatal", "size", "osync", "priority"} <= set(specs)
-    for name, spec in specs.items():
-        assert spec is not None
-        assert resolve_text(toml(spec), "written.toml", spec.name).spec == spec, name
-
-
-PATTERNS = st.sampled_from(
-    [
-        [("pattern", "sequential")],
-        [("pattern", "zipf"), ("zipf_theta", "1.3")],
-        [("pattern", "hot-set"), ("hot_space", "7%"), ("hot_access", "0.93")],
-        [("pattern", "strided"), ("stride", "3MiB")],
-        [("pattern", "runs"), ("run_length", "33")],
-    ]
-)
-SIZES = st.sampled_from(
-    ["512", "12KiB", "4KiB-64KiB:step=4KiB", "4KiB:70,64KiB:30", "log-normal:mean=26KiB,max=512KiB"]
-)
-LOOPS = st.sampled_from(
-    [
-        [],
-        [("rate", "750 IOPS"), ("spacing", "poisson")],
-        [("rate_limit", "10 MB/s"), ("think", "15ms"), ("think_spread", "exponential")],
-        [("rate_limit", "33 IOPS")],
-    ]
-)
-ENDS = st.sampled_from([[("seconds", "90")], [("bytes", "3GiB")], [("requests", "777")], [("until_steady", "true")]])
-OTHERS = st.lists(
-    st.sampled_from(
-        [
-            ("write_fraction", "0.25"),
-            ("fsync_every", "7"),
-            ("dsync", "true"),
-            ("end_fsync", "true"),
-            ("direct", "false"),
-            ("region", "10%-35%"),
-            ("region", "1GiB-3GiB"),
-            ("align", "4KiB"),
-            ("priority", "best-effort:3"),
-            ("priority", "idle"),
-            ("content", "compressible:30%"),
-            ("ramp", "1500ms"),
-            ("start_delay", "250us"),
-            ("stop_after", "30"),
-            ("stop_bytes", "1GiB"),
-            ("workers", "5"),
-            ("depth", "9"),
-        ]
-    ),
-    unique_by=lambda pair: pair[0],
-)
-
-
-@given(PATTERNS, SIZES, LOOPS, ENDS, OTHERS)
-@settings(max_examples=150, deadline=None)
-def test_any_workload_written_out_resolves_to_itself(
-    pattern: list[tuple[str, str]],
-    size: str,
-    loop: list[tuple[str, str]],
-    end: list[tuple[str, str]],
-    others: list[tuple[str, str]],
-) -> None:
-    spec = resolve("saturate", [*pattern, ("size", size), *loop, *end, *others]).spec
-    assert resolve_text(toml(spec), "written.toml", spec.name).spec == spec
+    written: set[str] = set()
+    for name in drawn.OPTIONS:
+        with contextlib.suppress(_core.ConfigError):  # it needs other keys as well: see above
+            spec = resolve("saturate", [(name, drawn.KEYS[name]["example"])]).spec
+            assert resolve_text(toml(spec), "written.toml", spec.name).spec == spec, name
+            written |= {name} if spec != usual else set()
+    assert {"verify", "verify_fatal", "size", "osync", "priority"} <= written
 
 
 def test_the_command_of_a_modelled_run_gives_the_same_record(

@@ -89,6 +89,9 @@ pub enum UnitError {
     },
 }
 
+/// Largest rate, requests or bytes a second.
+pub const MAX_RATE: f64 = 1e15;
+
 const SIZE_FORM: &str = "a size such as 512, 64KiB or 1.5MB";
 const SIZE_UNITS: &str = "B, kB, KiB, MB, MiB, GB, GiB, TB, TiB, PB or PiB";
 const DURATION_FORM: &str = "a duration such as 150us, 2s or 1h30m";
@@ -220,7 +223,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
         Rate::Iops(number.parse().map_err(|_| form())?)
     };
     let (Rate::Bytes(value) | Rate::Iops(value)) = rate;
-    if value > 1e15 {
+    if value > MAX_RATE {
         return Err(UnitError::Large {
             text: text.to_owned(),
         });
@@ -259,6 +262,28 @@ pub fn format_fraction(fraction: f64) -> String {
     // Rounding to 12 digits hides that 0.07 * 100 is 7.000000000000001.
     let percent = (fraction * 100.0 * 1e10).round() / 1e10;
     format!("{percent}%")
+}
+
+/// A fraction that reads back as the same number, in percent if that can be.
+#[must_use]
+pub fn exact_fraction(fraction: f64) -> String {
+    percent(fraction).unwrap_or_else(|| fraction.to_string())
+}
+
+/// The percentage that reads back as this fraction, if one does: any that was read from a percentage.
+#[must_use]
+pub fn exact_percent(fraction: f64) -> String {
+    percent(fraction).unwrap_or_else(|| format_fraction(fraction))
+}
+
+fn percent(fraction: f64) -> Option<String> {
+    let near = fraction * 100.0;
+    let (below, above) = (near.next_down(), near.next_up());
+    let exact = [near, below, above, below.next_down(), above.next_up()];
+    let texts = exact.iter().map(|percent| format!("{percent}%"));
+    std::iter::once(format_fraction(fraction))
+        .chain(texts)
+        .find(|text| parse_fraction(text) == Ok(fraction))
 }
 
 /// A place on a target.

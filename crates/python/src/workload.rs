@@ -31,8 +31,23 @@ impl Workload {
             .ok_or_else(|| errors::config(format!("stream {stream} does not {operation} names")))
     }
 
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        serde_json::from_str(text).map(Self).map_err(errors::config)
+    }
+
     fn to_json(&self) -> PyResult<String> {
         errors::json(&self.0)
+    }
+
+    fn to_toml(&self) -> String {
+        self.0.to_toml()
+    }
+
+    #[pyo3(signature = (text, free = Vec::new()))]
+    fn options(&self, text: &str, free: Vec<String>) -> Option<Vec<(String, String)>> {
+        let free: Vec<&str> = free.iter().map(String::as_str).collect();
+        self.0.options(text, &free)
     }
 
     fn phases(&self) -> Vec<Self> {

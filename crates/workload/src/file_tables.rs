@@ -4,8 +4,9 @@ use spindle_config::{ConfigError, Place, Problem, Table, Value};
 
 use crate::keys::{self, Key, Level};
 use crate::parse::{unknown, valid_name};
+use crate::said::Said;
 use crate::settings::{Layer, Settings};
-use crate::sizes::file_sizes;
+use crate::sizes::{file_sizes, write_files};
 use crate::spec::{Each, FileSet, Stream, StreamFiles, Workload};
 use crate::trees;
 
@@ -14,7 +15,7 @@ const MAX_FILESETS: usize = 64;
 /// Most files of a workload.
 const MAX_FILES: u64 = 1 << 20;
 /// Name of the set of files that options alone describe.
-const UNNAMED_SET: &str = "files";
+pub(crate) const UNNAMED_SET: &str = "files";
 
 /// Name and settings of a set.
 pub(crate) type SetOfFile = (String, Settings);
@@ -63,7 +64,7 @@ pub(crate) fn of_stream(
 ) -> Result<Option<StreamFiles>, ConfigError> {
     let holds = !filesets.is_empty();
     for key in [&keys::FILES, &keys::FILE_SERVICE_TYPE, &keys::FILE_REQUESTS] {
-        settings.only_with(key, &keys::FILES, holds, "sets of files: [[files]]")?;
+        settings.only_with(key, [&keys::FILES], holds, "sets of files: [[files]]")?;
     }
     let Some((first, _)) = filesets.first() else {
         return Ok(None);
@@ -84,10 +85,25 @@ pub(crate) fn of_stream(
         service: settings
             .value(&keys::FILE_SERVICE_TYPE)
             .choice(keys::SERVICES)?,
-        requests: settings
-            .value(&keys::FILE_REQUESTS)
-            .integer(1..=u64::from(u32::MAX) - 1)? as u32,
+        requests: settings.integer(&keys::FILE_REQUESTS)? as u32,
     }))
+}
+
+pub(crate) fn write_use(files: &StreamFiles, first: Option<&str>, said: &mut Said) {
+    said.put_or(&keys::FILES, &files.set, first == Some(&files.set));
+    said.choice(&keys::FILE_SERVICE_TYPE, keys::SERVICES, &files.service);
+    said.put(&keys::FILE_REQUESTS, files.requests);
+}
+
+/// The keys of a set.
+pub(crate) fn write(set: &FileSet) -> Said {
+    let mut said = Said::default();
+    said.put_or(&keys::NAME, &set.name, false);
+    said.put(&keys::NRFILES, set.nrfiles);
+    said.put(&keys::FILESIZE, write_files(&set.filesize));
+    said.choice(&keys::EACH, keys::EACHES, &set.each);
+    said.put(&keys::FILL, set.fill);
+    said
 }
 
 /// The sets as the streams use them, those of all phases.
@@ -103,7 +119,7 @@ pub(crate) fn resolve(
             continue;
         }
         let tree_only = "streams with `operation`";
-        settings.only_with(&keys::DIRECTORIES, &keys::DIRECTORIES, false, tree_only)?;
+        settings.only_with(&keys::DIRECTORIES, [&keys::DIRECTORIES], false, tree_only)?;
         let uses = |stream: &&Stream| {
             stream
                 .files

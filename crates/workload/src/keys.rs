@@ -29,7 +29,41 @@ pub struct Key {
     pub opposite: Option<&'static str>,
     /// Whether it can be given on the command line.
     pub option: bool,
+    /// It only means something while one of these holds; empty: always.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub needs: &'static [Need],
+    /// It is about data: it means nothing beside `operation`.
+    pub data: bool,
+    /// Smallest and largest value, if `kind` is a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
 }
+
+/// What must hold for a key to mean something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Need {
+    /// A key, perhaps of another level: then something of that level must have it.
+    pub key: &'static str,
+    /// Its values that fit; empty: any that is in force.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub values: &'static [&'static str],
+}
+
+const fn in_force(key: &'static str) -> Need {
+    Need { key, values: &[] }
+}
+
+const fn pattern(values: &'static [&'static str]) -> Need {
+    Need {
+        key: "pattern",
+        values,
+    }
+}
+
+/// Largest number of a file's counters.
+const MAX_COUNT: f64 = u32::MAX as f64;
+/// Most workers, and most outstanding requests, of a workload.
+pub(crate) const MAX_OUTSTANDING: u64 = 65_536;
 
 /// Where a key may stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -219,6 +253,9 @@ impl Key {
             choices: &[],
             opposite: None,
             option: true,
+            needs: &[],
+            data: false,
+            range: None,
         }
     }
 }
@@ -234,30 +271,36 @@ keys! {
         "measured time after which the run ends; none: no limit";
     BYTES "bytes" Workload Size, "none", "10GiB",
         "bytes moved after which the run ends";
+    #[range = Some((1.0, u64::MAX as f64))]
     REQUESTS "requests" Workload Integer, "none", "100000",
         "completed requests after which the run ends";
     UNTIL_STEADY "until_steady" Workload Flag, "false", "true",
         "end the run once its figures are steady";
-    #[choices = STEADY_NAMES]
+    #[choices = STEADY_NAMES] #[needs = &[in_force("until_steady")]]
     STEADY_METRIC "steady_metric" Workload Choice, "iops", "latency",
         "what must be steady: requests a second, bytes a second, or the mean latency";
+    #[needs = &[in_force("until_steady")]]
     STEADY_WINDOW "steady_window" Workload Duration, "60s", "5m",
         "shortest time over which it must have been steady";
+    #[needs = &[in_force("until_steady")]]
     STEADY_RANGE "steady_range" Workload Fraction, "20%", "5%",
         "largest difference between the fifths of that time, of their mean";
+    #[needs = &[in_force("until_steady")]]
     STEADY_SLOPE "steady_slope" Workload Fraction, "10%", "2%",
         "largest rise or fall of a line through the fifths, of their mean";
+    #[needs = &[in_force("until_steady")]]
     STEADY_DRIFT "steady_drift" Workload Fraction, "0.5%", "1%",
         "drift a minute that the figures must rule out; none: a slow drift may pass for steady";
     RAMP "ramp" Workload Duration, "0s", "5s",
         "time at the start that is run but not counted";
+    #[range = Some((0.0, u64::MAX as f64))]
     SEED "seed" Workload Integer, "1", "7",
         "seed of everything random; the same seed gives the same requests";
 
     #[option = false]
     DROP_CACHES "drop_caches" Phase Flag, "true", "false",
         "drop the target's pages from the page cache before the phase, so that it reads from the medium";
-    #[option = false]
+    #[option = false] #[range = Some((1.0, 1024.0))]
     REPEAT "repeat" Phase Integer, "1", "3",
         "carry the phase out so many times; its runs are named NAME-1, NAME-2 ...";
 
@@ -267,104 +310,144 @@ keys! {
     #[choices = OPERATION_NAMES]
     OPERATION "operation" Stream Choice, "none", "create",
         "work on the names of a tree of files instead of data";
-    #[choices = ORDER_NAMES]
+    #[choices = ORDER_NAMES] #[needs = &[in_force("operation")]]
     ORDER "order" Stream Choice, "sequential", "random",
         "in which order the names are taken, each once a pass: by number, or shuffled";
-    #[choices = PATTERN_NAMES]
+    #[choices = PATTERN_NAMES] #[data = true]
     PATTERN "pattern" Stream Choice, "uniform", "sequential",
         "where the next request lies";
+    #[needs = &[pattern(&["zipf"])]] #[range = Some((0.01, 10.0))]
     ZIPF_THETA "zipf_theta" Stream Number, "0.99", "1.2",
         "exponent of the zipf pattern: the n-th most popular place is asked for n^-theta as often";
+    #[needs = &[pattern(&["pareto"])]]
     PARETO_SHARE "pareto_share" Stream Fraction, "20%", "10%",
         "the pareto pattern sends 1 - h of the requests to this share h of the places";
+    #[needs = &[pattern(&["normal"])]]
     DEVIATION "deviation" Stream Fraction, "10%", "5%",
         "standard deviation of the normal pattern, as a share of the region";
+    #[needs = &[pattern(&["zipf", "pareto", "normal"])]]
     CENTER "center" Stream Fraction, "none", "25%",
         "where the most popular place of zipf and pareto lies in the region, and the middle of normal; none: anywhere, for normal 50%";
+    #[needs = &[pattern(&["zipf", "pareto", "normal"])]]
     SCATTERED "scattered" Stream Flag, "true", "false",
         "popular places of zipf, pareto and normal lie all over the region; false: next to each other";
+    #[needs = &[pattern(&["hot-set"])]]
     HOT_SPACE "hot_space" Stream Fraction, "20%", "5%",
         "share of the places that are hot in the hot-set pattern";
+    #[needs = &[pattern(&["hot-set"])]]
     HOT_ACCESS "hot_access" Stream Fraction, "80%", "95%",
         "share of the requests that go to hot places in the hot-set pattern";
+    #[needs = &[pattern(&["zoned"])]]
     ZONES "zones" Stream Text, "100%:1", "10%:60,20%:30,70%:10",
         "zones of the zoned pattern from the region's start on: length (share of the region, or bytes) and weight of each";
+    #[needs = &[pattern(&["strided"])]]
     STRIDE "stride" Stream Size, "1MiB", "256KiB",
         "distance between the starts of requests in the strided pattern: bytes, or 17x for 17 requests";
+    #[needs = &[pattern(&["runs"])]] #[range = Some((1.0, 1e9))]
     RUN_LENGTH "run_length" Stream Number, "16", "100",
         "mean number of requests between jumps in the runs pattern";
+    #[needs = &[pattern(&["runs"])]]
     RUN_FIXED "run_fixed" Stream Flag, "false", "true",
         "all runs have exactly run_length requests";
+    #[needs = &[pattern(&["runs"])]]
     RUN_REPEAT "run_repeat" Stream Flag, "false", "true",
         "the requests of a run go to the same place, not one behind the other";
+    #[data = true]
     WINDOW "window" Stream Size, "none", "256MiB",
         "the pattern stays in a part of the region of this length, which moves on when window_bytes are moved";
+    #[needs = &[in_force("window")]]
     WINDOW_BYTES "window_bytes" Stream Size, "none", "64MiB",
         "bytes moved in a window before the next one; none: its length";
+    #[needs = &[in_force("window")]]
     WINDOW_SKIP "window_skip" Stream Size, "0B", "1GiB",
         "left out between two windows";
+    #[data = true]
     SIZE "size" Stream Sizes, "4KiB", "64KiB",
         "request size: 64KiB, 4KiB-64KiB, 4KiB:70,64KiB:30 or log-normal:mean=26KiB,max=512KiB";
+    #[data = true]
     ALIGN "align" Stream Size, "none", "4KiB",
         "offsets are multiples of this; none: the size, or the target's block if sizes vary";
+    #[data = true]
     REGION "region" Stream Region, "0%-100%", "0%-10%",
         "part of the target that is used";
+    #[data = true]
     WRITES_APART "own_writes" Stream Flag, "false", "true",
         "writes go through the region on their own, beside all other requests";
+    #[data = true]
     WRITE_SIZE "write_size" Stream Sizes, "none", "64KiB",
         "size of the writes; they go through the region on their own then";
+    #[data = true]
     WRITE_ALIGN "write_align" Stream Size, "none", "64KiB",
         "offsets of writes are multiples of this; they go through the region on their own then";
+    #[needs = &[pattern(&["zoned"])]]
     WRITE_ZONES "write_zones" Stream Text, "none", "10%:90,90%:10",
         "zones of the writes in the zoned pattern; they go through the region on their own then";
+    #[needs = &[in_force("nrfiles")]]
     FILES "files" Stream Text, "none", "small",
         "set of files that is used; none: the first one";
-    #[choices = SERVICE_NAMES]
+    #[choices = SERVICE_NAMES] #[needs = &[in_force("nrfiles")]] #[data = true]
     FILE_SERVICE_TYPE "file_service_type" Stream Choice, "roundrobin", "sequential",
         "which file the next request goes to: each in turn, any, or one until it is finished";
+    #[needs = &[in_force("nrfiles")]] #[range = Some((1.0, MAX_COUNT - 1.0))] #[data = true]
     FILE_REQUESTS "file_requests" Stream Integer, "1", "8",
         "requests to a file before the next one";
+    #[data = true]
     WRITE_FRACTION "write_fraction" Stream Fraction, "0%", "20%",
         "share of the requests that write";
+    #[data = true]
     TRIM_FRACTION "trim_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that discard";
+    #[data = true]
     ZERO_FRACTION "zero_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that write zeroes without sending data";
+    #[data = true]
     TRIM_FIRST "trim_first" Stream Flag, "false", "true",
         "before each write its place is discarded; for streams that only write";
+    #[data = true]
     REWRITE_FRACTION "rewrite_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that read a block and write it back in place";
     CONTENT "content" Stream Content, "random", "compressible:50%",
         "what is written: random, zero or compressible:R with R the compressed share";
+    #[data = true]
     DEDUPE "dedupe" Stream Fraction, "0%", "30%",
         "share of the writes whose content was written before, for targets that deduplicate";
+    #[needs = &[in_force("dedupe")]] #[range = Some((1.0, MAX_COUNT))]
     DEDUPE_SET "dedupe_set" Stream Integer, "none", "1000",
         "each of them has one of so many contents; none: that of the last write that was new";
+    #[data = true]
     VERIFY "verify" Stream Flag, "false", "true",
         "blocks written say what they are; what is read of them is checked, and all of them are read back at the end";
+    #[data = true]
     VERIFY_FATAL "verify_fatal" Stream Flag, "false", "true",
         "end the run at the first block that `verify` finds wrong while it goes on";
-    #[opposite = Some("buffered")]
+    #[opposite = Some("buffered")] #[data = true]
     DIRECT "direct" Stream Flag, "true", "false",
         "bypass the page cache (O_DIRECT)";
+    #[data = true]
     MAPPED "mapped" Stream Flag, "false", "true",
         "go through a shared mapping (mmap) as databases do: page faults read, msync is the fsync; never direct";
     FSYNC_FRACTION "fsync_fraction" Stream Fraction, "0%", "10%",
         "share of the writes that an fsync follows";
+    #[range = Some((0.0, MAX_COUNT))]
     FSYNC_EVERY "fsync_every" Stream Integer, "0", "32",
         "an fsync follows each n-th write of a worker; 0: none";
+    #[range = Some((0.0, MAX_COUNT))]
     FDATASYNC_EVERY "fdatasync_every" Stream Integer, "0", "1",
         "an fdatasync follows each n-th write of a worker; 0: none";
     FSYNC_BETWEEN "fsync_between" Stream Flag, "false", "true",
         "fsyncs of `fsync_every` and `fdatasync_every` come between requests only, none behind a worker's last one";
+    #[data = true]
     DSYNC "dsync" Stream Flag, "false", "true",
         "each write reaches the medium before it completes (O_DSYNC)";
+    #[data = true]
     OSYNC "osync" Stream Flag, "false", "true",
         "the same, and with it all that the file system notes about the file (O_SYNC)";
     END_FSYNC "end_fsync" Stream Flag, "false", "true",
         "fdatasync at the end, inside the measured time";
+    #[range = Some((1.0, MAX_OUTSTANDING as f64))]
     WORKERS "workers" Stream Integer, "1", "16",
         "threads, each with requests of its own";
+    #[range = Some((1.0, MAX_OUTSTANDING as f64))]
     DEPTH "depth" Stream Integer, "1", "32",
         "outstanding requests of each worker";
     RATE "rate" Stream Iops, "none", "500 IOPS",
@@ -373,20 +456,23 @@ keys! {
         "the same as `rate` for each worker; bytes per second where all requests have one size";
     PER_WORKER "per_worker" Stream Flag, "false", "true",
         "each worker has figures of its own, and those that fall behind are named";
-    #[choices = SPACING_NAMES]
+    #[choices = SPACING_NAMES] #[needs = &[in_force("rate"), in_force("worker_rate")]]
     SPACING "spacing" Stream Choice, "constant", "poisson",
         "spacing of the open loop's requests";
     RATE_LIMIT "rate_limit" Stream Rate, "none", "10 MB/s",
         "upper bound of the closed loop, for the whole stream";
     THINK "think" Stream Duration, "none", "10ms",
         "pause before each next request in the closed loop";
-    #[choices = THINK_NAMES]
+    #[choices = THINK_NAMES] #[needs = &[in_force("think")]]
     THINK_SPREAD "think_spread" Stream Choice, "constant", "exponential",
         "distribution of the pauses; `think` is their mean";
+    #[needs = &[in_force("think")]] #[range = Some((1.0, MAX_COUNT))]
     THINK_EVERY "think_every" Stream Integer, "none", "64",
         "a worker issues so many requests, waits for them, and pauses; none: each slot pauses by itself";
+    #[needs = &[in_force("think")]]
     THINK_WORK "think_work" Stream Duration, "none", "100ms",
         "a worker works so long, waits for what is outstanding, and pauses";
+    #[needs = &[in_force("think_every"), in_force("think_work")]]
     THINK_SPIN "think_spin" Stream Duration, "none", "1ms",
         "so much of a worker's pause keeps a CPU busy";
     PRIORITY "priority" Stream Priority, "none", "best-effort:7",
@@ -399,13 +485,17 @@ keys! {
         "streams that end when this one does: all, or names such as log,backup";
     STOP_BYTES "stop_bytes" Stream Size, "none", "1GiB",
         "bytes moved after which this stream ends";
+    #[range = Some((0.001, 1e9))]
     STOP_PASSES "stop_passes" Stream Number, "none", "2",
         "end the stream when each worker has gone so many times over its part of the region";
+    #[range = Some((1.0, u64::MAX as f64))]
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
 
+    #[needs = &[in_force("operation")]] #[range = Some((1.0, 1e6))]
     DIRECTORIES "directories" Files Integer, "1", "1000",
         "directories that the files of a tree lie in; for streams with `operation`";
+    #[range = Some((1.0, 1e9))]
     NRFILES "nrfiles" Files Integer, "1", "16",
         "number of files";
     FILESIZE "filesize" Files Sizes, "auto", "1GiB",

@@ -4,34 +4,14 @@ use spindle_config::units::{self, parse_place};
 use spindle_config::{ConfigError, Value, clean};
 
 use crate::keys::{self, Key, PatternKind};
+use crate::said::{self, Said};
 use crate::settings::Settings;
-use crate::spec::{Pattern, Peak, Place, Size, Zone};
+use crate::spec::{Pattern, Peak, Place, Size, Stream, Zone};
 
 /// Most zones of a pattern.
 const MAX_ZONES: usize = 256;
-
-/// Parameters and the patterns they belong to.
-const OWNERS: &[(&Key, &[PatternKind])] = &[
-    (&keys::ZIPF_THETA, &[PatternKind::Zipf]),
-    (&keys::PARETO_SHARE, &[PatternKind::Pareto]),
-    (&keys::DEVIATION, &[PatternKind::Normal]),
-    (
-        &keys::CENTER,
-        &[PatternKind::Zipf, PatternKind::Pareto, PatternKind::Normal],
-    ),
-    (
-        &keys::SCATTERED,
-        &[PatternKind::Zipf, PatternKind::Pareto, PatternKind::Normal],
-    ),
-    (&keys::HOT_SPACE, &[PatternKind::HotSet]),
-    (&keys::HOT_ACCESS, &[PatternKind::HotSet]),
-    (&keys::ZONES, &[PatternKind::Zoned]),
-    (&keys::WRITE_ZONES, &[PatternKind::Zoned]),
-    (&keys::STRIDE, &[PatternKind::Strided]),
-    (&keys::RUN_LENGTH, &[PatternKind::Runs]),
-    (&keys::RUN_FIXED, &[PatternKind::Runs]),
-    (&keys::RUN_REPEAT, &[PatternKind::Runs]),
-];
+/// Most characters of a weight.
+const MAX_WEIGHT: usize = 40;
 
 /// The pattern of requests of this size and alignment; its zones are those of the key `zones`.
 pub(crate) fn pattern(
@@ -41,26 +21,13 @@ pub(crate) fn pattern(
     zones: &Key,
 ) -> Result<Pattern, ConfigError> {
     let kind = settings.value(&keys::PATTERN).choice(keys::PATTERNS)?;
-    for (key, owners) in OWNERS {
-        let names: Vec<String> = keys::PATTERNS
-            .iter()
-            .filter(|(_, kind)| owners.contains(kind))
-            .map(|(name, _)| format!("\"{name}\""))
-            .collect();
-        settings.only_with(
-            key,
-            &keys::PATTERN,
-            owners.contains(&kind),
-            &format!("pattern = {}", names.join(" or ")),
-        )?;
-    }
     Ok(match kind {
         PatternKind::Sequential => Pattern::Sequential,
         PatternKind::Backward => Pattern::Backward,
         PatternKind::Uniform => Pattern::Uniform,
         PatternKind::Shuffled => Pattern::Shuffled,
         PatternKind::Zipf => Pattern::Zipf {
-            theta: settings.value(&keys::ZIPF_THETA).number(0.01..=10.0)?,
+            theta: settings.number(&keys::ZIPF_THETA)?,
             peak: peak(settings)?,
         },
         PatternKind::Pareto => Pattern::Pareto {
@@ -90,6 +57,75 @@ pub(crate) fn pattern(
     })
 }
 
+/// The pattern of a stream with its parameters.
+pub(crate) fn write(stream: &Stream, said: &mut Said) {
+    let kind = kind_of(&stream.pattern);
+    said.choice(&keys::PATTERN, keys::PATTERNS, &kind);
+    match &stream.pattern {
+        Pattern::Sequential | Pattern::Backward | Pattern::Uniform | Pattern::Shuffled => {}
+        Pattern::Zipf { theta, peak } => {
+            said.put(&keys::ZIPF_THETA, theta);
+            write_peak(*peak, said);
+        }
+        Pattern::Pareto { share, peak } => {
+            said.fraction(&keys::PARETO_SHARE, *share);
+            write_peak(*peak, said);
+        }
+        Pattern::Normal { deviation, peak } => {
+            said.fraction(&keys::DEVIATION, *deviation);
+            write_peak(*peak, said);
+        }
+        Pattern::HotSet { space, access } => {
+            said.fraction(&keys::HOT_SPACE, *space);
+            said.fraction(&keys::HOT_ACCESS, *access);
+        }
+        Pattern::Zoned { zones } => said.put(&keys::ZONES, zones_text(zones)),
+        Pattern::Strided { stride_bytes } => {
+            said.put(&keys::STRIDE, stride_text(*stride_bytes, stream))
+        }
+        Pattern::Runs {
+            mean_requests,
+            fixed,
+            repeat,
+        } => {
+            said.put(&keys::RUN_LENGTH, mean_requests);
+            said.put(&keys::RUN_FIXED, fixed);
+            said.put(&keys::RUN_REPEAT, repeat);
+        }
+    }
+}
+
+fn kind_of(pattern: &Pattern) -> PatternKind {
+    match pattern {
+        Pattern::Sequential => PatternKind::Sequential,
+        Pattern::Backward => PatternKind::Backward,
+        Pattern::Uniform => PatternKind::Uniform,
+        Pattern::Shuffled => PatternKind::Shuffled,
+        Pattern::Zipf { .. } => PatternKind::Zipf,
+        Pattern::Pareto { .. } => PatternKind::Pareto,
+        Pattern::Normal { .. } => PatternKind::Normal,
+        Pattern::HotSet { .. } => PatternKind::HotSet,
+        Pattern::Zoned { .. } => PatternKind::Zoned,
+        Pattern::Strided { .. } => PatternKind::Strided,
+        Pattern::Runs { .. } => PatternKind::Runs,
+    }
+}
+
+/// The zones of writes that go on their own; whether they must be written.
+pub(crate) fn write_zones_apart(stream: &Stream, said: &mut Said) -> bool {
+    if !matches!(stream.pattern, Pattern::Zoned { .. }) {
+        return false;
+    }
+    let own = stream.writes_apart.as_ref().map(|own| &own.pattern);
+    let zones = match own.filter(|own| **own != stream.pattern) {
+        Some(Pattern::Zoned { zones }) => Some(zones_text(zones)),
+        _ => None,
+    };
+    let needed = zones.is_some();
+    said.optional(&keys::WRITE_ZONES, zones);
+    needed
+}
+
 /// A share that leaves something on both sides.
 fn share(settings: &Settings, key: &Key) -> Result<f64, ConfigError> {
     let value = settings.value(key);
@@ -105,6 +141,11 @@ fn peak(settings: &Settings) -> Result<Peak, ConfigError> {
         center: center.map(|value| value.fraction()).transpose()?,
         scattered: settings.value(&keys::SCATTERED).flag()?,
     })
+}
+
+fn write_peak(peak: Peak, said: &mut Said) {
+    said.optional(&keys::CENTER, peak.center.map(units::exact_fraction));
+    said.put(&keys::SCATTERED, peak.scattered);
 }
 
 fn strided(settings: &Settings, size: &Size, align: u64) -> Result<Pattern, ConfigError> {
@@ -135,11 +176,22 @@ fn stride_bytes(value: &Value, size: &Size) -> Result<u64, ConfigError> {
     }
 }
 
+/// In requests where writes of another size have a stride of their own.
+fn stride_text(stride_bytes: u64, stream: &Stream) -> String {
+    let own = stream.writes_apart.as_ref().map(|own| &own.pattern);
+    match stream.size {
+        Size::Fixed { bytes } if own.is_some_and(|own| *own != stream.pattern) => {
+            format!("{}x", stride_bytes / u64::from(bytes))
+        }
+        _ => units::format_size(stride_bytes),
+    }
+}
+
 fn runs(settings: &Settings) -> Result<Pattern, ConfigError> {
-    let value = settings.value(&keys::RUN_LENGTH);
-    let mean_requests = value.number(1.0..=1e9)?;
+    let mean_requests = settings.number(&keys::RUN_LENGTH)?;
     let fixed = settings.value(&keys::RUN_FIXED).flag()?;
     if fixed && mean_requests.fract() != 0.0 {
+        let value = settings.value(&keys::RUN_LENGTH);
         return Err(value.error("must be a whole number with run_fixed"));
     }
     Ok(Pattern::Runs {
@@ -169,7 +221,7 @@ fn zones_of(value: &Value) -> Result<Vec<Zone>, ConfigError> {
         let weight = weight.trim();
         let plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
         let weight = Some(weight)
-            .filter(|text| text.len() <= 20 && text.bytes().all(plain))
+            .filter(|text| text.len() <= MAX_WEIGHT && text.bytes().all(plain))
             .and_then(|text| text.parse::<f64>().ok())
             .ok_or_else(form)?;
         zones.push(Zone { length, weight });
@@ -192,4 +244,11 @@ fn zones_of(value: &Value) -> Result<Vec<Zone>, ConfigError> {
         return Err(value.error(format!("its zones come to {whole}, above 100%")));
     }
     Ok(zones)
+}
+
+fn zones_text(zones: &[Zone]) -> String {
+    let zones = zones
+        .iter()
+        .map(|zone| format!("{}:{}", said::place(zone.length), zone.weight));
+    zones.collect::<Vec<_>>().join(",")
 }

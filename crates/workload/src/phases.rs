@@ -92,8 +92,7 @@ pub(crate) fn resolve(
     let mut found: Vec<Phase> = Vec::new();
     for phase in phases {
         let drop_caches = phase.settings.value(&keys::DROP_CACHES).flag()?;
-        let repeat = phase.settings.value(&keys::REPEAT);
-        let times = repeat.integer(1..=MAX_PHASES)?;
+        let times = phase.settings.integer(&keys::REPEAT)?;
         if found.len() as u64 + times > MAX_PHASES {
             let what = format!("at most {MAX_PHASES} phases can run");
             return Err(ConfigError::new(
@@ -114,6 +113,15 @@ pub(crate) fn resolve(
         }
     }
     Ok(found)
+}
+
+/// The name in the file of each phase that runs.
+pub(crate) fn owners(phases: &[PhaseOfFile]) -> Vec<String> {
+    let times = |phase: &PhaseOfFile| phase.settings.integer(&keys::REPEAT).unwrap_or(1) as usize;
+    let names = phases
+        .iter()
+        .map(|phase| vec![phase.name.clone(); times(phase)]);
+    names.flatten().collect()
 }
 
 fn two(name: &str, second: &PhaseOfFile) -> ConfigError {

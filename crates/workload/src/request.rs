@@ -1,9 +1,9 @@
 //! One request, as the engine issues it and the simulator models it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a request asks of the device, or of the names of a tree of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Op {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use spindle_config::{ConfigError, Place, Table, Value};
 
-use crate::keys::{KEYS, Key, Level, NONE};
+use crate::keys::{self, KEYS, Key, Kind, Level, NONE, Need};
 
 /// Who set a value; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,21 +99,99 @@ impl Settings {
         )
     }
 
-    /// Checks a key that only means something for some value of `owner`: if it does not hold now, setting
-    /// the key beside or after the owner is an error; set before, it was for an owner since overruled.
+    /// A whole number within the key's range.
+    pub(crate) fn integer(&self, key: &Key) -> Result<u64, ConfigError> {
+        let (least, most) = key.range.unwrap_or((0.0, f64::MAX));
+        self.value(key).integer(least as u64..=most as u64)
+    }
+
+    /// A number within the key's range.
+    pub(crate) fn number(&self, key: &Key) -> Result<f64, ConfigError> {
+        let (least, most) = key.range.unwrap_or((f64::MIN, f64::MAX));
+        self.value(key).number(least..=most)
+    }
+
+    /// A key's number, unless it is `none`; 0 is refused.
+    pub(crate) fn positive(
+        &self,
+        key: &Key,
+        read: impl Fn(&Value) -> Result<u64, ConfigError>,
+    ) -> Result<Option<u64>, ConfigError> {
+        let Some(value) = self.optional(key) else {
+            return Ok(None);
+        };
+        match read(&value)? {
+            0 => Err(value.error("must be above 0, or none")),
+            number => Ok(Some(number)),
+        }
+    }
+
+    /// A key's whole number within its range, unless it is `none`.
+    pub(crate) fn optional_integer(&self, key: &Key) -> Result<Option<u64>, ConfigError> {
+        let value = self.optional(key);
+        value.map(|_| self.integer(key)).transpose()
+    }
+
+    /// Checks what the keys of a level need of other keys of that level.
+    pub(crate) fn check_needs(&self, level: Level) -> Result<(), ConfigError> {
+        let set = |key: &&Key| key.level == level && self.layer(key) != Layer::Default;
+        for key in KEYS.iter().filter(set) {
+            let owners = key.needs.iter().filter_map(|need| keys::find(need.key));
+            if owners
+                .clone()
+                .next()
+                .is_some_and(|owner| owner.level == level)
+            {
+                let fits = key.needs.iter().map(|need| self.fits(need));
+                let holds = fits.collect::<Result<Vec<_>, _>>()?.contains(&true);
+                self.only_with(key, owners, holds, &when(key.needs))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fits(&self, need: &Need) -> Result<bool, ConfigError> {
+        let Some(owner) = keys::find(need.key) else {
+            return Ok(false);
+        };
+        match (need.values, owner.kind) {
+            ([], Kind::Flag) => self.value(owner).flag(),
+            ([], Kind::Fraction) => Ok(self.value(owner).fraction()? > 0.0),
+            ([], _) => Ok(self.optional(owner).is_some()),
+            (values, _) => Ok(values.contains(&self.value(owner).text()?)),
+        }
+    }
+
+    /// Checks a key that only means something for some value of its owners: if that does not hold now, setting
+    /// the key beside or after them is an error; set before, it was for an owner since overruled.
     pub(crate) fn only_with(
         &self,
         key: &Key,
-        owner: &Key,
+        owners: impl IntoIterator<Item = &'static Key>,
         holds: bool,
         when: &str,
     ) -> Result<(), ConfigError> {
         let layer = self.layer(key);
-        if holds || layer == Layer::Default || layer < self.layer(owner) {
+        let owned_since = owners.into_iter().any(|owner| layer < self.layer(owner));
+        if holds || layer == Layer::Default || owned_since {
             return Ok(());
         }
         Err(self
             .value(key)
             .error(format!("only means something with {when}")))
     }
+}
+
+/// `pattern = "zipf" or "pareto"`; "`rate` or `worker_rate`".
+fn when(needs: &[Need]) -> String {
+    let alternatives = needs.iter().map(|need| match need.values {
+        [] if keys::find(need.key).is_some_and(|key| key.kind == Kind::Flag) => need.key.to_owned(),
+        [] => format!("`{}`", need.key),
+        values => {
+            let values = values.iter().map(|value| format!("\"{value}\""));
+            let values = values.collect::<Vec<_>>().join(" or ");
+            format!("{} = {values}", need.key)
+        }
+    });
+    alternatives.collect::<Vec<_>>().join(" or ")
 }

@@ -17,6 +17,10 @@ const MAX_CHOICES: usize = 256;
 /// Spread of a log-normal distribution if none is given: a third of the sizes are beyond a factor e of the
 /// median.
 const SIGMA: f64 = 1.0;
+/// Smallest log-normal size if none is given, bytes.
+const LEAST_SIZE: u64 = 512;
+/// Largest sum of weights that are written as whole numbers.
+const MAX_SCALE: u32 = 10_000;
 
 /// A distribution as it is written, bytes; a step of 0: none was given.
 enum Sizes {
@@ -115,6 +119,140 @@ pub(crate) fn file_sizes(value: &Value) -> Result<FileSize, ConfigError> {
     Ok(sizes)
 }
 
+/// As [`sizes`] reads it.
+pub(crate) fn write(size: &Size) -> String {
+    text(
+        match size {
+            Size::Fixed { bytes } => Sizes::Fixed(u64::from(*bytes)),
+            Size::Range { min, max, step } => Sizes::Range {
+                min: u64::from(*min),
+                max: u64::from(*max),
+                step: u64::from(*step),
+            },
+            Size::Weighted { choices } => Sizes::Weighted(
+                choices
+                    .iter()
+                    .map(|(bytes, weight)| (u64::from(*bytes), *weight))
+                    .collect(),
+            ),
+            Size::LogNormal {
+                mean,
+                sigma,
+                min,
+                max,
+                step,
+            } => Sizes::LogNormal {
+                mean: *mean as u64,
+                sigma: *sigma,
+                min: u64::from(*min),
+                max: u64::from(*max),
+                step: u64::from(*step),
+            },
+        },
+        0,
+        MAX_REQUEST,
+    )
+}
+
+/// As [`file_sizes`] reads it.
+pub(crate) fn write_files(size: &FileSize) -> String {
+    let sizes = match size {
+        FileSize::Auto => return "auto".to_owned(),
+        FileSize::Fixed { bytes } => Sizes::Fixed(*bytes),
+        FileSize::Range { min, max, step } => Sizes::Range {
+            min: *min,
+            max: *max,
+            step: *step,
+        },
+        FileSize::Weighted { choices } => Sizes::Weighted(choices.clone()),
+        FileSize::LogNormal {
+            mean,
+            sigma,
+            min,
+            max,
+            step,
+        } => Sizes::LogNormal {
+            mean: *mean as u64,
+            sigma: *sigma,
+            min: *min,
+            max: *max,
+            step: *step,
+        },
+    };
+    text(sizes, FILE_STEP, MAX_FILE)
+}
+
+/// `usual_step`: what holds where none is written; `limit`: the largest size.
+fn text(sizes: Sizes, usual_step: u64, limit: u64) -> String {
+    let step = |step, lead| match step {
+        _ if step == usual_step => String::new(),
+        step => format!("{lead}step={}", format_size(step)),
+    };
+    match sizes {
+        Sizes::Fixed(bytes) => format_size(bytes),
+        Sizes::Range { min, max, step: by } => {
+            format!("{}-{}{}", format_size(min), format_size(max), step(by, ":"))
+        }
+        Sizes::Weighted(choices) => {
+            let weights = weight_texts(&choices);
+            let items = choices.iter().zip(weights);
+            let items =
+                items.map(|((bytes, _), weight)| format!("{}:{weight}", format_size(*bytes)));
+            items.collect::<Vec<_>>().join(",")
+        }
+        Sizes::LogNormal {
+            mean,
+            sigma,
+            min,
+            max,
+            step: by,
+        } => {
+            let mut text = format!("log-normal:mean={}", format_size(mean));
+            if sigma != SIGMA {
+                text += &format!(",sigma={sigma}");
+            }
+            if min != LEAST_SIZE {
+                text += &format!(",min={}", format_size(min));
+            }
+            if max != usual_max(mean, limit) {
+                text += &format!(",max={}", format_size(max));
+            }
+            text + &step(by, ",")
+        }
+    }
+}
+
+/// Percentages, or the smallest whole numbers, that come to these weights; the weights themselves where none do.
+fn weight_texts(choices: &[(u64, f64)]) -> Vec<String> {
+    let scales = std::iter::once(100).chain(1..=MAX_SCALE).map(f64::from);
+    let mut scaled = scales.map(|scale| -> Vec<f64> {
+        let whole = choices.iter().map(|(_, weight)| (weight * scale).round());
+        whole.collect()
+    });
+    let whole = scaled.find(|whole| {
+        let sum: f64 = whole.iter().sum();
+        let mut pairs = whole.iter().zip(choices);
+        pairs.all(|(whole, (_, weight))| *whole > 0.0 && normalised(*whole, sum) == *weight)
+    });
+    let whole = whole.unwrap_or_else(|| choices.iter().map(|(_, weight)| *weight).collect());
+    whole.iter().map(f64::to_string).collect()
+}
+
+/// A share of the sum; weights that come to 1 already are left as they are, so that what is written reads back.
+fn normalised(weight: f64, sum: f64) -> f64 {
+    if (sum - 1.0).abs() < 1e-12 {
+        weight
+    } else {
+        weight / sum
+    }
+}
+
+/// The largest log-normal size where none is written: beyond 32 times the mean there is next to nothing for an
+/// ordinary spread.
+fn usual_max(mean: u64, limit: u64) -> u64 {
+    mean.saturating_mul(32).min(limit)
+}
+
 struct Reader<'a> {
     value: &'a Value,
     /// What a size is, for messages.
@@ -180,7 +318,7 @@ impl Reader<'_> {
         // Each weight is at most 10^9 and positive: the sum is finite and positive.
         let sum: f64 = choices.iter().map(|(_, weight)| weight).sum();
         for (_, weight) in &mut choices {
-            *weight /= sum;
+            *weight = normalised(*weight, sum);
         }
         Ok(Sizes::Weighted(choices))
     }
@@ -191,7 +329,7 @@ impl Reader<'_> {
         let Some(text) = text.strip_prefix(':') else {
             return Err(self.value.error(usage));
         };
-        let (mut mean, mut sigma, mut min, mut max, mut step) = (None, SIGMA, 512, None, 0);
+        let (mut mean, mut sigma, mut min, mut max, mut step) = (None, SIGMA, LEAST_SIZE, None, 0);
         for (name, text) in self.parameters(text, &["mean", "sigma", "min", "max", "step"])? {
             match name {
                 "mean" => mean = Some(self.size(text)?),
@@ -202,9 +340,7 @@ impl Reader<'_> {
             }
         }
         let mean = mean.ok_or_else(|| self.value.error(usage))?;
-        // Beyond 32 times the mean there is next to nothing for an ordinary spread.
-        let ample = mean.saturating_mul(32).min(self.limit);
-        let max = max.unwrap_or(ample);
+        let max = max.unwrap_or_else(|| usual_max(mean, self.limit));
         self.check_bounds(min, max, step)?;
         if !(0.01..=5.0).contains(&sigma) {
             return Err(self.value.error("sigma must be from 0.01 to 5"));

@@ -2,12 +2,12 @@
 //!
 //! Times are nanoseconds, sizes are bytes, fractions are 0..=1.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::request::Op;
 
 /// What I/O is asked for: streams that run at the same time, or phases that run one after another.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// Name of the preset or file stem.
     pub name: String,
@@ -22,10 +22,12 @@ pub struct Workload {
     /// When the whole run ends; a stream may end earlier by its own `end`.
     pub end: End,
     /// Sets of files in a folder, with distinct names; empty: every stream uses the target itself. Phases share them.
+    #[serde(default)]
     pub filesets: Vec<FileSet>,
     /// The streams, at least one, with distinct names; none in a workload of phases.
     pub streams: Vec<Stream>,
     /// What runs one after another; none in an ordinary workload.
+    #[serde(default)]
     pub phases: Vec<Phase>,
 }
 
@@ -39,7 +41,7 @@ impl Workload {
 }
 
 /// One of several loads that run one after another on the same target: each begins when the one before is over.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
     /// The target's pages are dropped from the page cache before it.
     pub drop_caches: bool,
@@ -48,7 +50,7 @@ pub struct Phase {
 }
 
 /// Files that are made for the workload in a folder of its own.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileSet {
     /// Name within the workload.
     pub name: String,
@@ -65,7 +67,7 @@ pub struct FileSet {
 }
 
 /// Whose files those of a set are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Each {
     /// The workers of a stream share the files.
@@ -75,7 +77,7 @@ pub enum Each {
 }
 
 /// Distribution of the sizes of files, bytes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum FileSize {
     /// Equal parts of as much as the caches ask for.
@@ -115,7 +117,7 @@ pub enum FileSize {
 }
 
 /// Shape of the terminal table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableShape {
     /// One row a stream and direction: IOPS, MB/s, latencies.
@@ -141,7 +143,7 @@ pub enum TableShape {
 }
 
 /// One kind of load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// Name within the workload.
     pub name: String,
@@ -159,6 +161,7 @@ pub struct Stream {
     /// Outstanding requests of each worker.
     pub depth: u32,
     /// Each worker has figures of its own beside those of the stream.
+    #[serde(default)]
     pub per_worker: bool,
     /// Closed loop, or open loop at a given rate.
     pub arrival: Arrival,
@@ -178,22 +181,27 @@ pub struct Stream {
     /// those of all other requests then.
     pub writes_apart: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
+    #[serde(default)]
     pub trim_first: bool,
     /// The pattern stays in a window of the region, which moves on.
     pub window: Option<Window>,
     /// Some of what is written was written before.
     pub repeats: Option<Repeats>,
     /// Streams of the load that end when this one does, by name.
+    #[serde(default)]
     pub ends: Vec<String>,
     /// It goes through a shared mapping of its files instead of reads and writes.
+    #[serde(default)]
     pub mapped: bool,
     /// The set of files it uses, and in which order; `None`: the workload has no sets.
     pub files: Option<StreamFiles>,
     /// What is written.
     pub content: Content,
     /// What is written says what it is, and what is read and written is checked.
+    #[serde(default)]
     pub verify: bool,
     /// A block that is found wrong ends the run.
+    #[serde(default)]
     pub verify_fatal: bool,
     /// Time after the start of the run before the stream's first request, ns.
     pub start_delay_ns: u64,
@@ -207,7 +215,7 @@ pub struct Stream {
 }
 
 /// What a stream does with the names of a tree.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Names {
     /// One of the operations on names.
     pub operation: Op,
@@ -220,7 +228,7 @@ pub struct Names {
 }
 
 /// In which order names are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// By number, directory by directory.
@@ -230,7 +238,7 @@ pub enum Order {
 }
 
 /// Files in directories. Files and directories are numbered through; the same number of files lies in each directory.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
     /// Name of its set of files: streams that name the same one work on the same tree.
     pub name: String,
@@ -245,7 +253,7 @@ pub struct Tree {
 }
 
 /// Places and sizes of the writes alone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteWalk {
     /// Where the next write lies.
     pub pattern: Pattern,
@@ -256,7 +264,7 @@ pub struct WriteWalk {
 }
 
 /// A stream's use of a set of files.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamFiles {
     /// Name of the set.
     pub set: String,
@@ -267,7 +275,7 @@ pub struct StreamFiles {
 }
 
 /// Order in which a worker's requests go to its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileService {
     /// One after another, in turn.
@@ -279,7 +287,7 @@ pub enum FileService {
 }
 
 /// Share of each operation; the rest are reads. Each in 0..=1, their sum at most 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Mix {
     /// Share of writes.
     pub write: f64,
@@ -288,6 +296,7 @@ pub struct Mix {
     /// Share of write-zeroes.
     pub zero: f64,
     /// Share of requests that read a block and write it back in place.
+    #[serde(default)]
     pub rewrite: f64,
 }
 
@@ -320,7 +329,7 @@ impl Mix {
 }
 
 /// Where the next request lies within the region.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Pattern {
     /// One after another; workers share the region in equal parts; wraps at the end of its part.
@@ -336,6 +345,7 @@ pub enum Pattern {
         /// Exponent, above 0 (1 is allowed).
         theta: f64,
         /// Where the popular places are.
+        #[serde(default)]
         peak: Peak,
     },
     /// 1 - `share` of the requests go to the most popular `share` of the places, and so on within these.
@@ -374,8 +384,10 @@ pub enum Pattern {
         /// Mean number of requests in a run, at least 1.
         mean_requests: f64,
         /// Every run has this length (a whole number); otherwise lengths are geometrically distributed.
+        #[serde(default)]
         fixed: bool,
         /// The requests of a run go to the same place instead of one behind the other.
+        #[serde(default)]
         repeat: bool,
     },
 }
@@ -383,7 +395,7 @@ pub enum Pattern {
 /// A part of the region that the pattern stays in until so many bytes were moved; the next one follows. What the end of
 /// the region cuts off is used as far as it holds a request; behind the last window the first one comes again. Each worker
 /// has windows of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Length, bytes.
     pub length_bytes: u64,
@@ -394,7 +406,7 @@ pub struct Window {
 }
 
 /// Writes whose content was written before, for targets that deduplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
     /// Their share, 0..=1.
     pub fraction: f64,
@@ -403,12 +415,19 @@ pub struct Repeats {
 }
 
 /// Where the popular places of a pattern are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// Where in the region the most popular place lies, 0..=1; none: anywhere (not scattered: at the start).
     pub center: Option<f64>,
     /// Places that are next to each other in popularity lie anywhere; otherwise one behind the other.
     pub scattered: bool,
+}
+
+impl Default for Peak {
+    /// As in records of before there was a choice.
+    fn default() -> Self {
+        Peak::ANYWHERE
+    }
 }
 
 impl Peak {
@@ -420,7 +439,7 @@ impl Peak {
 }
 
 /// A part of the region and its share of the requests.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Zone {
     /// Its length; a fraction is one of the region.
     pub length: Place,
@@ -429,7 +448,7 @@ pub struct Zone {
 }
 
 /// Request size distribution, bytes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Size {
     /// Always the same.
@@ -468,7 +487,7 @@ pub enum Size {
 }
 
 /// When a request is issued.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Arrival {
     /// As soon as a slot is free.
@@ -484,7 +503,7 @@ pub enum Arrival {
 }
 
 /// Spacing of open-loop arrivals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
     /// Equal distances.
@@ -494,7 +513,7 @@ pub enum Spacing {
 }
 
 /// Upper bound of a closed loop, for the whole stream.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum RateLimit {
     /// Requests per second.
@@ -510,7 +529,7 @@ pub enum RateLimit {
 }
 
 /// Pause after a completion.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Think {
     /// Mean, ns.
     pub mean_ns: u64,
@@ -518,34 +537,40 @@ pub struct Think {
     pub exponential: bool,
     /// The worker as a whole issues so many requests, waits for them, and pauses; 0: each slot pauses by itself
     /// after each completion.
+    #[serde(default)]
     pub every: u32,
     /// The worker as a whole works so long, waits for what is outstanding, and pauses, ns; 0: see `every`.
+    #[serde(default)]
     pub work_ns: u64,
     /// So much of the pause keeps a CPU busy, ns (`every` or `work_ns` only).
+    #[serde(default)]
     pub spin_ns: u64,
 }
 
 /// When data is forced to the medium.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sync {
     /// fsync after every k-th write of a worker; 0: never.
     pub fsync_every: u32,
     /// The same with fdatasync.
+    #[serde(default)]
     pub fdatasync_every: u32,
     /// Share of writes that are followed by an fsync.
     pub fsync_fraction: f64,
     /// No fsync follows the last request of a worker: it comes only where another request comes after it.
+    #[serde(default)]
     pub fsync_between: bool,
     /// Open with O_DSYNC.
     pub dsync: bool,
     /// Open with O_SYNC.
+    #[serde(default)]
     pub osync: bool,
     /// fdatasync at the end, inside the measured time.
     pub end_fsync: bool,
 }
 
 /// I/O priority (`ioprio_set(2)`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Priority {
     /// Class.
     pub class: PriorityClass,
@@ -554,7 +579,7 @@ pub struct Priority {
 }
 
 /// I/O priority class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriorityClass {
     /// Before everyone else.
@@ -566,7 +591,7 @@ pub enum PriorityClass {
 }
 
 /// Part of the target, `offset..offset + length`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Region {
     /// First byte.
     pub offset: Place,
@@ -574,8 +599,16 @@ pub struct Region {
     pub end: Place,
 }
 
+impl Region {
+    /// All of it.
+    pub const WHOLE: Region = Region {
+        offset: Place::Fraction { fraction: 0.0 },
+        end: Place::Fraction { fraction: 1.0 },
+    };
+}
+
 /// A place on the target.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Place {
     /// Bytes from the start.
@@ -591,7 +624,7 @@ pub enum Place {
 }
 
 /// What is written.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Content {
     /// Incompressible.
@@ -606,7 +639,7 @@ pub enum Content {
 }
 
 /// When something ends: at the first that is reached. All `None`: only with the run.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct End {
     /// Measured time, ns (after the ramp).
     pub time_ns: Option<u64>,
@@ -621,7 +654,7 @@ pub struct End {
 }
 
 /// When a run has settled: the rule of `measure::settle`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SteadyRule {
     /// What must be steady.
     pub metric: SteadyMetric,
@@ -636,7 +669,7 @@ pub struct SteadyRule {
 }
 
 /// What must be steady, over all streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyMetric {
     /// Requests a second.

@@ -3,48 +3,23 @@
 use spindle_config::{ConfigError, Value};
 
 use crate::file_tables::SetOfFile;
-use crate::keys::{self, Key};
+use crate::keys::{self, KEYS, Key};
 use crate::parse::unknown;
 use crate::request::Op;
+use crate::said::Said;
 use crate::settings::{Layer, Settings};
-use crate::sizes::file_sizes;
+use crate::sizes::{self, file_sizes};
 use crate::spec::{
-    Arrival, End, FileSize, Mix, Names, Order, Pattern, Size, Stream, Sync, Tree, Workload,
+    Arrival, End, FileSize, Mix, Names, Order, Pattern, Region, Size, Stream, Sync, Tree, Workload,
 };
 
-/// Most files, and most directories, of a tree.
-const MAX_NAMES: u64 = 1_000_000_000;
-/// Most directories: a worker keeps those of its files open.
-const MAX_DIRECTORIES: u64 = 1_000_000;
 /// Largest file that is made, bytes.
 const MAX_FILE: u64 = 1 << 30;
 
 /// Keys that say something about data.
-const DATA_KEYS: &[&Key] = &[
-    &keys::PATTERN,
-    &keys::SIZE,
-    &keys::ALIGN,
-    &keys::REGION,
-    &keys::WRITES_APART,
-    &keys::WRITE_SIZE,
-    &keys::WRITE_ALIGN,
-    &keys::WRITE_FRACTION,
-    &keys::TRIM_FRACTION,
-    &keys::ZERO_FRACTION,
-    &keys::REWRITE_FRACTION,
-    &keys::TRIM_FIRST,
-    &keys::DIRECT,
-    &keys::DSYNC,
-    &keys::OSYNC,
-    &keys::FDATASYNC_EVERY,
-    &keys::FILE_SERVICE_TYPE,
-    &keys::FILE_REQUESTS,
-    &keys::VERIFY,
-    &keys::VERIFY_FATAL,
-    &keys::WINDOW,
-    &keys::DEDUPE,
-    &keys::MAPPED,
-];
+fn data_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.data)
+}
 
 /// The names that a stream works on; `None`: it moves data.
 pub(crate) fn of_stream(
@@ -53,15 +28,13 @@ pub(crate) fn of_stream(
 ) -> Result<Option<Names>, ConfigError> {
     let asked = settings.value(&keys::OPERATION);
     let operation = asked.choice(keys::OPERATIONS)?;
-    let holds = operation.is_some();
-    settings.only_with(&keys::ORDER, &keys::OPERATION, holds, "`operation`")?;
     let Some(operation) = operation else {
         return Ok(None);
     };
     let layer = settings.layer(&keys::OPERATION);
     let beside =
-        |key: &&&Key| settings.layer(key) == layer || settings.layer(key) == Layer::StreamOption;
-    if let Some(key) = DATA_KEYS.iter().find(beside) {
+        |key: &&Key| settings.layer(key) == layer || settings.layer(key) == Layer::StreamOption;
+    if let Some(key) = data_keys().find(beside) {
         return Err(no_data(&settings.value(key)));
     }
     let Some((name, set)) = set_of(settings, filesets)? else {
@@ -103,9 +76,7 @@ pub(crate) fn check_options<'a>(
         return Ok(());
     }
     let idle = settings.find_map(|settings| {
-        let key = DATA_KEYS
-            .iter()
-            .find(|key| settings.layer(key) >= Layer::Option)?;
+        let key = data_keys().find(|key| settings.layer(key) >= Layer::Option)?;
         Some(settings.value(key))
     });
     idle.map_or(Ok(()), |value| Err(no_data(&value)))
@@ -147,9 +118,8 @@ fn passes(settings: &Settings, operation: Op) -> Result<Option<u32>, ConfigError
 }
 
 fn tree(name: &str, set: &Settings) -> Result<Tree, ConfigError> {
-    let files = set.value(&keys::NRFILES).integer(1..=MAX_NAMES)?;
-    let value = set.value(&keys::DIRECTORIES);
-    let directories = value.integer(1..=MAX_DIRECTORIES)?;
+    let files = set.integer(&keys::NRFILES)?;
+    let directories = set.integer(&keys::DIRECTORIES)?;
     if directories > files {
         return Err(set
             .last_set(&[&keys::NRFILES, &keys::DIRECTORIES])
@@ -164,6 +134,70 @@ fn tree(name: &str, set: &Settings) -> Result<Tree, ConfigError> {
         size: content(set)?,
         each: set.value(&keys::EACH).choice(keys::EACHES)?,
     })
+}
+
+pub(crate) fn write(names: &Names, first: Option<&str>, said: &mut Said) {
+    said.choice(&keys::OPERATION, keys::OPERATIONS, &Some(names.operation));
+    said.choice(&keys::ORDER, keys::ORDERS, &names.order);
+    said.put_or(
+        &keys::FILES,
+        &names.tree.name,
+        first == Some(&names.tree.name),
+    );
+    let passes = names.passes.map(|passes| passes.to_string());
+    let usual = names.passes == Some(1);
+    said.put_or(
+        &keys::STOP_PASSES,
+        passes.as_deref().unwrap_or(keys::NONE),
+        usual,
+    );
+}
+
+/// The keys of the set that a tree is.
+pub(crate) fn write_set(tree: &Tree) -> Said {
+    let mut said = Said::default();
+    said.put_or(&keys::NAME, &tree.name, false);
+    said.put(&keys::DIRECTORIES, tree.directories);
+    said.put(&keys::NRFILES, tree.files);
+    said.put(&keys::FILESIZE, write_content(tree.size.clone()));
+    said.choice(&keys::EACH, keys::EACHES, &tree.each);
+    said
+}
+
+/// A smallest size of 1 is written as 0, which multiples of a step may begin with.
+fn write_content(size: Option<Size>) -> String {
+    let least = |min| u64::from(if min == 1 { 0 } else { min });
+    let file = |size| match size {
+        None => FileSize::Auto,
+        Some(Size::Fixed { bytes }) => FileSize::Fixed {
+            bytes: u64::from(bytes),
+        },
+        Some(Size::Weighted { choices }) => FileSize::Weighted {
+            choices: choices
+                .into_iter()
+                .map(|(bytes, weight)| (u64::from(bytes), weight))
+                .collect(),
+        },
+        Some(Size::Range { min, max, step }) => FileSize::Range {
+            min: least(min),
+            max: u64::from(max),
+            step: u64::from(step),
+        },
+        Some(Size::LogNormal {
+            mean,
+            sigma,
+            min,
+            max,
+            step,
+        }) => FileSize::LogNormal {
+            mean,
+            sigma,
+            min: least(min),
+            max: u64::from(max),
+            step: u64::from(step),
+        },
+    };
+    sizes::write_files(&file(size))
 }
 
 /// What a file is made with; `None`: nothing.
@@ -268,6 +302,14 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
     stream.size = Size::Fixed { bytes: 4096 };
     stream.align_bytes = 0;
     stream.direct = false;
+    stream.region = Region::WHOLE;
+    stream.writes_apart = None;
+    stream.trim_first = false;
+    stream.sync = Sync {
+        dsync: false,
+        osync: false,
+        ..stream.sync
+    };
     stream.window = None;
     stream.repeats = None;
     stream.mapped = false;
