@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
+.PHONY: help quick review test test-rust test-python lint generate format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -38,6 +38,9 @@ lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy,
 	$(BIN)/ruff format --check python tests benches
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest spindle._core --allowlist tools/stubtest-allowlist
+
+generate: $(VENV)/lint-tools ## Python types of what the core writes, from the Rust types
+	$(BIN)/python tools/generate_types.py
 
 format: $(VENV)/lint-tools ## put the code into shape
 	cargo fmt --all

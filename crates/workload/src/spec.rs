@@ -179,13 +179,16 @@ pub struct Stream {
     pub region: Region,
     /// The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
     /// those of all other requests then.
+    #[serde(default)]
     pub writes_apart: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
     #[serde(default)]
     pub trim_first: bool,
     /// The pattern stays in a window of the region, which moves on.
+    #[serde(default)]
     pub window: Option<Window>,
     /// Some of what is written was written before.
+    #[serde(default)]
     pub repeats: Option<Repeats>,
     /// Streams of the load that end when this one does, by name.
     #[serde(default)]
@@ -194,6 +197,7 @@ pub struct Stream {
     #[serde(default)]
     pub mapped: bool,
     /// The set of files it uses, and in which order; `None`: the workload has no sets.
+    #[serde(default)]
     pub files: Option<StreamFiles>,
     /// What is written.
     pub content: Content,
@@ -208,9 +212,11 @@ pub struct Stream {
     /// When this stream ends, besides the run's own end.
     pub end: End,
     /// It also ends once each worker has gone so many times over its part of the region.
+    #[serde(default)]
     pub passes: Option<f64>,
     /// It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
     /// `direct` and `region` mean nothing.
+    #[serde(default)]
     pub names: Option<Names>,
 }
 
@@ -650,6 +656,7 @@ pub struct End {
     /// Once it has settled.
     pub steady: bool,
     /// By which rule; `None` where nothing is asked.
+    #[serde(default)]
     pub steady_rule: Option<SteadyRule>,
 }
 

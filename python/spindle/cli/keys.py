@@ -52,7 +52,19 @@ def _option(key: Key) -> Any:
     if key.kind == "flag":
         opposite = f"--{key.opposite or 'no-' + flag[2:]}"
         return click.option(f"{flag}/{opposite}", KEY_PREFIX + key.name, default=None, help=text)
-    return click.option(flag, KEY_PREFIX + key.name, metavar=_metavar(key), help=f"{text} Example: {key.example}")
+    return click.option(
+        flag,
+        KEY_PREFIX + key.name,
+        metavar=_metavar(key),
+        help=f"{text} Example: {key.example}",
+        shell_complete=lambda _context, _parameter, begun: completed(key, begun),
+    )
+
+
+def completed(key: Key, begun: str) -> list[str]:
+    """Values that a shell may offer: the key's choices, or what its help names."""
+    values = key.choices or (key.example, key.default)
+    return [value for value in values if value and value.startswith(begun)]
 
 
 def _metavar(key: Key) -> str:

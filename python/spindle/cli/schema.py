@@ -8,9 +8,9 @@ from spindle.cli.exits import Exit
 
 
 @click.command("schema")
-@click.argument("of", type=click.Choice(["result", "workload", "inspect", "doctor"]))
+@click.argument("of", type=click.Choice(["result", "workload", "workload-file", "inspect", "doctor"]))
 def command(of: str) -> Exit:
-    """Print the JSON Schema of a result (what --json prints), of a resolved workload, or of what
+    """Print the JSON Schema of a result (what --json prints), of a resolved workload, of a workload file, or of what
     `spindle inspect --json` or `spindle doctor --json` prints.
     """
     import msgspec
@@ -21,6 +21,10 @@ def command(of: str) -> Exit:
         document = found()
     elif of == "doctor":
         from spindle.host.doctor import schema as found
+
+        document = found()
+    elif of == "workload-file":
+        from spindle.result.workload_file import schema as found
 
         document = found()
     else:

@@ -1,227 +1,61 @@
-"""The resolved workload as the record keeps it: the Rust core's `Workload`, field by field.
+"""The resolved workload as the core writes it. Times are ns, sizes bytes, fractions 0 to 1.
 
-The shape and its defaults are defined once, in `crates/workload/src/spec.rs`; a test holds this mirror to it.
-Times are ns, sizes bytes, fractions 0 to 1.
+Generated from crates/workload/src/request.rs and crates/workload/src/spec.rs by `make generate`: not to be edited.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-TableShape = Literal[
-    "streams", "randomio", "seeker", "throughput", "per-second", "paraseq", "metadata", "wal", "bonnie", "iozone"
-]
+from spindle.result import workload_properties as properties
+
+
+class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """One of several forms, distinguished by `kind`."""
+
+
+SteadyMetric = Literal["iops", "bandwidth", "latency"]
+"""What must be steady, over all streams."""
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):
-    """When a run has settled."""
+    """When a run has settled: the rule of `measure::settle`."""
 
-    metric: Literal["iops", "bandwidth", "latency"]
+    metric: SteadyMetric
+    """What must be steady."""
     window_ns: int
-    """The shortest window that may be found steady."""
+    """The shortest window that may be found steady, ns."""
     range: float
     """Largest (max - min) / mean of the window's fifths."""
     slope: float
     """Largest rise or fall of the fitted line over the fifths / mean."""
     drift_per_minute: float | None
-    """Largest drift that must be ruled out; None: none."""
+    """Largest drift that must be ruled out, share a minute; `None`: none."""
 
 
 class End(Struct, frozen=True, kw_only=True):
-    """When something ends: at the first that is reached."""
+    """When something ends: at the first that is reached. All `None`: only with the run."""
 
     time_ns: int | None
+    """Measured time, ns (after the ramp)."""
     bytes: int | None
+    """Bytes moved."""
     requests: int | None
+    """Requests completed."""
     steady: bool
+    """Once it has settled."""
     steady_rule: SteadyRule | None = None
+    """By which rule; `None` where nothing is asked."""
 
 
-class Mix(Struct, frozen=True, kw_only=True):
-    """Share of each operation; the rest are reads."""
+Each = Literal["stream", "worker"]
+"""Whose files those of a set are."""
 
-    write: float
-    trim: float
-    zero: float
-    rewrite: float = 0.0
-    """Read a block and write it back in place."""
 
-    @property
-    def changes(self) -> float:
-        """Share that changes data on the target."""
-        return self.write + self.trim + self.zero + self.rewrite
-
-    @property
-    def of_calls(self) -> float:
-        """Share of writes among all calls: a rewrite is a read and a write."""
-        return (self.write + self.rewrite) / (1 + self.rewrite)
-
-
-class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """One of several forms, told apart by `kind`."""
-
-
-class Sequential(Kind, frozen=True, tag="sequential"):
-    """One after another."""
-
-
-class Backward(Kind, frozen=True, tag="backward"):
-    """The same from the end."""
-
-
-class Uniform(Kind, frozen=True, tag="uniform"):
-    """Uniform over all aligned places."""
-
-
-class Shuffled(Kind, frozen=True, tag="shuffled"):
-    """All places in random order, each once before any twice."""
-
-
-class Peak(Struct, frozen=True, kw_only=True):
-    """Where the popular places are."""
-
-    center: float | None
-    """Place of the most popular one, as a share of the region; None: anywhere."""
-    scattered: bool
-
-
-ANYWHERE = Peak(center=None, scattered=True)
-
-
-class Zipf(Kind, frozen=True, kw_only=True, tag="zipf"):
-    """The n-th most popular place as n^-theta."""
-
-    theta: float
-    peak: Peak = ANYWHERE
-
-
-class Pareto(Kind, frozen=True, kw_only=True, tag="pareto"):
-    """1 - `share` of the requests go to `share` of the places."""
-
-    share: float
-    peak: Peak
-
-
-class Normal(Kind, frozen=True, kw_only=True, tag="normal"):
-    """Normal around the peak's centre, cut to the region."""
-
-    deviation: float
-    peak: Peak
-
-
-class HotSet(Kind, frozen=True, kw_only=True, tag="hot-set"):
-    """`access` of the requests go to `space` of the places."""
-
-    space: float
-    access: float
-
-
-class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
-    """Bytes from the start."""
-
-    bytes: int
-
-
-class FractionPlace(Kind, frozen=True, kw_only=True, tag="fraction"):
-    """Share of the target's size."""
-
-    fraction: float
-
-
-Place = BytesPlace | FractionPlace
-
-
-class Zone(Struct, frozen=True, kw_only=True):
-    """A part of the region and its share of the requests."""
-
-    length: Place
-    weight: float
-
-
-class Zoned(Kind, frozen=True, kw_only=True, tag="zoned"):
-    """Zones from the region's start on, uniform within each."""
-
-    zones: list[Zone]
-
-
-class Strided(Kind, frozen=True, kw_only=True, tag="strided"):
-    """Each a fixed distance after the one before."""
-
-    stride_bytes: int
-
-
-class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
-    """Sequential runs, then a jump."""
-
-    mean_requests: float
-    fixed: bool = False
-    repeat: bool = False
-
-
-Pattern = Sequential | Backward | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
-
-
-class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
-    """Always the same."""
-
-    bytes: int
-
-
-class RangeSize(Kind, frozen=True, kw_only=True, tag="range"):
-    """Uniform over min, min + step ... max."""
-
-    min: int
-    max: int
-    step: int
-
-
-class WeightedSize(Kind, frozen=True, kw_only=True, tag="weighted"):
-    """A list of (bytes, weight)."""
-
-    choices: list[tuple[int, float]]
-
-
-class LogNormalSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
-    """Log-normal with a mean, cut to [min, max]."""
-
-    mean: float
-    sigma: float
-    min: int
-    max: int
-    step: int
-
-
-Size = FixedSize | RangeSize | WeightedSize | LogNormalSize
-
-
-class Closed(Kind, frozen=True, tag="closed"):
-    """As soon as a slot is free."""
-
-
-class Open(Kind, frozen=True, kw_only=True, tag="open"):
-    """At given times, whether or not earlier requests are done."""
-
-    rate_iops: float
-    spacing: Literal["constant", "poisson"]
-
-
-class IopsLimit(Kind, frozen=True, kw_only=True, tag="iops"):
-    """Requests per second."""
-
-    iops: float
-
-
-class BytesLimit(Kind, frozen=True, kw_only=True, tag="bytes"):
-    """Bytes per second."""
-
-    bytes_per_s: float
-
-
-class AutoFileSize(Kind, frozen=True, tag="auto"):
+class AutoFileSize(Kind, frozen=True, kw_only=True, tag="auto"):
     """Equal parts of as much as the caches ask for."""
 
 
@@ -229,315 +63,66 @@ class FixedFileSize(Kind, frozen=True, kw_only=True, tag="fixed"):
     """Always the same."""
 
     bytes: int
+    """Bytes."""
 
 
 class RangeFileSize(Kind, frozen=True, kw_only=True, tag="range"):
     """Uniform over the multiples of step from min to max."""
 
     min: int
+    """Smallest."""
     max: int
+    """Largest."""
     step: int
+    """Granularity."""
 
 
 class WeightedFileSize(Kind, frozen=True, kw_only=True, tag="weighted"):
-    """A list of (bytes, weight)."""
+    """A list with weights."""
 
     choices: list[tuple[int, float]]
+    """(bytes, weight); weights are normalised to sum 1."""
 
 
 class LogNormalFileSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
-    """Log-normal with a mean, cut to [min, max]."""
+    """Log-normal with a mean, cut to [min, max], rounded to multiples of step."""
 
     mean: float
+    """Mean of the sizes that are drawn from."""
     sigma: float
+    """Standard deviation of ln(size)."""
     min: int
+    """Smallest."""
     max: int
+    """Largest."""
     step: int
+    """Granularity."""
 
 
 FileSize = AutoFileSize | FixedFileSize | RangeFileSize | WeightedFileSize | LogNormalFileSize
+"""Distribution of the sizes of files, bytes."""
 
 
 class FileSet(Struct, frozen=True, kw_only=True):
     """Files that are made for the workload in a folder of its own."""
 
     name: str
+    """Name within the workload."""
     nrfiles: int
     """Files of the set, or of each worker of a stream that uses it."""
-    each: Literal["stream", "worker"]
-    """Who has so many files."""
+    each: Each
+    """Who shares them."""
     files: int
-    """Files in all."""
+    """Files in all: `nrfiles`, for each worker if each has its own."""
     filesize: FileSize
+    """How large they are."""
     fill: bool
     """They hold data before the first request; otherwise they are empty and grow as they are written."""
 
 
-class StreamFiles(Struct, frozen=True, kw_only=True):
-    """A stream's use of a set of files."""
-
-    set: str
-    """Name of the set."""
-    service: Literal["roundrobin", "random", "sequential"]
-    """Which file the next request goes to."""
-    requests: int
-    """Requests to a file before the next one."""
-
-
-class Think(Struct, frozen=True, kw_only=True):
-    """Pause after a completion."""
-
-    mean_ns: int
-    exponential: bool
-    every: int = 0
-    """The worker as a whole pauses after so many requests; 0: each slot after each."""
-    work_ns: int = 0
-    """The worker as a whole pauses after working so long."""
-    spin_ns: int = 0
-
-
-class Sync(Struct, frozen=True, kw_only=True):
-    """When data is forced to the medium."""
-
-    fsync_every: int
-    fdatasync_every: int = 0
-    fsync_fraction: float
-    fsync_between: bool = False
-    dsync: bool
-    osync: bool = False
-    end_fsync: bool
-
-
-class Priority(Struct, frozen=True, kw_only=True):
-    """I/O priority."""
-
-    level: int
-    class_: Literal["realtime", "best-effort", "idle"] = msgspec.field(name="class")
-
-
-class Region(Struct, frozen=True, kw_only=True):
-    """Part of the target, or of each file, that is used."""
-
-    offset: Place
-    end: Place
-
-
-class RandomContent(Kind, frozen=True, tag="random"):
-    """Incompressible."""
-
-
-class ZeroContent(Kind, frozen=True, tag="zero"):
-    """Zero bytes."""
-
-
-class CompressibleContent(Kind, frozen=True, kw_only=True, tag="compressible"):
-    """Compresses to about `ratio` of its size."""
-
-    ratio: float
-
-
-Content = RandomContent | ZeroContent | CompressibleContent
-
-
-class WriteWalk(Struct, frozen=True, kw_only=True):
-    """Places and sizes of writes that go through the region on their own."""
-
-    pattern: Pattern
-    size: Size
-    align_bytes: int
-
-
-class Tree(Struct, frozen=True, kw_only=True):
-    """Files in directories."""
-
-    name: str
-    """Of its set of files."""
-    files: int
-    directories: int
-    size: Size | None
-    """What a file is made with; None: nothing."""
-    each: Literal["stream", "worker"]
-    """Whose they are: those of all workers of a stream, or as many for each worker."""
-
-    @property
-    def largest_file(self) -> int:
-        """Bytes."""
-        match self.size:
-            case None:
-                return 0
-            case FixedSize(bytes=size) | RangeSize(max=size) | LogNormalSize(max=size):
-                return size
-            case WeightedSize(choices=choices):
-                return max(size for size, _ in choices)
-
-
-class Names(Struct, frozen=True, kw_only=True):
-    """What a stream does with the names of a tree."""
-
-    operation: Literal["create", "open", "stat", "rename", "unlink", "mkdir", "rmdir", "readdir"]
-    order: Literal["sequential", "random"]
-    passes: int | None
-    """How often each name is taken; None: until the run ends."""
-    tree: Tree
-
-    @property
-    def on_directories(self) -> bool:
-        """Whether the names are those of directories."""
-        return self.operation in ("mkdir", "rmdir", "readdir")
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is changed."""
-        return self.operation not in ("open", "stat", "readdir")
-
-
-class Window(Struct, frozen=True, kw_only=True):
-    """A part of the region that the pattern stays in for so many bytes."""
-
-    length_bytes: int
-    moved_bytes: int
-    """Before the next one."""
-    skip_bytes: int
-    """Between two of them."""
-
-
-class Repeats(Struct, frozen=True, kw_only=True):
-    """Writes whose content was written before."""
-
-    fraction: float
-    set: int | None
-    """Each has one of so many contents; None: that of the last write that was new."""
-
-
-class WorkloadStream(Struct, frozen=True, kw_only=True):
-    """One kind of load."""
-
-    name: str
-    mix: Mix
-    pattern: Pattern
-    size: Size
-    align_bytes: int
-    workers: int
-    depth: int
-    """Outstanding requests of each worker."""
-    arrival: Closed | Open
-    rate_limit: IopsLimit | BytesLimit | None
-    think: Think | None
-    direct: bool
-    sync: Sync
-    priority: Priority | None
-    region: Region
-    files: StreamFiles | None = None
-    """None: it uses the target itself."""
-    content: Content
-    start_delay_ns: int
-    end: End
-    writes_apart: WriteWalk | None = None
-    trim_first: bool = False
-    """Each write follows a discard of the same place."""
-    per_worker: bool = False
-    """Each worker has figures of its own."""
-    passes: float | None = None
-    """It also ends after moving its region's bytes so many times."""
-    names: Names | None = None
-    """It works on names instead of data."""
-    verify: bool = False
-    """Blocks written say what they are, and are checked."""
-    verify_fatal: bool = False
-    """A block that is found wrong ends the run."""
-    window: Window | None = None
-    """The pattern stays in a part of the region that moves on."""
-    repeats: Repeats | None = None
-    """Some of what is written was written before."""
-    ends: list[str] = []
-    """Streams that end when this one does."""
-    mapped: bool = False
-    """It goes through a shared mapping of its files."""
-
-    @property
-    def outstanding(self) -> int:
-        """Requests that are meant to be under way at once (closed loop)."""
-        return self.workers * self.depth
-
-    @property
-    def paced(self) -> bool:
-        """Whether something other than the target bounds its rate by intent."""
-        return isinstance(self.arrival, Open) or self.rate_limit is not None or self.think is not None
-
-    @property
-    def only_data(self) -> bool:
-        """Whether all it asks for is reads and writes: no names, no discards, no zeroing."""
-        return self.names is None and not self.mix.trim and not self.mix.zero
-
-    @property
-    def writes(self) -> bool:
-        """Whether it changes anything on the target."""
-        if self.names is not None:
-            return self.names.changes
-        return self.mix.changes > 0
-
-    @property
-    def reads(self) -> bool:
-        """Whether it reads at all."""
-        if self.names is not None:
-            return not self.names.changes
-        return self.mix.write + self.mix.trim + self.mix.zero < 1
-
-
-class Workload(Struct, frozen=True, kw_only=True):
-    """What I/O was asked for."""
-
-    name: str
-    about: str
-    table: TableShape
-    seed: int
-    ramp_ns: int
-    end: End
-    filesets: list[FileSet] = []
-    """Empty: every stream uses the target itself."""
-    streams: list[WorkloadStream]
-    """None in a workload of phases."""
-    phases: list[Phase] = []
-    """What runs one after another; none in an ordinary workload."""
-
-    @property
-    def loads(self) -> list[Workload]:
-        """The loads that run one after another: the phases', or itself."""
-        return [phase.load for phase in self.phases] or [self]
-
-    @property
-    def all_streams(self) -> list[WorkloadStream]:
-        """Of all loads, in their order."""
-        return [stream for load in self.loads for stream in load.streams]
-
-    @property
-    def works_on_names(self) -> bool:
-        """Whether any stream, of any phase, works on names."""
-        return any(stream.names is not None for stream in self.all_streams)
-
-    @property
-    def makes_files(self) -> bool:
-        """Whether it works on files of its own, or on their names, in a folder that is made for them."""
-        return bool(self.filesets) or self.works_on_names
-
-    @property
-    def writes(self) -> bool:
-        """Whether any stream changes data on the target."""
-        return any(stream.writes for stream in self.all_streams)
-
-    @property
-    def outstanding(self) -> int:
-        """Requests that are meant to be under way at once (closed loops)."""
-        return max(sum(stream.outstanding for stream in load.streams) for load in self.loads)
-
-    @property
-    def paced(self) -> bool:
-        """Whether every stream's rate is bounded by intent."""
-        return all(stream.paced for stream in self.all_streams)
-
-
 class Phase(Struct, frozen=True, kw_only=True):
-    """One of several loads that run one after another on the same target."""
+    """One of several loads that run one after another on the same target: each begins when the one before is
+    over."""
 
     drop_caches: bool
     """The target's pages are dropped from the page cache before it."""
@@ -545,13 +130,493 @@ class Phase(Struct, frozen=True, kw_only=True):
     """An ordinary workload, named as the phase."""
 
 
+Spacing = Literal["constant", "poisson"]
+"""Spacing of open-loop arrivals."""
+
+
+class Closed(Kind, frozen=True, kw_only=True, tag="closed"):
+    """As soon as a slot is free."""
+
+
+class Open(Kind, frozen=True, kw_only=True, tag="open"):
+    """At fixed or random times, whether or not earlier requests are done. Latency counts from the intended start.
+    `rate_iops` is for the whole stream."""
+
+    rate_iops: float
+    """Requests per second of the whole stream."""
+    spacing: Spacing
+    """Spacing."""
+
+
+Arrival = Closed | Open
+"""When a request is issued."""
+
+
+class RandomContent(Kind, frozen=True, kw_only=True, tag="random"):
+    """Incompressible."""
+
+
+class ZeroContent(Kind, frozen=True, kw_only=True, tag="zero"):
+    """Zero bytes."""
+
+
+class CompressibleContent(Kind, frozen=True, kw_only=True, tag="compressible"):
+    """Compresses to about `ratio` of its size."""
+
+    ratio: float
+    """Compressed over plain size, 0..1."""
+
+
+Content = RandomContent | ZeroContent | CompressibleContent
+"""What is written."""
+
+
+class Mix(properties.Mix, Struct, frozen=True, kw_only=True):
+    """Share of each operation; the rest are reads. Each in 0..=1, their sum at most 1."""
+
+    write: float
+    """Share of writes."""
+    trim: float
+    """Share of discards."""
+    zero: float
+    """Share of write-zeroes."""
+    rewrite: float = 0.0
+    """Share of requests that read a block and write it back in place."""
+
+
+Op = Literal[
+    "read",
+    "write",
+    "trim",
+    "zero",
+    "create",
+    "open",
+    "stat",
+    "rename",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "readdir",
+    "rewrite",
+]
+"""What a request asks of the device, or of the names of a tree of files."""
+
+
+Order = Literal["sequential", "random"]
+"""In which order names are taken."""
+
+
+class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
+    """Always the same."""
+
+    bytes: int
+    """Bytes."""
+
+
+class RangeSize(Kind, frozen=True, kw_only=True, tag="range"):
+    """Uniform over min, min + step ... max."""
+
+    min: int
+    """Smallest."""
+    max: int
+    """Largest."""
+    step: int
+    """Granularity; 0: the target's block, at least 512, to which the bounds are rounded inwards."""
+
+
+class WeightedSize(Kind, frozen=True, kw_only=True, tag="weighted"):
+    """A list with weights."""
+
+    choices: list[tuple[int, float]]
+    """(bytes, weight); weights are normalised to sum 1."""
+
+
+class LogNormalSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
+    """Log-normal with a mean, cut to [min, max] (nothing piles up at the ends), rounded to multiples of step; the
+    mean is that of the result."""
+
+    mean: float
+    """Mean of the sizes that are issued."""
+    sigma: float
+    """Standard deviation of ln(size)."""
+    min: int
+    """Smallest."""
+    max: int
+    """Largest."""
+    step: int
+    """Granularity; 0: the target's block, at least 512, to which the bounds are rounded inwards."""
+
+
+Size = FixedSize | RangeSize | WeightedSize | LogNormalSize
+"""Request size distribution, bytes."""
+
+
+class Tree(properties.Tree, Struct, frozen=True, kw_only=True):
+    """Files in directories. Files and directories are numbered through; the same number of files lies in each
+    directory."""
+
+    name: str
+    """Name of its set of files: streams that name the same one work on the same tree."""
+    files: int
+    """Files."""
+    directories: int
+    """Directories they lie in, at least 1."""
+    size: Size | None
+    """What a file is made with; `None`: nothing."""
+    each: Each
+    """Whose they are."""
+
+
+class Names(properties.Names, Struct, frozen=True, kw_only=True):
+    """What a stream does with the names of a tree."""
+
+    operation: Op
+    """One of the operations on names."""
+    order: Order
+    """In which order the names are taken."""
+    passes: int | None
+    """How often each name is taken; `None`: until the run ends. More than once only if the operation is
+    repeatable."""
+    tree: Tree
+    """The tree."""
+
+
+class Peak(Struct, frozen=True, kw_only=True):
+    """Where the popular places of a pattern are."""
+
+    center: float | None
+    """Where in the region the most popular place lies, 0..=1; none: anywhere (not scattered: at the start)."""
+    scattered: bool
+    """Places that are next to each other in popularity lie anywhere; otherwise one behind the other."""
+
+
+class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
+    """Bytes from the start."""
+
+    bytes: int
+    """Bytes."""
+
+
+class FractionPlace(Kind, frozen=True, kw_only=True, tag="fraction"):
+    """Share of the target's size, 0..=1."""
+
+    fraction: float
+    """Share."""
+
+
+Place = BytesPlace | FractionPlace
+"""A place on the target."""
+
+
+class Zone(Struct, frozen=True, kw_only=True):
+    """A part of the region and its share of the requests."""
+
+    length: Place
+    """Its length; a fraction is one of the region."""
+    weight: float
+    """Its requests are in this proportion to those of the others."""
+
+
+class Sequential(Kind, frozen=True, kw_only=True, tag="sequential"):
+    """One after another; workers share the region in equal parts; wraps at the end of its part."""
+
+
+class Backward(Kind, frozen=True, kw_only=True, tag="backward"):
+    """The same from the end: each request ends where the one before began."""
+
+
+class Uniform(Kind, frozen=True, kw_only=True, tag="uniform"):
+    """Uniform over all aligned places."""
+
+
+class Shuffled(Kind, frozen=True, kw_only=True, tag="shuffled"):
+    """All aligned places in random order, each once before any comes twice; each worker in an order of its own."""
+
+
+class Zipf(Kind, frozen=True, kw_only=True, tag="zipf"):
+    """The n-th most popular place has a chance proportional to n^-theta."""
+
+    theta: float
+    """Exponent, above 0 (1 is allowed)."""
+    peak: Peak = Peak(center=None, scattered=True)
+    """Where the popular places are."""
+
+
+class Pareto(Kind, frozen=True, kw_only=True, tag="pareto"):
+    """1 - `share` of the requests go to the most popular `share` of the places, and so on within these."""
+
+    share: float
+    """Share, above 0 and below 1."""
+    peak: Peak
+    """Where the popular places are."""
+
+
+class Normal(Kind, frozen=True, kw_only=True, tag="normal"):
+    """Places are normally distributed, cut to the region (nothing piles up at its ends)."""
+
+    deviation: float
+    """Standard deviation as a share of the region, before the cut."""
+    peak: Peak
+    """The mean; the middle of the region if there is no centre."""
+
+
+class HotSet(Kind, frozen=True, kw_only=True, tag="hot-set"):
+    """`access` of the requests go to the first `space` of the (scattered) places."""
+
+    space: float
+    """Share of the space that is hot."""
+    access: float
+    """Share of the requests that go there."""
+
+
+class Zoned(Kind, frozen=True, kw_only=True, tag="zoned"):
+    """Zones from the start of the region on, each with its share of the requests, uniform within it."""
+
+    zones: list[Zone]
+    """In order; what lies behind the last is not used."""
+
+
+class Strided(Kind, frozen=True, kw_only=True, tag="strided"):
+    """Each request `stride_bytes` after the start of the one before."""
+
+    stride_bytes: int
+    """Distance of starts, bytes."""
+
+
+class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
+    """Sequential runs, then a jump to a uniform place."""
+
+    mean_requests: float
+    """Mean number of requests in a run, at least 1."""
+    fixed: bool = False
+    """Every run has this length (a whole number); otherwise lengths are geometrically distributed."""
+    repeat: bool = False
+    """The requests of a run go to the same place instead of one behind the other."""
+
+
+Pattern = Sequential | Backward | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
+"""Where the next request lies within the region."""
+
+
+PriorityClass = Literal["realtime", "best-effort", "idle"]
+"""I/O priority class."""
+
+
+class Priority(Struct, frozen=True, kw_only=True):
+    """I/O priority (`ioprio_set(2)`)."""
+
+    class_: PriorityClass = msgspec.field(name="class")
+    """Class."""
+    level: int
+    """0 (highest) to 7; 0 for idle."""
+
+
+class IopsLimit(Kind, frozen=True, kw_only=True, tag="iops"):
+    """Requests per second."""
+
+    iops: float
+    """Requests per second."""
+
+
+class BytesLimit(Kind, frozen=True, kw_only=True, tag="bytes"):
+    """Bytes per second."""
+
+    bytes_per_s: float
+    """Bytes per second."""
+
+
+RateLimit = IopsLimit | BytesLimit
+"""Upper bound of a closed loop, for the whole stream."""
+
+
+class Region(Struct, frozen=True, kw_only=True):
+    """Part of the target, `offset..offset + length`."""
+
+    offset: Place
+    """First byte."""
+    end: Place
+    """End (exclusive)."""
+
+
+class Repeats(Struct, frozen=True, kw_only=True):
+    """Writes whose content was written before, for targets that deduplicate."""
+
+    fraction: float
+    """Their share, 0..=1."""
+    set: int | None
+    """Each has one of so many contents; `None`: that of the last write in the same slot that was no repeat."""
+
+
+FileService = Literal["roundrobin", "random", "sequential"]
+"""Order in which a worker's requests go to its files."""
+
+
+class StreamFiles(Struct, frozen=True, kw_only=True):
+    """A stream's use of a set of files."""
+
+    set: str
+    """Name of the set."""
+    service: FileService
+    """Which file is next."""
+    requests: int
+    """Requests to a file before the next one, at least 1; `sequential` does not count them."""
+
+
+class Sync(Struct, frozen=True, kw_only=True):
+    """When data is forced to the medium."""
+
+    fsync_every: int
+    """fsync after every k-th write of a worker; 0: never."""
+    fdatasync_every: int = 0
+    """The same with fdatasync."""
+    fsync_fraction: float
+    """Share of writes that are followed by an fsync."""
+    fsync_between: bool = False
+    """No fsync follows the last request of a worker: it comes only where another request comes after it."""
+    dsync: bool
+    """Open with O_DSYNC."""
+    osync: bool = False
+    """Open with O_SYNC."""
+    end_fsync: bool
+    """fdatasync at the end, inside the measured time."""
+
+
+class Think(Struct, frozen=True, kw_only=True):
+    """Pause after a completion."""
+
+    mean_ns: int
+    """Mean, ns."""
+    exponential: bool
+    """Exponentially distributed instead of constant."""
+    every: int = 0
+    """The worker as a whole issues so many requests, waits for them, and pauses; 0: each slot pauses by itself
+    after each completion."""
+    work_ns: int = 0
+    """The worker as a whole works so long, waits for what is outstanding, and pauses, ns; 0: see `every`."""
+    spin_ns: int = 0
+    """So much of the pause keeps a CPU busy, ns (`every` or `work_ns` only)."""
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """A part of the region that the pattern stays in until so many bytes were moved; the next one follows. What the
+    end of the region cuts off is used as far as it holds a request; behind the last window the first one comes
+    again. Each worker has windows of its own."""
+
+    length_bytes: int
+    """Length, bytes."""
+    moved_bytes: int
+    """Bytes moved before it moves on."""
+    skip_bytes: int
+    """Between the end of one and the start of the next, bytes."""
+
+
+class WriteWalk(Struct, frozen=True, kw_only=True):
+    """Places and sizes of the writes alone."""
+
+    pattern: Pattern
+    """Where the next write lies."""
+    size: Size
+    """How large it is."""
+    align_bytes: int
+    """Its offsets are multiples of this, bytes; 0 as in `Stream::align_bytes`."""
+
+
+class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=True):
+    """One kind of load."""
+
+    name: str
+    """Name within the workload."""
+    mix: Mix
+    """Share of each operation."""
+    pattern: Pattern
+    """Where the next request lies."""
+    size: Size
+    """How large it is."""
+    align_bytes: int
+    """Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block, at least
+    512."""
+    workers: int
+    """Threads, each with its own request stream."""
+    depth: int
+    """Outstanding requests of each worker."""
+    per_worker: bool = False
+    """Each worker has figures of its own beside those of the stream."""
+    arrival: Arrival
+    """Closed loop, or open loop at a given rate."""
+    rate_limit: RateLimit | None
+    """Upper bound of a closed loop, for the whole stream."""
+    think: Think | None
+    """Pause of a slot after each completion (closed loop)."""
+    direct: bool
+    """O_DIRECT."""
+    sync: Sync
+    """When data is forced to the medium."""
+    priority: Priority | None
+    """I/O priority, if one is set."""
+    region: Region
+    """Part of the target, or of each file of a set, that is used."""
+    writes_apart: WriteWalk | None = None
+    """The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
+    those of all other requests then."""
+    trim_first: bool = False
+    """Each write follows a discard of the same place."""
+    window: Window | None = None
+    """The pattern stays in a window of the region, which moves on."""
+    repeats: Repeats | None = None
+    """Some of what is written was written before."""
+    ends: list[str] = []
+    """Streams of the load that end when this one does, by name."""
+    mapped: bool = False
+    """It goes through a shared mapping of its files instead of reads and writes."""
+    files: StreamFiles | None = None
+    """The set of files it uses, and in which order; `None`: the workload has no sets."""
+    content: Content
+    """What is written."""
+    verify: bool = False
+    """What is written says what it is, and what is read and written is checked."""
+    verify_fatal: bool = False
+    """A block that is found wrong ends the run."""
+    start_delay_ns: int
+    """Time after the start of the run before the stream's first request, ns."""
+    end: End
+    """When this stream ends, besides the run's own end."""
+    passes: float | None = None
+    """It also ends once each worker has gone so many times over its part of the region."""
+    names: Names | None = None
+    """It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
+    `direct` and `region` mean nothing."""
+
+
+TableShape = Literal[
+    "streams", "randomio", "seeker", "throughput", "wal", "paraseq", "per-second", "metadata", "bonnie", "iozone"
+]
+"""Shape of the terminal table."""
+
+
+class Workload(properties.Workload, Struct, frozen=True, kw_only=True):
+    """What I/O is asked for: streams that run at the same time, or phases that run one after another."""
+
+    name: str
+    """Name of the preset or file stem."""
+    about: str
+    """One line for people."""
+    table: TableShape
+    """Table shape that people of this workload know (`randomio`, `seeker`, `throughput`, ...)."""
+    seed: int
+    """Seed of every request stream."""
+    ramp_ns: int
+    """Time at the start that is run but not counted, ns."""
+    end: End
+    """When the whole run ends; a stream may end earlier by its own `end`."""
+    filesets: list[FileSet] = []
+    """Sets of files in a folder, with distinct names; empty: every stream uses the target itself. Phases share
+    them."""
+    streams: list[WorkloadStream]
+    """The streams, at least one, with distinct names; none in a workload of phases."""
+    phases: list[Phase] = []
+    """What runs one after another; none in an ordinary workload."""
+
+
 def workload_from_json(text: str | bytes) -> Workload:
-    """Read the core's resolved workload."""
+    """Read what the core wrote."""
     return msgspec.json.decode(text, type=Workload)
-
-
-def stream_name(text: str) -> str:
-    """What a stream is called that stands for another tool's job of this name: up to 28 letters, digits, - and _."""
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")
-    # A clone's number stands at the end.
-    return (name if len(name) <= 28 else f"{name[:20]}-{name[-7:]}") or "job"

@@ -7,7 +7,7 @@ from collections import Counter
 
 from spindle.result.imported import PartialStream
 from spindle.result.record import ImportedRecord, PhasesRecord, Record, RunRecord
-from spindle.result.workload import stream_name
+from spindle.result.workload_properties import stream_name
 
 JOBS = "fio-json"
 """The format whose streams are jobs that can be run here as well."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from spindle import _core
 from spindle.result.units import exact_size
-from spindle.result.workload import stream_name
+from spindle.result.workload_properties import stream_name
 
 from .concurrency import ENGINES, MAPPING
 from .document import body_of
