@@ -6,7 +6,6 @@ The standard library's parser does not tell where a key stands, so the line is l
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from spindle import _core
+from spindle.base.suggestions import meant
 from spindle.run.errors import Usage
 
 Path = tuple[str, ...]
@@ -93,16 +93,14 @@ class Table:
             self._unknown(key, self._asked, f"unknown key `{key}`{place}", "it has")
 
     def _unknown(self, key: str, names: Sequence[str], what: str, list_of: str) -> NoReturn:
-        near = difflib.get_close_matches(key, names, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"{list_of} {', '.join(names)}"
+        hint = meant(key, names, f"{list_of} {', '.join(names)}")
         line = line_of(self.text, (*self.path, key))
         raise Usage(f"{self.source}{f':{line}' if line else ''}: {what}; {hint}")
 
     def nearest(self, key: str | None, value: str, names: Sequence[str], what: str) -> NoReturn:
         """A name that is not known."""
-        near = difflib.get_close_matches(value, names, n=1)
         shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
-        hint = f"did you mean `{near[0]}`?" if near else (f"there are {shown}" if names else "there are none")
+        hint = meant(value, names, f"there are {shown}" if names else "there are none")
         self.fail(key, f"no {what} `{value}`; {hint}")
 
     # --- taking ---
@@ -212,9 +210,7 @@ class Table:
         if value is None:
             return default
         if value not in names:
-            near = difflib.get_close_matches(value, names, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"it is {' or '.join(names)}"
-            self.fail(key, f"`{value}` is not known; {hint}")
+            self.fail(key, f"`{value}` is not known; {meant(value, names, 'it is ' + ' or '.join(names))}")
         return value
 
 

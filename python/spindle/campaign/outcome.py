@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spindle.base.suggestions import meant
 from spindle.campaign.cells import IGNORED, key_of
 from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
@@ -177,8 +177,7 @@ def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[di
         else:
             known |= set(values(record))
     if done and not found:
-        near = difflib.get_close_matches(name, known, n=1) if name is not None else []
-        hint = f"did you mean `{near[0]}`?" if near else f"they have {', '.join(sorted(known))}"
+        hint = meant(name or "", known, f"they have {', '.join(sorted(known))}")
         raise Usage(f"metric {name}: the results have no such; {hint}")
     return found, name
 

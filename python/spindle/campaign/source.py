@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import json
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spindle import _core
+from spindle.base.suggestions import meant
 from spindle.campaign import document
 from spindle.campaign.document import Table, is_scalar, text_of
 from spindle.campaign.plan import Design, Factor, Kind, LevelOf, Order, Plan, Settings, Trials
@@ -61,8 +61,7 @@ def open_plan(name: str, assignments: Sequence[str] = ()) -> Plan:
         return read_plan(text, name, Path(name).name.removesuffix(".toml"), assignments)
     presets = dict(_core.campaign_presets())
     if name not in presets:
-        near = difflib.get_close_matches(name, presets, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"give a TOML file or one of {', '.join(presets)}"
+        hint = meant(name, presets, f"give a TOML file or one of {', '.join(presets)}")
         raise Usage(f"no plan `{name}`; {hint}")
     return read_plan(presets[name], f"preset {name}", name, assignments)
 
@@ -139,8 +138,7 @@ def _path(data: Mapping[str, Any], key: str, assignment: str) -> list[str]:
     keys = _option_names()
     if parts[-1] in keys and len(parts) <= 2:
         return ["options", key]
-    near = difflib.get_close_matches(key, [*TOP, *names, *keys], n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"a plan has {', '.join(TOP)}"
+    hint = meant(key, [*TOP, *names, *keys], f"a plan has {', '.join(TOP)}")
     raise Usage(f"`set=` {assignment}: unknown key `{key}`; {hint}")
 
 
@@ -387,8 +385,7 @@ def _single(table: Table, sets: str, value: object) -> Settings:
     nested = Table({kind: _nest(rest, value)} if rest else {kind: value}, table.path, table.text, table.source)
     allowed = ("target", "workload", "options", "knobs", "machine", "filesystem", "create", "setup", "teardown", "load")
     if kind not in allowed:
-        near = difflib.get_close_matches(kind, allowed, n=1)
-        hint = f"did you mean `{near[0]}`?" if near else f"it is one of {', '.join(allowed)}, with a name after a dot"
+        hint = meant(kind, allowed, f"it is one of {', '.join(allowed)}, with a name after a dot")
         table.fail("sets", f"`{sets}` cannot be set; {hint}")
     if not rest and kind in ("options", "knobs", "machine", "filesystem", "load"):
         table.fail("sets", f"`{sets}`: which one? write for example {kind}.{_EXAMPLE[kind]}")

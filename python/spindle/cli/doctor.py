@@ -58,16 +58,13 @@ def command(
 
 
 def _chosen(names: tuple[str, ...]) -> list[Rule]:
-    import difflib
-
+    from spindle.base.suggestions import meant
     from spindle.host.doctor import RULES
 
     known = {rule.name: rule for rule in RULES}
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else "`spindle doctor --list` names them"
-            raise click.BadParameter(f"no rule `{name}`; {hint}")
+            raise click.BadParameter(f"no rule `{name}`; {meant(name, known, '`spindle doctor --list` names them')}")
     return [rule for rule in RULES if not names or rule.name in names]
 
 

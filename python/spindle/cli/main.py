@@ -61,10 +61,9 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in VERBS and not name.startswith("-"):
-            import difflib
+            from spindle.base.suggestions import meant
 
-            near = difflib.get_close_matches(name, VERBS, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"the verbs are {', '.join(VERBS)}"
+            hint = meant(name, VERBS, f"the verbs are {', '.join(VERBS)}")
             context.fail(f"no verb `{name}`; {hint}")
         return super().resolve_command(context, args)
 

@@ -7,13 +7,14 @@ Documentation/admin-guide/pm/cpufreq.rst, Documentation/core-api/irq/irq-affinit
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import TypeVar
+
+from spindle.base.suggestions import meant
 
 from .. import queue_files, settings
 from .errors import KnobUsage
@@ -581,8 +582,8 @@ def knob(name: str) -> Knob:
         raise KnobUsage(f"{name}: could be {' or '.join(one.id for one in same)}; write which")
     if plain.removeprefix("queue/").removeprefix("device/").removeprefix("md/") in READ_ONLY:
         raise KnobUsage(f"{name} can only be read; `spindle knobs list` shows what can be changed")
-    near = difflib.get_close_matches(plain, [*_BY_ID, *(one.name for one in KNOBS)], n=1, cutoff=0.5)
-    hint = f"did you mean `{near[0]}`?" if near else "`spindle knobs list` shows them all"
+    names = [*_BY_ID, *(one.name for one in KNOBS)]
+    hint = meant(plain, names, "`spindle knobs list` shows them all", cutoff=0.5)
     raise KnobUsage(f"no knob `{name}`; {hint}")
 
 
