@@ -38,8 +38,6 @@ from .leftovers import die_with_parent, instance_of
 DEVICE_BYTES = 8 << 20
 FOLDER_BYTES = 128 << 20
 LONGEST_S = 60.0
-LONGEST_OF_FIO_S = 20.0
-"""fio 3.33 never ends with some jobs (posixaio beside io_submit_mode=offload)."""
 SECTOR = 512
 
 
@@ -127,10 +125,10 @@ class Bench:
             preexec_fn=die_with_parent,
         ) as process:
             try:
-                said = process.communicate(timeout=LONGEST_OF_FIO_S)[0]
+                said = process.communicate(timeout=LONGEST_S)[0]
             except subprocess.TimeoutExpired:
                 _kill(process.pid)
-                said = f"not over after {LONGEST_OF_FIO_S:g} s"
+                said = f"not over after {LONGEST_S:g} s"
             except BaseException:  # the fuzzer is told to end
                 _kill(process.pid)
                 raise
@@ -161,13 +159,9 @@ class Bench:
 
 def _kill(process: int) -> None:
     """With its children: fio's jobs have sessions of their own."""
-    try:
-        for pid in _children(process):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    finally:  # the fuzzer may be told to end meanwhile, and then waits for it
+    for pid in (*_children(process), process):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
 def _children(pid: int) -> list[int]:

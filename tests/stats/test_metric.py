@@ -7,7 +7,7 @@ from records import figures, op, quiet_read, record, stream
 
 from spindle import _core
 from spindle.host import diskstats
-from spindle.result.figures import Latency
+from spindle.result.figures import Latency, figures_from_json
 from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
 from spindle.run import quick
 from spindle.stats import metric, names
@@ -17,7 +17,6 @@ from spindle.stats.names import Better
 def measured(service_ns: int) -> Latency:
     """A latency with a real histogram: every request takes the same time."""
     workload = _core.Workload.parse("requests=200\n[[stream]]\nsize='4KiB'\n", "test", "test", [])
-    from spindle.result.figures import figures_from_json
 
     read = figures_from_json(_core.Run.null(workload, 1 << 20, service_ns).figures()).streams[0].read
     assert read is not None

@@ -11,9 +11,9 @@ import pytest
 from spindle.report.page import page
 from spindle.report.style import Style
 from spindle.result.document import decode
+from spindle.result.figures import Checked, Fault, FaultPlace, ReadBack, Verification
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import judge
-from spindle.result.verification import Checked, Fault, FaultPlace, ReadBack, Verification
 
 Invoke = Callable[..., Any]
 MIXED = ("run", "randomio", "t.bin", "--create", "4MiB", "--verify", "--requests", "4000", "--write-fraction", "50%")

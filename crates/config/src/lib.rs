@@ -19,6 +19,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+pub mod catalogue;
 mod document;
 mod error;
 mod nearest;

@@ -4,10 +4,10 @@
 //! `[source]` under the same key; a source that begins with `assumed` says that the sheet is silent. `docs/drives.md`
 //! tells how zones, skews and the seek curve follow from the numbers.
 
+use spindle_config::catalogue::DRIVES;
 use spindle_config::units::Rate;
 use spindle_config::{ConfigError, Document, Table};
 
-use crate::catalogue::SHEETS;
 use crate::drive::Drive;
 use crate::error::DriveError;
 use crate::flash::{Flash, FlashParams};
@@ -547,16 +547,16 @@ impl DiskSheet {
 /// Names of the drives in the catalogue, in alphabetical order.
 #[must_use]
 pub fn drive_names() -> Vec<&'static str> {
-    SHEETS.iter().map(|(name, _)| *name).collect()
+    DRIVES.iter().map(|(name, _)| *name).collect()
 }
 
 /// The sheet of a drive of the catalogue.
 pub fn sheet(name: &str) -> Result<DataSheet, DriveError> {
-    let found = SHEETS
+    let found = DRIVES
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name));
     let Some((known, text)) = found else {
-        let near = spindle_config::nearest(name, SHEETS.iter().map(|(known, _)| *known));
+        let near = spindle_config::nearest(name, DRIVES.iter().map(|(known, _)| *known));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
         return Err(DriveError::Unknown {
             name: spindle_config::clean(name),
@@ -600,7 +600,7 @@ mod tests {
 
     #[test]
     fn a_slip_in_a_sheet_is_told_with_its_line() {
-        let text = SHEETS
+        let text = DRIVES
             .iter()
             .find(|(name, _)| *name == "HDS725050KLA360")
             .unwrap()

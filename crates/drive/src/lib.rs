@@ -5,7 +5,6 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-mod catalogue;
 pub mod closed_loop;
 mod command;
 pub mod datasheet;

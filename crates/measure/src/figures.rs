@@ -27,10 +27,13 @@ pub struct RunFigures {
     /// How the load was made.
     pub generator: GeneratorFigures,
     /// The completion log, if one was asked for.
+    #[serde(default)]
     pub log: Option<LogFigures>,
     /// The window that had settled, if the run was to end with one.
+    #[serde(default)]
     pub steady: Option<SteadyFigures>,
     /// What was found of the blocks that say what they are; `None`: nothing was verified.
+    #[serde(default)]
     pub verification: Option<VerificationFigures>,
 }
 
@@ -55,6 +58,7 @@ pub enum EndedBy {
         /// What was asked (`read`, `write`, `fsync` ...).
         op: String,
         /// Name of the file, if the stream has several.
+        #[serde(default)]
         file: Option<String>,
         /// Byte offset on the target or in the file; number of the name for operations on names.
         offset: u64,
@@ -116,6 +120,7 @@ pub struct StreamFigures {
     /// Open loop: largest lag of an issue behind its intended start, ns.
     pub max_lag_ns: u64,
     /// What was under way when the time was over: drained, not counted.
+    #[serde(default)]
     pub late: LateFigures,
     /// Errors by kind.
     pub errors: Vec<ErrorFigures>,
@@ -193,6 +198,7 @@ pub struct OpFigures {
     /// Latency: issue (closed loop) or intended start (open loop) to completion.
     pub latency: LatencyFigures,
     /// Open loop: issue to completion.
+    #[serde(default)]
     pub service: Option<LatencyFigures>,
 }
 
@@ -255,6 +261,7 @@ pub struct IntervalFigures {
     /// Largest latency, ns.
     pub max_latency_ns: u64,
     /// Latencies of reads and writes: (bucket, count) of each [bucket](crate::latency_bucket_ns) that holds any.
+    #[serde(default)]
     pub latency_counts: Vec<(u8, u64)>,
 }
 
@@ -266,6 +273,7 @@ pub struct LogFigures {
     /// Completions that are not: the file took them more slowly than the load made them, or not at all.
     pub lost: u64,
     /// Why writing it ended early.
+    #[serde(default)]
     pub trouble: Option<String>,
 }
 

@@ -14,6 +14,7 @@ pub struct VerificationFigures {
     /// What the reads of the load found.
     pub during: CheckFigures,
     /// What was found when everything was read back after the load; `None`: that was not done.
+    #[serde(default)]
     pub read_back: Option<ReadBackFigures>,
 }
 

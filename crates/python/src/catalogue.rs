@@ -1,26 +1,11 @@
 //! Data files of `catalogue/` that Python reads.
 
 use pyo3::prelude::*;
-
-macro_rules! campaigns {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../catalogue/campaigns/", $name, ".toml")))),*]
-    };
-}
-
-const CAMPAIGNS: [(&str, &str); 7] = campaigns![
-    "ioprio-mix",
-    "md-matrix",
-    "outer-vs-inner",
-    "readahead-sweep",
-    "sched-shootout",
-    "threads-by-size",
-    "untuned-vs-tuned",
-];
+use spindle_config::catalogue::{CAMPAIGNS, CLASSES};
 
 #[pyfunction]
 fn device_classes() -> &'static str {
-    include_str!("../../../catalogue/classes.toml")
+    CLASSES
 }
 
 /// Name and text of each plan, in alphabetical order.

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::request::Op;
-use crate::spec::{Each, FileService, Order, PriorityClass, Spacing, SteadyMetric, TableShape};
+use crate::spec::{Each, FileService, Order, PriorityClass, Spacing, SteadyMetric};
 
 /// One key.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -159,18 +159,6 @@ choices!(PATTERN_NAMES, PATTERNS: PatternKind = {
     "runs" => PatternKind::Runs,
     "backward" => PatternKind::Backward,
 });
-choices!(TABLE_NAMES, TABLES: TableShape = {
-    "streams" => TableShape::Streams,
-    "randomio" => TableShape::Randomio,
-    "seeker" => TableShape::Seeker,
-    "throughput" => TableShape::Throughput,
-    "per-second" => TableShape::PerSecond,
-    "metadata" => TableShape::Metadata,
-    "bonnie" => TableShape::Bonnie,
-    "iozone" => TableShape::Iozone,
-    "paraseq" => TableShape::Paraseq,
-    "wal" => TableShape::Wal,
-});
 choices!(STEADY_NAMES, STEADY_METRICS: SteadyMetric = {
     "iops" => SteadyMetric::Iops,
     "bandwidth" => SteadyMetric::Bandwidth,
@@ -264,9 +252,9 @@ keys! {
     #[option = false]
     ABOUT "about" Workload Text, "", "nightly backup beside the database",
         "one line that says what the workload stands for";
-    #[choices = TABLE_NAMES] #[option = false]
-    TABLE "table" Workload Choice, "streams", "randomio",
-        "shape of the table shown in the terminal";
+    #[option = false]
+    TABLE "table" Workload Text, "streams", "randomio",
+        "the table shown in the terminal: that of a preset, by the name it has there";
     SECONDS "seconds" Workload Seconds, "60", "2m",
         "measured time after which the run ends; none: no limit";
     BYTES "bytes" Workload Size, "none", "10GiB",

@@ -5,6 +5,7 @@ use spindle_config::{ConfigError, Document, Place, Problem, Table, Value, clean,
 use crate::file_tables::{self, SetOfFile};
 use crate::keys::{self, KEYS, Key, Level, MAX_OUTSTANDING};
 use crate::phases::{self, PhaseOfFile};
+use crate::presets;
 use crate::run_keys;
 use crate::settings::{Layer, Settings};
 use crate::spec::{End, Workload};
@@ -208,7 +209,10 @@ impl File {
         Ok(Workload {
             name: name.to_owned(),
             about: about.text()?.chars().filter(|c| !c.is_control()).collect(),
-            table: workload.value(&keys::TABLE).choice(keys::TABLES)?,
+            table: workload
+                .value(&keys::TABLE)
+                .choice(&presets::tables())?
+                .to_owned(),
             seed: workload.integer(&keys::SEED)?,
             ramp_ns,
             end,

@@ -1,69 +1,26 @@
 //! Workloads that come with the program.
 
+use spindle_config::catalogue::PRESETS;
 use spindle_config::{ConfigError, Place, Problem, nearest};
 
-/// Name and TOML of each preset, in the order they are listed.
-const PRESETS: [(&str, &str); 16] = [
-    (
-        "randomio",
-        include_str!("../../../catalogue/presets/randomio.toml"),
-    ),
-    (
-        "seeker",
-        include_str!("../../../catalogue/presets/seeker.toml"),
-    ),
-    (
-        "sdd-read",
-        include_str!("../../../catalogue/presets/sdd-read.toml"),
-    ),
-    (
-        "sdd-write",
-        include_str!("../../../catalogue/presets/sdd-write.toml"),
-    ),
-    ("trim", include_str!("../../../catalogue/presets/trim.toml")),
-    (
-        "hdparm",
-        include_str!("../../../catalogue/presets/hdparm.toml"),
-    ),
-    (
-        "hddtest",
-        include_str!("../../../catalogue/presets/hddtest.toml"),
-    ),
-    ("oltp", include_str!("../../../catalogue/presets/oltp.toml")),
-    (
-        "mixed",
-        include_str!("../../../catalogue/presets/mixed.toml"),
-    ),
-    (
-        "metadata",
-        include_str!("../../../catalogue/presets/metadata.toml"),
-    ),
-    (
-        "paraseq",
-        include_str!("../../../catalogue/presets/paraseq.toml"),
-    ),
-    ("wal", include_str!("../../../catalogue/presets/wal.toml")),
-    (
-        "backup",
-        include_str!("../../../catalogue/presets/backup.toml"),
-    ),
-    (
-        "bonnie",
-        include_str!("../../../catalogue/presets/bonnie.toml"),
-    ),
-    (
-        "iozone",
-        include_str!("../../../catalogue/presets/iozone.toml"),
-    ),
-    (
-        "saturate",
-        include_str!("../../../catalogue/presets/saturate.toml"),
-    ),
-];
+use crate::keys;
 
 /// Names of all presets.
 pub fn preset_names() -> impl Iterator<Item = &'static str> + Clone {
     PRESETS.iter().map(|(name, _)| *name)
+}
+
+/// Tables that presets are shown in, and the usual one, as choices.
+pub(crate) fn tables() -> Vec<(&'static str, &'static str)> {
+    let named = PRESETS.iter().flat_map(|(_, text)| text.lines());
+    let named = named.filter_map(|line| line.strip_prefix("table = \"")?.strip_suffix('"'));
+    let mut tables = vec![(keys::TABLE.default, keys::TABLE.default)];
+    for name in named {
+        if !tables.contains(&(name, name)) {
+            tables.push((name, name));
+        }
+    }
+    tables
 }
 
 /// TOML of a preset; the error names the nearest one.

@@ -102,7 +102,7 @@ fn write_end(end: &End, passes: bool, said: &mut Said) {
 pub(crate) fn write(load: &Workload) -> Said {
     let mut said = Said::default();
     said.put(&keys::ABOUT, &load.about);
-    said.choice(&keys::TABLE, keys::TABLES, &load.table);
+    said.put(&keys::TABLE, &load.table);
     if load.phases.is_empty() {
         write_end(
             &load.end,

@@ -90,6 +90,12 @@ impl Said {
         found.map(|entry| entry.text.as_str())
     }
 
+    /// Whether a key has this value, and keeps it if others change: a default may depend on them.
+    pub(crate) fn says(&self, wanted: &Entry) -> bool {
+        let mut entries = self.0.iter();
+        entries.any(|entry| entry.is(wanted) && (wanted.usual || !entry.usual))
+    }
+
     /// Whether the name must be written: it must where there are several.
     pub(crate) fn named(mut self, several: bool) -> Said {
         let name = self.0.iter_mut().find(|entry| entry.key.name == "name");

@@ -13,8 +13,8 @@ pub struct Workload {
     pub name: String,
     /// One line for people.
     pub about: String,
-    /// Table shape that people of this workload know (`randomio`, `seeker`, `throughput`, ...).
-    pub table: TableShape,
+    /// Name of the table in which its figures are shown.
+    pub table: String,
     /// Seed of every request stream.
     pub seed: u64,
     /// Time at the start that is run but not counted, ns.
@@ -114,32 +114,6 @@ pub enum FileSize {
         /// Granularity.
         step: u64,
     },
-}
-
-/// Shape of the terminal table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TableShape {
-    /// One row a stream and direction: IOPS, MB/s, latencies.
-    Streams,
-    /// randomio's columns: total, read and write IOPS, latency min/avg/max/sdev in ms.
-    Randomio,
-    /// Mean access time with best and worst.
-    Seeker,
-    /// MB/s, elapsed, user and system time (dd, sdd, hdparm).
-    Throughput,
-    /// Commits of a log: how many, and how long each waits until it is durable.
-    Wal,
-    /// Slow clients: what they got of what they asked for, and which of them starved.
-    Paraseq,
-    /// One row each second (hddtest).
-    PerSecond,
-    /// One row an operation on names: operations a second, latencies (mdtest).
-    Metadata,
-    /// A line of KiB/s, CPU shares and latencies of phases, as bonnie++ prints it.
-    Bonnie,
-    /// KiB/s by file and record size, a column for each kind of access, as iozone prints it.
-    Iozone,
 }
 
 /// One kind of load.

@@ -294,8 +294,9 @@ fn differences(
     let mut found: Vec<(String, String)> = Vec::new();
     for (owner, said) in wanted {
         let before = usual.iter().find(|(other, _)| other == owner);
-        for Entry { key, text, .. } in said.all() {
-            let as_before = before.and_then(|(_, before)| before.text(key)) == Some(text);
+        for entry in said.all() {
+            let Entry { key, text, .. } = entry;
+            let as_before = before.is_some_and(|(_, before)| before.says(entry));
             if as_before || !key.option || free.contains(&key.name) {
                 continue;
             }

@@ -2,8 +2,8 @@
 
 use spindle_workload::{
     Arrival, Content, KEYS, Kind, Level, Pattern, Peak, Place, Priority, PriorityClass, RateLimit,
-    RequestStream, Size, Spacing, SteadyMetric, SteadyRule, TableShape, Workload, preset_names,
-    preset_text, workload_keys,
+    RequestStream, Size, Spacing, SteadyMetric, SteadyRule, Workload, preset_names, preset_text,
+    workload_keys,
 };
 
 fn parse(text: &str) -> Workload {
@@ -45,7 +45,7 @@ write_fraction = 1
 fn an_empty_file_is_one_uniform_stream_of_direct_4_kib_reads_for_a_minute() {
     let workload = parse("");
     assert_eq!(workload.name, "test");
-    assert_eq!(workload.table, TableShape::Streams);
+    assert_eq!(workload.table, "streams");
     assert_eq!((workload.seed, workload.ramp_ns), (1, 0));
     assert_eq!(workload.end.time_ns, Some(60_000_000_000));
     let [stream] = &workload.streams[..] else {
@@ -112,7 +112,7 @@ fn each_key_is_read_into_its_field() {
         ",
     );
     assert_eq!(workload.about, "all keys");
-    assert_eq!(workload.table, TableShape::PerSecond);
+    assert_eq!(workload.table, "per-second");
     assert_eq!(workload.end.time_ns, Some(120_000_000_000));
     assert_eq!(
         (workload.end.bytes, workload.end.requests),
@@ -735,13 +735,13 @@ fn presets_are_what_the_tools_they_stand_for_do() {
     let preset = |name: &str| Workload::parse(preset_text(name).unwrap(), name, name, &[]).unwrap();
     let randomio = preset("randomio");
     let stream = &randomio.streams[0];
-    assert_eq!(randomio.table, TableShape::Randomio);
+    assert_eq!(randomio.table, "randomio");
     assert_eq!(
         (stream.mix.write, stream.sync.fsync_fraction, stream.depth),
         (0.2, 0.1, 1)
     );
     assert!(stream.direct);
-    assert_eq!(preset("seeker").table, TableShape::Seeker);
+    assert_eq!(preset("seeker").table, "seeker");
     let hdparm = preset("hdparm");
     assert_eq!(hdparm.end.time_ns, Some(3_000_000_000));
     assert!(!hdparm.streams[0].direct);

@@ -30,7 +30,8 @@ from spindle.host.conditions.during import Moved
 from spindle.host.devices import Device
 from spindle.host.diskstats import DiskDelta
 from spindle.result import record as result
-from spindle.result.figures import COMMAND, Cpu, EndedByTime, Figures, Generator
+from spindle.result.figures import Cpu, EndedByTime, Figures, Generator
+from spindle.result.figures_properties import COMMAND
 from spindle.result.record import (
     DeviceCounters,
     Level,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spindle.cli.exits import Exit, failed
 
 if TYPE_CHECKING:
-    from spindle.result.verification import StateCheck
+    from spindle.result.verification import StateCheck, fault_words
 
 
 def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
@@ -33,7 +33,6 @@ def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
 
 
 def _wrong(found: StateCheck) -> str:
-    from spindle.result.verification import fault_words
 
     back = found.read_back
     if back.found.wrong:

@@ -80,7 +80,7 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
         *heading.page(record, style),
         *invalid,
         "",
-        *SHAPES[record.workload.table](record, style),
+        *SHAPES.get(record.workload.table, streams.page)(record, style),
         "",
         *verification.page(record, style),
         *verification.right([record], style),

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from spindle.report.style import Style
 from spindle.result import units
+from spindle.result.figures import Checked
 from spindle.result.record import Level, RunRecord
 from spindle.result.rules.verification import CHECK
-from spindle.result.verification import Checked, StateCheck
+from spindle.result.verification import StateCheck
 
 FIRST = 3
 """Places shown of each kind; the JSON has ten."""

@@ -14,7 +14,8 @@ from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.outputs import Output
 from spindle.host.signals import Stopped
 from spindle.result import units
-from spindle.result.verification import ReadBack, StateCheck, read_back_from_json
+from spindle.result.figures import ReadBack
+from spindle.result.verification import StateCheck, read_back_from_json
 from spindle.run.errors import Usage
 from spindle.run.watch import Watch
 

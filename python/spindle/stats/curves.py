@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spindle import _core
-from spindle.result.figures import OPERATIONS
+from spindle.result.figures_properties import OPERATIONS
 from spindle.result.record import RunRecord
 from spindle.stats.arrangement import arrangement
 from spindle.stats.autocorrelation import Numbers

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from spindle import _core
-from spindle.result.figures import DATA, OPERATIONS, Figures, Latency, Op, Stream
+from spindle.result.figures import Figures, Latency, Op, Stream
+from spindle.result.figures_properties import DATA, OPERATIONS
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, together
 from spindle.result.record import (
     CurveRecord,

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from spindle.result.figures import OPERATIONS
+from spindle.result.figures_properties import OPERATIONS
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 """Those that have a name of their own."""

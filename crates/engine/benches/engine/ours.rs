@@ -2,7 +2,7 @@
 
 use spindle_engine::{EngineChoice, NullTarget, Options, Run, StreamFile};
 use spindle_workload::{
-    Arrival, Content, End, Mix, Pattern, Place, Region, Size, Stream, Sync, TableShape, Workload,
+    Arrival, Content, End, Mix, Pattern, Place, Region, Size, Stream, Sync, Workload,
 };
 
 use crate::Round;
@@ -80,7 +80,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
     Workload {
         name: "bench".to_owned(),
         about: String::new(),
-        table: TableShape::Streams,
+        table: "streams".to_owned(),
         seed: 1,
         ramp_ns: 20_000_000,
         end: End {

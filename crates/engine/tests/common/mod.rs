@@ -57,7 +57,7 @@ pub(crate) fn workload(streams: Vec<Stream>) -> Workload {
     Workload {
         name: "test".to_owned(),
         about: String::new(),
-        table: TableShape::Streams,
+        table: "streams".to_owned(),
         seed: 1,
         ramp_ns: 0,
         end: End {

@@ -1,25 +1,7 @@
 //! The example machines of `catalogue/machines`, part of the program.
 
+use spindle_config::catalogue::MACHINES;
 use spindle_config::{clean, nearest};
-
-macro_rules! machines {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../../catalogue/machines/", $name, ".toml")))),*]
-    };
-}
-
-const MACHINES: [(&str, &str); 10] = machines![
-    "four-sata-md",
-    "one-nvme",
-    "one-of-four-sata",
-    "one-sata",
-    "one-sata-ssd",
-    "six-large-raid6-rebuilding",
-    "six-sata-f2",
-    "six-sata-raid10",
-    "six-sata-raid5",
-    "ten-sata-raid10",
-];
 
 /// No example of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -12,7 +12,7 @@ from spindle.report.document.trial import Case, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result import units
-from spindle.result.figures import DATA, NAMES
+from spindle.result.figures_properties import DATA, NAMES
 from spindle.result.record import Level
 
 LEAST = 20

@@ -9,7 +9,7 @@ from spindle.report.document.model import Sheet
 from spindle.report.document.trial import Case, is_observed, ops
 from spindle.report.number import plain
 from spindle.report.table import Column
-from spindle.result.figures import DATA, NAMES
+from spindle.result.figures_properties import DATA, NAMES
 from spindle.stats.estimate import mean_of_trials
 
 MOST_ROWS = 48

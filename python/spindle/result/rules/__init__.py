@@ -11,7 +11,7 @@ from enum import Flag, auto
 
 from msgspec.structs import replace
 
-from spindle.result.figures import COMMAND
+from spindle.result.figures_properties import COMMAND
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import (
     cache,

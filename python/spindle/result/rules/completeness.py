@@ -6,7 +6,8 @@ import errno as errno_names
 import os
 
 from spindle.result import units
-from spindle.result.figures import NAMES, OPERATIONS, EndedByError, Stopped
+from spindle.result.figures import EndedByError, Stopped
+from spindle.result.figures_properties import NAMES, OPERATIONS
 from spindle.result.record import Level, RunRecord, Verdict
 
 SHORT_S = 60.0

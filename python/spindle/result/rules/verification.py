@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from spindle.result import units
+from spindle.result.figures import Checked, Verification
 from spindle.result.record import Level, RunRecord, Verdict
-from spindle.result.verification import Checked, Verification, fault_words
+from spindle.result.verification import fault_words
 
 CHECK = "verify"
 
