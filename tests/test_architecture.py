@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import tomllib
 from pathlib import Path
@@ -179,6 +180,31 @@ def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
             if any(re.fullmatch(pattern, function) for function, _ in calls(path))
         }
         assert using == names, f"{pattern}: changes a knob past the journal, or the list is out of date"
+
+
+def modules() -> dict[str, Path]:
+    package = ROOT / "python/spindle"
+    names = {path: ".".join(path.relative_to(package.parent).with_suffix("").parts) for path in package.rglob("*.py")}
+    return {name.removesuffix(".__init__"): path for path, name in names.items()}
+
+
+def loaded_with(name: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """The modules that one imports when it is imported itself."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {each if (each := f"{base}.{alias.name}") in known else base for alias in node.names}
+    return found & set(known) - {name}
+
+
+def test_modules_do_not_import_each_other_in_circles() -> None:
+    known = modules()
+    graph = {name: loaded_with(name, path, known) for name, path in known.items()}
+    assert graph["spindle.run.targets"] >= {"spindle.run.targets.null", "spindle.host.paths"}
+    graphlib.TopologicalSorter(graph).prepare()
 
 
 OF_TARGETS = {"result/target.py", "host/guard.py"}
