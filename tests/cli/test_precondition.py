@@ -102,7 +102,7 @@ def test_a_rotating_disk_needs_none_and_says_so(monkeypatch: pytest.MonkeyPatch)
     done = precondition.carry_out(opened, Preconditioning(), resolve("randomio"))  # type: ignore[arg-type]
     assert "rotating" in done.skipped
     assert done.steady is None
-    assert "--precondition-anyway" in opened.said[0]
+    assert "`precondition_anyway=`" in opened.said[0]
 
 
 def test_flash_that_did_not_become_steady_is_warned_about() -> None:

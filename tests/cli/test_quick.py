@@ -102,5 +102,5 @@ def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monk
 
 def test_a_folder_that_is_not_there_is_an_error_in_one_line(invoke, here: Path) -> None:
     ended = invoke("quick", "no/such/thing")
-    assert ended.status == 1
+    assert ended.status == 2
     assert "no/such/thing" in ended.complaint

@@ -12,6 +12,7 @@ from spindle.campaign.cells import IGNORED, key_of
 from spindle.campaign.plan import Plan
 from spindle.campaign.source import read_plan
 from spindle.run.errors import Usage
+from spindle.stats import names
 from spindle.stats.estimate import kind_of_mean, mean_of_trials, of_trials
 from spindle.stats.metric import main_metrics, value, values
 from spindle.stats.names import Metric, metric
@@ -177,7 +178,8 @@ def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[di
         else:
             known |= set(values(record))
     if done and not found:
-        hint = meant(name or "", known, f"they have {', '.join(sorted(known))}")
+        they_have = f"they have {', '.join(sorted(known))}"
+        hint = they_have if names.known(str(name)) else meant(str(name), known, they_have)
         raise Usage(f"metric {name}: the results have no such; {hint}")
     return found, name
 

@@ -54,9 +54,9 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
     try:
         written = _core.Written.from_state(path.read_bytes())
     except OSError as error:
-        raise Usage(f"`state=` {path}: {error.strerror}; give a file that `spindle run --verify-state` saved") from None
+        raise Usage(f"`state=` {path}: {error.strerror}; give a file that `verify_state=` saved") from None
     except _core.ConfigError as error:
-        raise Usage(f"`state=` {path}: {error}; give a file that `spindle run --verify-state` saved") from None
+        raise Usage(f"`state=` {path}: {error}; give a file that `verify_state=` saved") from None
     places = _places(written, asked)
     files: list[File] = []
     opened = []

@@ -176,15 +176,15 @@ def open_capture(path: str) -> Tree:
         elif stat.S_ISREG(status.st_mode):
             held = _from_tar(path)
         else:
-            raise NoCapture(f"{path}: neither a folder nor a file; give what `inspect --capture` wrote")
+            raise NoCapture(f"{path}: neither a folder nor a file; give what `capture=` wrote")
     except OSError as error:
-        raise NoCapture(f"{path}: {reason(error)}; give a folder or a tar of `inspect --capture`") from None
+        raise NoCapture(f"{path}: {reason(error)}; give a folder or a tar that `capture=` wrote") from None
     except (tarfile.TarError, EOFError, ValueError, UnicodeError) as error:
-        raise NoCapture(f"{path}: not a tar that can be read ({error}); give what `inspect --capture` wrote") from None
+        raise NoCapture(f"{path}: not a tar that can be read ({error}); give what `capture=` wrote") from None
     except Exception as error:  # zlib and lzma have errors of their own
         if isinstance(error, TargetError) or type(error).__module__ not in ("zlib", "_lzma", "lzma", "gzip"):
             raise
-        raise NoCapture(f"{path}: damaged ({error}); give what `inspect --capture` wrote") from None
+        raise NoCapture(f"{path}: damaged ({error}); give what `capture=` wrote") from None
     if not held.names("sys"):
         raise NoCapture(f"{path}: has no folder `sys`; give the folder that holds the captured sys and proc")
     return held

@@ -68,7 +68,7 @@ def _places(device: Place | None, one: Knob, machine: Machine) -> list[Place]:
                 return interrupts
             raise KnobUsage(f"{one.id}: {device.label} has no interrupts of its own that the kernel shows")
         case Scope.SWAP:
-            raise KnobUsage(f"{one.id}: swap is switched with swapon and swapoff, or by `run --quiet-machine`")
+            raise KnobUsage(f"{one.id}: swap is switched with swapon and swapoff, or by `quiet_machine=` for a run")
         case Scope.DEVICE:
             if device is None:
                 raise KnobUsage(f"{one.name}: of which device? write it before: DEVICE {one.name}=VALUE")
