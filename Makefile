@@ -12,7 +12,7 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint generate format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects setup clean
+.PHONY: help quick review test test-rust test-python lint generate format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny release setup clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -90,11 +90,20 @@ bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, li
 knob-effects: setup ## which knob moves which on this kernel, into docs/knobs.md (root, on devices of its own; some minutes)
 	$(BIN)/python benches/knob_effects.py --write
 
+deny: build/bin/cargo-deny ## advisories, licences and sources of the crates that are used (deny.toml)
+	build/bin/cargo-deny check
+
+build/bin/cargo-deny:
+	cargo install --quiet --locked --root build cargo-deny
+
+release: ## source package and wheels for glibc and musl in dist/, each looked at and tried
+	.ci/release
+
 setup: $(VENV)/built $(VENV)/test-tools ## packages, virtual environment, build
 	@tools/system-packages test
 
 clean: ## remove what was built
-	rm -rf target $(VENV)
+	rm -rf target build dist $(VENV)
 
 $(VENV)/bin/python:
 	@tools/system-packages build

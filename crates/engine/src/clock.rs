@@ -148,7 +148,7 @@ pub(crate) fn monotonic_ns() -> u64 {
 /// Sleeps; may wake early on a signal.
 pub(crate) fn sleep_ns(ns: u64) {
     let time = libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_sec: (ns / 1_000_000_000) as _, // `time_t`, whose name libc deprecates for musl
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     };
     // SAFETY: `time` is valid and no remainder is asked for.
