@@ -8,9 +8,8 @@ from typing import Any
 
 from spindle.report.charts import parts
 from spindle.report.document.alike import alike
-from spindle.report.document.findings import unit_of
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming
+from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming, unit_of
 from spindle.report.number import plain
 from spindle.report.table import Column
 from spindle.result.record import Level, RunRecord

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spindle.report.document.alike import alike
 from spindle.report.document.model import Words
-from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming
+from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming, unit_of
 from spindle.result import units
 from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare
@@ -142,11 +142,6 @@ def _rate_words(case: Case, streaming: bool) -> str:
     if streaming:
         return units.rate(rate(case, streaming))
     return f"{units.count(rate(case, streaming))} {unit_of(case)}"
-
-
-def unit_of(case: Case) -> str:
-    """Of its requests: `IOPS`, or `operations/s` on names."""
-    return "operations/s" if is_names(case.trials[0].run) else "IOPS"
 
 
 def single(case: Case) -> Words:

@@ -158,3 +158,8 @@ def bytes_per_s_of(run: RunRecord) -> float:
     if counters is None or counters.seconds <= 0:
         return 0.0
     return ((counters.bytes_of("read") or 0.0) + (counters.bytes_of("write") or 0.0)) / counters.seconds
+
+
+def unit_of(case: Case) -> str:
+    """Of its requests: `IOPS`, or `operations/s` on names."""
+    return "operations/s" if is_names(case.trials[0].run) else "IOPS"
