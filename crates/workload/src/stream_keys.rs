@@ -118,6 +118,7 @@ pub(crate) fn write(stream: &Stream, load: &Workload, first: Option<&str>) -> Sa
 
 /// The keys that only streams of data have.
 fn write_data(stream: &Stream, first: Option<&str>, said: &mut Said) {
+    said.put(&keys::OPERATION, keys::NONE);
     patterns::write(stream, said);
     said.put(&keys::SIZE, sizes::write(&stream.size));
     said.optional_size(&keys::ALIGN, some(stream.align_bytes));
@@ -515,6 +516,7 @@ fn think(settings: &Settings) -> Result<Option<Think>, ConfigError> {
             .error("`think_every` and `think_work` exclude each other; set one of them to none"));
     }
     let spin_ns = settings.positive(&keys::THINK_SPIN, Value::duration)?;
+    let spin_ns = spin_ns.filter(|_| every.is_some() || work_ns.is_some());
     Ok(mean_ns.map(|mean_ns| Think {
         mean_ns,
         exponential,

@@ -315,7 +315,7 @@ fn path(owner: &Owner, key: &Key, text: &str, all: &[(Owner, Said)], phases: &[S
         let mut those = all.iter().filter(|(other, _)| fits(other));
         // The head of phases has no end of its own; options about data leave streams on names alone.
         those.all(|(other, said)| match said.text(key) {
-            None => *other == Owner::Head || said.text(&keys::OPERATION).is_some(),
+            None => *other == Owner::Head || said.text(&keys::OPERATION) != Some(keys::NONE),
             Some(theirs) => theirs == text,
         })
     };
@@ -326,7 +326,13 @@ fn path(owner: &Owner, key: &Key, text: &str, all: &[(Owner, Said)], phases: &[S
     };
     let phase = |load: &usize| phases.get(*load);
     let name = key.name;
-    if in_each(&same_level) {
+    // An option for all sets is one for those that hold data.
+    let several_sets = all
+        .iter()
+        .filter(|(other, _)| matches!(other, Owner::Set(_)))
+        .count()
+        > 1;
+    if in_each(&same_level) && !(several_sets && matches!(owner, Owner::Set(_))) {
         return name.to_owned();
     }
     match owner {
