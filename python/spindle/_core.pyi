@@ -106,6 +106,10 @@ class Run:
         """JSON: {phase: 'calibrate'|'ramp'|'measure'|'sync'|'done', elapsed_ns, measured_ns,
         streams: [{name, reads, writes, read_bytes, write_bytes, errors}]} since the start, ramp included."""
 
+    def so_far(self, patience_s: float = 0.2) -> str | None:
+        """The same JSON as `figures`, of what was completed so far; None: the load has not begun, or is over. A
+        worker that waits for the kernel longer than `patience_s` counts with its last snapshot."""
+
     def stop(self) -> None:
         """Ask it to end; figures up to then are kept."""
 

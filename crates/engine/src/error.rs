@@ -2,6 +2,8 @@
 
 use std::io;
 
+use spindle_measure::MergeError;
+
 /// What went wrong outside the load's own requests (those are counted, not raised).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -90,6 +92,14 @@ impl EngineError {
     pub(crate) fn system(what: impl Into<String>, error: &io::Error) -> Self {
         Self::System {
             what: what.into(),
+            why: error.to_string(),
+        }
+    }
+
+    /// The records of the workers do not fit together.
+    pub(crate) fn sums(error: &MergeError) -> Self {
+        Self::System {
+            what: "cannot add up what the workers counted".to_owned(),
             why: error.to_string(),
         }
     }

@@ -11,12 +11,53 @@ use spindle_measure::{
 
 use crate::load::Load;
 use crate::options::Timestamps;
+use crate::thread::Usage;
+
+/// What one worker has recorded.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) recorder: StreamRecorder,
+    /// End of its measured time, ns since the start of the run.
+    pub(crate) ended_at: u64,
+    pub(crate) usage: Usage,
+    pub(crate) features: Vec<String>,
+    /// Lag of the oldest arrival that was due but never issued, ns.
+    pub(crate) unissued_lag: u64,
+}
 
 /// The figures; every worker has had its last word.
 pub(crate) fn collect(
     load: &Load,
     helpers_ns: u64,
     mut log: Option<LogFigures>,
+    steady: Option<SteadyFigures>,
+) -> Result<RunFigures, MergeError> {
+    let mut parts = Vec::with_capacity(load.seats.len());
+    for seat in &load.seats {
+        // SAFETY: the run is over: `Load::supervise` has seen every status as other than `Running`, and `Load::so_far`
+        // leaves the cores alone once `taken` is set.
+        let core = unsafe { seat.cell.final_core() };
+        if let (Some(figures), Some(log)) = (&mut log, &core.log) {
+            figures.lost += log.lost;
+        }
+        parts.push(Part {
+            recorder: std::mem::replace(&mut core.recorder, StreamRecorder::new(&NOTHING)),
+            ended_at: core.ended_at,
+            usage: core.usage,
+            features: std::mem::take(&mut core.features),
+            unissued_lag: core.unissued_lag,
+        });
+    }
+    add_up(load, parts, 0, helpers_ns, log, steady)
+}
+
+/// The figures of what each worker has recorded, in the order of the seats. `elapsed_ns`: at least.
+pub(crate) fn add_up(
+    load: &Load,
+    parts: Vec<Part>,
+    mut elapsed_ns: u64,
+    helpers_ns: u64,
+    log: Option<LogFigures>,
     steady: Option<SteadyFigures>,
 ) -> Result<RunFigures, MergeError> {
     let workload = &load.plan.workload;
@@ -26,12 +67,8 @@ pub(crate) fn collect(
     let mut cpu = CpuFigures::default();
     let mut busiest: f64 = 0.0;
     let mut features = std::collections::BTreeSet::new();
-    let mut elapsed_ns = 0;
-    for seat in &load.seats {
-        // SAFETY: the run is over: `Load::supervise` has seen every status as other than `Running`.
-        let core = unsafe { seat.cell.final_core() };
-        let recorder = std::mem::replace(&mut core.recorder, StreamRecorder::new(&NOTHING));
-        let record = recorder.finish(core.ended_at);
+    for (seat, part) in load.seats.iter().zip(parts) {
+        let record = part.recorder.finish(part.ended_at);
         let measured_ns = record.measured_ns();
         elapsed_ns = elapsed_ns.max(record.last_ns());
         if workload.streams[seat.stream].per_worker {
@@ -45,17 +82,14 @@ pub(crate) fn collect(
             Some(sum) => sum.merge(record)?,
             empty => *empty = Some(record),
         }
-        if let (Some(figures), Some(log)) = (&mut log, &core.log) {
-            figures.lost += log.lost;
-        }
-        lags[seat.stream] = core.unissued_lag.max(lags[seat.stream]);
-        features.append(&mut core.features.drain(..).collect());
-        cpu.user_ns += core.usage.user_ns;
-        cpu.system_ns += core.usage.system_ns;
-        cpu.voluntary_switches += core.usage.voluntary;
-        cpu.involuntary_switches += core.usage.involuntary;
+        lags[seat.stream] = part.unissued_lag.max(lags[seat.stream]);
+        features.extend(part.features);
+        cpu.user_ns += part.usage.user_ns;
+        cpu.system_ns += part.usage.system_ns;
+        cpu.voluntary_switches += part.usage.voluntary;
+        cpu.involuntary_switches += part.usage.involuntary;
         if measured_ns > 0 {
-            let share = core.usage.cpu_ns() as f64 / measured_ns as f64;
+            let share = part.usage.cpu_ns() as f64 / measured_ns as f64;
             busiest = busiest.max(share.min(1.0));
         }
     }

@@ -29,6 +29,7 @@ mod ring;
 mod run;
 mod shared;
 mod slots;
+mod snapshot;
 mod steady;
 mod system;
 #[cfg(test)]

@@ -94,7 +94,9 @@ pub(crate) struct Load {
     /// The completion log, until it is being written.
     log: Mutex<Option<log::Writer>>,
     /// Reads 0 at the start of the run; set at the start.
-    clock: OnceLock<Clock>,
+    pub(crate) clock: OnceLock<Clock>,
+    /// The workers are done, and what they recorded is being taken from them.
+    pub(crate) taken: Mutex<bool>,
     over: Mutex<bool>,
     panic: Mutex<Option<String>>,
     worker_done: Condvar,
@@ -179,6 +181,7 @@ impl Load {
             seats,
             log: Mutex::new(log),
             clock: OnceLock::new(),
+            taken: Mutex::new(false),
             over: Mutex::new(false),
             panic: Mutex::new(None),
             worker_done: Condvar::new(),
@@ -247,12 +250,9 @@ impl Load {
         if let Some(error) = self.breakdown() {
             return Err(error);
         }
-        figures::collect(self, helpers.used_ns(), log, watch.found()).map_err(|error| {
-            EngineError::System {
-                what: "cannot add up what the workers counted".to_owned(),
-                why: error.to_string(),
-            }
-        })
+        *lock(&self.taken) = true;
+        figures::collect(self, helpers.used_ns(), log, watch.found())
+            .map_err(|error| EngineError::sums(&error))
     }
 
     fn spawn(
@@ -875,15 +875,35 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
 fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log>) -> Core {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
+    let open = matches!(stream.arrival, Arrival::Open { .. });
+    let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
+    Core::new(
+        depth as usize,
+        recorder(plan, index),
+        workload.ramp_ns,
+        open,
+        thinker,
+        log,
+    )
+}
+
+/// What records a stream's requests in one worker.
+pub(crate) fn recorder(plan: &Plan, index: usize) -> StreamRecorder {
+    let workload = &plan.workload;
+    let stream = &workload.streams[index];
     let occurs = kinds_of(stream);
     let kinds: Vec<OpKind> = OpKind::ALL
         .into_iter()
         .filter(|&kind| occurs[kind as usize])
         .collect();
-    let open = matches!(stream.arrival, Arrival::Open { .. });
-    let Orders { end, end_sync, .. } = orders(plan, index, false);
+    let Orders {
+        open,
+        end,
+        end_sync,
+        ..
+    } = orders(plan, index, false);
     let has_end = end != u64::MAX;
-    let recorder = StreamRecorder::new(&Recording {
+    StreamRecorder::new(&Recording {
         kinds: &kinds,
         service: open,
         ramp_ns: workload.ramp_ns,
@@ -893,16 +913,7 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log
         // With an fsync at the end, all that was written until then counts, and so does the time it takes.
         end_ns: (has_end && !end_sync).then_some(end),
         max_intervals: Recording::DEFAULT_MAX_INTERVALS,
-    });
-    let thinker = Thinker::new(stream, index, worker, workload.seed).filter(|_| !open);
-    Core::new(
-        depth as usize,
-        recorder,
-        workload.ramp_ns,
-        open,
-        thinker,
-        log,
-    )
+    })
 }
 
 /// A descriptor of the engine's own for the caller's file.

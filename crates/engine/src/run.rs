@@ -39,6 +39,8 @@ struct Control {
 struct Current {
     load: Arc<Load>,
     is_trial: bool,
+    /// Of the back ends; empty for a trial.
+    choices: Vec<Choice>,
 }
 
 impl Run {
@@ -175,6 +177,29 @@ impl Run {
         }
     }
 
+    /// Figures of what was completed so far, as those of a run that ends now; `None`: the load has not begun, or is over.
+    ///
+    /// Each worker copies what it has recorded the next time it looks up, which it does once a millisecond. One that does not within
+    /// `patience`, because it waits for the kernel, counts with the last copy that it has made: nothing, if it was never
+    /// asked before.
+    ///
+    /// # Errors
+    /// When what the workers counted does not add up.
+    pub fn so_far(&self, patience: Duration) -> Result<Option<RunFigures>, EngineError> {
+        let (load, choices) = match &*lock(&self.control.load) {
+            Some(current) if !current.is_trial => {
+                (Arc::clone(&current.load), current.choices.clone())
+            }
+            _ => return Ok(None),
+        };
+        let figures = load.so_far(patience);
+        let mut figures = figures.map_err(|error| EngineError::sums(&error))?;
+        if let Some(figures) = &mut figures {
+            self.control.complete(figures, &choices);
+        }
+        Ok(figures)
+    }
+
     /// Asks it to end; figures up to then are kept.
     pub fn stop(&self) {
         self.control.stop.store(true, Ordering::SeqCst);
@@ -263,19 +288,24 @@ impl Control {
         let choices = self.choose(&plan);
         plan.backends = choices.iter().map(|choice| choice.backend).collect();
         let (load, sources) = Load::new(plan)?;
-        self.hold(&load, false);
+        self.hold(&load, false, &choices);
         let mut figures = load.execute(sources)?;
-        if let Some(verify) = &self.verify {
-            if load.gave_up() {
-                verify.written.table().release_all();
-            }
-            figures.verification = Some(verify.figures());
+        if let Some(verify) = &self.verify
+            && load.gave_up()
+        {
+            verify.written.table().release_all();
         }
-        let generator = &mut figures.generator;
-        generator.reason = self.reason(&choices);
-        generator.ceiling_iops = ceiling(&choices);
-        generator.calibration = self.calibration(&choices);
+        self.complete(&mut figures, &choices);
         Ok(figures)
+    }
+
+    /// Adds what the load itself does not know.
+    fn complete(&self, figures: &mut RunFigures, choices: &[Choice]) {
+        figures.verification = self.verify.as_ref().map(|verify| verify.figures());
+        let generator = &mut figures.generator;
+        generator.reason = self.reason(choices);
+        generator.ceiling_iops = ceiling(choices);
+        generator.calibration = self.calibration(choices);
     }
 
     fn choose(&self, plan: &Plan) -> Vec<Choice> {
@@ -306,7 +336,7 @@ impl Control {
                     match same {
                         Some((_, _, choice)) => choice.clone(),
                         None => {
-                            let hold = |load: &Arc<Load>| self.hold(load, true);
+                            let hold = |load: &Arc<Load>| self.hold(load, true, &[]);
                             let choice = calibrate::choose(
                                 &self.workload,
                                 index,
@@ -326,10 +356,11 @@ impl Control {
     }
 
     /// Makes the load the one that is shown and stopped.
-    fn hold(&self, load: &Arc<Load>, is_trial: bool) {
+    fn hold(&self, load: &Arc<Load>, is_trial: bool, choices: &[Choice]) {
         *lock(&self.load) = Some(Current {
             load: Arc::clone(load),
             is_trial,
+            choices: choices.to_vec(),
         });
         // A stop that came before goes for this one too; one that comes later finds it.
         if self.stop.load(Ordering::SeqCst) {

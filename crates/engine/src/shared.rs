@@ -3,7 +3,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use spindle_measure::EndedBy;
@@ -13,6 +13,7 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::pace::Pace;
 use crate::slots::Core;
+use crate::snapshot::Snapshot;
 use crate::thread::barrier_everywhere;
 
 /// Locks; a thread that panicked while holding the lock left nothing half done (single assignments only).
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) halt: AtomicBool,
     /// The caller asked to stop.
     pub(crate) stopped: AtomicBool,
+    /// Number of the last snapshot that was asked for; 0: none was.
+    pub(crate) asked: AtomicU64,
     /// Why the run as a whole ended; the first reason stays.
     ended: Mutex<Option<EndedBy>>,
     pub(crate) requests: Option<Budget>,
@@ -76,6 +79,7 @@ impl Shared {
         Shared {
             halt: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
             ended: Mutex::new(None),
             requests: request_budget(&workload.end, all),
             bytes: byte_budget(&workload.end, all),
@@ -249,6 +253,8 @@ pub(crate) struct WorkerCell {
     pub(crate) drain_since: AtomicU64,
     /// Thread number.
     pub(crate) thread: AtomicU32,
+    /// What the worker had recorded when it was last asked.
+    snapshot: Mutex<Option<Arc<Snapshot>>>,
     core: UnsafeCell<Core>,
 }
 
@@ -266,6 +272,7 @@ impl WorkerCell {
             in_call: AtomicBool::new(false),
             drain_since: AtomicU64::new(0),
             thread: AtomicU32::new(0),
+            snapshot: Mutex::new(None),
             core: UnsafeCell::new(core),
         }
     }
@@ -327,6 +334,17 @@ impl WorkerCell {
                 claim => return claim == UNCLAIMED,
             }
         }
+    }
+
+    /// Leaves a copy of what was recorded so far.
+    pub(crate) fn leave(&self, snapshot: Snapshot) {
+        let before = lock(&self.snapshot).replace(Arc::new(snapshot));
+        drop(before); // not under the lock
+    }
+
+    /// The copy that was left last.
+    pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        lock(&self.snapshot).clone()
     }
 
     /// Whether the worker shall give up what is outstanding.

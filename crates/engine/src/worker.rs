@@ -16,6 +16,7 @@ use crate::clock::{Clock, sleep_ns};
 use crate::feed::Source;
 use crate::shared::{Shared, StreamShared, WorkerCell};
 use crate::slots::{Core, Failure};
+use crate::snapshot::Snapshot;
 use crate::target::Target;
 use crate::thread::Usage;
 
@@ -91,6 +92,8 @@ pub(crate) struct Worker<'a, B: Backend> {
     /// By how much a sleep is cut short so as not to be late, ns.
     margin: u64,
     usage_begin: Option<Usage>,
+    /// Number of the last snapshot that it has left.
+    left: u64,
 }
 
 impl<'a, B: Backend> Worker<'a, B> {
@@ -140,6 +143,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             next_event: orders.first,
             margin: if orders.may_spin { FIRST_MARGIN_NS } else { 0 },
             usage_begin: None,
+            left: 0,
         }
     }
 
@@ -460,6 +464,10 @@ impl<'a, B: Backend> Worker<'a, B> {
     #[cold]
     fn check(&mut self, now: u64) {
         self.publish();
+        let asked = self.shared.asked.load(Relaxed);
+        if asked != self.left {
+            self.leave_snapshot(asked, now);
+        }
         if self.usage_begin.is_none() && now >= self.count_from() {
             self.usage_begin = Some(Usage::of_this_thread());
         }
@@ -481,6 +489,22 @@ impl<'a, B: Backend> Worker<'a, B> {
         if self.usage_begin.is_none() {
             self.next_check = self.next_check.min(self.count_from());
         }
+    }
+
+    /// Copies what was recorded so far for who asked. The only allocation while a load is on, and only when asked.
+    #[cold]
+    fn leave_snapshot(&mut self, number: u64, now: u64) {
+        self.left = number;
+        self.cell.leave(Snapshot {
+            number,
+            at: now,
+            recorder: self.core.recorder.clone(),
+            usage: self
+                .usage_begin
+                .map(|begin| Usage::of_this_thread().since(&begin))
+                .unwrap_or_default(),
+            features: self.core.features.clone(),
+        });
     }
 
     fn stop_issuing(&mut self, now: u64) {
@@ -651,6 +675,8 @@ impl<'a, B: Backend> Worker<'a, B> {
         if failed || self.shared.stopped.load(Acquire) {
             return true;
         }
+        // The sync may take long, and what came before it is known.
+        self.leave_snapshot(self.shared.asked.load(Relaxed), self.clock.now());
         self.stream.syncing.store(true, Relaxed);
         let changed = &self.stream.changed;
         for (file, fd) in self.target.fds().into_iter().enumerate() {

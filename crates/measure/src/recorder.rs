@@ -61,8 +61,9 @@ type Tallies = [Option<Box<Tally>>; OpKind::ALL.len()];
 /// [`finish`](Self::finish) with is merged.
 ///
 /// Completions must come in the order of their times (as a worker sees them); a request is counted if it completes at or after
-/// the end of the ramp and not after the end of counting.
-#[derive(Debug)]
+/// the end of the ramp and not after the end of counting. A clone can be finished while the original goes on: it gives what
+/// was recorded so far.
+#[derive(Debug, Clone)]
 pub struct StreamRecorder {
     next_boundary_ns: u64,
     last_completed_ns: u64,
@@ -353,7 +354,7 @@ impl StreamRecorder {
 }
 
 /// Running totals of one kind of operation.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Tally {
     bytes: u64,
     interval_max_ns: u64,
@@ -366,7 +367,7 @@ struct Tally {
     ramp_latency_ns: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Base {
     requests: u64,
     bytes: u64,
@@ -442,7 +443,7 @@ impl Tally {
 }
 
 /// Integral of the number of outstanding requests over time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Outstanding {
     count: u64,
     /// Time of the last change; not before the measured time, so that what lies before adds nothing.

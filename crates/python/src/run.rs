@@ -91,6 +91,13 @@ impl Run {
         errors::json(&self.0.progress())
     }
 
+    #[pyo3(signature = (patience_s = 0.2))]
+    fn so_far(&self, py: Python<'_>, patience_s: f64) -> PyResult<Option<String>> {
+        let patience = timeout(patience_s)?;
+        let figures = py.detach(|| self.0.so_far(patience)).map_err(errors::run)?;
+        figures.map(|figures| errors::json(&figures)).transpose()
+    }
+
     fn stop(&self) {
         self.0.stop();
     }
