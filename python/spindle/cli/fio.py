@@ -12,6 +12,7 @@ from spindle.cli.consent import consent_of, consent_options
 from spindle.cli.exits import Exit
 from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option, one_form
+from spindle.cli.status import Growing, Status
 from spindle.cli.storing import keep_options, keeping_of
 from spindle.cli.targets import TARGET
 from spindle.cli.writing import Writing, keep_apart, output_of
@@ -58,11 +59,13 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
 
     What comes before the first --name holds for all jobs. Job files may follow; `-` is one on the standard input. Of
     fio's own options there are --section, --output, --output-format (normal, terse, json, json+), --terse-version,
-    --readonly, --parse-only, --showcmd and --eta=never. Each option of a job that is not carried over exactly is named:
-    docs/fio-jobs.md lists all.
+    --status-interval, --readonly, --parse-only, --showcmd and --eta=never. Each option of a job that is not carried
+    over exactly is named: docs/fio-jobs.md lists all.
 
     The options below are Spindle's. Reading is the default: a block device is written to only with --erase naming it.
     """
+    from dataclasses import replace
+
     from spindle.cli.jobfile import of_jobs, tell
     from spindle.cli.session import session
     from spindle.formats import fio_output
@@ -72,7 +75,7 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     from spindle.run.order import Order
 
     line: CommandLine = values.pop(_ARGUMENTS)
-    one_form(json, line.format != "normal")
+    one_form(json, line.format != "normal", line.status_interval_s)
     care, keeping, consent, making = care_of(values), keeping_of(values), consent_of(values), making_of(values)
     sections = sections_of(line)
     if line.show:
@@ -92,7 +95,14 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
     if output is not None:
         keep_apart([output], [(asked.target.asked, "the target"), *((file, "a job file") for file in line.files)])
         output.check()
-    with session(quiet or line.quiet) as watch, asked.logging() as logged:
+    wanted = fio_output.parse(line.format, line.terse_version)
+    into = Growing(output) if output is not None else None
+    status = Status(wanted, asked.shape, into)
+    with (
+        session(quiet or line.quiet) as watch,
+        asked.logging() as logged,
+        status.reports(watch, line.status_interval_s) as reports,
+    ):
         one = Order(
             workload=source_of(line),
             target=asked.target,
@@ -100,9 +110,8 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
             create=asked.create,
             search=asked.search,
             consent=consent,
-            making=logged,
+            making=replace(logged, status=None if json else reports),
             care=care,
         )
         record = order.carry_out(one, watch)
-    wanted = fio_output.parse(line.format, line.terse_version)
-    return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=output)
+    return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=into)

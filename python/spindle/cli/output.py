@@ -12,6 +12,7 @@ from spindle.cli.exits import Exit, failed
 from spindle.cli.writing import OutputOption
 
 if TYPE_CHECKING:  # a verb's options are made without what shows its result
+    from spindle.cli.status import Growing
     from spindle.cli.storing import Keeping
     from spindle.formats.fio_json import Shape
     from spindle.formats.fio_output import Wanted
@@ -27,7 +28,7 @@ def emit(
     keeping: Keeping | None = None,
     output_format: Wanted | None = None,
     shape: Shape | None = None,
-    into: Output | None = None,
+    into: Growing | None = None,
     why: bool = False,
 ) -> Exit:
     """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's formats. `into`:
@@ -50,18 +51,24 @@ def put(
     json: bool = False,
     output_format: Wanted | None = None,
     shape: Shape | None = None,
-    into: Output | None = None,
+    into: Growing | None = None,
     why: bool = False,
+    runs: Sequence[Record] | None = None,
+    is_last: bool = True,
 ) -> None:
-    """Print it, or write what would be printed to a file. `data`: its own JSON."""
+    """Print it, or write what would be printed to a file. `data`: its own JSON. `runs`: those that fio's formats have
+    instead. `is_last`: it is the result, not a status report."""
     from spindle.run.errors import RunFailed
 
+    printed = _printed(record, data, json, output_format, shape, why, runs or [record], terminal=into is None)
+    if not is_last and (output_format is None or output_format.normal):
+        printed += b"\n"  # between two pages
     try:
         if into is not None:
-            into.save(_printed(record, data, json, output_format, shape, why, terminal=False))
+            into.save(printed) if is_last else into.add(printed)
         else:
             sys.stdout.flush()
-            sys.stdout.buffer.write(_printed(record, data, json, output_format, shape, why, terminal=True))
+            sys.stdout.buffer.write(printed)
             sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
@@ -70,16 +77,24 @@ def put(
 
 
 def _printed(
-    record: Record, data: bytes, json: bool, wanted: Wanted | None, shape: Shape | None, why: bool, *, terminal: bool
+    record: Record,
+    data: bytes,
+    json: bool,
+    wanted: Wanted | None,
+    shape: Shape | None,
+    why: bool,
+    runs: Sequence[Record],
+    *,
+    terminal: bool,
 ) -> bytes:
-    """What is shown of a record; `data`: its own JSON."""
+    """What is shown of a record; `data`: its own JSON, `runs`: what fio's formats show."""
     if json:
         return data
     if wanted is None:
         return _page(record, why, terminal)
     from spindle.formats import fio_output
 
-    found = fio_output.write(record, wanted, shape)
+    found = fio_output.write(runs, wanted, shape)
     return found + (_page(record, why, terminal) if wanted.normal else b"")
 
 
@@ -165,8 +180,12 @@ def output_format_option(command: click.decorators.FC) -> click.decorators.FC:
     )(command)
 
 
-def one_form(json: bool, output_format: object) -> None:
-    """Refuse a result that is to be printed in two forms."""
+def one_form(json: bool, output_format: object, status_interval: float | None = None) -> None:
+    """Refuse a result that is to be printed in two forms, and status reports where no form has any."""
+    if json and status_interval is not None:
+        raise click.UsageError(
+            "--json is one document, which has each second; with --status-interval use --output-format"
+        )
     if json and output_format:
         raise click.UsageError("--json and --output-format exclude each other; leave one out")
 

@@ -15,6 +15,7 @@ from spindle.cli.making import making_of, making_options
 from spindle.cli.output import emit, json_option, one_form, output_format_option, output_option, why_option
 from spindle.cli.preconditioning import precondition_options, preconditioning_of
 from spindle.cli.searching import search_of, search_options
+from spindle.cli.status import Status, status_option
 from spindle.cli.storing import keep_options, keeping_of
 from spindle.cli.targets import TARGET
 from spindle.cli.writing import OutputOption, Writing, keep_apart
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 @why_option
 @output_format_option
 @output_option
+@status_option
 @care_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
@@ -84,6 +86,7 @@ def command(
     why: bool,
     output_format: Wanted | None,
     output: Output | None,
+    status_interval: float | None,
     quiet: bool,
     **values: Any,
 ) -> Exit:
@@ -100,7 +103,7 @@ def command(
     from spindle.run import order, varied
     from spindle.run.order import Order
 
-    one_form(json, output_format)
+    one_form(json, output_format, status_interval)
     care, keeping, consent = care_of(values), keeping_of(values), consent_of(values)
     search, preconditioning = search_of(values), preconditioning_of(values)
     asked = prepared(workload, target, replace(making_of(values), log=log), sections)
@@ -108,6 +111,10 @@ def command(
         [each for each in (trace, log, verify_state, output) if each is not None], [(asked.target.asked, "the target")]
     )
     wanted = varied.parse(variations)
+    if wanted and status_interval is not None:
+        raise click.UsageError(
+            "--status-interval: --vary is many runs, and their progress says where they are; leave it out"
+        )
     one = Order(
         workload=asked.source or workload,
         target=asked.target,
@@ -123,7 +130,12 @@ def command(
         verify_state=verify_state,
         trace=trace,
     )
-    with session(quiet) as watch, asked.logging() as making:
-        one = replace(one, making=making)
+    status = Status(output_format, asked.shape)
+    with (
+        session(quiet) as watch,
+        asked.logging() as making,
+        status.reports(watch, status_interval) as reports,
+    ):
+        one = replace(one, making=replace(making, status=None if json else reports))
         record = varied.carry_out(one, wanted, watch) if wanted else order.carry_out(one, watch)
     return emit(record, json, output, care.strict, keeping, output_format, asked.shape, why=why)

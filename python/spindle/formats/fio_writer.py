@@ -172,6 +172,9 @@ def _jobs(runs: Sequence[RunRecord], shape: Shape, bins: bool) -> list[Job]:
 
 
 def _start(run: RunRecord) -> int:
+    """0: a later phase of a run that goes on."""
+    if not run.started:
+        return 0
     return int(datetime.fromisoformat(run.started).timestamp())
 
 
@@ -251,7 +254,9 @@ def _runtime_ms(entry: _Entry) -> int:
 
 
 def _options(run: RunRecord, asked: WorkloadStream | None) -> dict[str, str]:
-    found = {"filename": run.target.asked, "runtime": f"{run.figures.measured_ns / 1e9:g}"}
+    found = {"filename": run.target.asked}
+    if (asked_ns := run.workload.end.time_ns) is not None:
+        found["runtime"] = f"{asked_ns / 1e9:g}"
     if engine := ENGINES.get(run.figures.generator.engine):
         found["ioengine"] = engine
     if asked is None:

@@ -20,6 +20,7 @@ def lines(verdicts: Sequence[Verdict], style: Style, levels: Sequence[Level]) ->
 
 
 FIRST = (
+    "status",
     "interrupted",
     "errors",
     "verify",

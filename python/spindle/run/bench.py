@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +20,7 @@ from spindle.host.devices import Device
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
+    During,
     PassingChange,
     Prepared,
     RunRecord,
@@ -146,10 +148,14 @@ class LocalBench(ABC):
         prepared = self._prepare(part)
         before = self._settings()
         limits = groups.limits(self._devices)
+        so_far = functools.partial(
+            self._so_far, run_id, started, spec, Settings(before=before, after=before, changed=[]), idle, prepared
+        )
         with closing(self._sampler(spec)) as sampler:
             machine = MachineState.now(self.making.cpus)
             start = self._start(resolved, part)
-            finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler)
+            look = self._reporting(so_far, lambda: self.target(spec, limits=limits))
+            finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler, look)
         loaded = figures_from_json(finished.figures_json)
         during = machine.until_now(loaded.cpu.user_ns, self._devices, sampler)
         after = self._settings()
@@ -157,16 +163,8 @@ class LocalBench(ABC):
         figures = self._verified(loaded, part, finished.stopped)
         if self.trees is not None:
             self.trees.is_done(spec, figures)
-        record = RunRecord(
-            id=run_id,
-            started=started,
-            tool=Tool(version=_core.__version__),
-            workload=spec,
-            target=self.target(spec, trouble, limits),
-            seed=spec.seed,
-            figures=figures,
-            fetched_bytes=_difference(finished.before.fetched_bytes, finished.after.fetched_bytes),
-            devices=self._counters(finished.before.disks, finished.after.disks),
+        record = replace(
+            so_far(self.target(spec, trouble, limits), figures, finished.before, finished.after),
             settings=Settings(
                 before=before,
                 after=after,
@@ -174,12 +172,62 @@ class LocalBench(ABC):
                 passing=[PassingChange(**asdict(change)) for change in sampler.passing],
             ),
             environment=self._environment(),
-            idle=idle,
             during=during,
+        )
+        measured = Measured(judged(record), finished.stopped)
+        if look is not None and self.making.status is not None:
+            self.making.status.ended(measured.record)
+        return measured
+
+    def _so_far(
+        self,
+        run_id: str,
+        started: str,
+        spec: Workload,
+        settings: Settings,
+        idle: dict[str, Any],
+        prepared: Prepared,
+        target: Target,
+        figures: Figures,
+        begin: Counted,
+        end: Counted,
+    ) -> RunRecord:
+        """The record without what is looked at when the load is over, and without verdicts."""
+        return RunRecord(
+            id=run_id,
+            started=started,
+            tool=Tool(version=_core.__version__),
+            workload=spec,
+            target=target,
+            seed=spec.seed,
+            figures=figures,
+            fetched_bytes=_difference(begin.fetched_bytes, end.fetched_bytes),
+            devices=self._counters(begin.disks, end.disks),
+            settings=settings,
+            environment={},
+            idle=idle,
+            during=During(),
             verdicts=[],
             prepared=prepared,
         )
-        return Measured(judged(record), finished.stopped)
+
+    def _reporting(
+        self, so_far: Callable[[Target, Figures, Counted, Counted], RunRecord], target_of: Callable[[], Target]
+    ) -> Callable[[Counted], float] | None:
+        """Makes status reports of the load, if they are wanted, from its figures and counters so far."""
+        status = self.making.status
+        if status is None or not status.is_on:
+            return None
+        target = functools.cache(target_of)  # once: what reports cost is taken from the load
+
+        def look(begin: Counted) -> float:
+            if status.left_s() == 0 and self._run is not None:
+                figures = self._run.so_far()
+                if figures is not None:
+                    status.report(so_far(target(), figures_from_json(figures), begin, self._snapshot()))
+            return status.left_s()
+
+        return look
 
     def _verified(self, figures: Figures, part: Part, stopped: bool) -> Figures:
         """With what a read-back found: after all that is measured, so that none of it is in any figure."""

@@ -80,16 +80,19 @@ def carry_out(
     label: str,
     watch: Watch,
     sampler: Sampler | None = None,
+    look: Callable[[Counted], float] | None = None,
 ) -> Finished:
-    """Start the load, follow it, and stop it in good order when asked to (Ctrl-C): its figures up to then are kept."""
+    """Start the load, follow it, and stop it in good order when asked to (Ctrl-C): its figures up to then are kept.
+    `look` is called while the load is on, with the counters from before it, and returns after how many seconds it must
+    be called again."""
     before = snapshot()
     begun = False
     stopped = False
     load = start()
     pace = _Pace(spec, label)
-    calibrating, told_at = True, 0.0
+    calibrating, told_at, pause = True, 0.0, CALIBRATION_POLL_S
     try:
-        while not load.wait(CALIBRATION_POLL_S if calibrating else POLL_S):
+        while not load.wait(pause):
             # A snapshot first, then the phase: one that is still `calibrate` was taken before the load began.
             fresh = snapshot() if calibrating else before
             progress = msgspec.json.decode(load.progress())
@@ -105,16 +108,26 @@ def carry_out(
             if not calibrating or time.monotonic() - told_at >= POLL_S:
                 told_at = time.monotonic()
                 watch.moment(pace.moment(progress))
+            pause = CALIBRATION_POLL_S if calibrating else POLL_S
+            if look is not None and not calibrating:
+                pause = min(pause, max(look(before), CALIBRATION_POLL_S))
     except Stopped:
         stopped = True
-        load.stop()
         watch.step("stopping")
-        while not load.wait(POLL_S):
-            pass
+        _stop(load)
+    except BaseException:  # what it works on is closed behind it
+        _stop(load)
+        raise
     after = snapshot()
     if sampler is not None and begun:
         sampler.end(_moved(msgspec.json.decode(load.progress())))
     return Finished(load.figures(), before, after, stopped)
+
+
+def _stop(load: RunningLoad) -> None:
+    load.stop()
+    while not load.wait(POLL_S):
+        pass
 
 
 def _moved(progress: dict[str, Any]) -> Moved:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spindle.host.outputs import Output
+from spindle.run.status import StatusReports
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Making:
     """Length of an interval of the series."""
     log: Output | None = None
     """Every completion is written to this file."""
+    status: StatusReports | None = None
+    """Hears of the run while it goes on."""
 
 
 @dataclass(frozen=True)

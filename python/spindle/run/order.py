@@ -90,7 +90,11 @@ def carry_out(order: Order, watch: Watch) -> Record:
 
 
 def _measured(order: Order, resolved: Resolved, opened: Bench) -> Record:
-    return phases.whole(opened, resolved).record if order.search is None else order.search.carry_out(opened, resolved)
+    if order.search is not None:
+        return order.search.carry_out(opened, resolved)
+    if order.making.status is not None:
+        order.making.status.begin(resolved.spec)
+    return phases.whole(opened, resolved).record
 
 
 def _made(
@@ -129,6 +133,7 @@ def _given(order: Order, resolved: Resolved) -> Iterator[str]:
         "cpus": order.making.cpus is not None,
         "engine": order.making.engine != "auto",
         "log": order.making.log is not None,
+        "status_interval": order.making.status is not None and order.making.status.interval_s is not None,
         "verify": _verifies(resolved),
         "verify_state": order.verify_state is not None,
         "drop_caches": order.care.drop_caches,
@@ -148,6 +153,8 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage(f"`{refused[0]}=`: {refused[1]}")
     _check_outputs(order, resolved)
     _check_files(order, resolved)
+    if order.search is not None and "status_interval" in _given(order, resolved):
+        raise Usage("`status_interval=`: a search is many runs, and its progress says where it is; leave it out")
     if order.search is not None and resolved.spec.works_on_names:
         raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary `workers=`")
     if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):

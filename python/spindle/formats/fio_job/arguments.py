@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from spindle.formats import fio_output, fio_terse_writer
 
 from .finding import Finding, JobFileRefused, Level, Place
+from .numbers import Wrong, microseconds
 from .options import known_names, option_of, unknown
 from .source import STDIN, STDIN_NAME, Reader, Section, Setting
 
@@ -22,8 +23,11 @@ OUTPUT, FORMAT, SECTION, READ_ONLY = "output", "output-format", "section", "read
 PARSE_ONLY, SHOW = "parse-only", "showcmd"
 QUIET = "eta"
 MINIMAL, APPEND_TERSE, TERSE_VERSION = "minimal", "append-terse", "terse-version"
+STATUS = "status-interval"
+SHORTEST_STATUS_US = 1000
+"""As in fio."""
 
-WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET, TERSE_VERSION)
+WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET, TERSE_VERSION, STATUS)
 BARE = (READ_ONLY, PARSE_ONLY, SHOW, MINIMAL, APPEND_TERSE)
 """Options of fio itself that are carried out."""
 _IGNORED = {
@@ -37,7 +41,6 @@ _IGNORED = {
 }
 """Of no effect on what is measured -> whether a value follows."""
 _REFUSED = {
-    "status-interval": (True, "`spindle monitor` shows the devices meanwhile; the record has each second"),
     "bandwidth-log": (False, "give write_bw_log to each job"),
     "idle-prof": (True, "the record has the CPU's use"),
     "inflate-log": (True, "logs are written plain"),
@@ -71,6 +74,7 @@ class CommandLine:
     output: str | None = None
     format: str = "normal"
     terse_version: int = fio_terse_writer.VERSION
+    status_interval_s: float | None = None
     quiet: bool = False
     read_only: bool = False
     parse_only: bool = False
@@ -162,6 +166,8 @@ def _of_fio(line: CommandLine, name: str, value: str) -> None:
         line.format += ",terse"
     elif name == TERSE_VERSION:
         line.terse_version = _terse_version(value)
+    elif name == STATUS:
+        line.status_interval_s = _status_interval(value)
     elif name == QUIET:
         line.quiet = value == "never"
     line.read_only |= name == READ_ONLY
@@ -185,6 +191,24 @@ def _terse_version(value: str) -> int:
     if not found:
         raise _refused(TERSE_VERSION, f"`{value[:40]}` is not there; use 2, 3, 4 or 5")
     return found[0]
+
+
+def _status_interval(value: str) -> float:
+    try:
+        return status_interval(value)
+    except ValueError as wrong:
+        raise _refused(STATUS, str(wrong)) from None
+
+
+def status_interval(text: str) -> float:
+    """Seconds between two reports. Raises ValueError."""
+    try:
+        interval_us = microseconds(text)
+    except Wrong:
+        raise ValueError(f"`{text[:40]}` is not a time; write for example 10 or 500ms") from None
+    if interval_us < SHORTEST_STATUS_US:
+        raise ValueError(f"`{text[:40]}` is less than 1 ms; write for example 10 or 500ms")
+    return interval_us / 10**6
 
 
 def _name_of(written: str) -> str:

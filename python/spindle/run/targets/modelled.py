@@ -71,6 +71,7 @@ _REAL_ONLY = (
 )
 _REFUSALS = {
     **dict.fromkeys(_REAL_ONLY, "a modelled machine has no such thing; leave it out, or give a device as target"),
+    "status_interval": "a modelled run is computed in its own time; leave it out, the record has each second",
     "precondition": "a modelled flash drive always finds erased pages, whatever was written before, and a disk does "
     "not care; leave it out",
 }

@@ -82,4 +82,9 @@ class NullBench(LocalBench):
 
     def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
         log_file = part.file_of(self.making.log)
-        return lambda: logged(log_file, lambda log: _core.Run.null(resolved.core, self.size_bytes, log=log))
+
+        def start(log: int | None) -> RunningLoad:
+            self._run = run = _core.Run.null(resolved.core, self.size_bytes, log=log)
+            return run
+
+        return lambda: logged(log_file, start)
