@@ -741,3 +741,10 @@ def test_a_check_that_warns_of_one_device_is_not_ok_because_of_another() -> None
         Verdict(check="throttled", level=Level.OK, evidence="not"),
     ]
     assert verdicts.passed(found, Style()) == ["ok      throttled"]
+
+
+@pytest.mark.promise(9)
+def test_of_the_runs_of_a_search_a_change_that_was_found_is_shown_before_one_that_could_hide() -> None:
+    unknown = seen_in(noisy([1.0] * 10, 0.15))
+    found = seen_in(noisy([1.0] * 30 + [0.5] * 30))
+    assert verdicts.warnings([unknown, found], Style())[0].startswith("warn    steady: throughput fell")

@@ -141,13 +141,18 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
 
 
 def merged(found: list[Verdict]) -> list[Verdict]:
-    """Each check once, the worst of it; those that every step of a sweep earns by design are left to its runs."""
+    """Each check once, the worst of it, and what was found rather than what is unknown; those that every step of a sweep
+    earns by design are left to its runs."""
     by_design = {"saturated", "too-short"}
     worst: dict[str, Verdict] = {}
     for verdict in found:
         if verdict.check in by_design and verdict.level is not Level.INVALID:
             continue
         seen = worst.get(verdict.check)
-        if seen is None or verdict.level.rank > seen.level.rank:
+        if seen is None or _gravity(verdict) > _gravity(seen):
             worst[verdict.check] = verdict
     return list(worst.values())
+
+
+def _gravity(verdict: Verdict) -> tuple[int, bool]:
+    return verdict.level.rank, not verdict.is_unknown

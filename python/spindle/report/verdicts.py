@@ -60,11 +60,11 @@ def warnings(verdicts: Sequence[Verdict], style: Style) -> list[str]:
     return [*lines([worst], style, [Level.WARN]), *style.wrap(more, first=" " * 8)]
 
 
-def _place(verdict: Verdict) -> int:
-    """In the order of gravity; between warnings of one kind their own order decides."""
+def _place(verdict: Verdict) -> tuple[int, bool]:
+    """In the order of gravity; of one check what was found before what is unknown; then their own order decides."""
     if verdict.check in FIRST:
-        return FIRST.index(verdict.check)
-    return len(FIRST) + 1 + LAST.index(verdict.check) if verdict.check in LAST else len(FIRST)
+        return FIRST.index(verdict.check), verdict.is_unknown
+    return len(FIRST) + (1 + LAST.index(verdict.check) if verdict.check in LAST else 0), verdict.is_unknown
 
 
 def coloured(style: Style, level: Level, wrapped: list[str]) -> list[str]:

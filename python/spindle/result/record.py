@@ -41,6 +41,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
     numbers: dict[str, float] = {}
     """The numbers of the evidence, for programs."""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it could not be checked, rather than found wrong."""
+        return self.evidence.startswith("unknown")
+
 
 def worst(verdicts: list[Verdict]) -> Level:
     """The worst level among them."""
