@@ -141,8 +141,8 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
 
 
 def merged(found: list[Verdict]) -> list[Verdict]:
-    """Each check once, the worst of it, and what was found rather than what is unknown; those that every step of a sweep
-    earns by design are left to its runs."""
+    """Each check once, the worst of it, and what was found rather than what is unknown. What every step of a sweep
+    earns by design is left to its runs."""
     by_design = {"saturated", "too-short"}
     worst: dict[str, Verdict] = {}
     for verdict in found:
