@@ -24,7 +24,7 @@ COMMANDS = {
     "run": (*RUN, "--strict"),
     "run in JSON": (*RUN, "--strict", "--json"),
     "run in fio's terse": (*RUN, "--strict", "--output-format", "terse"),
-    "run that cannot start": ("run", "randomio", "no/such/file", "-q"),
+    "run that cannot start": ("run", "randomio", "empty.bin", "--write-fraction", "0", "-q"),
     "show": ("show", "bad.json"),
     "show strictly": ("show", "good.json", "--strict"),
     "show several": ("show", "two.csv", "--strict"),
@@ -70,6 +70,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(folder / "s.db", folder / "broken.db")
     with closing(sqlite3.connect(folder / "broken.db")) as connection, connection:
         connection.execute("UPDATE records SET added = '2020-01-01T00:00:00Z'")
+    (folder / "empty.bin").touch()
     (folder / "maps").mkdir()
     text = (MAPS / "raid1_n2.csv").read_text()
     (folder / "maps/list.csv").write_text(text.replace("array_bytes=2162688", "array_bytes=2183168"))

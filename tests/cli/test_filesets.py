@@ -218,7 +218,9 @@ def test_files_that_disappear_under_the_load_are_told_and_make_the_run_invalid(h
     found = ended(process, 60)
     assert found.status == 1
     assert "has been removed by someone else" in found.out
-    assert "moved or removed by someone else" in found.complaint
+    folder_gone, why = found.err.splitlines()
+    assert "moved or removed by someone else" in folder_gone
+    assert "has been removed by someone else" in why
     assert sweep_leftovers() == []
 
 

@@ -74,6 +74,7 @@ RUN = {
     "quiet_machine": ("--quiet-machine",),
     "precondition": ("--precondition",),
     "trace": ("--trace", "trace.csv"),
+    "status_interval": ("--status-interval", "1"),
 }
 """Options of `run` by the keys of refusals."""
 PLANS = {"setup", "teardown", "filesystem", "load.command"}
