@@ -187,4 +187,5 @@ def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, invoke: Cal
     status, out, err = invoke("doctor", "--root", str(layout.lay_out(tmp_path)))
     assert status in (0, 1)
     assert "\x1b" not in out
-    assert err == ""
+    assert "\x1b" not in err
+    assert len(err.splitlines()) == status

@@ -41,7 +41,7 @@ CHANGES = ("write", "trim", "zero")
 
 
 def ext4(bench: Any, device: str) -> None:
-    """Without a journal, and with its tables written at once: when nobody uses it, nothing on it changes by itself."""
+    """Without a journal, and with its tables written at once: mounted with noatime, nothing on it changes by itself."""
     bench.run("mkfs.ext4", "-q", "-O", "^has_journal", "-E", "lazy_itable_init=0,nodiscard", device)
 
 
@@ -49,7 +49,7 @@ def ext4(bench: Any, device: str) -> None:
 def mounted_ext4(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
-    bench.mount(device)
+    bench.mount(device, "-o", "noatime")
     return device, "is mounted on"
 
 
@@ -100,7 +100,7 @@ def disk_with_a_mounted_partition(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     first, _ = bench.partitioned(device)
     ext4(bench, first)
-    bench.mount(first)
+    bench.mount(first, "-o", "noatime")
     return device, "its partition"
 
 
@@ -109,7 +109,7 @@ def partition_of_a_disk_with_another_one_mounted(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     first, second = bench.partitioned(device)
     ext4(bench, first)
-    bench.mount(first)
+    bench.mount(first, "-o", "noatime")
     return second, "`erase_shared=`"
 
 
@@ -250,7 +250,7 @@ def loop_device_whose_file_is_mounted_through_another(bench: Any) -> tuple[str, 
     image = bench.image()
     first, second = bench.loop(image), bench.loop(image)
     ext4(bench, first)
-    bench.mount(first)
+    bench.mount(first, "-o", "noatime")
     return second, "as has /dev/loop"
 
 
@@ -265,7 +265,7 @@ def loop_device_whose_file_another_one_has_too(bench: Any) -> tuple[str, str]:
 def loop_device_over_a_mounted_device(bench: Any) -> tuple[str, str]:
     device = bench.loop()
     ext4(bench, device)
-    bench.mount(device)
+    bench.mount(device, "-o", "noatime")
     return bench.loop(device), "is mounted on"
 
 
@@ -274,7 +274,7 @@ def loop_device_over_a_disk_with_a_mounted_partition(bench: Any) -> tuple[str, s
     device = bench.loop()
     first, _ = bench.partitioned(device)
     ext4(bench, first)
-    bench.mount(first)
+    bench.mount(first, "-o", "noatime")
     return bench.loop(device), "is mounted on"
 
 
@@ -548,7 +548,7 @@ def test_a_partition_is_written_beside_a_mounted_one_when_that_is_agreed(bench: 
     device = bench.loop()
     first, second = bench.partitioned(device)
     ext4(bench, first)
-    bench.mount(first)
+    bench.mount(first, "-o", "noatime")
     with open_target(second, [stream("write")], erase=second, erase_shared=True) as target:
         assert target.size_bytes == 24576 * 512
         overwrite(target)

@@ -51,6 +51,7 @@ _SEARCH, _OTHER = "searches", "results of other tools"
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
+        Check("status", "the run goes on: its figures so far (`--status-interval`)", _LOAD),
         Check("interrupted", "the run was stopped or ended by an error: its figures are partial", _LOAD),
         Check("errors", "requests failed", _LOAD),
         Check("verify", "what was read back is not what was written", _REAL),
