@@ -64,7 +64,7 @@ def _by_figures(jobs: Sequence[Job], order: list[int], clones: Sequence[Clone], 
     """By the requests that fio says each clone has made; empty: that does not tell."""
     said: dict[tuple[int, ...], list[int]] = {}
     names = {job.name: at for at, job in enumerate(jobs)}
-    of_jobs = [each for each in figures["jobs"] if each["jobname"] in names]
+    of_jobs = [each for each in figures["jobs"] if each.get("jobname") in names]
     if len(of_jobs) != len(order):
         return []
     for each in of_jobs:

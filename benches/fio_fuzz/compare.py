@@ -15,6 +15,7 @@ from scipy import stats
 
 from spindle.formats.fio_job import Conversion
 from spindle.formats.fio_job.job import Job
+from spindle.formats.fio_job.numbers import NOTHING
 
 from .clones import by_job
 from .observe import Clone, Event, Seen
@@ -159,7 +160,9 @@ class _Phase:
 
     def _by_bytes(self) -> bool:
         """Whether the bytes may end a job before its number of requests does."""
-        return any(job.number_ios and (job.size.bytes or job.io_size.bytes) for job in self.jobs)
+        return any(
+            job.number_ios and (job.size != NOTHING or job.io_size.bytes or job.filesizes[1]) for job in self.jobs
+        )
 
     def _mix(self, theirs: list[Event], ours: list[Event]) -> None:
         for kind in MOVES:
@@ -250,8 +253,10 @@ class _Phase:
 
     def _files(self, theirs: list[Event], ours: list[Event]) -> None:
         counts = [Counter(event.file for event in events) for events in (theirs, ours)]
-        if len(counts[0]) == len(counts[1]) == 1 or (self.drawn and not (theirs and ours)):
-            return  # as many as requests in all
+        if self.raced:
+            return  # a clone whose delay is drawn may be ended before its first request
+        if len(counts[0]) == len(counts[1]) == 1 or (self.drawn and min(len(theirs), len(ours)) < FEW):
+            return  # as many as requests in all; of a few writes of a mix a file may get none
         if self.timed:
             if len(counts[0]) != len(counts[1]) and min(sum(counts[0].values()), sum(counts[1].values())) > 100:
                 self._say("files", len(counts[0]), len(counts[1]), "number used: ")
@@ -267,11 +272,11 @@ class _Phase:
         if self.cached or self.flushed:
             return
         counts = [sum(map(_syncs, clones)) for clones in (self.fio, self.spindle)]
-        if not (self.timed or self.mixed or self.varied):
+        writes = [sum(event.kind == "write" for event in events) for events in (self.theirs, self.ours)]
+        if writes[0] == writes[1] and not (self.timed or self.mixed or self.varied):
             if counts[0] != counts[1]:
                 self._say("syncs", *counts)
             return
-        writes = [sum(event.kind == "write" for event in events) for events in (self.theirs, self.ours)]
         if self.drawn and min(writes) < FEW:
             return
         expected = counts[0] / max(writes[0], 1) * writes[1]

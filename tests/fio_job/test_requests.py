@@ -67,6 +67,7 @@ MENDED = {
     "trims count towards io_size": "rw=trimwrite\nbs=4k\nsize=168k\nio_size=264k",
     "a rate of trims before writes": "rw=trimwrite\nbs=4k\nsize=128k\nrate_iops=300",
     "one round of threads that submit": "rw=read\nbs=4k\nsize=224k\nloops=2\nio_submit_mode=offload",
+    "rounds of trims of several sizes": "rw=trimwrite\nbssplit=4k/60:8k/40\nio_size=720k\nsize=240k",
     "gaps to the end of the device's region": "rw=write:96k\nbs=32k\nsize=396k",
 }
 
@@ -76,6 +77,35 @@ MENDED = {
 def test_what_once_differed_without_a_word_is_as_in_fio(options: str, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(f"[global]\nfilename=DEVICE\ndirect=1\n[a]\n{options}\n")
+    run = fuzzed("--replay", str(job))
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "told " not in run.stdout, "it is carried out, not only told"
+
+
+MENDED_IN_FILES = {
+    "clones that begin further back, with gaps": (
+        "[a]\nrw=read:12k\nbs=4k\nsize=188k\nloops=2\nnumjobs=3\noffset_increment=116k"
+    ),
+    "clones that begin further back in files of one length": (
+        "[a]\nrw=write\nbs=4k\nfilesize=664k\noffset=40k\nnumjobs=3\noffset_increment=32k"
+    ),
+    "clones in groups, each at one place": "[a]\ngroup_reporting\nrw=read:-4k\nbs=4k\nsize=210k\nnumjobs=3",
+    "clones in groups, each of so many requests": (
+        "[a]\ngroup_reporting\nrw=read\nbs=4k\nfilesize=512k\nnumber_ios=45\nnumjobs=3"
+    ),
+    "a reader behind a writer that ends early": (
+        "[a]\nfilename=one:two\nrw=write\nbs=32k\nsize=480k\nnumber_ios=11\n"
+        "[b]\nstonewall\nfilename=one:two\nrw=read\nbs=512\nsize=78k\nnumber_ios=3"
+    ),
+}
+
+
+@pytest.mark.promise(19)
+@needs_fuzzing
+@pytest.mark.parametrize("jobs", MENDED_IN_FILES.values(), ids=MENDED_IN_FILES)
+def test_what_once_differed_in_files_is_as_in_fio(jobs: str, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(f"[global]\ndirect=1\n{jobs}\n")
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
     assert "told " not in run.stdout, "it is carried out, not only told"
@@ -135,6 +165,18 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
         ("[a]\nrw=randread\nrandom_distribution=zipf\nsize=101k\n", "random_distribution", "cuts off"),
         ("[a]\nrw=randread\nrandom_distribution=zipf\nba=16k\nsize=1m\n", "random_distribution", "leave out ba"),
         ("[a]\nrw=randread:4\nba=16k\nsize=1m\n", "ba", "not aligned in fio"),
+        ("[a]\nrw=randrw\nbs=1k,1k,512\nsize=1m\n", "bs", "least size of reads, writes and trims"),
+        ("[a]\nrw=randwrite\nbsrange=512-1k\nsize=1m\n", "norandommap", "cuts a request"),
+        ("[a]\nrw=randread\nloops=2\nsize=25%\n", "loops", "the same places again"),
+        ("[a]\nrw=write\nbsrange=4k-12k\nloops=2\nsize=1m\n", "loops", "the same sizes again"),
+        ("[a]\nioengine=libaio\nrw=read:6k\nbs=2k\nloops=3\nsize=149k\n", "loops", "in the middle of a pass"),
+        ("[a]\nrw=randread\nbs=32k\nba=128k\nsize=96k\n", "ba", "larger than a file"),
+        ("[a]\nrw=rw\nrate_iops=300\nexitall\nsize=1m\n", "exitall", "its reads or its writes"),
+        (
+            "[a]\nrw=randread\nbs=16k\nsize=176k\nrandom_distribution=zoned:50/5:50/95\n",
+            "random_distribution",
+            "smaller than a request",
+        ),
         ("[a]\nrw=read\nexitall\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n", "wait_for", "before it begins"),
         ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=9\nsize=1m\n", "io_submit_mode", "goes beyond it"),
     ],

@@ -13,6 +13,7 @@ from spindle.result.units import exact_size
 from .concurrency import ENGINES, MAPPING, NULL
 from .finding import Level
 from .job import Job, TypedJob
+from .places import visits_all
 from .quantity import Keys
 
 MOST_SETS = 64
@@ -48,6 +49,9 @@ class FileSets:
     listed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Name of a set -> the devices and files that it stands for."""
     _written: set[str] = field(default_factory=set)
+    """Names of those that hold data up to their end."""
+    _begun: set[str] = field(default_factory=set)
+    """Names of those into which something was written."""
     held: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Names -> bytes that earlier phases have put into each file."""
 
@@ -109,10 +113,16 @@ class FileSets:
         reads = job.job.mixed or job.job.kind.endswith("read") or job.job.overwrite or mapped
         if reads and name not in self._written:
             made["fill"] = True
+            if name in self._begun:
+                text = (
+                    "the files have data before the first job, which may leave out some; in fio they grow as it writes"
+                )
+                job.say(Level.DIFFERS, "overwrite", text)
 
     def end_phase(self, used: Sequence[tuple[Keys, TypedJob]]) -> None:
         """What was written in a phase is there for the next."""
-        self._written |= {str(made["name"]) for made, job in used if job.job.writes}
+        self._written |= {str(made["name"]) for made, job in used if job.job.writes and not _may_leave_out(job)}
+        self._begun |= {str(made["name"]) for made, job in used if job.job.writes}
 
     def note_written(self, names: tuple[str, ...], made: Keys) -> None:
         """Files of these names end where those of the set do."""
@@ -126,6 +136,13 @@ class FileSets:
             size = made["filesize"]
             found.append({**made, "filesize": size if isinstance(size, str) else exact_size(int(size))})
         return found
+
+
+def _may_leave_out(typed: TypedJob) -> bool:
+    """Whether a job that writes may end before the last byte of its files was written."""
+    job = typed.job
+    early = bool(job.number_ios or job.runtime_us or 0 < job.io_size.bytes < job.size.bytes)
+    return early or (job.random and not visits_all(typed))
 
 
 def sizes_of_files(job: Job) -> str:

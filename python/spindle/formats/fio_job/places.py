@@ -8,7 +8,7 @@ from spindle.result.units import exact_size
 
 from .distribution import ZONED, Zones
 from .finding import Level
-from .job import TypedJob
+from .job import Job, TypedJob
 from .quantity import Keys
 from .sizes import differ, one_size
 from .strides import in_order
@@ -80,6 +80,13 @@ def maps(typed: TypedJob) -> bool:
     return job.random and job.random_map and aligned and not popular(typed)
 
 
+def visits_all(typed: TypedJob) -> bool:
+    """Whether a random job visits each place of its region once before any twice."""
+    job = typed.job
+    jumps = job.percent_random[job.direction] == 100 and job.run_length == 1
+    return job.random_map and jumps and not popular(typed) and _one_grid(typed)
+
+
 def _random(typed: TypedJob) -> Keys:
     job = typed.job
     percents = {job.percent_random[0], job.percent_random[1]} if job.mixed else {job.percent_random[job.direction]}
@@ -120,16 +127,19 @@ def _random(typed: TypedJob) -> Keys:
         return runs | ({"own_writes": True} if job.mixed else {})
     if not job.random_map:
         return {"pattern": "uniform"} | apart
-    if min(job.sizes[0].smallest, job.sizes[1].smallest) not in {job.sizes[at].smallest for at in _used(typed)}:
-        text = "fio 3.33 maps places of the least size of reads and writes, and may end before all are visited"
+    least = min(sizes.smallest for sizes in job.sizes)
+    if any(job.sizes[at].smallest != least for at in _used(typed)):
+        text = "fio 3.33 maps places of the least size of reads, writes and trims, and may end before all are visited"
         typed.say(Level.DIFFERS, "bs", text)
     if not _one_grid(typed):
-        typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT)
+        cut = maps(typed) and not all(one_size(job.sizes[at]) for at in _used(typed))
+        typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT + (_CUT if cut else ""))
         return {"pattern": "uniform"} | apart
     return {"pattern": "shuffled"} | apart
 
 
 _INDEPENDENT = "places are drawn independently; fio visits each once before any twice"
+_CUT = ", and cuts a request that would reach one that was visited"
 
 
 def _one_grid(typed: TypedJob) -> bool:
@@ -150,6 +160,7 @@ def _distributed(typed: TypedJob) -> Keys:
     apart: Keys = {"own_writes": True} if job.mixed and differ(typed) else {}
     if asked.kind in ZONED:
         zones = asked.zones[0 if job.mixed else min(job.direction, 1)]
+        _check_zones(typed, zones)
         keys: Keys = {"pattern": "zoned", "zones": _zones(zones, asked.kind), **apart}
         if job.mixed and asked.zones[0] != asked.zones[1]:
             keys["write_zones"] = _zones(asked.zones[1], asked.kind)
@@ -194,10 +205,23 @@ def _check_draws(typed: TypedJob) -> None:
         )
         typed.say(Level.ERROR, "random_distribution", text)
         return
-    length = max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // max(len(job.filenames), job.nrfiles)
-    if length % least:
+    if _length(job) % least:
         text = "never a place that the end of the region cuts off; fio 3.33 draws it too, and may end there"
         typed.say(Level.DIFFERS, "random_distribution", text)
+
+
+def _check_zones(typed: TypedJob, zones: Zones) -> None:
+    """In a zone without a whole request fio draws the place at its begin, which may lie in the zone before."""
+    job = typed.job
+    length, size = _length(job), job.sizes[job.direction].smallest
+    if job.distribution.kind == "zoned" and length and any(length * percent // 100 < size for _, percent in zones):
+        text = "a zone is smaller than a request; give larger zones, or a larger size"
+        typed.say(Level.ERROR, "random_distribution", text)
+
+
+def _length(job: Job) -> int:
+    """Bytes of each file in which places lie; 0: not known."""
+    return max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // max(len(job.filenames), job.nrfiles)
 
 
 def _zones(zones: Zones, kind: str) -> str:

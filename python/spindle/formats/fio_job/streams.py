@@ -136,6 +136,8 @@ def _by_direction(
     job = typed.job
     text = "reads and writes are a stream each, at their own rates; the shares of rwmixread do not hold"
     typed.say(Level.DIFFERS, "rate" if any(job.rates) else "rate_iops", text)
+    if job.exitall:
+        typed.say(Level.DIFFERS, "exitall", "ends when its reads or its writes are done, as they are a stream each")
     weights = [(job.rates[at] or job.rates_iops[at] * job.sizes[at].smallest) if at in rated else 0 for at in (0, 1)]
     if len(rated) < 2:
         shares = [(100 - job.write_percent) / 100, job.write_percent / 100]
@@ -174,8 +176,14 @@ def _apart(typed: TypedJob, ground: Ground) -> bool:
         or (not own and not job.random)
         or ((job.fsync or job.fdatasync) and job.writes and job.numjobs <= MOST_STREAMS)
         or (not ground.place.folder and job.skip_bytes != 0)
+        or (own and _may_share_unevenly(job) and job.numjobs <= MOST_STREAMS)
         or (not job.random and job.sizes[job.direction].split)
     )
+
+
+def _may_share_unevenly(job: Job) -> bool:
+    """Whether workers of one stream are not each ended by their own file."""
+    return bool(job.number_ios or job.io_size.bytes or job.skip_bytes)
 
 
 def _uneven(job: Job) -> bool:
@@ -186,21 +194,26 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
     job = typed.job
     count = job.numjobs
     sharing = 1 if apart else count
-    ends, exact = _ends(typed, ground, sharing)
     streams: list[Keys] = []
     used: list[Keys] = []
     clones: list[int] = []
-    needs = 0
+    needs = moves = 0
+    ends: Limits = {}
     for number in range(count if apart else 1):
         if number * len(kinds) >= MOST_STREAMS:
             text = f"{count} clones that are a stream each; {MOST_STREAMS} streams are the most"
             typed.say(Level.ERROR, "numjobs", text)
             break
         name = f"{job.name}-{number}" if apart else job.name
+        ends, exact = _ends(_clone(typed, number), ground, sharing)
+        moves += exact * sharing
         where, end, files = _where(typed, ground, name, number, sharing)
         needs = max(needs, end)
         used += files
         start = delay_of(typed, name)
+        if len(kinds) > 1 and _is_one(ends, job.sizes[job.direction].smallest):
+            text = "reads and writes make one request each at least; fio one of both"
+            typed.say(Level.DIFFERS, "rate" if any(job.rates) else "rate_iops", text)
         for keys, suffix, share in kinds:
             shared = {"workers": count} if sharing > 1 else {}
             clones.append(number)
@@ -209,7 +222,14 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
     if sharing > 1 and ends:
         typed.say(Level.NOTE, "numjobs", f"the {count} workers of the stream share its amount")
     runtime = end_of(job)
-    return Converted(streams, runtime, needs, exact * count if not runtime else 0, used, clones)
+    return Converted(streams, runtime, needs, moves if not runtime else 0, used, clones)
+
+
+def _clone(typed: TypedJob, number: int) -> TypedJob:
+    """The job with the offset of this clone."""
+    job = typed.job
+    begin = replace(job.offset, bytes=job.offset.bytes + number * job.offset_increment.bytes)
+    return TypedJob(replace(job, offset=begin), typed.section, typed.places, typed.findings)
 
 
 def end_of(job: Job) -> int:
@@ -219,6 +239,11 @@ def end_of(job: Job) -> int:
 
 Limits = dict[str, float]
 """What ends a stream: `stop_bytes`, `stop_requests`, `stop_passes`."""
+
+
+def _is_one(ends: Limits, request: int) -> bool:
+    """Whether a clone is to make a single request."""
+    return 0 < ends.get("stop_bytes", 0) <= request or ends.get("stop_requests") == 1
 
 
 def _limits(ends: Limits, share: float, request: int, is_rest: bool) -> Keys:
@@ -270,6 +295,8 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
         typed.say(Level.DIFFERS, "ramp_time", "what is moved in it does not count towards the amount; in fio it does")
     if not amount:
         share = 1 if job.io_size.percent is None else job.io_size.percent / 100
+        if job.loops > 1:
+            _say_places(typed, "loops")
         if job.trims_first:
             typed.say(Level.ERROR, "size", "of trims before writes is needed in bytes")
         # Workers of one stream go through its region together, but each through files of its own.
@@ -304,6 +331,8 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
     fixed = one_size(sizes) and not (job.mixed and differ(typed))
     if one_size(sizes) and size and size // files < sizes.low:
         typed.say(Level.ERROR, "size", "smaller than one request")
+    if job.random and 0 < length < job.align and not popular(typed):
+        typed.say(Level.ERROR, "ba", "larger than a file, in which fio finds no place then")
     # Where the size of the target is not known, a round is taken to hold all there is to move.
     size = size or job.io_size.bytes * job.loops
     if job.random and job.writes and not job.random_map:
@@ -311,7 +340,7 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
     rounds = Rounds(
         sizes.low if fixed else 1,
         max(largest(each) for each in (job.sizes[:2] if job.mixed else (sizes,))),
-        _capacity(typed, ground, files, length) if fixed and length else None,
+        (_capacity(typed, ground, files, length) if fixed else _room(typed, files, length)) if length else None,
         size,
         job.io_size.bytes,
         job.loops,
@@ -336,15 +365,25 @@ def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int |
         once = maps(typed) and job.percent_random[job.direction] == 100 and job.run_length == 1
         return length // size * files if once else None
     if not job.skip_bytes:
+        if job.mixed and length % size and _is_whole_file(job, ground, length):
+            typed.say(Level.DIFFERS, "rw", _FIRST_END)
         if job.mixed and 0 < job.write_percent < 100:
             return None  # reads and writes each come half as far
         return (length // size if _is_whole_file(job, ground, length) else -(-length // size)) * files
     whole = _is_whole_file(job, ground, length)
     passes = strides.ends_with_pass(typed, length, whole)
     if passes and job.mixed:
-        text = "goes on until its amount is moved; fio ends when its reads or its writes are through once"
-        typed.say(Level.DIFFERS, "rw", text)
+        typed.say(Level.DIFFERS, "rw", _FIRST_END)
     return strides.requests_of_pass(typed, length, whole) * files if passes and not job.mixed else None
+
+
+def _room(typed: TypedJob, files: int, length: int) -> int | None:
+    """The same of requests of several sizes, in bytes: each fits into its file, as long as the smallest does."""
+    job = typed.job
+    every = maps(typed) and job.percent_random[job.direction] == 100 and job.run_length == 1
+    if job.skip_bytes or job.mixed or (job.random and not every):
+        return None
+    return (length - length % job.sizes[job.direction].smallest) * files
 
 
 def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
@@ -358,13 +397,27 @@ def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
         return
     if job.end_fsync or job.close_fsync:
         typed.say(Level.DIFFERS, "end_fsync" if job.end_fsync else "fsync_on_close", _ONE_END)
-    option = "loops" if job.loops > 1 else "io_size"
-    if job.random:
+    _say_places(typed, "loops" if job.loops > 1 else "io_size")
+    if (
+        queues(job)
+        and not job.mixed
+        and strides.begins_again(typed, _length(job, max(len(job.filenames), job.nrfiles)))
+    ):
+        text = "fio begins the next round in the middle of a pass; here each pass goes on to its end"
+        typed.say(Level.DIFFERS, "loops" if job.loops > 1 else "io_size", text)
+
+
+def _say_places(typed: TypedJob, option: str) -> None:
+    """What is said of the places of a job with several rounds."""
+    if typed.job.random:
         typed.say(Level.DIFFERS, option, "fio draws the same places again in each round; here each has its own")
-    elif job.mixed:
+    elif typed.job.mixed:
         typed.say(Level.DIFFERS, option, _BOTH_BEGIN)
+    elif not one_size(typed.job.sizes[typed.job.direction]):
+        typed.say(Level.DIFFERS, option, "fio draws the same sizes again in each round; here each has its own")
 
 
+_FIRST_END = "goes on until its amount is moved; fio ends when its reads or its writes are through once"
 _ONE_END = "once, at the end of the job; fio at the end of each round"
 _BOTH_BEGIN = "reads and writes each begin again when they are through; in fio both do when one of them is"
 
