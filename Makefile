@@ -12,7 +12,12 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick review test test-rust test-python lint generate format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny release setup clean
+.PHONY: help quick recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+
+SECONDS ?= 60
+CRATE ?= array
+# `make test` draws the same cases each time; another seed draws others.
+PROPTEST_SEED ?= 1
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
@@ -23,7 +28,7 @@ quick: $(VENV)/built ## build what is missing, then measure a test file here (ab
 test: setup test-rust test-python ## all tests; as root they use loop devices and zram
 
 test-rust:
-	cargo test --workspace --quiet
+	PROPTEST_RNG_SEED=$(PROPTEST_SEED) cargo test --workspace --quiet
 
 test-python: $(VENV)/built $(VENV)/test-tools
 	$(BIN)/python -m pytest
@@ -31,23 +36,32 @@ test-python: $(VENV)/built $(VENV)/test-tools
 review: setup ## the tests that try to break each promise (tests/promises.toml), and one line for each
 	$(BIN)/python -m pytest --review --quiet
 
-lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy, ruff, mypy
+lint: $(VENV)/built $(VENV)/test-tools $(VENV)/lint-tools ## formatting, clippy, ruff, mypy, plain words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches
-	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches examples
+	$(BIN)/ruff format --check python tests benches examples
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest spindle._core --allowlist tools/stubtest-allowlist
+	$(BIN)/python tools/plain_words.py
 
-generate: $(VENV)/lint-tools ## Python types of what the core writes, from the Rust types
+generate: $(VENV)/built $(VENV)/lint-tools ## types from the Rust types; pages of options and keys, man pages, completions
 	$(BIN)/python tools/generate_types.py
+	$(BIN)/python tools/generate_reference.py
+
+docs: $(VENV)/built $(VENV)/docs-tools ## the documentation as a site, in build/docs; warnings are errors
+	$(BIN)/sphinx-build -q -W --keep-going -b html -c docs -d build/doctrees docs build/docs
+	@echo "build/docs/README.html"
 
 format: $(VENV)/lint-tools ## put the code into shape
 	cargo fmt --all
-	$(BIN)/ruff check --fix python tests benches
-	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches examples
+	$(BIN)/ruff format python tests benches examples
 
-bench: bench-engine bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
+recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
+	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py
+
+bench: bench-engine bench-library bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 	cargo bench -p spindle-engine --bench names
 
@@ -69,6 +83,9 @@ fuzz-fio: setup $(VENV)/built ## random job files by fio and by Spindle, compare
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)
 
+bench-library: $(VENV)/built ## time of `import spindle`, `spindle --help`, and of `spindle.run` beyond the core: ARGS are passed on
+	$(BIN)/python benches/library.py $(ARGS)
+
 bench-stats: $(VENV)/built ## how often alike things are told apart, and planted differences found: ARGS are passed on
 	$(BIN)/python benches/stats.py $(ARGS)
 
@@ -87,14 +104,29 @@ bench-verify: $(VENV)/built ## what verification costs on a loop device, zram an
 bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, list and compare: ARGS are passed on
 	$(BIN)/python benches/store.py $(ARGS)
 
-knob-effects: setup ## which knob moves which on this kernel, into docs/knobs.md (root, on devices of its own; some minutes)
+knob-effects: setup ## side effects of knobs on this kernel, into docs/reference/knobs.md (root, on devices of its own; some minutes)
 	$(BIN)/python benches/knob_effects.py --write
 
 deny: build/bin/cargo-deny ## advisories, licences and sources of the crates that are used (deny.toml)
 	build/bin/cargo-deny check
 
-build/bin/cargo-deny:
-	cargo install --quiet --locked --root build cargo-deny
+SEEDS_workload := catalogue/presets
+SEEDS_machine := catalogue/machines
+SEEDS_sheet := catalogue/drives
+FUZZED := $(notdir $(basename $(wildcard fuzz/fuzz_targets/*.rs)))
+
+fuzz: build/bin/cargo-fuzz $(FUZZED:%=fuzz-%) ## every parser of the crates with random text (fuzz/, nightly toolchain): SECONDS each
+
+fuzz-%: build/bin/cargo-fuzz
+	mkdir -p fuzz/corpus/$*
+	RUSTUP_TOOLCHAIN=nightly build/bin/cargo-fuzz run $* fuzz/corpus/$* $(SEEDS_$*) -- -max_total_time=$(SECONDS) -max_len=4096 \
+	  -verbosity=0 -print_funcs=0
+
+mutants: build/bin/cargo-mutants ## changes of the code that no test of its crate notices: CRATE
+	build/bin/cargo-mutants mutants --package spindle-$(CRATE) --test-workspace=false --output target/mutants $(ARGS)
+
+build/bin/cargo-%:
+	cargo install --quiet --locked --root build cargo-$*
 
 release: ## source package and wheels for glibc and musl in dist/, each looked at and tried
 	.ci/release
@@ -119,6 +151,10 @@ $(VENV)/built: pyproject.toml $(RUST) $(VENV)/bin/python
 
 $(VENV)/test-tools: pyproject.toml $(VENV)/bin/python
 	$(BIN)/pip install --quiet $(call extra,postgres) $(call extra,parquet) $(call extra,test)
+	@touch $@
+
+$(VENV)/docs-tools: pyproject.toml $(VENV)/bin/python
+	$(BIN)/pip install --quiet $(call extra,docs)
 	@touch $@
 
 $(VENV)/lint-tools: pyproject.toml $(VENV)/bin/python

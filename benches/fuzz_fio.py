@@ -73,7 +73,7 @@ def main() -> int:
     parser.add_argument("--side-by-side", type=int, default=3, metavar="N", help="benches at the same time (default 3)")
     parser.add_argument("--keep-going", type=int, default=20, metavar="N", help="give up after N untold differences")
     parser.add_argument("--no-shrink", action="store_true", help="show differing job files as they are")
-    parser.add_argument("--markdown", action="store_true", help="end with the table of docs/fio-jobs.md")
+    parser.add_argument("--markdown", action="store_true", help="end with the table of docs/reference/fio-jobs.md")
     asked = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         sys.exit("fuzz-fio: needs root (loop devices, tracefs) and fio")
@@ -225,7 +225,7 @@ def show(tally: Tally, markdown: bool) -> None:
 
 
 def table(tally: Tally, tried: set[str], left_out: dict[str, str]) -> str:
-    """That of docs/fio-jobs.md."""
+    """That of docs/reference/fio-jobs.md."""
     lines = ["", "| option | job files |", "|---|---|"]
     lines += [f"| `{name}` | {tally.options[name]} |" for name in sorted(tried)]
     lines += ["", "| not tried | why |", "|---|---|"]

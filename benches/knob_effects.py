@@ -1,9 +1,10 @@
-"""Which knob moves which on this kernel: sweeps queues of its own, and writes the table in docs/knobs.md. Needs root.
+"""Side effects of knobs on this kernel: sweeps queues of its own, and writes the table in docs/reference/knobs.md.
+Needs root.
 
     python benches/knob_effects.py            the table
-    python benches/knob_effects.py --write    the same into docs/knobs.md
+    python benches/knob_effects.py --write    the same into docs/reference/knobs.md
 
-Exit status 1 if a knob moves another that the catalogue does not tell of, or a session left something changed.
+Exit status 1 if a knob has a side effect that the catalogue does not list, or a session left something changed.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/knobs"))
-PAGE = ROOT / "docs/knobs.md"
+PAGE = ROOT / "docs/reference/knobs.md"
 
 from sweep import beside_the_table, swept, table  # noqa: E402
 
+from spindle.host.signals import Stopped  # noqa: E402
+
 
 def main() -> int:
-    """Sweep, print, and write if asked."""
+    """Sweep, print, and write the page if asked."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    options.add_argument("--write", action="store_true", help="put the table into docs/knobs.md")
+    options.add_argument("--write", action="store_true", help="put the table into docs/reference/knobs.md")
     asked = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
@@ -34,9 +37,9 @@ def main() -> int:
     print("\n".join(lines))
     troubles = [*effects.undeclared(), *effects.faults]
     for line in troubles:
-        print(f"not as the catalogue tells: {line}", file=sys.stderr)
+        print(f"not as in the catalogue: {line}", file=sys.stderr)
     for line in effects.unseen():
-        print(f"told by the catalogue and not seen here: {line}", file=sys.stderr)
+        print(f"in the catalogue and not seen here: {line}", file=sys.stderr)
     if asked.write:
         begin, end = "<!-- make knob-effects -->\n", "<!-- end -->"
         page = PAGE.read_text()
@@ -46,4 +49,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Stopped as stopped:
+        sys.exit(128 + stopped.signum)

@@ -328,7 +328,7 @@ def told(sides: Sequence[Side]) -> bool:
     """Whether any alternative is told from the first, as `compare` finds it."""
     known = strata(sides)
     tested = [examine("iops", sides[0], other, known, of_run) for other in sides[1:]]
-    return any(found.told for found in corrected(tested, 0.95))
+    return any(found.significant for found in corrected(tested, 0.95))
 
 
 class Bench:
@@ -561,7 +561,7 @@ def found_as_asked(noise: Callable[[int, Random], Numbers], draw: Random, pilot:
     asked = compare(campaign(factors, pilot, noise, draw), ["iops"], apart=PLANTED).findings[0].planning.needed
     assert asked is not None
     finding = compare(campaign(factors, asked, noise, draw), ["iops"]).findings[0]
-    return finding.told == "better"
+    return finding.outcome == "better"
 
 
 def planning(bench: Bench) -> Iterator[Row]:
@@ -590,7 +590,7 @@ def planning(bench: Bench) -> Iterator[Row]:
         group,
         f"one of seven comparisons, the noise is known: {two} blocks",
         lambda draw: (
-            compare(campaign([1.0] * 7 + [1 + PLANTED], two, white, draw), ["iops"]).findings[-1].difference.told
+            compare(campaign([1.0] * 7 + [1 + PLANTED], two, white, draw), ["iops"]).findings[-1].difference.significant
         ),
         0.9,
         at_least=True,
@@ -602,7 +602,7 @@ def many(bench: Bench) -> Iterator[Row]:
     for name in ("a machine's", "heavy tails"):
         yield bench.row(
             "eight alternatives, 5 blocks",
-            f"A/A: any is told from the first, noise {name}",
+            f"A/A: any differs significantly from the first, noise {name}",
             lambda draw, name=name: told(campaign([1.0] * 8, 5, SHAPES[name], draw)),
             share=0.5,
         )
@@ -628,7 +628,7 @@ def many(bench: Bench) -> Iterator[Row]:
     for blocks, loud in ((3, {2: 20.0}), (5, {2: 20.0}), (5, {})):
         noisy = "the third is 20 times as noisy" if loud else "all equally noisy"
         yield bench.row(
-            "three alternatives, the second 10 % ahead of the first under 1 % noise: told to be worse",
+            "three alternatives, the second 10 % ahead of the first under 1 % noise: found significantly worse",
             f"{blocks} blocks, {noisy}",
             lambda draw, blocks=blocks, loud=loud: first_is_out(blocks, loud, draw),
             0.9,
@@ -676,7 +676,7 @@ def first_is_out(blocks: int, loud: Mapping[int, float], draw: Random) -> bool:
 
 def effect_claimed(trials: Sequence[Trial]) -> bool:
     found = effects("iops", trials)
-    return found is not None and any(effect.told for effect in found.effects)
+    return found is not None and any(effect.significant for effect in found.effects)
 
 
 def best_missed(sides: Sequence[Side]) -> bool:
@@ -798,7 +798,9 @@ def histories(bench: Bench) -> Iterator[Row]:
 
             yield bench.row(group, f"change of level, {where}", lambda d, s=series: bool(changes(s(d))), share=0.2)
             yield bench.row(group, f"warm-up, {where}", lambda d, s=series: warm_up(s(d)).intervals > 0, share=0.2)
-            yield bench.row(group, f"drift (told below p = 0.01), {where}", lambda d, s=series: drifts(s(d)), share=0.2)
+            yield bench.row(
+                group, f"drift (reported below p = 0.01), {where}", lambda d, s=series: drifts(s(d)), share=0.2
+            )
 
     def stepped(draw: Random) -> bool:
         found = changes(1000 * (1 + NOISE * (wander(120, 0.3, draw) + 5 * (np.arange(120) >= 70))))

@@ -2,8 +2,8 @@
 
 Series of one-second throughputs are simulated: a level under normal noise whose neighbours correlate (AR(1)), and
 shapes of several sizes upon it. Each gets one of three answers: a change was found, `unknown` (a step of 30 % could
-hide in the noise), or ok. The tables are those of docs/measurement.md. Exits with 1 if a goal is missed beyond chance:
-at most 5 % false alarms, at most 5 % called ok in spite of a step of 30 % or more.
+hide in the noise), or ok. The tables are those of docs/explanation/measurement.md. Exits with 1 if a goal is
+missed beyond chance: at most 5 % false alarms, at most 5 % called ok in spite of a step of 30 % or more.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from spindle.report.progress import watching
+from spindle.report.terminal.progress import watching
 from spindle.result.record import RunRecord
 from spindle.run.order import Order, carry_out
 from spindle.run.targets import parse

@@ -141,7 +141,7 @@ def test_only_the_guard_the_makers_of_test_files_outputs_and_the_knobs_open_anyt
         assert "#![cfg_attr(not(test), deny(clippy::disallowed_methods))]" in crate.read_text(), crate
 
 
-KERNEL_FILES = "host/knobs/files.py"
+KERNEL_FILES = "knobs/files.py"
 
 
 def calls(path: Path) -> list[tuple[str, str]]:
@@ -153,8 +153,8 @@ def calls(path: Path) -> list[tuple[str, str]]:
 def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
     """Files of the kernel exist already: they can only be opened for writing without being made ('x') anew."""
     package = ROOT / "python/spindle"
-    replaced = {"cli/main.py", "report/chart.py"}  # /dev/null; pictures
-    held = {"host/register.py", "host/knobs/journal.py", "host/knobs/locks.py", "store/lock.py"}  # kept open
+    replaced = {"cli/main.py", "report/terminal/chart.py"}  # /dev/null; pictures
+    held = {"host/register.py", "knobs/journal.py", "knobs/locks.py", "store/lock.py"}  # kept open
     for path in package.rglob("*.py"):
         name = str(path.relative_to(package))
         for function, arguments in calls(path):
@@ -168,10 +168,10 @@ def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
     assert [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)] == ["write_kernel_file"]
     allowed = {
         r"(.*\.)?_?[Ff]iles(\(\))?\.(write|switch_swap)": {
-            "host/knobs/places.py",
-            "host/caches.py",  # drop_caches, which is no setting
+            "knobs/places.py",
+            "conditions/caches.py",  # drop_caches, which is no setting
         },
-        r"(.*\.)?_?place\.write": {"host/knobs/session.py", "host/knobs/undo.py"},
+        r"(.*\.)?_?place\.write": {"knobs/session.py", "knobs/undo.py"},
     }
     for pattern, names in allowed.items():
         using = {

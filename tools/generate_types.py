@@ -65,9 +65,9 @@ class Module:
     names: dict[str, str] = field(default_factory=dict)
     """Python's where they differ."""
     suffixes: dict[str, str] = field(default_factory=dict)
-    """What is put behind the variants of a tagged enum, if not the name of the enum."""
+    """Suffix of the variants of a tagged enum where it is not the name of the enum."""
     defaults: dict[str, str] = field(default_factory=dict)
-    """Of types that have one of their own."""
+    """Docstrings of types that have their own."""
     bounds: dict[str, str] = field(default_factory=dict)
     """Types of fields (`Struct.field`) whose values are checked when a record is read."""
     extras: dict[str, str] = field(default_factory=dict)
@@ -226,7 +226,7 @@ class Writer:
         return self.module.names.get(rust, rust.removesuffix("Figures"))
 
     def _needed(self) -> list[Type]:
-        """What the root needs, each behind what it needs itself."""
+        """Types that the root needs, each after those it needs itself."""
         order: list[Type] = []
 
         def add(name: str, above: tuple[str, ...] = ()) -> None:

@@ -149,14 +149,17 @@ class _Phase:
             if len(theirs) != len(ours):
                 self._say("requests", len(theirs), len(ours))
             return
-        by_number = all(job.number_ios for job in self.jobs)
-        if by_number and len(theirs) != len(ours) and not self._by_bytes():
-            self._say("requests", len(theirs), len(ours))
-        if not by_number:
-            largest = max(max((s for s, _ in z.split), default=z.high) for job in self.jobs for z in _used(job))
-            moved = [sum(event.length for event in events) for events in (theirs, ours)]
+        largest = max(max((s for s, _ in z.split), default=z.high) for job in self.jobs for z in _used(job))
+        moved = [sum(event.length for event in events) for events in (theirs, ours)]
+        if not all(job.number_ios for job in self.jobs):
             if abs(moved[0] - moved[1]) > largest * clones:
                 self._say("bytes", moved[0], moved[1])
+        elif len(theirs) != len(ours):
+            # The one that made fewer was ended by its bytes, so it moved as many as the other at least.
+            fewer = 0 if len(theirs) < len(ours) else 1
+            lacks = moved[1 - fewer] - moved[fewer]
+            if not self._by_bytes() or (clones == 1 and lacks > largest * max(1, *(job.nrfiles for job in self.jobs))):
+                self._say("requests", len(theirs), len(ours))
 
     def _by_bytes(self) -> bool:
         """Whether the bytes may end a job before its number of requests does."""
@@ -232,7 +235,9 @@ class _Phase:
             self._say("range", pairs[0], pairs[1], f"{kind}: ")
         grids = [math.gcd(*(event.offset for event in events)) for events in (theirs, ours)]
         distinct = [len({event.offset for event in events}) for events in (theirs, ours)]
-        if min(distinct) >= 32 and grids[0] != grids[1] and len(self.jobs) == 1:
+        # In order, places are sums of sizes: those of a size that is seldom drawn decide what they are multiples of.
+        on_grid = self.random or not self.varied
+        if on_grid and min(distinct) >= 32 and grids[0] != grids[1] and len(self.jobs) == 1:
             self._say("places", grids[0], grids[1], f"{kind}: multiples of ")
         if few >= FEW:
             self._chances(kind, theirs, ours, popular)

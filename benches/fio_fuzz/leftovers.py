@@ -20,9 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from spindle.host.signals import ENDING
+
 PREFIX = "spindle-fuzz-"
 LOCK = "lock"
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1
 
 

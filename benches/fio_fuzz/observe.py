@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from spindle._core import ConfigError, RunError
-from spindle.cli.jobfile import prepared
+from spindle.conditions import IdleCheck
 from spindle.formats.fio_job import Conversion
-from spindle.host.conditions import Idle
+from spindle.library.jobfile import prepared
 from spindle.result.document import encode
 from spindle.run import order, preparation
 from spindle.run.consent import Consent
-from spindle.run.making import Making
+from spindle.run.engine import EngineOptions
 from spindle.run.watch import Silent
 
 from .leftovers import die_with_parent, instance_of
@@ -222,9 +222,9 @@ def _waited(child: int, failed: Path) -> str:
 
 def _carry_out(device: str | None) -> None:
     """As `spindle run job.fio --yes` does, but for the second in which the machine is looked at first."""
-    preparation.look = lambda *_: preparation.Looked(Idle(1.0, [], {}), 0.0)
+    preparation.look = lambda *_: preparation.Preflight(IdleCheck(1.0, [], {}), 0.0)
     sys.stderr = io.StringIO()  # the findings, which the caller has
-    asked = prepared("job.fio", None, Making())
+    asked = prepared("job.fio", None, EngineOptions())
     one = order.Order(
         workload="job.fio",
         target=asked.target,

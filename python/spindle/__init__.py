@@ -1,25 +1,123 @@
-"""Spindle: measures, explains, tunes and predicts the performance of storage on Linux."""
+"""Spindle: measures, explains, tunes and predicts the performance of storage on Linux.
+
+    result = spindle.run("oltp", "six-sata-f2", workers=48)
+    print(result.iops, result.read.p99, result.level)
+
+docs/reference/library.md shows the rest. Every error is a `spindle.Error`.
+"""
 
 from __future__ import annotations
+
+import importlib
+import sys
 
 TYPE_CHECKING = False  # as `typing` has it, which takes time to import
 if TYPE_CHECKING:
     from typing import Any
 
-    from spindle._core import Machine
-    from spindle.run.simulate import simulate
+    from spindle._core import Machine, __version__
+    from spindle.base.errors import SpindleError as Error
+    from spindle.library.campaigns import campaign
+    from spindle.library.comparing import Comparison, compare
+    from spindle.library.models import array_map, drive, drives
+    from spindle.library.report import report
+    from spindle.library.result import Result, Sweep, read
+    from spindle.library.running import run, simulate, sweep
+    from spindle.library.settings import knobs
+    from spindle.library.stack import capture, doctor, inspect
+    from spindle.library.stores import Selection, Store, open_store, results
 
-__all__ = ["Machine", "simulate"]
+__all__ = [
+    "Comparison",
+    "Error",
+    "Machine",
+    "Result",
+    "Selection",
+    "Store",
+    "Sweep",
+    "__version__",
+    "array_map",
+    "campaign",
+    "capture",
+    "compare",
+    "doctor",
+    "drive",
+    "drives",
+    "inspect",
+    "knobs",
+    "open_store",
+    "read",
+    "report",
+    "results",
+    "run",
+    "simulate",
+    "sweep",
+]
+
+_MODULES = {
+    "_core": ("Machine", "__version__"),
+    "library.campaigns": ("campaign",),
+    "library.comparing": ("Comparison", "compare"),
+    "library.models": ("array_map", "drive", "drives"),
+    "library.report": ("report",),
+    "library.result": ("Result", "Sweep", "read"),
+    "library.running": ("run", "simulate", "sweep"),
+    "library.settings": ("knobs",),
+    "library.stack": ("capture", "doctor", "inspect"),
+    "library.stores": ("Selection", "Store", "open_store", "results"),
+}
+_FROM = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def _found(name: str) -> Any:
+    if name == "Error":
+        return importlib.import_module("spindle.base.errors").SpindleError
+    return getattr(importlib.import_module(f"spindle.{_FROM[name]}"), name)
 
 
 def __getattr__(name: str) -> Any:
-    """The core and what it needs are loaded when they are used: the command line starts without them."""
-    if name == "Machine":
-        from spindle._core import Machine
+    """Import what is used when it is used: the command line starts without the rest."""
+    if name != "Error" and name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = _found(name)
+    globals()[name] = value
+    return value
 
-        return Machine
-    if name == "simulate":
-        from spindle.run.simulate import simulate
 
-        return simulate
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Function:
+    """A function of the library that has the name of a room: `spindle.run(...)` calls it, `spindle.run.order` is a
+    module of the room."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return _found(self.__name__)(*arguments, **options)
+
+    @property
+    def __wrapped__(self) -> Any:
+        return _found(self.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(f"spindle.{self.__name__}"), name)
+
+    def __repr__(self) -> str:
+        return f"<function spindle.{self.__name__}>"
+
+
+class _Package(type(sys)):  # type: ignore[misc]
+    """Keeps those functions where they are when the room of that name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not isinstance(self.__dict__.get(name), _Function):
+            super().__setattr__(name, value)
+
+
+if not TYPE_CHECKING:
+    campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
+    knobs, report, run = _Function("knobs"), _Function("report"), _Function("run")
+    sys.modules[__name__].__class__ = _Package

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import final
 
+from spindle.base.errors import ConfigError as ConfigError
+from spindle.base.errors import RunError as RunError
+
 __version__: str
-
-class ConfigError(ValueError):
-    """A workload (or machine) file or an option is wrong; the text is one line: place, what, what is allowed."""
-
-class RunError(OSError):
-    """The load could not be started: one line."""
 
 def parse_size(text: str) -> int:
     """'64KiB' -> bytes. Raises ConfigError."""
@@ -95,7 +92,8 @@ class Run:
         descriptor, size in bytes, offset/length alignment, memory alignment). The descriptors' flags (O_DIRECT,
         O_DSYNC, access mode) are used as they are; they stay the caller's and must stay open until the run is over.
         engine: auto | io_uring | pread. log: a descriptor to which every completion is written as a line of CSV
-        (docs/log.md). written: what earlier loads on the same open files wrote, where the workload verifies."""
+        (docs/reference/log.md). written: what earlier loads on the same open files wrote, where the workload
+        verifies."""
 
     @staticmethod
     def null(workload: Workload, size_bytes: int, service_ns: int = 0, *, log: int | None = None) -> Run:
@@ -223,6 +221,9 @@ def drive_show(name: str) -> str:
 def validate_drives(directory: str) -> str:
     """JSON of `DrivesReport` (crates/drive/src/validate.rs): drive models against measured traces. Raises
     ConfigError."""
+
+def elevator_parameters() -> dict[str, dict[str, tuple[str, str]]]:
+    """Elevator -> file in `queue/iosched` -> key in `[queue.iosched]`, unit of the file (ms, ns, KiB, count, flag)."""
 
 @final
 class Machine:

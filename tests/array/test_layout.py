@@ -73,11 +73,11 @@ def test_a_layout_that_mdadm_cannot_make_is_drawn_and_said_to_be_one(invoke) -> 
 
 def test_json_has_the_same_figures(invoke) -> None:
     arguments = ["array", "layout", "--level", "raid10", "--layout", "f2", "--drives", "6", "--chunk", "64KiB"]
-    told = json.loads(invoke(*arguments, "--json").out)
-    assert told["config"]["chunk"] == 65536
-    assert told["md_layout"] == 0x201
-    assert told["tolerance"] == {"guaranteed": 1, "best_case": 3}
-    assert str(told["capacity"]) in invoke(*arguments).out
+    found = json.loads(invoke(*arguments, "--json").out)
+    assert found["config"]["chunk"] == 65536
+    assert found["md_layout"] == 0x201
+    assert found["tolerance"] == {"guaranteed": 1, "best_case": 3}
+    assert str(found["capacity"]) in invoke(*arguments).out
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,9 @@ def test_a_moved_block_is_named_and_the_exit_status_is_1(invoke, tmp_path: Path)
     assert said.status == 1
     assert "1 of 2 arrays differ" in said.out
     assert "raid10_f2_n4.csv: line 19: member 2 block 256" in said.out
-    told = json.loads(invoke("validate", "maps", str(tmp_path), "--json").out)
-    assert told["mismatches"] == 1
-    assert told["first_mismatch"].startswith("raid10_f2_n4.csv: ")
+    found = json.loads(invoke("validate", "maps", str(tmp_path), "--json").out)
+    assert found["mismatches"] == 1
+    assert found["first_mismatch"].startswith("raid10_f2_n4.csv: ")
 
 
 def test_a_wrong_size_is_a_difference(invoke, tmp_path: Path) -> None:

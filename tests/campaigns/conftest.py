@@ -54,7 +54,7 @@ def invoke(invoke: Callable[..., Ended], place: Path) -> Callable[..., Ended]:
 
 @pytest.fixture
 def queue(bench: object) -> Iterator[Queue]:
-    """Of a loop device with random content; as it was afterwards, as the next one to use the device inherits it."""
+    """A loop device with random content; as it was afterwards, as the next one to use the device inherits it."""
     made = Queue(Path(bench.loop()).name)  # type: ignore[attr-defined]
     made["scheduler"] = "none"
     before = made.values()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spindle.campaign.execution import Ready, made_ready
+from spindle.campaign.execution import CheckedPlan, made_ready
 from spindle.campaign.source import read_plan
 
 SIXTY = """
@@ -27,5 +27,5 @@ count = 5
 """
 
 
-def ready(text: str = SIXTY, *assignments: str, name: str = "small") -> Ready:
+def ready(text: str = SIXTY, *assignments: str, name: str = "small") -> CheckedPlan:
     return made_ready(read_plan(text, "small.toml", name, assignments))

@@ -14,7 +14,7 @@ from small import SIXTY, ready
 
 from program import Ended, ended, spindle, started
 from spindle.campaign import execution
-from spindle.campaign.execution import Means, begin, carry_out
+from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.campaign.outcome import outcome_of
 from spindle.campaign.source import preset_names
 from spindle.run.watch import Silent
@@ -27,7 +27,7 @@ TOLERATE = [
     "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "too-short",
     "working-set",
 ]  # fmt: skip
-"""What a busy machine and a small device may be found guilty of: not what is tested here."""
+"""Verdicts that a busy machine and a small device may cause; they are not tested here."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_alternatives_of_a_block_are_compared_on_the_same_requests(store: Store)
     assert seeds == {1: {1}, 2: {2}}
 
 
-def test_a_dry_run_tells_what_would_be_done_and_does_nothing(invoke: Invoke, plan: Path, place: Path) -> None:
+def test_a_dry_run_prints_the_steps_and_does_nothing(invoke: Invoke, plan: Path, place: Path) -> None:
     found = json.loads(invoke("run", str(plan), "--dry-run", "--json").out)
     assert len(found["cells"]) == 12
     assert found["trials"] == {"least": 60, "most": 60}
@@ -74,7 +74,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(invoke: Invoke, pla
 def test_trials_computed_at_the_same_time_give_the_same(store: Store) -> None:
     found = ready(SIXTY)
     carry_out(begin(found, store, "one"), found, store, Silent())
-    carry_out(begin(found, store, "four"), found, store, Silent(), Means(jobs=4))
+    carry_out(begin(found, store, "four"), found, store, Silent(), RunOptions(jobs=4))
     assert store.campaigns.fingerprint("one") == store.campaigns.fingerprint("four")
 
 
@@ -98,12 +98,12 @@ def test_two_processes_cannot_carry_out_the_same_campaign(invoke: Invoke, store:
     with store.campaigns.hold("small"):
         refused = invoke("resume", "small")
     assert refused.status == 3
-    assert "another process carries it out" in refused.complaint
+    assert "another process runs it" in refused.complaint
     assert invoke("resume", "small").status == 0
 
 
 def test_resume_without_a_name_takes_the_last_that_is_not_done(invoke: Invoke, store: Store) -> None:
-    assert "no campaign waits" in invoke("resume").complaint
+    assert "no campaign is unfinished" in invoke("resume").complaint
     begin(ready(SIXTY), store, "this")
     assert json.loads(invoke("resume", "--json").out)["campaign"] == "this"
     again = invoke("resume", "this")
@@ -211,7 +211,7 @@ def test_teardown_that_a_kill_left_undone_is_done_at_resume(
     before = Path("torn").stat().st_size if Path("torn").exists() else 0
     resumed = invoke("resume", "plan")
     assert resumed.status == 0
-    assert "teardown that the killed campaign left undone" in resumed.err
+    assert "teardown that a killed campaign left undone" in resumed.err
     with open_store(place) as store:
         done_before = 3 - sum(one.attempts for one in store.campaigns.trials("plan")) + 3
         assert [one.state for one in store.campaigns.trials("plan")] == ["done"] * 3
@@ -251,11 +251,11 @@ def test_trials_go_on_until_the_interval_is_narrow_enough(store: Store) -> None:
         assert cell.done == 6 or (cell.high - cell.mean) / cell.mean <= 0.1
 
 
-def test_a_metric_that_results_do_not_have_is_told_with_those_they_have(invoke: Invoke, plan: Path) -> None:
+def test_a_missing_metric_is_an_error_that_lists_the_existing_ones(invoke: Invoke, plan: Path) -> None:
     said = invoke(
         "run", str(plan), "--set", "trials=1", "--set", "trials.metric=write.iops", "--set", "write_fraction=0"
     ).complaint
-    assert "metric write.iops: the results have no such; they have" in said
+    assert "metric write.iops: the results do not have it; they have" in said
     assert "read.p99_ns" in said
 
 
@@ -302,7 +302,7 @@ def test_presets_give_sensible_results_on_a_modelled_drive(name: str, invoke: In
     assert all(value > 0 for value in mean.values())
 
 
-def test_the_matrix_of_levels_layouts_and_chunks_is_told_in_multiples_of_one_drive(invoke: Invoke) -> None:
+def test_the_matrix_of_levels_layouts_and_chunks_is_in_multiples_of_one_drive(invoke: Invoke) -> None:
     done = invoke("run", "md-matrix", "--set", "chunk=64KiB,2MiB", "--set", "seconds=2", "--json")
     assert done.status == 0, done.err
     found = {tuple(cell["cell"].values()): cell["multiple"] for cell in json.loads(done.out)["cells"]}
@@ -320,7 +320,7 @@ def test_a_plan_of_another_program_cannot_be_resumed_but_says_so(store: Store, i
     assert "was not made by `spindle campaign run`" in invoke("show", "strange").complaint
 
 
-def test_the_verb_and_its_parts_tell_their_options(tmp_path: Path) -> None:
+def test_the_verb_and_its_parts_list_their_options(tmp_path: Path) -> None:
     for part in ([], ["run"], ["resume"], ["show"], ["ls"], ["presets"]):
         found = spindle("campaign", *part, "--help", cwd=tmp_path)
         assert found.status == 0

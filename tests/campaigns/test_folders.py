@@ -12,7 +12,7 @@ import pytest
 from small import ready
 
 from program import Ended, started
-from spindle.campaign.execution import Means, begin, carry_out
+from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.result.record import PhasesRecord
 from spindle.run.watch import Silent
 from spindle.store import Store
@@ -95,7 +95,7 @@ def test_modelled_phases_are_the_same_however_they_are_computed(store: Store) ->
     modelled = MATRIX.replace('"1MiB"', '"8MiB", direct = true')
     found = ready('target = "one-sata"\n' + modelled, "trials=2", name="plan")
     carry_out(begin(found, store, "one"), found, store, Silent())
-    carry_out(begin(found, store, "two"), found, store, Silent(), Means(jobs=2))
+    carry_out(begin(found, store, "two"), found, store, Silent(), RunOptions(jobs=2))
     assert store.campaigns.fingerprint("one") == store.campaigns.fingerprint("two")
     assert [len(record.phases) for record in records(store, "one")] == [8] * 4
 
@@ -136,7 +136,7 @@ def test_what_a_killed_trial_left_in_the_folder_is_removed_at_resume(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "complaint"),
     [
         (
             "about=small files",
@@ -147,14 +147,14 @@ def test_what_a_killed_trial_left_in_the_folder_is_removed_at_resume(
     ],
 )
 def test_a_place_that_cannot_hold_the_files_is_one_line(
-    invoke: Invoke, plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, told: str
+    invoke: Invoke, plan: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, complaint: str
 ) -> None:
     monkeypatch.chdir(folder)
     (folder / "t.bin").write_bytes(b"")
     target = "t.bin" if change.startswith("about") else "."
     done = invoke("run", str(plan), "--target", target, "--set", change)
     assert done.status == 2
-    assert told in done.complaint
+    assert complaint in done.complaint
     assert len(done.complaint.splitlines()) == 1
 
 

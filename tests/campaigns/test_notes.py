@@ -11,14 +11,14 @@ import pytest
 
 from spindle.campaign import leftovers
 from spindle.campaign.leftovers import Note, take_down
-from spindle.host.trusted import Untrusted
+from spindle.host.trusted import UntrustedFile
 
 pytestmark = pytest.mark.promise(4)
 
 
 @pytest.fixture
 def note(tmp_path: Path) -> Path:
-    """Of a teardown that leaves a trace."""
+    """A note of a teardown that leaves a trace."""
     with leftovers.noted("c1", "teardown", Note(teardown=(("touch", str(tmp_path / "done")),))):
         path = next(leftovers._folder().glob("c1.*.json"))
         content = path.read_bytes()
@@ -68,7 +68,7 @@ def test_notes_that_somebody_else_could_have_written_are_refused(
 ) -> None:
     spoil(note)
     for _ in range(2):
-        with pytest.raises(Untrusted) as refused:
+        with pytest.raises(UntrustedFile) as refused:
             take_down("c1")
         assert refused.value.exit_code == 3
     assert not (tmp_path / "done").exists()

@@ -1,4 +1,4 @@
-"""docs/campaign.md tells the truth."""
+"""docs/reference/campaign.md is true."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from program import Ended
 from spindle.campaign.execution import made_ready
 from spindle.campaign.source import TOP, preset_names, read_plan
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/campaign.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/campaign.md").read_text()
 TOML = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 

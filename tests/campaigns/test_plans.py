@@ -93,7 +93,7 @@ def test_an_exclusion_takes_away_what_it_matches_in_every_factor_it_names() -> N
 
 
 def test_excluding_everything_is_an_error() -> None:
-    assert "nothing is left" in complaint(FACTORS + "[design]\nexclude = [{ direct = [true, false] }]")
+    assert "no combination is left" in complaint(FACTORS + "[design]\nexclude = [{ direct = [true, false] }]")
 
 
 def test_a_level_that_makes_a_factor_meaningless_is_tried_once() -> None:
@@ -239,7 +239,7 @@ def test_a_factor_of_named_levels_can_be_cut_down_to_some() -> None:
         ("[options]\nsiez = '4KiB'", "plan.toml:2: options.siez: no workload key `siez`; did you mean `size`?"),
         ("[knobs]\nread_ahaed_kb = 4", "plan.toml:2: knobs.read_ahaed_kb: "),
         ("[knobs]\nread_ahead_kb = 'much'", "plan.toml:2: knobs.read_ahead_kb: read_ahead_kb=much: not a value"),
-        ("[factors.a]\nvalues = [1]", "plan.toml:1: factors.a: what does it set?"),
+        ("[factors.a]\nvalues = [1]", "plan.toml:1: factors.a: it sets nothing"),
         ("[factors.a]\nsets = 'sise'\nvalues = [1]", "plan.toml:2: factors.a.sets: `sise` cannot be set"),
         ("[factors.a]\nsets = 'options.sise'\nvalues = [1]", "did you mean `size`?"),
         ("[factors.a]\nsets = 'options.size'\nvalues = []", "plan.toml:3: factors.a.values: expected a list"),
@@ -266,10 +266,10 @@ def test_a_mistake_is_one_line_with_file_and_line(text: str, said: str) -> None:
         ("trials", "not KEY=VALUE"),
         ("trails=3", "unknown key `trails`; did you mean `trials`?"),
         ("trials.cuont=3", "`set=`: unknown key `cuont` in [trials]; did you mean `count`?"),
-        ("size=[1", "no list or table"),
+        ("size=[1", "not a list or table"),
     ],
 )
-def test_a_mistake_in_what_is_set_is_told_as_such(assignment: str, said: str) -> None:
+def test_a_mistake_in_a_set_value_is_reported_as_such(assignment: str, said: str) -> None:
     assert said in complaint(FACTORS, assignment)
 
 
@@ -281,8 +281,8 @@ def test_a_mistake_in_what_is_set_is_told_as_such(assignment: str, said: str) ->
         ("knobs.read_ahead_kb=8", "a modelled machine has no knob `read_ahead_kb`"),
         ("workload=randmoio", "did you mean"),
         ("options.size=0", "size"),
-        ("setup=['true']", "setup: a modelled machine has no such thing"),
-        ("load.command=true", "load.command: a modelled machine has no such thing"),
+        ("setup=['true']", "setup: a modelled machine does not have this"),
+        ("load.command=true", "load.command: a modelled machine does not have this"),
         ("target=/nowhere/at/all.toml", "no such file"),
         ("target=/dev/nowhere", "target /dev/nowhere: no such device, file or machine"),
     ],
@@ -295,7 +295,7 @@ def test_every_cell_is_checked_before_anything_runs(assignment: str, said: str) 
 
 
 def assert_taken_or_told(text: str, *assignments: str) -> None:
-    """Whatever else is raised is a defect."""
+    """Any other exception is a defect."""
     said = "fine"
     try:
         found = plan(text, *assignments)
@@ -335,7 +335,7 @@ places = some.sampled_from(
 
 @settings(max_examples=120, deadline=None)
 @given(places, values)
-def test_a_value_of_any_kind_at_any_place_is_taken_or_told_in_one_line(place: str, value: object) -> None:
+def test_a_value_of_any_kind_at_any_place_is_accepted_or_an_error_of_one_line(place: str, value: object) -> None:
     def toml(one: object) -> str:
         match one:
             case dict():

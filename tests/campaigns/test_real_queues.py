@@ -35,7 +35,7 @@ TOLERATE = [
     "generator-bound", "late", "littles-law", "other-io", "saturated", "settings", "steady", "too-short",
     "working-set",
 ]  # fmt: skip
-"""What a busy machine and a small device may be found guilty of: not what is tested here."""
+"""Verdicts that a busy machine and a small device may cause; they are not tested here."""
 INTERVALS = ("load.interval=0.3s", "load.settle=50ms", "load.sample=100ms", "trials.tolerate=settings")
 
 
@@ -103,7 +103,7 @@ def test_a_load_that_ends_is_started_again_and_its_interval_does_not_count(
     assert "the load ended in the interval" in done.err
 
 
-def test_a_load_that_fails_is_told_with_what_it_said(invoke: Invoke, queue: Queue, tmp_path: Path) -> None:
+def test_a_load_that_fails_is_reported_with_its_output(invoke: Invoke, queue: Queue, tmp_path: Path) -> None:
     done = invoke(
         "run", "sched-shootout", "--target", f"/dev/{queue.name}", "--load", load(tmp_path, FAILS),
         *sets(*INTERVALS, "trials=1", "trials.repeats=0", "scheduler=none"),
@@ -131,7 +131,7 @@ def test_killed_while_a_knob_is_turned_the_campaign_puts_it_back_before_it_goes_
     assert queue["scheduler"] == "bfq"
     resumed = invoke("resume", "sched-shootout", "--json")
     assert resumed.status == 0, resumed.err
-    assert "put back after a campaign that was killed" in resumed.err
+    assert "restored after a campaign was killed" in resumed.err
     assert queue["scheduler"] == "none"
     assert not alive(str(tmp_path))
     with open_store(place) as store:
@@ -163,7 +163,7 @@ def test_a_value_that_the_kernel_makes_another_of_is_not_measured(
         pytest.skip("this kernel takes any read-ahead")
     assert (trial.state, trial.attempts) == ("failed", 1), done.err
     assert "129" in trial.reason
-    assert "that is what the kernel made of it" in trial.reason
+    assert "the kernel adjusted the value" in trial.reason
 
 
 @pytest.mark.parametrize("name", ["readahead-sweep", "untuned-vs-tuned", "outer-vs-inner"])
@@ -241,7 +241,7 @@ def test_a_device_that_holds_something_is_not_made_a_file_system_on(
     plan.write_text(SCRATCH)
     refused = invoke("run", str(plan), "--target", scratch, "--erase", scratch, "--yes")
     assert refused.status == 3
-    assert "carries a signature: ext4" in refused.complaint
+    assert "has a signature: ext4" in refused.complaint
     assert types_on(scratch) == before
     done = invoke("run", str(plan), "--target", scratch, "--erase", scratch, "--erase-signature", "ext4", "--yes")
     assert done.status == 0, done.err
@@ -264,6 +264,6 @@ def test_a_file_system_that_a_killed_campaign_left_is_taken_away_at_resume(
     assert mounts_of(scratch)
     refused = invoke("resume", "plan")
     assert refused.status == 3  # nobody has agreed again to lose what is on the device
-    assert "the file system that the killed campaign made on it was removed" in refused.err
+    assert "the file system that a killed campaign made on it was removed" in refused.err
     assert types_on(scratch) == ""
     assert not mounts_of(scratch)

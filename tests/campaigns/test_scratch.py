@@ -21,7 +21,7 @@ from spindle.campaign.leftovers import scratches
 from spindle.campaign.plan import FileSystem
 from spindle.host import busy, kernel, patience
 from spindle.host.devices import HERE, DevNumber
-from spindle.host.errors import Refused
+from spindle.host.errors import Refusal
 from spindle.host.guard import StreamAccess, hold_device, open_target
 from spindle.host.held import PRIVATE
 from spindle.host.mounts import devices_of, own_mounts
@@ -101,7 +101,7 @@ def test_each_kind_is_made_and_taken_away(bench: Any, kind: str) -> None:
     device, said = bench.loop(size=400 * MIB), Said()
     with scratch.made("c", device, FileSystem(type=kind), Consent(erase=device), said) as folder:
         assert mounts_of(device) == [str(folder)]
-        with pytest.raises(Refused, match="is mounted on"), hold_device(device, erase=device):
+        with pytest.raises(Refusal, match="is mounted on"), hold_device(device, erase=device):
             pass
     assert not folder.exists()
     assert types_on(device) == ""
@@ -166,7 +166,7 @@ def test_a_name_that_changes_its_meaning_before_a_tool_runs_harms_nothing(
     with scratch.made("c", name, FileSystem(type="ext4"), consent, Silent()) as folder:
         assert mounts_of(device) == [str(folder)]
     with (
-        pytest.raises(Refused, match="is another device than the one agreed to be erased"),
+        pytest.raises(Refusal, match="is another device than the one that was agreed"),
         scratch.made("c", name, FileSystem(type="ext4"), consent.after_writing(), Silent()),
     ):
         pass
@@ -186,7 +186,7 @@ def test_a_campaign_ends_when_the_name_of_its_device_means_another_one(
     instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", renamed("link", name, precious))
     done = invoke("run", str(plan), "--target", name, "--erase", name, "--yes")
     assert done.status == 3
-    assert "is another device than the one agreed to be erased" in done.complaint
+    assert "is another device than the one that was agreed" in done.complaint
     assert content(precious) == before
     assert types_on(device) == ""
 
@@ -219,7 +219,7 @@ def test_a_loop_device_that_is_another_file_at_the_next_trial_is_refused(
     monkeypatch.setattr(scratch, "clear", exchanged)
     done = invoke("run", str(plan), "--target", device, "--erase", device, "--yes")
     assert done.status == 3
-    assert "is another device than the one agreed to be erased" in done.complaint
+    assert "is another device than the one that was agreed" in done.complaint
     assert not any(map(any, [other.read_bytes()]))
 
 
@@ -237,9 +237,12 @@ def test_consent_is_for_the_device_that_was_opened_first(bench: Any, tmp_path: P
     link.unlink()
     link.symlink_to(second)
     for again in (consent, consent.after_writing()):
-        with pytest.raises(Refused, match="another device than the one agreed"), again.opened(str(link), streams):
+        with (
+            pytest.raises(Refusal, match="another device than the one that was agreed"),
+            again.opened(str(link), streams),
+        ):
             pass
-        with pytest.raises(Refused, match="another device than the one agreed"), again.held(str(link)):
+        with pytest.raises(Refusal, match="another device than the one that was agreed"), again.held(str(link)):
             pass
 
 
@@ -251,7 +254,7 @@ def test_a_loop_device_with_the_same_number_is_another_device(bench: Any) -> Non
         pass
     bench.run("losetup", "--detach", device)
     bench.run("losetup", device, bench.image())
-    with pytest.raises(Refused, match="another device than the one agreed"), consent.held(device):
+    with pytest.raises(Refusal, match="another device than the one that was agreed"), consent.held(device):
         pass
 
 
@@ -266,7 +269,7 @@ def test_a_device_is_kept_while_it_is_held(bench: Any) -> None:
             bench.run("losetup", device, bench.image())
         os.unlink(node)
         os.mknod(node, 0o600 | stat.S_IFBLK, os.stat(bench.loop()).st_rdev)
-        with pytest.raises(Refused, match="no longer the device that was checked"):
+        with pytest.raises(Refusal, match="no longer the device that was checked"):
             held.check(node)
     assert not os.path.exists(os.path.dirname(node))
 
@@ -311,7 +314,7 @@ def test_a_file_system_that_is_busy_for_a_moment_is_unmounted_a_moment_later(dev
 
 
 @pytest.mark.promise(28)
-def test_one_that_stays_busy_is_told_with_its_holder_and_taken_away_later(device: str, hasty: None) -> None:
+def test_a_busy_one_is_reported_with_its_holder_and_removed_later(device: str, hasty: None) -> None:
     said, consent = Said(), Consent(erase=device)
     with scratch.made("c", device, FileSystem(type="ext4"), consent, said) as folder:
         process = in_it(folder)
@@ -380,7 +383,7 @@ def test_before_mkfs_is_tried_again_the_device_is_checked_again(
     swap = f"test -e {flag} || {{ touch {flag}; mkswap {device} >/dev/null; echo busy >&2; exit 1; }}"
     instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", swap)
     with (
-        pytest.raises(Refused, match="carries a signature: swap"),
+        pytest.raises(Refusal, match="has a signature: swap"),
         scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), Silent()),
     ):
         pass
@@ -438,7 +441,7 @@ def test_who_holds_a_mount_is_named_with_how(bench: Any, how: str) -> None:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     point = bench.mount(device)
-    assert busy.holders_of(str(point)) == "nobody who can be seen holds it"
+    assert busy.holders_of(str(point)) == "no user of it can be seen"
     process = bench.python(HELD[how] + "\nprint('held', flush=True)\nsys.stdin.read()", str(point))
     assert busy.holders_of(str(point)).startswith(f"process {process.pid} (")
     assert how in busy.holders_of(str(point))
@@ -499,4 +502,4 @@ def test_erase_that_names_no_target_of_a_campaign_is_refused(bench: Any, plan: P
     plan.write_text('workload = "sdd-read"\n[trials]\ncount = 1\n')
     done = invoke("run", str(plan), "--target", target, "--erase", other, "--yes")
     assert done.status == 3
-    assert f"--erase names {other}, which is no target of this campaign" in done.complaint
+    assert f"--erase names {other}, which is not a target of this campaign" in done.complaint

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # records.py, for the tests besi
 @pytest.fixture
 def amid(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
     """Have something done once a load is being measured, however long it took to get there."""
-    from spindle.report.progress import SparseLines
+    from spindle.report.terminal.progress import SparseLines
     from spindle.run.watch import Moment
 
     def arrange(what: Callable[[], object]) -> None:

@@ -92,7 +92,7 @@ def test_a_virtual_disk_has_no_class_figures_and_says_why() -> None:
 
 
 def test_a_device_of_no_known_class_is_compared_with_nothing() -> None:
-    assert "cannot be told" in words(look(None), "class")
+    assert "is unknown" in words(look(None), "class")
 
 
 def test_the_end_of_a_disk_is_compared_with_its_start() -> None:

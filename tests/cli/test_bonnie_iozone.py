@@ -11,8 +11,8 @@ import pytest
 
 from program import spindle, started
 from spindle import _core
-from spindle.report.phases import page
-from spindle.report.style import Style
+from spindle.report.terminal.phases import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord
 from spindle.run.resolve import resolve

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from program import COMMAND, Ended, spindle
-from spindle.cli.keys import keys
-from spindle.host.errors import Refused, TargetError
+from spindle.cli.options.keys import keys
+from spindle.host.errors import Refusal, TargetError
 
 
 def test_start_up_imports_nothing_that_a_verb_needs(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_the_live_line_is_imported_only_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_every_key_of_a_workload_file_is_an_option_of_run(invoke) -> None:
-    shown = invoke("run", "--help").out
+    shown = invoke("run", "--help-all").out
     for key in keys():
         if key.level == "phase":  # --drop-caches is an option of its own
             assert not key.option
@@ -114,7 +114,7 @@ def test_the_errors_of_the_machine_have_the_exit_status_of_the_program() -> None
     from spindle.cli.exits import Exit
     from spindle.cli.failure import explain
 
-    assert explain(Refused("x"))[1] is Exit.REFUSED
+    assert explain(Refusal("x"))[1] is Exit.REFUSED
     assert explain(TargetError("x"))[1] is Exit.FAILED
     assert explain(KeyboardInterrupt())[1] is Exit.FAILED
 
@@ -220,10 +220,10 @@ def test_the_version_is_the_cores(tmp_path: Path) -> None:
 
 
 def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spindle.cli.consent import ask
+    from spindle.cli.options.consent import ask
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    with pytest.raises(Refused, match="All data on /dev/sdz will be lost: nobody is there to confirm it; --yes"):
+    with pytest.raises(Refusal, match="All data on /dev/sdz will be lost: there is no terminal to confirm it; --yes"):
         ask("All data on /dev/sdz will be lost.")
 
 

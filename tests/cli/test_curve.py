@@ -17,7 +17,7 @@ from spindle.run.errors import Usage
 from spindle.run.resolve import resolve
 
 
-def drawn(*rates: float) -> curve.Curved:
+def drawn(*rates: float) -> curve.CurveResult:
     return curve.curve(Queue(), resolve("randomio", READ_ONLY), rates)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from program import Ended
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, Record, RunRecord
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from spindle.host.conditions.kept import Kept
-from spindle.host.conditions.sample import COLUMNS, Sample
-from spindle.report.progress import clipped
-from spindle.run.making import Making
+from spindle.conditions.intervals import Intervals
+from spindle.conditions.sample import COLUMNS, Sample
+from spindle.report.terminal.progress import clipped
+from spindle.run.engine import EngineOptions
 from spindle.run.resolve import resolve
 from spindle.run.targets import Opening, parse
 from spindle.run.watch import Moment, Silent
@@ -48,7 +48,7 @@ def test_thousands_of_intervals_do_not_grow_the_process(here: Path) -> None:
         "randomio", [("write_fraction", "0"), ("direct", "false"), ("seconds", "4"), ("workers", "2"), ("depth", "4")]
     )
     watch = Weighing()
-    with parse(str(here / "t.bin")).open(load, watch, Opening(making=Making(interval_ns=1_000_000))) as opened:
+    with parse(str(here / "t.bin")).open(load, watch, Opening(making=EngineOptions(interval_ns=1_000_000))) as opened:
         record = opened.measure(load).record
     assert len(record.figures.series) > 1000
     late = [resident for done, resident in watch.seen if done >= SETTLED]
@@ -74,14 +74,14 @@ def a_sample(number: int) -> Sample:
 
 
 def test_samples_come_back_as_they_were_put_in() -> None:
-    kept = Kept(["sda"], ["sda"], most=10)
+    kept = Intervals(["sda"], ["sda"], most=10)
     samples = [a_sample(number) for number in range(10)]
     assert not any(kept.add(sample) for sample in samples)
     assert kept.samples() == samples
 
 
 def test_neighbours_are_joined_when_there_is_no_room() -> None:
-    kept = Kept(["sda"], ["sda"], most=10)
+    kept = Intervals(["sda"], ["sda"], most=10)
     joined = [kept.add(a_sample(number)) for number in range(11)]
     assert joined == [False] * 10 + [True]
     found = kept.samples()
@@ -94,7 +94,7 @@ def test_neighbours_are_joined_when_there_is_no_room() -> None:
 
 
 def test_a_sample_takes_no_memory_of_its_own() -> None:
-    kept = Kept(["sda"], ["sda"], most=2000)
+    kept = Intervals(["sda"], ["sda"], most=2000)
     kept.add(a_sample(0))
     gc.collect()
     tracemalloc.start()

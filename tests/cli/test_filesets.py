@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from program import ended, started
-from spindle.host.conditions import Idle
+from spindle.conditions import IdleCheck
 from spindle.host.testfile import sweep_leftovers
-from spindle.report.recipe import toml
+from spindle.report.document.recipe import toml
 from spindle.result.document import decode
 from spindle.result.record import PhasesRecord, RunRecord
 from spindle.run.resolve import resolve_text
@@ -53,7 +53,7 @@ end_fsync = true
 @pytest.fixture(autouse=True)
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second in which the machine is watched is not what is tested here."""
-    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: Idle(0.0, [], {}))
+    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: IdleCheck(0.0, [], {}))
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_auto_is_as_much_as_the_caches_ask_in_equal_parts(invoke, place: Path, m
 
 
 def small_rule(_place: Path, _spec: object) -> Any:
-    from spindle.host.sizing import SizeRule
+    from spindle.conditions.sizing import SizeRule
 
     return SizeRule(True, 0, 0, 8 * MIB, [])
 

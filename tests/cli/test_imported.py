@@ -81,7 +81,7 @@ def test_show_tells_an_imported_record_and_its_warning(invoke, here: Path) -> No
     ended = invoke("show", "a.json")
     assert ended.status == 0
     assert "fio's randread on /dev/sdx (fio-3.33)" in ended.out
-    assert "do not add up" in ended.out
+    assert "do not add their rates" in ended.out
     assert "conditions unknown" in ended.out
     assert invoke("show", "a.json", "--strict").status == 1
 

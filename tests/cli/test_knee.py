@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from records import figures, op, record, series, stream
 from test_tables import points
 
-from spindle.report.sweep import sentence
+from spindle.report.terminal.sweep import sentence
 from spindle.result.figures import Stopped
 from spindle.result.record import Knee, KneePoint, Level
 from spindle.run import knee
-from spindle.run.bench import Measured
+from spindle.run.bench import LoadResult
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve
 
@@ -28,7 +28,7 @@ class FakeBench:
         self.stop_at = stop_at
         self.asked: list[int] = []
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+    def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
         outstanding = resolved.spec.outstanding
         self.asked.append(outstanding)
         iops = 100.0 * min(outstanding, self.servers)
@@ -36,7 +36,7 @@ class FakeBench:
         stopped = outstanding == self.stop_at
         if stopped:
             found = replace(found, ended_by=Stopped())
-        return Measured(replace(record(found), workload=resolved.spec), stopped)
+        return LoadResult(replace(record(found), workload=resolved.spec), stopped)
 
 
 def sweep(servers: int, **changes) -> tuple[knee.Sweep, FakeBench]:

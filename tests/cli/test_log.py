@@ -76,7 +76,7 @@ def test_what_is_missing_from_a_log_is_a_warning() -> None:
         (["randomio", "null:1GiB", "--log", "no/such/log.csv"], 2, "no such folder"),
         (["randomio", "null:1GiB", "--log", "/dev/null"], 2, "not a regular file"),
         (["randomio", "null:1GiB", "--log", "l.csv", "--find-knee"], 2, "a search is many runs"),
-        (["randomio", "six-sata-f2", "--log", "l.csv"], 2, "a modelled machine has no such thing"),
+        (["randomio", "six-sata-f2", "--log", "l.csv"], 2, "a modelled machine does not have this"),
     ],
 )
 def test_a_log_that_cannot_be_is_refused_in_one_line(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spindle import _core
-from spindle.cli.keys import keys
+from spindle.cli.options.keys import keys
 from spindle.run.errors import Usage
 from spindle.run.resolve import resolve
 

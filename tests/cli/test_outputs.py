@@ -12,10 +12,11 @@ import click
 import pytest
 
 from program import Ended
-from spindle.cli import kinds, writing
+from spindle.cli import writing
 from spindle.cli.main import VERBS, spindle
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.outputs import Kind, Output, begins
+from spindle.library import kinds
 
 pytestmark = pytest.mark.promise(5)
 
@@ -104,11 +105,11 @@ def test_what_is_there_is_kept_unless_force_is_given_and_own_files_are_replaced(
 
 
 def test_a_machine_file_is_replaced_only_by_its_own_kind(tmp_path: Path) -> None:
-    from spindle.host.inspect.machine import MADE_BY
+    from spindle.inspect.machine import MADE_BY
 
     file = tmp_path / "m.toml"
     file.write_text("[host]\n")
-    with pytest.raises(Refused, match="`force=`"):
+    with pytest.raises(Refusal, match="`force=`"):
         Output(file, kinds.KINDS["machine"], "--machine").check()
     file.write_text(f"{MADE_BY}\n[host]\n")
     Output(file, kinds.KINDS["machine"], "--machine").check()
@@ -219,7 +220,7 @@ def test_a_file_made_during_the_run_is_kept_and_so_is_the_result(tmp_path: Path)
     with out.draft() as draft:
         draft.file.write(b"note 1")
         (tmp_path / "out").write_text("of a user")
-        with pytest.raises(Refused, match="what was to be saved is in") as refused:
+        with pytest.raises(Refusal, match="what was to be saved is in") as refused:
             draft.commit()
     assert (tmp_path / "out").read_text() == "of a user"
     assert Path(str(refused.value).rpartition(" ")[2]).read_bytes() == b"note 1"
@@ -230,7 +231,7 @@ def test_a_link_put_there_during_the_run_is_not_followed(tmp_path: Path) -> None
     with Output(tmp_path / "out", OWN, "-o", force=True).draft() as draft:
         draft.file.write(b"note 1")
         (tmp_path / "out").symlink_to(tmp_path / "victim")
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             draft.commit()
     assert (tmp_path / "victim").read_bytes() == b"of a user"
 
@@ -251,7 +252,7 @@ def test_a_file_of_another_user_is_kept(tmp_path: Path, need_root: None) -> None
     out = tmp_path / "out"
     out.write_bytes(b"note 1")
     os.chown(out, 65534, 65534)
-    with pytest.raises(Refused, match="another user"):
+    with pytest.raises(Refusal, match="another user"):
         Output(out, OWN, "-o").save(b"note 2")
     Output(out, OWN, "-o", force=True).save(b"note 2")
     assert (out.read_bytes(), out.stat().st_uid) == (b"note 2", 0)
@@ -269,7 +270,7 @@ def test_a_link_to_a_folder_that_another_user_planted_is_not_followed(
     os.chown(shared / "planted", 65534, 65534, follow_symlinks=False)
     (tmp_path / "own").symlink_to(shared / "planted")
     folder = {"folder": shared / "planted", "further up": shared / "planted/deep"}.get(depth, tmp_path / "own")
-    with pytest.raises(Refused, match="planted on the way was made by another user"):
+    with pytest.raises(Refusal, match="planted on the way was made by another user"):
         Output(folder / "out", OWN, "-o", force=True).check()
     (tmp_path / "mine").symlink_to(private)
     Output(tmp_path / "mine/out", OWN, "-o").save(b"note 1")
@@ -350,7 +351,7 @@ def test_every_option_that_names_an_output_is_checked() -> None:
     assert len(commands) > len(VERBS)
     for command in commands:
         options = [option for option in command.params if isinstance(option, writing.OutputOption)]
-        assert not options or isinstance(command, writing.Writing), command.name
+        assert not options or isinstance(command, writing.WritingCommand), command.name
         assert all(option.kind in kinds.KINDS for option in options)
 
 
@@ -363,10 +364,10 @@ MAKES_FILES = {
     "host/register.py": "the register of test files",
     "host/trusted.py": "folders and locks that only their owner may change",
     "host/guard.py": "targets",
-    "host/knobs/files.py": "settings",
-    "host/knobs/journal.py": "the journal of settings",
-    "host/knobs/locks.py": "locks",
-    "host/knobs/restore.py": "the journal of settings",
+    "knobs/files.py": "settings",
+    "knobs/journal.py": "the journal of settings",
+    "knobs/locks.py": "locks",
+    "knobs/restore.py": "the journal of settings",
     "store/lock.py": "locks",
     "campaign/leftovers.py": "the list of scratch file systems",
     "cli/main.py": "/dev/null",

@@ -11,8 +11,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from spindle.report.progress import SparseLines
-from spindle.report.recipe import recipe_of
+from spindle.report.document.recipe import recipe_of
+from spindle.report.terminal.progress import SparseLines
 from spindle.result.document import decode, encode, schema
 from spindle.result.record import Level, PhasesRecord
 from spindle.run.resolve import resolve

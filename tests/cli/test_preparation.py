@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spindle.host.conditions import Finding, Idle
+from spindle.conditions import Finding, IdleCheck
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
 from spindle.run import preparation
@@ -24,8 +24,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[Finding]]:
     """What the check finds, look by look; the last answer stays."""
     answers: list[list[Finding]] = []
 
-    def check(_devices: object) -> Idle:
-        return Idle(0.0, answers.pop(0) if len(answers) > 1 else answers[0], {}, ["heat of CPUs: not counted"])
+    def check(_devices: object) -> IdleCheck:
+        return IdleCheck(0.0, answers.pop(0) if len(answers) > 1 else answers[0], {}, ["heat of CPUs: not counted"])
 
     monkeypatch.setattr(preparation.conditions, "idle_check", check)
     return answers
@@ -140,7 +140,7 @@ def test_who_may_not_drop_caches_is_told_before_a_file_is_made(
 def test_a_modelled_machine_has_nothing_to_prepare(invoke, here: Path, option: list[str]) -> None:
     ended = invoke("run", "randomio", "six-sata-f2", "--seconds", "1", *option)
     assert ended.status == 2
-    assert f"{option[0]}: a modelled machine has no such thing" in ended.complaint
+    assert f"{option[0]}: a modelled machine does not have this" in ended.complaint
 
 
 def test_samples_are_taken_beside_the_load(invoke, here: Path, machine) -> None:

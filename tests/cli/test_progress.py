@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spindle.report import progress
-from spindle.report.progress import LiveLine, SparseLines, watching, words
-from spindle.result import units
+from spindle.base import units
+from spindle.report.terminal import progress
+from spindle.report.terminal.progress import LiveLine, SparseLines, watching, words
+from spindle.run.engine import EngineOptions
 from spindle.run.load import _Pace
-from spindle.run.making import Making
 from spindle.run.quick import Lengths, quick
 from spindle.run.resolve import resolve
 from spindle.run.watch import Moment
@@ -179,7 +179,7 @@ def test_several_loads_have_one_time_left() -> None:
 def test_quick_says_how_much_of_the_whole_is_left(tmp_path: Path) -> None:
     heard = Heard()
     lengths = Lengths(step_s=0.2, sweep_step_s=0.2, zone_s=0.2, file_bytes=1 << 20)
-    quick(str(tmp_path), heard, Making(), lengths)
+    quick(str(tmp_path), heard, EngineOptions(), lengths)
     left = [float(text.split()[1]) for text in heard.texts if text.startswith("about ") and "min" not in text]
     assert left[0] == 2  # two loads, nine points, and the mix: 12 x 0.2 s
     assert left == sorted(left, reverse=True)

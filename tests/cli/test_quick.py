@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode, encode, schema
 from spindle.result.record import QuickRecord
 from spindle.run.errors import RunFailed

@@ -103,7 +103,7 @@ def test_a_file_system_in_memory_is_unknown_not_ok(bench, invoke) -> None:
     target = str(point / "t.bin")
     ended = invoke("run", "seeker", target, "--create", "4MiB", "--buffered", "--seconds", "0.3")
     assert ended.status == 0, ended
-    assert "warn    cache-share: unknown: no block device with counters lies under tmpfs" in ended.out
+    assert "warn    cache-share: unknown: no block device with counters is under tmpfs" in ended.out
 
 
 def test_every_preset_runs_on_the_null_target(invoke) -> None:
@@ -188,7 +188,7 @@ def test_a_signal_while_the_file_is_written_removes_it(here: Path) -> None:
     process.send_signal(signal.SIGTERM)
     found = ended(process)
     assert found.status == 1
-    assert "stopped by SIGTERM before there were figures" in found.complaint
+    assert "stopped by SIGTERM before the first result" in found.complaint
     assert not (here / "t.bin").exists()
 
 

@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 from records import quiet_read
 
-from spindle.host.conditions import Idle
-from spindle.host.sizing import SizeRule
+from spindle.conditions import IdleCheck
+from spindle.conditions.sizing import SizeRule
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import judge
@@ -23,7 +23,7 @@ MIB, GIB = 1 << 20, 1 << 30
 @pytest.fixture(autouse=True)
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second in which the machine is watched is not what is tested here."""
-    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: Idle(0.0, [], {}))
+    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: IdleCheck(0.0, [], {}))
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_size_that_was_asked_for_is_taken_as_it_is(invoke, here: Path) -> None
 def test_a_size_that_is_none_says_what_can_be_written(invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "much", "--quiet")
     assert ended.status == 2
-    assert "or auto for what the caches ask" in ended.complaint
+    assert "or auto" in ended.complaint
 
 
 def test_a_data_set_within_the_caches_of_drives_is_told_whether_they_tell_or_not() -> None:
@@ -105,8 +105,8 @@ def test_a_data_set_within_the_caches_of_drives_is_told_whether_they_tell_or_not
     assert judged(["sda"], GIB) == []
     (seen,) = judged(["sda"], 100 * MIB)
     assert (
-        "100 MiB are used, the caches of drives and controllers may hold 512 MiB (sda does not tell)" in seen.evidence
+        "100 MiB are used, the caches of drives and controllers may hold 512 MiB (not reported by sda)" in seen.evidence
     )
     (seen,) = judged([], 100 * MIB)
     assert "hold 512 MiB" in seen.evidence
-    assert "does not tell" not in seen.evidence
+    assert "not reported" not in seen.evidence

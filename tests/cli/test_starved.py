@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from program import Ended
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
 from spindle.result.rules import judge

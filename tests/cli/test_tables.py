@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from records import counters, figures, op, quiet_read, record, series, stream
 
-from spindle.report import verdicts
-from spindle.report.drive import catalogue
-from spindle.report.page import SHAPES, page
-from spindle.report.style import Style
+from spindle.report.terminal import verdicts
+from spindle.report.terminal.drive import catalogue
+from spindle.report.terminal.page import SHAPES, page
+from spindle.report.terminal.style import Style
 from spindle.result.record import Knee, KneePoint, KneeRecord, Level, Tool, Verdict
 from spindle.result.rules import judged
 

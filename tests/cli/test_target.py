@@ -15,15 +15,15 @@ from msgspec.structs import replace
 from records import figures, latency, op, record, stream
 
 from spindle import _core
-from spindle.report.number import plain
-from spindle.report.target import sentences, table_of
+from spindle.base.numbers import plain
+from spindle.report.terminal.target import sentences, table_of
 from spindle.result.document import decode, encode, schema
 from spindle.result.figures import Stopped
 from spindle.result.record import Level, TargetRecord
 from spindle.result.rules import judge
 from spindle.result.search import Bound, TargetSearch
 from spindle.run import latency_search
-from spindle.run.bench import Measured
+from spindle.run.bench import LoadResult
 from spindle.run.bounds import parse_bounds, seen, wilson
 from spindle.run.errors import Usage
 from spindle.run.openloop import keeps_up
@@ -56,7 +56,7 @@ class Queue:
         self.asked: list[float] = []
         self.seeds: list[int] = []
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+    def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
         spec = resolved.spec
         offered = sum(getattr(each.arrival, "rate_iops", 0.0) for each in spec.streams)
         most = 100.0 * self.servers
@@ -76,7 +76,7 @@ class Queue:
         found = figures(stream(op(iops, 50.0, latency=held), seconds=50.0), seconds=50.0, series=[])
         stopped = spec.outstanding == self.stop_at
         made = record(replace(found, ended_by=Stopped()) if stopped else found, id=run_id(len(self.asked)))
-        return Measured(replace(made, workload=spec), stopped)
+        return LoadResult(replace(made, workload=spec), stopped)
 
 
 def run_id(number: int) -> str:
@@ -124,7 +124,7 @@ def test_what_not_even_one_request_keeps_is_said() -> None:
 def test_a_bound_that_is_never_reached_lies_beyond_the_search() -> None:
     found = search(Queue(), "p99:1h", largest=64)
     assert (found.outcome, found.held, found.failed) == ("never-failed", 64, None)
-    assert "limit lies beyond" in latency_search.verdicts(found)[0].advice
+    assert "limit is beyond" in latency_search.verdicts(found)[0].advice
 
 
 def test_a_point_near_the_bound_is_run_again_with_other_requests() -> None:
@@ -185,7 +185,7 @@ def test_a_rate_that_is_not_served_fails_whatever_the_bound() -> None:
 
 def test_one_run_that_was_disturbed_does_not_decide() -> None:
     class Disturbed(Queue):
-        def measure(self, resolved: Resolved, label: str | None = None) -> Measured:
+        def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
             servers = self.servers
             self.servers = 1 if len(self.asked) == DISTURBED else servers
             try:
@@ -327,7 +327,7 @@ def test_what_is_said_when_nothing_holds_is_true_of_the_smallest_load() -> None:
     few = replace(single, points=[point])
     said = " ".join(sentences(few))
     assert "Not even" not in said
-    assert "p99 19.8 ms was seen, which 8 requests cannot tell from the bound" in said
+    assert "p99 19.8 ms was seen, which 8 requests cannot distinguish from the bound" in said
     assert "at least 381 are needed" in latency_search.verdicts(few)[0].evidence
     unserved = replace(single, variable="rate", points=[replace(point, kept_up=False, decision="failed")])
     assert "were not served as they came" in " ".join(sentences(unserved))

@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec.structs import replace
 from records import figures, op, quiet_read, series, stream
 
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.figures import EndedBySteady, EndedByTime, Figures, Steady
 from spindle.result.record import Level, RunRecord

@@ -12,10 +12,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from spindle.report.page import page
-from spindle.report.progress import SparseLines
-from spindle.report.recipe import recipe_of
-from spindle.report.style import Style
+from spindle.report.document.recipe import recipe_of
+from spindle.report.terminal.page import page
+from spindle.report.terminal.progress import SparseLines
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode, encode, schema
 from spindle.result.record import Level, PhasesRecord, Variation
 from spindle.result.workload import FixedSize

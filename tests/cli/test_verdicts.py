@@ -14,10 +14,10 @@ import records
 from msgspec.structs import replace
 from records import MIB, counters, figures, latency, op, quiet_read, record, series, stream
 
-from spindle.report import verdicts
-from spindle.report.style import Style
+from spindle.report.terminal import verdicts
+from spindle.report.terminal.style import Style
 from spindle.result.figures import EndedByError, EndedBySteady, Error, Late, Stopped
-from spindle.result.record import Level, PassingChange, RunRecord, Sample, SettingChange, Settings, Verdict
+from spindle.result.record import Level, RunRecord, Sample, SettingChange, Settings, TemporaryChange, Verdict
 from spindle.result.rules import judge
 from spindle.result.target import Target
 
@@ -605,7 +605,7 @@ def test_a_setting_that_changed_spoils_the_run() -> None:
 @pytest.mark.parametrize(("seconds", "level"), [(1.0, Level.WARN), (20.0, Level.INVALID)])
 def test_a_setting_that_was_changed_and_put_back_is_told(seconds: float, level: Level) -> None:
     found = quiet_read()
-    passing = PassingChange(name="sda.scheduler", before="none", during="bfq", from_s=12.0, to_s=12.0 + seconds)
+    passing = TemporaryChange(name="sda.scheduler", before="none", during="bfq", from_s=12.0, to_s=12.0 + seconds)
     seen = verdict(replace(found, settings=replace(found.settings, passing=[passing])), "settings")
     assert seen.level is level
     assert f"sda.scheduler: none -> bfq from 12 s to {12 + seconds:.0f} s" in seen.evidence
@@ -711,7 +711,7 @@ def test_the_null_target_tells_the_generators_own_cost() -> None:
 
 def test_every_check_is_on_the_page_about_verdicts() -> None:
     root = Path(__file__).resolve().parents[2]
-    page = (root / "docs/verdicts.md").read_text()
+    page = (root / "docs/reference/verdicts.md").read_text()
     sources = [*(root / "python/spindle/result/rules").glob("*.py"), root / "python/spindle/run/knee.py"]
     named = {name for path in sources for name in re.findall(r'check="([a-z-]+)"', path.read_text())}
     assert len(named) > 15

@@ -53,7 +53,8 @@ def misspelt(line: str) -> list[str]:
 def test_verbs_and_options_on_a_page_exist(page: str) -> None:
     commands = [*inline(page), *(step for step in steps(page) if isinstance(step, Command))]
     lines = [line for command in commands for line in command.line.split("\n") if line.startswith("spindle ")]
-    assert {line: wrong for line in lines if (wrong := misspelt(line))} == {}
+    made_here = set(re.findall(r"cli/verbs/(\w+)\.py, new", (ROOT / page).read_text()))  # a recipe for a verb
+    assert {line: wrong for line in lines if (wrong := set(misspelt(line)) - made_here)} == {}
 
 
 class Reader:

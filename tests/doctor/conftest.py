@@ -1,4 +1,4 @@
-"""Shared by the tests of the doctor: captured trees and stacks of any shape, and what is found on them."""
+"""Shared by the tests of the doctor: captured trees and stacks of any shape, and the findings on them."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import trees
 from trees import Layout
 
-from spindle.host.doctor import Finding, diagnose
-from spindle.host.doctor.finding import Diagnosis
-from spindle.host.doctor.rule import Workload
-from spindle.host.inspect import inspect_stack
+from spindle.doctor import Finding, diagnose
+from spindle.doctor.finding import Diagnosis
+from spindle.doctor.rule import Workload
+from spindle.inspect import inspect_stack
 
 Planted = set[tuple[str, str]]
 """(rule, object)."""
@@ -20,7 +20,7 @@ Planted = set[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a stack is like."""
+    """The description of a stack."""
 
     level: str = "raid5"
     disks: int = 4
@@ -67,7 +67,7 @@ class Shape:
 
     @property
     def top(self) -> str:
-        """What the file system is on."""
+        """Name of the device with the file system."""
         return "dm-0" if self.volume else "md0p1" if self.table else "md0"
 
     def folder(self, at: int) -> str:
@@ -81,7 +81,7 @@ class Shape:
 
 
 def healthy(shape: Shape) -> Layout:
-    """Nothing is wrong with it."""
+    """A stack of this shape without any fault."""
     lines = ["[]", "use machine", f"proc/sys/kernel/osrelease={shape.kernel}"]
     for at, name in enumerate(shape.names):
         lines += _drive(shape, at, name)
@@ -207,18 +207,18 @@ def _volume(shape: Shape) -> list[str]:
 def _file_system(shape: Shape) -> list[str]:
     number = {"md0": "9:0", "dm-0": "253:0", "md0p1": "259:200"}[shape.top]
     unit, width = (shape.chunk, shape.stripe) if shape.striped else (0, 0)
-    told = f",sunit={unit // 512},swidth={width // 512}" if unit and shape.fs == "xfs" else ""
+    words = f",sunit={unit // 512},swidth={width // 512}" if unit and shape.fs == "xfs" else ""
     return [
         "[]",
         "proc/self/mountinfo <<END",
-        f"21 1 {number} / /data rw,relatime - {shape.fs} /dev/{shape.top} rw{told}",
+        f"21 1 {number} / /data rw,relatime - {shape.fs} /dev/{shape.top} rw{words}",
         "END",
         *geometry(shape, unit, width),
     ]
 
 
 def geometry(shape: Shape, unit: int, width: int) -> list[str]:
-    """What the file system's tool says of it."""
+    """Lines that the file system's tool prints for this geometry."""
     if shape.fs == "xfs":
         return [
             "tools/xfs_info/%2Fdata <<END",
@@ -239,7 +239,7 @@ def geometry(shape: Shape, unit: int, width: int) -> list[str]:
 
 
 def add(layout: Layout, text: str) -> Layout:
-    """Lines that replace those that are there."""
+    """Add lines; they replace existing ones."""
     trees._fill(layout, text.splitlines())
     return layout
 
@@ -250,7 +250,7 @@ def found_on(layout: Layout, workload: Workload | None = None) -> Planted:
 
 
 def diagnosis(layout: Layout, workload: Workload | None = None) -> Diagnosis:
-    """The whole of it."""
+    """The whole diagnosis."""
     return diagnose(inspect_stack(None, layout.held()), workload=workload)
 
 

@@ -1,4 +1,4 @@
-"""What an expert looks for beyond geometry and queues: where each rule fires, where it does not, what it says."""
+"""Rules beyond geometry and queues: where each rule fires, where it does not, and its texts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from shapes import Shape, add, diagnosis, finding, found_on, healthy
 from test_rules import swapped
 from trees import Layout, load
 
-from spindle.host.doctor import Severity
-from spindle.host.doctor.rules import firmware, shingled
-from spindle.host.doctor.rules.firmware import KNOWN as FIRMWARE
-from spindle.host.inspect import inspect_stack
-from spindle.host.inspect.smart import smart_of
+from spindle.doctor import Severity
+from spindle.doctor.rules import firmware, shingled
+from spindle.doctor.rules.firmware import KNOWN as FIRMWARE
+from spindle.inspect import inspect_stack
+from spindle.inspect.smart import smart_of
 
 pytestmark = pytest.mark.promise(24)
 
@@ -49,7 +49,7 @@ def smart(shape: Shape, which: int, data: str) -> Layout:
         ("raid0", 30, '"read": {"enabled": false}', None),
     ],
 )
-def test_error_recovery_is_held_against_the_kernels_patience(
+def test_error_recovery_is_compared_with_the_kernels_timeout(
     level: str, timeout: int, recovery: str, commands: str | None
 ) -> None:
     shape = Shape(level=level, disks=2, partitions=False)
@@ -65,7 +65,7 @@ def test_the_limit_is_kept_by_the_drives_serial_number() -> None:
     assert "KERNEL" not in command
 
 
-def test_a_drive_without_error_recovery_control_is_waited_for() -> None:
+def test_the_kernel_waits_longer_for_a_drive_without_error_recovery_control() -> None:
     shape = Shape(level="raid1", disks=2)
     words = "sys/devices/pci0000:00/0000:00:1f.2/ata1/link1/dev1.0/ata_device/dev1.0/id"
     layout = swapped(healthy(shape), words, "303d", "3037")
@@ -74,7 +74,7 @@ def test_a_drive_without_error_recovery_control_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(("word", "value"), [(69, "0002"), (169, "0001")], ids=["it says so", "it takes TRIM"])
-def test_a_shingled_drive_shows_itself(word: int, value: str) -> None:
+def test_a_shingled_drive_is_detected(word: int, value: str) -> None:
     shape = Shape(level="raid1", disks=2)
     path = "sys/devices/pci0000:00/0000:00:1f.2/ata1/link1/dev1.0/ata_device/dev1.0/id"
     layout = healthy(shape)
@@ -84,12 +84,12 @@ def test_a_shingled_drive_shows_itself(word: int, value: str) -> None:
     assert found_on(layout) == {("shingled", "sda")}
 
 
-def test_a_shingled_drive_by_itself_is_its_owners_choice() -> None:
+def test_a_shingled_drive_outside_arrays_is_not_a_finding() -> None:
     assert ("shingled", "sdb") not in found_on(load("bcache")), "an ST4000DM004 that is in no array"
 
 
 @pytest.mark.parametrize("model", ["WDC WD40EFRX-68N", "ST4000VN006-3CW1", "ST8000NM0055-1RM", "TOSHIBA HDWN180"])
-def test_conventional_drives_are_not_taken_for_shingled(model: str) -> None:
+def test_conventional_drives_are_not_mistaken_for_shingled(model: str) -> None:
     assert not any(pattern.match(model) for pattern, _, _ in shingled._known())
 
 
@@ -136,7 +136,7 @@ def test_sectors_of_two_sizes() -> None:
         ("ST4000VN006-3CW104", "SC60", False),
     ],
 )
-def test_firmware_is_told_apart_by_its_version(model: str, version: str, bad: bool) -> None:
+def test_firmware_is_distinguished_by_its_version(model: str, version: str, bad: bool) -> None:
     assert any(fault.fits(model, version) for fault in firmware._known()) is bad
 
 
@@ -189,7 +189,7 @@ def test_the_models_of_the_table_are_found_also_by_the_16_characters_that_scsi_h
     assert any(pattern.match(model) for pattern, _, _ in shingled._known())
 
 
-def test_the_hours_left_are_told() -> None:
+def test_the_hours_left_are_shown() -> None:
     layout = load("md-raid10-n2-xfs")
     place = next(path for path in layout.files if "end_device-0:0/" in path and path.endswith("/model"))
     layout.files[place], layout.files[place.replace("/model", "/rev")] = b"VO0480JFDGT\n", b"HPD5\n"
@@ -220,11 +220,11 @@ def test_the_hours_left_are_told() -> None:
         ({"ata_smart_attributes": {"table": [{"id": 9, "name": "Power_On_Hours", "value": 20}]}}, None),
     ],
 )
-def test_wear_is_read_however_a_drive_tells_it(answer: dict[str, object], used: int | None) -> None:
+def test_wear_is_read_in_every_form_that_drives_report(answer: dict[str, object], used: int | None) -> None:
     assert smart_of(answer, "x").used_percent == used
 
 
-def test_flash_that_does_not_tell_its_wear_is_not_fine() -> None:
+def test_flash_that_does_not_report_its_wear_is_not_fine() -> None:
     assert unknown_to(load("sata-ssd"), "wear") == {"sda"}
 
 
@@ -240,7 +240,7 @@ def test_flash_that_does_not_tell_its_wear_is_not_fine() -> None:
         ("md/sync_speed_max=1000 (local)", "sync_speed_max=200000"),
     ],
 )
-def test_what_holds_a_resync_back(lines: str, knob: str | None) -> None:
+def test_the_cause_of_a_slow_resync_is_found(lines: str, knob: str | None) -> None:
     shape = Shape(level="raid6", disks=6)
     layout = add(healthy(shape), f"[{shape.array}]\n{lines}")
     found = [one for one in diagnosis(layout).findings if one.rule == "md-sync-speed"]
@@ -248,7 +248,7 @@ def test_what_holds_a_resync_back(lines: str, knob: str | None) -> None:
 
 
 @pytest.mark.parametrize("policy", ["journal", "ppl"])
-def test_a_journal_does_the_work_of_a_bitmap(policy: str) -> None:
+def test_a_journal_replaces_a_bitmap(policy: str) -> None:
     shape = Shape(disks=4)
     layout = add(healthy(shape), f"[{shape.array}]\nmd/bitmap/location=none\nmd/consistency_policy={policy}")
     if policy == "journal":
@@ -260,7 +260,7 @@ def test_a_journal_does_the_work_of_a_bitmap(policy: str) -> None:
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(20, True), (4, False)])
-def test_dirty_memory_is_held_against_what_the_drives_write(ratio: int, expected: bool) -> None:
+def test_dirty_memory_is_compared_with_the_write_rate_of_the_drives(ratio: int, expected: bool) -> None:
     layout = add(load("sata-ssd"), f"[]\nproc/sys/vm/dirty_bytes=0\nproc/sys/vm/dirty_ratio={ratio}")
     assert (("dirty-memory", "machine") in found_on(layout)) is expected
     layout.files["proc/meminfo"] = b""
@@ -276,7 +276,7 @@ def test_dirty_memory_is_held_against_what_the_drives_write(ratio: int, expected
         ("sata-ssd", "/dev/sda1", 600, None),
     ],
 )
-def test_swap_on_drives_that_turn(tree: str, swap: str, used: int, severity: Severity | None) -> None:
+def test_swap_on_rotating_drives(tree: str, swap: str, used: int, severity: Severity | None) -> None:
     layout = add(load(tree), f"[]\nproc/swaps <<END\nFilename Type Size Used Priority\n{swap} file 1000 {used} -2\nEND")
     assert [one.severity for one in diagnosis(layout).findings] == ([severity] if severity else [])
 
@@ -320,7 +320,7 @@ def test_the_clock_of_cpus_beside_nvme(driver: str, governor: str, expected: boo
     assert found_on(add(load("sata-ssd"), f"[{place}]\nscaling_driver={driver}\nscaling_governor={governor}")) == set()
 
 
-def test_a_port_that_stepped_down_and_one_that_can_do_no_more() -> None:
+def test_a_port_with_lowered_speed_and_one_at_its_limit() -> None:
     shape = Shape(level="raid1", disks=2)
     layout = healthy(shape)
     for at in (1, 2):
@@ -334,7 +334,7 @@ def test_a_port_that_stepped_down_and_one_that_can_do_no_more() -> None:
     assert found_on(layout) == set()
 
 
-def test_a_sas_phy_that_is_slower_than_it_can() -> None:
+def test_a_sas_phy_that_is_slower_than_it_supports() -> None:
     layout = load("md-raid10-n2-xfs")
     for path in [path for path in layout.files if path.endswith("negotiated_linkrate") and "phy-0:0/" in path]:
         layout.files[path] = b"3.0 Gbit\n"
@@ -348,24 +348,24 @@ def test_a_sas_phy_that_is_slower_than_it_can() -> None:
 @pytest.mark.parametrize(
     ("queueing", "words"), [("on", "for ever"), ("off", "at once"), ("-", "at once"), ("12 chk", None), (None, None)]
 )
-def test_what_happens_when_no_way_is_left(queueing: str | None, words: str | None) -> None:
+def test_behaviour_without_any_path_left(queueing: str | None, words: str | None) -> None:
     layout = load("fc-policy")
     if queueing is None:
         layout.remove("tools/multipathd/maps")
         assert unknown_to(layout, "multipath-policy") <= {"dm-0"}
     else:
         swapped(layout, "tools/multipathd/maps", '"queueing":"on"', f'"queueing":"{queueing}"')
-    told = [one.summary for one in diagnosis(layout).findings if "no way is left" in one.summary]
-    assert [words in summary for summary in told if words] == ([True] if words else [])
+    summaries = [one.summary for one in diagnosis(layout).findings if "no path is left" in one.summary]
+    assert [words in summary for summary in summaries if words] == ([True] if words else [])
 
 
-def test_equal_ways_that_are_used_one_at_a_time() -> None:
+def test_equal_paths_that_are_used_one_at_a_time() -> None:
     layout = load("fc-policy")
     for path in [path for path in layout.files if path.endswith("access_state")]:
         layout.files[path] = b"active/optimized\n"
     groups = " ".join(f"service-time 0 1 2 8:{minor} 1 1" for minor in (16, 48, 32, 64))
     layout.files["tools/dmsetup-table/dm-0"] = f"0 2147483648 multipath 0 1 alua 4 1 {groups}\n".encode()
-    assert any("one way of 4 that are equally good" in one.summary for one in diagnosis(layout).findings)
+    assert any("one path of 4 that are equally good" in one.summary for one in diagnosis(layout).findings)
 
 
 # --- caches, encryption ----------------------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def test_a_write_back_cache_on_one_device(table: str, command: str | None) -> No
     assert [one.steps[0].commands for one in found] == ([[command]] if command else [])
 
 
-def test_a_cache_whose_device_is_not_told_is_not_judged() -> None:
+def test_a_cache_on_an_unknown_device_is_not_judged() -> None:
     assert unknown_to(load("bcache"), "cache-redundancy") == {"bcache0"}
 
 
@@ -431,7 +431,7 @@ def test_flags_of_encryption_are_kept_when_others_are_added(options: str, kernel
     assert [one.steps[0].commands for one in found] == wanted
 
 
-def test_no_key_is_kept_of_a_table() -> None:
+def test_no_key_of_a_table_is_kept() -> None:
     key = "0123456789abcdef" * 4
     layout = load("luks-nvme")
     swapped(layout, "tools/dmsetup-table/dm-0", ":64:logon:cryptsetup:6d4c1b5e-d0", key)
@@ -481,8 +481,8 @@ def test_the_pool_of_a_dataset_is_shown_with_its_drives() -> None:
 )
 def test_the_remedy_of_a_pool_follows_its_state(old: str, new: str, commands: list[str]) -> None:
     layout = swapped(load("zfs-raidz"), TANK, old, new)
-    told = [one for one in diagnosis(layout).findings if one.rule == "zfs-pool"]
-    found = next(one for one in told if re.search("not well|lost data", one.summary))
+    pools = [one for one in diagnosis(layout).findings if one.rule == "zfs-pool"]
+    found = next(one for one in pools if re.search("not healthy|lost data", one.summary))
     assert [command for step in found.steps for command in step.commands] == commands
 
 
@@ -493,7 +493,7 @@ def test_a_pool_is_not_scrubbed_twice(scan: str, waits: list[str]) -> None:
     layout = swapped(load("zfs-raidz"), TANK, "DEGRADED", "ONLINE")
     swapped(layout, TANK, "FAULTED      3   104     0  too many errors", "ONLINE       0     0     0")
     swapped(layout, TANK, "scrub repaired", scan)
-    found = next(one for one in diagnosis(layout).findings if one.summary == "tank is not well")
+    found = next(one for one in diagnosis(layout).findings if one.summary == "tank is not healthy")
     (scrub,) = [step for step in found.steps if step.commands == ["zpool scrub tank"]]
     assert scrub.waits == waits
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a captured tree: findings or none, a page, a script and JSON, never a traceback."""
+"""Any content of a captured tree gives findings or none, a page, a script and JSON, never a traceback."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shapes import Shape, healthy
 from trees import NAMES, Layout, load
 
 from program import Ended
-from spindle.host.doctor import Diagnosis, diagnose, script
+from spindle.doctor import Diagnosis, diagnose, script
 from spindle.host.errors import TargetError
-from spindle.host.inspect import inspect_stack
-from spindle.report.doctor import diagnosis_page, to_json
-from spindle.report.style import Style
+from spindle.inspect import inspect_stack
+from spindle.report.terminal.doctor import diagnosis_page, to_json
+from spindle.report.terminal.style import Style
 
 LAYOUTS = {name: load(name) for name in NAMES} | {
     "raid10": healthy(Shape(level="raid10", disks=6, volume=True)),
@@ -65,12 +65,12 @@ GARBAGE = [
 
 
 def everything(layout: Layout) -> Diagnosis:
-    told = diagnose(inspect_stack(None, layout.held()))
+    found = diagnose(inspect_stack(None, layout.held()))
     for width in (None, 40):
-        assert all(line.isprintable() for line in diagnosis_page(told, Style(width=width)))
-    assert all(line.isprintable() for line in script(told))
-    assert msgspec.json.decode(to_json(told), type=Diagnosis) == told
-    return told
+        assert all(line.isprintable() for line in diagnosis_page(found, Style(width=width)))
+    assert all(line.isprintable() for line in script(found))
+    assert msgspec.json.decode(to_json(found), type=Diagnosis) == found
+    return found
 
 
 def copy(layout: Layout) -> Layout:
@@ -80,7 +80,7 @@ def copy(layout: Layout) -> Layout:
 
 
 @pytest.mark.parametrize("seed", range(240))
-def test_no_change_of_a_tree_brings_it_down(seed: int) -> None:
+def test_no_change_of_a_tree_crashes_the_doctor(seed: int) -> None:
     chance = random.Random(seed)
     layout = copy(LAYOUTS[chance.choice(sorted(LAYOUTS))])
     paths = sorted([*layout.files, *layout.links])
@@ -94,23 +94,23 @@ def test_no_change_of_a_tree_brings_it_down(seed: int) -> None:
                 pass  # gone
             case _:
                 layout.files[path] = chance.choice(GARBAGE)
-    with contextlib.suppress(TargetError):  # a tree that has lost its devices is told so
+    with contextlib.suppress(TargetError):  # a tree without its devices is an error
         everything(layout)
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
 @pytest.mark.parametrize("garbage", [b"", b"banana\n", b"0\n", b"-1\n", b"9223372036854775807\n", "☃\n".encode()])
-def test_a_tree_of_nothing_but_garbage_has_no_finding_made_of_it(name: str, garbage: bytes) -> None:
+def test_garbage_in_a_tree_gives_no_finding(name: str, garbage: bytes) -> None:
     layout = copy(LAYOUTS[name])
     layout.files = dict.fromkeys(layout.files, garbage)
-    told = everything(layout)
+    found = everything(layout)
     if not garbage.strip().isdigit():
-        assert told.findings == []
+        assert found.findings == []
 
 
 @pytest.mark.parametrize("name", sorted(LAYOUTS))
 def test_each_file_may_be_missing(name: str) -> None:
-    """What is not known is no fault: a missing file never makes a finding of a healthy stack."""
+    """A missing file never causes a finding on a healthy stack."""
     whole = {(found.rule, found.object) for found in everything(LAYOUTS[name]).findings}
     paths = sorted(
         path for path in LAYOUTS[name].files if "/md/" in path or "/queue/" in path or path.startswith("tools/")
@@ -149,7 +149,7 @@ EVIL = "x;:>gone;$(:>gone)`:>gone`"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_devices_with_evil_names_make_no_commands(name: str, tmp_path: Path) -> None:
-    """Each name is also a command that makes a file; the script is run with nothing else to be found."""
+    """Each name is also a command that makes a file; the script is run without any other command in the path."""
 
     def renamed(text: str) -> str:
         return re.sub(r"\b(sd[a-n](?!\w)|sd[a-d](?=1\b)|md\d+|mpatha|vg0-root|nvme0n1(?!\w))", rf"\1{EVIL}", text)
@@ -179,7 +179,7 @@ def test_devices_with_evil_names_make_no_commands(name: str, tmp_path: Path) -> 
         )
 
 
-def test_what_was_changed_is_told_by_the_program_too(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+def test_the_program_too_survives_a_changed_tree(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
     layout = copy(LAYOUTS["raid6-degraded-resync"])
     for path in layout.files:
         if path.endswith(("scheduler", "degraded", "state")):

@@ -1,4 +1,4 @@
-"""docs/doctor has a page for each rule, with its limits as the code has them, and its source."""
+"""docs/reference/doctor has a page for each rule, with the thresholds of the code, and its source."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from program import Ended
-from spindle.host.doctor import RULES
-from spindle.host.doctor.rule import Rule
+from spindle.doctor import RULES
+from spindle.doctor.rule import Rule
 
-PAGES = Path(__file__).resolve().parents[2] / "docs/doctor"
+PAGES = Path(__file__).resolve().parents[2] / "docs/reference/doctor"
 SECTIONS = ("## Rule", "## Cost", "## Source")
 
 
@@ -43,9 +43,9 @@ def test_each_limit_on_a_page_is_that_of_the_code() -> None:
 
     for rule in RULES:
         text = (PAGES / f"{rule.name}.md").read_text()
-        module = importlib.import_module(f"spindle.host.doctor.rules.{_module(rule)}")
-        told = re.findall(r"`([A-Z][A-Z_]+)`\s+=\s+(-?[\d.]+(?:e-?\d+)?)\b", text)
-        for name, words in told:
+        module = importlib.import_module(f"spindle.doctor.rules.{_module(rule)}")
+        named = re.findall(r"`([A-Z][A-Z_]+)`\s+=\s+(-?[\d.]+(?:e-?\d+)?)\b", text)
+        for name, words in named:
             assert str(getattr(module, name)) == words.rstrip("."), f"{rule.name}: {name}"
         constants = {
             name
@@ -55,7 +55,7 @@ def test_each_limit_on_a_page_is_that_of_the_code() -> None:
             and name != "RULE"
             and _own(module, name)
         }
-        assert constants <= {name for name, _ in told}, f"{rule.name}: {constants - {name for name, _ in told}}"
+        assert constants <= {name for name, _ in named}, f"{rule.name}: {constants - {name for name, _ in named}}"
 
 
 def _module(rule: Rule) -> str:
@@ -67,8 +67,8 @@ def _own(module: object, name: str) -> bool:
     return re.search(rf"^{name}\b.* = |^\w.*, {name}\b.* = ", source, re.M) is not None
 
 
-def test_the_gain_that_the_page_on_ncq_tells_is_the_models(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
-    from spindle.host.doctor.rules.ncq import MODELLED_GAIN
+def test_the_gain_on_the_page_of_ncq_is_that_of_the_model(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+    from spindle.doctor.rules.ncq import MODELLED_GAIN
 
     rates = []
     for depth in (1, 31):

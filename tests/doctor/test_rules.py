@@ -1,4 +1,4 @@
-"""What each rule finds and leaves alone beyond the arrays of test_planted, and the numbers it tells."""
+"""Findings of each rule beyond the arrays of test_planted, cases without findings, and the numbers they show."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from shapes import Planted, Shape, add, diagnosis, finding, found_on, healthy
 from trees import Layout, load
 
-from spindle.host.doctor import Severity
-from spindle.host.doctor.arithmetic import crossing_share, link_bytes_per_s, pcie_bytes_per_s, unreadable_probability
+from spindle.doctor import Severity
+from spindle.doctor.arithmetic import crossing_share, link_bytes_per_s, pcie_bytes_per_s, unreadable_probability
 
 KIB = 1 << 10
 MEGARAID = "sys/devices/pci0000:16/0000:16:02.0/0000:18:00.0"
@@ -98,7 +98,7 @@ def test_a_boot_loaders_partition_may_begin_anywhere() -> None:
     assert found_on(layout) == {("partition-alignment", "nvme0n1p1")}
 
 
-def test_a_volume_on_a_partition_of_an_array_is_held_against_its_chunk() -> None:
+def test_a_volume_on_a_partition_of_an_array_is_compared_with_its_chunk() -> None:
     shape = Shape(table=True, volume=True, chunk=512 * KIB)
     layout = add(healthy(shape), "[]\ntools/dmsetup-table/dm-0=0 1000000000 linear 259:200 384")
     found = finding(layout, "partition-alignment")
@@ -114,7 +114,7 @@ def test_data_of_an_array_that_begins_within_a_sector() -> None:
 # --- geometry ------------------------------------------------------------------------------------------------------
 
 
-def test_a_unit_eight_times_too_small_is_told_as_mixed_up_units() -> None:
+def test_a_unit_eight_times_too_small_is_reported_as_mixed_up_units() -> None:
     layout = load("md-raid10-n2-xfs")
     swapped(layout, "tools/xfs_info/%2Fdata", "sunit=128    swidth=896", "sunit=16     swidth=112")
     found = finding(layout, "stripe-geometry")
@@ -151,14 +151,14 @@ def test_a_mount_option_overrides_the_width_that_ext4_keeps() -> None:
     assert found_on(layout) == {("stripe-geometry", "fs:/")}
 
 
-def test_a_width_that_is_no_multiple_of_its_unit_is_found_without_an_array() -> None:
+def test_a_width_that_is_not_a_multiple_of_its_unit_is_found_without_an_array() -> None:
     layout = load("nvme-ext4")
     swapped(layout, "proc/self/mountinfo", "rw,stripe=32", "rw")
     swapped(layout, "tools/dumpe2fs/nvme0n1p2", "RAID stripe width:        32", "RAID stripe width:        40")
     assert found_on(layout) == {("stripe-geometry", "fs:/")}
 
 
-def test_the_geometry_of_a_raid_unit_follows_from_its_limits_where_no_tool_tells() -> None:
+def test_the_geometry_of_a_raid_unit_follows_from_its_limits_without_a_tool() -> None:
     layout = load("raid-megaraid")
     layout.remove("tools/storcli/all")
     assert found_on(layout) == set()
@@ -170,9 +170,9 @@ def test_a_geometry_that_is_not_known_is_not_judged() -> None:
     shape = Shape(fs="ext4")
     layout = healthy(shape)
     layout.remove("tools/dumpe2fs/md0")
-    told = diagnosis(layout)
-    assert told.findings == []
-    assert [(one.rule, one.object) for one in told.unjudged if one.rule == "stripe-geometry"] == [
+    found = diagnosis(layout)
+    assert found.findings == []
+    assert [(one.rule, one.object) for one in found.unjudged if one.rule == "stripe-geometry"] == [
         ("stripe-geometry", "fs:/data")
     ]
 
@@ -180,7 +180,7 @@ def test_a_geometry_that_is_not_known_is_not_judged() -> None:
 # --- queues --------------------------------------------------------------------------------------------------------
 
 
-def test_read_ahead_is_judged_by_the_workload_that_is_told() -> None:
+def test_read_ahead_is_judged_by_the_given_workload() -> None:
     layout = load("md-raid10-f2-xfs")
     assert finding(layout, "read-ahead").numbers["drives_busy"] == 1
     assert ("read-ahead", "md0") not in found_on(layout, workload="random"), "small is right there"
@@ -196,7 +196,7 @@ def test_read_ahead_beyond_all_measure_is_noted_whatever_the_load(kib: int, expe
     assert found_on(layout) == ({("read-ahead", "sda")} if expected else set())
 
 
-def test_a_data_folder_of_a_database_is_taken_for_a_random_load() -> None:
+def test_a_data_folder_of_a_database_counts_as_a_random_load() -> None:
     layout = load("sata-ssd")
     swapped(layout, "proc/self/mountinfo", " / / rw", " / /srv/postgresql/15 rw")
     assert found_on(layout) == set()
@@ -226,7 +226,7 @@ def test_a_raid_unit_must_not_be_kept_idle(scheduler: str, idle: str | None, exp
     assert (("scheduler", "sdb") in found_on(layout)) is expected
 
 
-def test_bfq_over_the_ways_of_a_storage_array() -> None:
+def test_bfq_over_the_paths_of_a_storage_array() -> None:
     layout = load("dm-multipath")
     path = next(path for path in layout.files if path.endswith("block/sdb/queue/scheduler"))
     layout.files[path] = b"none mq-deadline [bfq]\n"
@@ -241,7 +241,7 @@ def test_zones_need_mq_deadline_up_to_linux_6_9(kernel: str, expected: bool) -> 
     assert found_on(layout) == {("shingled", "sda")} | ({("scheduler", "sda")} if expected else set())
 
 
-def test_requests_are_held_against_what_the_controller_takes() -> None:
+def test_requests_are_compared_with_the_limit_of_the_controller() -> None:
     shape = Shape(drive="sas")
     layout = add(healthy(shape), f"[{shape.folder(1)}]\nqueue/nr_requests=200")
     assert found_on(layout) == {("queue-requests", "sdb")}
@@ -263,7 +263,7 @@ def test_requests_of_nvme_are_as_many_as_its_queue_or_the_kernels_own_number() -
         assert found_on(layout) == ({("queue-requests", "nvme0n1")} if expected else set())
 
 
-def test_a_drive_without_ncq_and_one_that_does_not_tell() -> None:
+def test_a_drive_without_ncq_and_one_that_does_not_report_it() -> None:
     shape = Shape()
     place = f"{shape.folder(0)}/../.."
     layout = add(healthy(shape), f"[{place}]\nqueue_depth=1")
@@ -271,12 +271,12 @@ def test_a_drive_without_ncq_and_one_that_does_not_tell() -> None:
     swapped(layout, words, "001f 850e", "0000 0406")
     assert found_on(layout) == set()
     layout.remove(words)
-    told = diagnosis(layout)
-    assert told.findings == []
-    assert ("ncq", "sda") in {(one.rule, one.object) for one in told.unjudged}
+    found = diagnosis(layout)
+    assert found.findings == []
+    assert ("ncq", "sda") in {(one.rule, one.object) for one in found.unjudged}
 
 
-def test_large_requests_of_a_member_are_cut_only_below_its_chunk() -> None:
+def test_requests_of_a_member_are_too_small_only_below_its_chunk() -> None:
     shape = Shape(chunk=1024 * KIB)
     for largest, expected in ((512, True), (1024, False), (1280, False)):
         layout = add(healthy(shape), f"[{shape.folder(2)}]\nqueue/max_sectors_kb={largest}")
@@ -319,13 +319,13 @@ def test_without_barriers_a_good_battery_is_enough() -> None:
     swapped(layout, "tools/storcli/all", '"State":"Optimal"', '"State":"Failed"')
     assert ("barriers", "fs:/") in found_on(layout)
     layout.remove("tools/storcli/all")
-    told = diagnosis(layout)
-    assert told.findings == []
-    assert ("barriers", "fs:/") in {(one.rule, one.object) for one in told.unjudged}
+    found = diagnosis(layout)
+    assert found.findings == []
+    assert ("barriers", "fs:/") in {(one.rule, one.object) for one in found.unjudged}
 
 
 @pytest.mark.parametrize("options", ["rw,lazytime", "ro", "rw,noatime"])
-def test_times_of_access_that_are_not_written(options: str) -> None:
+def test_access_times_that_are_not_written(options: str) -> None:
     layout = swapped(load("raid5-ext4-sector63"), "proc/self/mountinfo", "/srv rw -", f"/srv {options} -")
     assert ("atime", "fs:/srv") not in found_on(layout)
 
@@ -333,7 +333,7 @@ def test_times_of_access_that_are_not_written(options: str) -> None:
 # --- arrays --------------------------------------------------------------------------------------------------------
 
 
-def test_the_chance_of_an_unreadable_sector_is_told_in_numbers() -> None:
+def test_the_probability_of_an_unreadable_sector_is_shown() -> None:
     shape = Shape(disks=5)
     component = 4 * 10**12 // 1024
     layout = add(healthy(shape), f"[{shape.array}]\nmd/component_size={component}")
@@ -361,7 +361,7 @@ def test_a_hardware_raid5_of_large_drives() -> None:
     assert found.numbers["drives"] == 5
 
 
-def test_flash_beside_platters_and_a_mirror_that_means_it_so() -> None:
+def test_flash_beside_platters_and_a_mirror_that_intends_it() -> None:
     shape = Shape(level="raid1", disks=2)
     layout = healthy(shape)
     words = "sys/devices/pci0000:00/0000:00:1f.2/ata2/link2/dev2.0/ata_device/dev2.0/id"
@@ -442,12 +442,12 @@ def test_the_stripe_cache_that_is_advised_fits_in_memory() -> None:
     assert finding(layout, "stripe-cache").numbers["memory_bytes"] == 2048 * 4096 * 5
 
 
-def test_a_rebuild_at_its_limit_is_told_so() -> None:
+def test_a_rebuild_at_its_limit_is_found() -> None:
     layout = load("raid6-degraded-resync")
     assert ("md-sync-speed", "md2") not in found_on(layout)
     add(layout, "[sys/devices/virtual/block/md2]\nmd/sync_speed_max=110000 (system)")
     found = finding(layout, "md-sync-speed")
-    assert "is held back" in found.summary
+    assert "is slowed down" in found.summary
     assert found.steps[0].commands == ["spindle knobs set md2 sync_speed_max=220000"]
     assert not found.steps[0].waits, "it helps while the rebuild runs"
 
@@ -455,14 +455,14 @@ def test_a_rebuild_at_its_limit_is_told_so() -> None:
 # --- drives --------------------------------------------------------------------------------------------------------
 
 
-def test_a_single_way_left_is_critical() -> None:
+def test_a_single_path_left_is_critical() -> None:
     layout = load("dm-multipath")
     status = "0 2147483648 multipath 2 0 0 0 1 1 A 0 1 2 8:16 A 0 0 1"
     layout.files["tools/dmsetup-status/dm-0"] = status.encode()
     assert finding(layout, "multipath").severity is Severity.CRITICAL
 
 
-def test_all_ways_up_are_no_finding() -> None:
+def test_working_paths_are_not_a_finding() -> None:
     layout = load("dm-multipath")
     swapped(layout, "tools/dmsetup-status/dm-0", "8:64 F 3", "8:64 A 0")
     path = next(path for path in layout.files if path.endswith("8:0:1:1/state"))
@@ -484,7 +484,7 @@ def test_the_state_of_a_unit(state: str, level: str | None) -> None:
     )
 
 
-def test_flash_that_says_so_in_its_name_alone() -> None:
+def test_flash_known_only_by_its_name() -> None:
     layout = load("sata-ssd")
     words = next(path for path in layout.files if path.endswith("ata_device/dev1.0/id"))
     layout.remove(words)
@@ -495,14 +495,14 @@ def test_flash_that_says_so_in_its_name_alone() -> None:
     assert found_on(layout) == {("rotational", "sda")}
 
 
-def test_a_unit_of_flash_that_the_kernel_takes_for_platters() -> None:
+def test_a_unit_of_flash_that_the_kernel_treats_as_rotating() -> None:
     layout = load("raid-megaraid")
     text = layout.files["tools/storcli/all"].decode().replace('"HDD"', '"SSD"')
     layout.files["tools/storcli/all"] = text.encode()
     assert found_on(layout) == {("rotational", "sda")}
 
 
-def test_a_cable_is_told_from_a_medium() -> None:
+def test_a_cable_is_distinguished_from_a_medium() -> None:
     layout = load("sata-ssd")
     row = '{"id":5,"name":"Reallocated_Sector_Ct","when_failed":"","raw":{"value":0}}'
     swapped(layout, "tools/smartctl/sda", row, row.replace('"id":5', '"id":199').replace('"value":0', '"value":250'))

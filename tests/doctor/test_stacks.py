@@ -1,4 +1,4 @@
-"""Captured trees of real kinds of stacks: exactly what was planted is found, on healthy ones nothing."""
+"""Captured trees of real kinds of stacks: exactly the planted faults are found, and nothing on healthy ones."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_tree_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_exactly_what_was_planted_is_found(name: str) -> None:
+def test_exactly_the_planted_faults_are_found(name: str) -> None:
     assert found_on(load(name)) == EXPECTED[name]
 
 
@@ -116,8 +116,8 @@ def mended_raid10(layout: Layout) -> None:
     add(layout, "[sys/devices/virtual/block/md0]\nqueue/read_ahead_kb=14336\nmd/dev-sdc/errors=0")
 
 
-def mended_nas(layout: Layout) -> None:
-    """Another drive instead of each, and the settings."""
+def fixed_nas(layout: Layout) -> None:
+    """Replace each drive, and correct the settings."""
     files, text = layout.files, layout.files["tools/smartctl/sda"].decode()
     for path in [path for path in files if "0:0:0:0" in path and path.endswith("/model")]:
         files[path] = b"ST4000VN006-3CW1\n" if b"EFAX" in files[path] else files[path]
@@ -178,7 +178,7 @@ def mended_bcache(layout: Layout) -> None:
 
 
 MENDED = {
-    "home-nas": mended_nas,
+    "home-nas": fixed_nas,
     "luks-nvme": mended_nvme,
     "fc-policy": mended_fc,
     "zfs-raidz": mended_zfs,
@@ -191,7 +191,7 @@ MENDED = {
 
 
 @pytest.mark.parametrize("name", MENDED)
-def test_what_was_mended_is_found_no_more(name: str) -> None:
+def test_a_fixed_fault_is_not_found_any_more(name: str) -> None:
     layout = load(name)
     MENDED[name](layout)
     assert found_on(layout) == set()

@@ -1,4 +1,4 @@
-"""What is live in a fix plan hurts in no state of the array, drive, unit or file system that it touches."""
+"""The commands of a fix plan do no harm in any state of the array, drive, unit or file system that they touch."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shapes import Shape, add, diagnosis, finding, geometry, healthy
 from test_planted import FAULTS
 from trees import NAMES, Layout, load
 
-from spindle.host.doctor import RULES, diagnose, script
-from spindle.host.inspect import inspect_stack
+from spindle.doctor import RULES, diagnose, script
+from spindle.inspect import inspect_stack
 
 pytestmark = pytest.mark.promise(23)
 
@@ -66,7 +66,7 @@ LIVE: list[tuple[str, set[str]]] = [
     (r"spindle knobs (set|persist --yes) |mount -o remount|cryptsetup .*refresh|modprobe ", WHOLE | READ_ONLY),
     (r"tw_cli \S+ set cache=on$|\w+64 \S+ set wrcache=wb$", WHOLE | READ_ONLY),
 ]  # fmt: skip
-"""What a line does -> the states in which it may be live; the first that fits."""
+"""Effect of a line -> the states in which it may be a command; the first that matches."""
 
 
 def lines_of(layout: Layout, target: str | None = None) -> list[str]:
@@ -100,7 +100,7 @@ ALONE = {"degraded", "busy", "resync_starved"}
 
 
 def sick(shape: Shape) -> Iterator[Layout]:
-    """All faults at once, in as few stacks as they fit in: what one overwrites, the next stack has."""
+    """All faults at once, in as few stacks as possible: a fault that another overwrites is in the next stack."""
     for step in (1, 2):
         layout = healthy(shape)
         for fault in FAULTS[::step]:
@@ -110,7 +110,7 @@ def sick(shape: Shape) -> Iterator[Layout]:
 
 
 @pytest.mark.parametrize("state", ARRAY_STATES)
-def test_nothing_live_in_the_plan_hurts_in_the_state_of_the_array(state: str) -> None:
+def test_no_command_in_the_plan_does_harm_in_the_state_of_the_array(state: str) -> None:
     live = 0
     for shape in SHAPES:
         for layout in sick(shape):
@@ -122,7 +122,7 @@ def test_nothing_live_in_the_plan_hurts_in_the_state_of_the_array(state: str) ->
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("state", ARRAY_STATES)
-def test_nothing_live_hurts_on_a_captured_stack_in_any_state(name: str, state: str) -> None:
+def test_no_command_does_harm_on_a_captured_stack_in_any_state(name: str, state: str) -> None:
     layout = load(name)
     arrays = sorted({path.partition("/md/")[0] for path in layout.files if "/md/level" in path})
     if state == "clean" or not arrays:
@@ -150,8 +150,8 @@ def test_every_rule_is_among_those_that_are_tried() -> None:
     assert found == {rule.name for rule in RULES}
 
 
-def test_each_fault_alone_keeps_its_remedy_on_a_whole_array() -> None:
-    """The states hold remedies up; they do not lose them."""
+def test_each_fault_alone_keeps_its_remedy_on_a_healthy_array() -> None:
+    """States delay remedies; they do not remove them."""
     shape = Shape(disks=4, fs="ext4")
     for fault in FAULTS:
         layout = healthy(shape)
@@ -168,7 +168,7 @@ def large_raid5() -> tuple[Shape, Layout]:
     return shape, add(healthy(shape), f"[{shape.array}]\nmd/component_size={8 * 10**12 // 1024}")
 
 
-def test_a_raid5_that_is_rebuilt_is_not_checked_before_it_is_whole() -> None:
+def test_a_raid5_is_not_checked_before_its_rebuild_has_finished() -> None:
     shape, layout = large_raid5()
     check = "echo check > /sys/block/md0/md/sync_action"
     assert check in lines_of(layout)
@@ -202,7 +202,7 @@ def test_an_array_that_lost_too_much_is_left_as_it_is() -> None:
         add(layout, f"[{shape.array}]\nmd/dev-{member}/state=faulty\nmd/dev-{member}/slot=none")
     add(layout, f"[{shape.array}]\nmd/degraded=2")
     found = finding(layout, "md-degraded")
-    assert "more members than it bears" in found.summary
+    assert "more members than it tolerates" in found.summary
     lines = lines_of(layout)
     assert any(line.startswith("mdadm --examine /dev/sd") for line in lines)
     assert not any("--remove" in line for line in lines)
@@ -231,7 +231,7 @@ def test_a_lost_journal_is_found_and_its_array_is_not_touched() -> None:
 
 
 def test_no_drive_is_added_while_another_member_fails() -> None:
-    """A rebuild reads the failing one to the end."""
+    """A rebuild reads all of the failing one."""
     shape = Shape(disks=4)
     layout = in_state(healthy(shape), shape.array, "sdd1", "degraded")
     (add_step,) = [step for step in finding(layout, "md-degraded").steps if any("--add" in c for c in step.commands)]
@@ -346,8 +346,8 @@ def test_lvms_own_raid_has_a_state_too(status: str | None, words: list[str]) -> 
     ("operation", "options", "words"),
     [
         ("none", "", []),
-        ("balance", "", ["fs:/home changes its shape"]),
-        ("device replace", "", ["fs:/home changes its shape"]),
+        ("balance", "", ["fs:/home is being restructured"]),
+        ("device replace", "", ["fs:/home is being restructured"]),
         ("none", ",degraded", ["fs:/home is degraded"]),
     ],
 )
@@ -388,7 +388,7 @@ def test_a_container_of_arrays_is_inactive_by_nature(metadata: str, found: bool)
 
 
 def test_each_array_state_is_known_by_name() -> None:
-    """A state that a newer kernel names holds everything up but looking."""
+    """A state that only a newer kernel has delays every step but reading."""
     shape, layout = large_raid5()
     add(layout, f"[{shape.array}]\nmd/array_state=half-asleep")
     assert not [line for line in lines_of(layout) if not LOOKS.match(line)]

@@ -1,4 +1,5 @@
-"""What could not be looked at is listed, of drives of every transport and of every rule; it is never `fine`."""
+"""Parts that could not be judged are listed, for drives of every transport and for every rule; they are never
+`fine`."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ from shapes import Shape, add, diagnosis, healthy, laid
 from trees import NAMES, Layout, load
 
 from program import Ended
-from spindle.host.doctor import RULES, diagnose
-from spindle.host.doctor.rule import Rule
-from spindle.host.doctor.stack import Stack
-from spindle.host.doctor.unjudged import PARTS
-from spindle.host.inspect import inspect_stack
+from spindle.doctor import RULES, diagnose
+from spindle.doctor.rule import Rule
+from spindle.doctor.stack import Stack
+from spindle.doctor.unjudged import PARTS
+from spindle.inspect import inspect_stack
 
 pytestmark = pytest.mark.promise(23)
 
 
 def asked(layout: Layout, rule: str) -> dict[str, str]:
-    """What a rule could not judge, and why."""
+    """Parts that a rule could not judge, and the reasons."""
     return {one.object: one.why for one in diagnosis(layout).unjudged if one.rule == rule}
 
 
@@ -55,7 +56,7 @@ TRANSPORTS: dict[str, tuple[Callable[[], Layout], str]] = {
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("rule", ["smart", "temperature"])
-def test_a_drive_that_was_not_asked_is_listed_whatever_it_hangs_on(transport: str, rule: str) -> None:
+def test_a_drive_that_was_not_asked_is_listed_for_every_transport(transport: str, rule: str) -> None:
     make, name = TRANSPORTS[transport]
     layout = make()
     drive = next(found.drive for found in inspect_stack(None, layout.held()).devices if found.id == name)
@@ -65,12 +66,12 @@ def test_a_drive_that_was_not_asked_is_listed_whatever_it_hangs_on(transport: st
 
 
 @pytest.mark.parametrize("rule", ["smart", "temperature", "firmware", "shingled", "wear", "rotational"])
-def test_nothing_is_fine_of_a_disk_that_a_hypervisor_shows(rule: str) -> None:
+def test_a_disk_of_a_hypervisor_is_never_fine(rule: str) -> None:
     layout = add(disk(VIRTIO, "vda"), f"[{VIRTIO}/block/vda]\nqueue/rotational=1")
-    assert asked(layout, rule) == {"vda": "a virtual disk: what is behind it is its host's to tell"}
+    assert asked(layout, rule) == {"vda": "a virtual disk: only its host sees the drives behind it"}
 
 
-def test_a_raid_unit_whose_drives_nobody_names_is_listed() -> None:
+def test_a_raid_unit_with_unknown_drives_is_listed() -> None:
     layout = load("raid-megaraid")
     layout.remove("tools/storcli/all")
     why = asked(layout, "smart")["sda"]
@@ -95,7 +96,7 @@ SILENT = {
         '"severity": "information"}]}}',
         "STANDBY",
     ),
-    "nothing": ("{}", "does not tell"),
+    "nothing": ("{}", "does not report it"),
 }
 
 
@@ -110,12 +111,12 @@ def test_an_answer_without_a_verdict_is_not_fine(kind: str, tmp_path: object, in
     assert " smart," not in fine
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.looks_at], ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.inputs], ids=lambda rule: rule.name)
 def test_each_value_that_a_rule_needs_is_missed_when_it_is_unknown(rule: Rule) -> None:
-    """Of each part of each captured stack, and of a generated one, one value at a time."""
+    """For each part of each captured stack, and of a generated one, one value at a time."""
     seen = set()
     for layout in (*map(load, NAMES), healthy(Shape()), healthy(Shape(drive="nvme"))):
-        for value in rule.looks_at:
+        for value in rule.inputs:
             kind, _, field = value.partition(".")
             inventory = inspect_stack(None, layout.held())
             planted = set()
@@ -124,14 +125,14 @@ def test_each_value_that_a_rule_needs_is_missed_when_it_is_unknown(rule: Rule) -
                     setattr(part, field, [] if isinstance(getattr(part, field), list) else None)
                     part.unknown[field] = "it was taken away"
                     planted.add(name)
-            told = diagnose(inventory, [rule])
-            assert planted <= {one.object for one in (*told.findings, *told.unjudged)}, value
+            found = diagnose(inventory, [rule])
+            assert planted <= {one.object for one in (*found.findings, *found.unjudged)}, value
             if planted:
                 seen.add(value)
-    assert seen == set(rule.looks_at), "no stack has a part with it"
+    assert seen == set(rule.inputs), "no stack has a part with it"
 
 
-def test_every_rule_says_what_it_looks_at() -> None:
-    without = {rule.name for rule in RULES if not rule.looks_at}
+def test_every_rule_lists_its_inputs() -> None:
+    without = {rule.name for rule in RULES if not rule.inputs}
     listing = {"ncq", "stripe-geometry", "dirty-memory", "wear", "pcie-power", "cpu-latency"}
-    assert without == {*listing, "atime"}, "the others list it themselves; a mount tells its options"
+    assert without == {*listing, "atime"}, "the others list it themselves; a mount always has its options"

@@ -15,9 +15,9 @@ from shapes import Shape, add, healthy
 from trees import NAMES, load
 
 from program import Ended
-from spindle.host.doctor import RULES, Diagnosis, diagnose, schema, script
-from spindle.host.doctor.finding import Finding, Needs, Phase, Severity, Step, knob
-from spindle.host.inspect import inspect_stack
+from spindle.doctor import RULES, Diagnosis, diagnose, schema, script
+from spindle.doctor.finding import Finding, Needs, Phase, Severity, Step, knob
+from spindle.inspect import inspect_stack
 
 Invoke = Callable[..., Ended]
 DESTROYS = re.compile(r"\b(mkfs|sfdisk|pvcreate|wipefs|dd |umount|e2fsck|--replace|--grow .*--level|--zero-superblock)")
@@ -32,7 +32,7 @@ def capture(tmp_path: Path) -> Callable[[str], str]:
 # --- captures ------------------------------------------------------------------------------------------------------
 
 
-def test_a_healthy_capture_has_status_0_and_says_what_was_looked_at(
+def test_a_healthy_capture_has_status_0_and_names_what_was_checked(
     capture: Callable[[str], str], invoke: Invoke
 ) -> None:
     status, out, err = invoke("doctor", "--root", capture("md-raid10-n2-xfs"))
@@ -55,24 +55,24 @@ def test_a_warning_has_status_1_and_a_note_0(tmp_path: Path, invoke: Invoke) -> 
     assert "1 finding (1 warn)" in out
 
 
-def test_the_worst_stands_first_with_evidence_reason_cost_and_remedy(
+def test_the_worst_comes_first_with_evidence_reason_cost_and_remedy(
     capture: Callable[[str], str], invoke: Invoke
 ) -> None:
     status, out, _ = invoke("doctor", "--root", capture("raid6-degraded-resync"))
     assert status == 1
     assert out.index("critical  md-degraded: md2 is degraded") < out.index("warn      md-sync")
     assert "1 of 8 members missing; faulty: sdf" in out
-    assert "It bears 1 more failure." in out
+    assert "It tolerates 1 more failure." in out
     assert "mdadm /dev/md2 --remove /dev/sdf" in out
 
 
-def test_findings_alike_are_told_once(capture: Callable[[str], str], invoke: Invoke) -> None:
+def test_similar_findings_are_printed_once(capture: Callable[[str], str], invoke: Invoke) -> None:
     _, out, _ = invoke("doctor", "--root", capture("raid5-ext4-sector63"))
     assert out.count("partition-alignment: ") == 1
     assert "so do sdb1, sdc1 and sdd1" in out
 
 
-def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], invoke: Invoke) -> None:
+def test_a_target_limits_the_check_to_its_parts(capture: Callable[[str], str], invoke: Invoke) -> None:
     tree = capture("raid-3ware")
     status, out, _ = invoke("doctor", "--root", tree, "--rule", "smart", "/data")
     assert status == 1
@@ -84,17 +84,19 @@ def test_a_target_narrows_what_is_looked_at(capture: Callable[[str], str], invok
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_json_says_the_same_and_fits_its_schema(capture: Callable[[str], str], invoke: Invoke, name: str) -> None:
+def test_json_has_the_same_findings_and_matches_its_schema(
+    capture: Callable[[str], str], invoke: Invoke, name: str
+) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     status, out, _ = invoke("doctor", "--json", "--root", capture(name))
-    told = json.loads(out)
-    jsonschema.validate(told, schema())
-    assert told["kind"] == "diagnosis"
-    severities = {found["severity"] for found in told["findings"]}
+    found = json.loads(out)
+    jsonschema.validate(found, schema())
+    assert found["kind"] == "diagnosis"
+    severities = {one["severity"] for one in found["findings"]}
     assert status == (1 if severities & {"warn", "critical"} else 0)
-    for found in told["findings"]:
-        assert all(found[field] for field in ("rule", "object", "summary", "evidence", "why", "effect"))
-    assert told["rules"] == [rule.name for rule in RULES]
+    for one in found["findings"]:
+        assert all(one[field] for field in ("rule", "object", "summary", "evidence", "why", "effect"))
+    assert found["rules"] == [rule.name for rule in RULES]
 
 
 def test_the_schema_is_printed(invoke: Invoke) -> None:
@@ -103,7 +105,7 @@ def test_the_schema_is_printed(invoke: Invoke) -> None:
     assert json.loads(out)["title"] == "spindle doctor"
 
 
-def test_what_could_not_be_judged_is_said(capture: Callable[[str], str], invoke: Invoke) -> None:
+def test_parts_that_could_not_be_judged_are_printed(capture: Callable[[str], str], invoke: Invoke) -> None:
     _, out, _ = invoke("doctor", "--root", capture("lvm-on-md"))
     assert re.search(r"unknown   smart, .*of sda and sdb: tools/smartctl/sda: not in the capture", out)
 
@@ -138,9 +140,9 @@ def test_rules_are_listed(invoke: Invoke) -> None:
 
 def test_only_the_rules_asked_for_are_applied(capture: Callable[[str], str], invoke: Invoke) -> None:
     _, out, _ = invoke("doctor", "--json", "--root", capture("raid-3ware"), "--rule", "ncq", "--rule", "scheduler")
-    told = json.loads(out)
-    assert told["rules"] == ["scheduler", "ncq"]
-    assert {found["rule"] for found in told["findings"]} == {"scheduler"}
+    found = json.loads(out)
+    assert found["rules"] == ["scheduler", "ncq"]
+    assert {one["rule"] for one in found["findings"]} == {"scheduler"}
 
 
 # --- the script ----------------------------------------------------------------------------------------------------
@@ -159,14 +161,14 @@ def test_the_script_is_one_for_the_shell_and_destroys_nothing(
 
 @pytest.mark.promise(24)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_head_of_the_script_says_what_restore_undoes_and_no_more(name: str) -> None:
+def test_the_head_of_the_script_names_only_what_restore_undoes(name: str) -> None:
     lines = script(diagnose(inspect_stack(None, load(name).held())))
     live = [line for line in lines if not line.startswith("#") and line not in ("", "set -u")]
     steps = "\n".join(lines).split("\n\n")
     head = steps[0]
-    assert ("`spindle restore` puts back" in head) == any(line.startswith("spindle knobs set ") for line in live)
+    assert ("`spindle restore` undoes" in head) == any(line.startswith("spindle knobs set ") for line in live)
     assert ("persist --remove" in head) == any(line.startswith("spindle knobs persist ") for line in live)
-    assert ("is marked NOT UNDONE" in head) == any("# NOT UNDONE" in step for step in steps[1:])
+    assert ("are marked NOT UNDONE" in head) == any("# NOT UNDONE" in step for step in steps[1:])
     for step in steps[1:]:
         if re.search(r"^(hdparm|cpupower|echo|mount|smartctl .*scterc)\b", step, re.MULTILINE):
             assert "# NOT UNDONE" in step, step
@@ -177,14 +179,14 @@ def test_the_head_of_the_script_says_what_restore_undoes_and_no_more(name: str) 
 def test_the_plain_commands_of_rules_outside_the_knobs_are_marked_in_the_script() -> None:
     plain = Step(phase=Phase.TUNE, about="keep the heads", commands=["hdparm -B 254 /dev/sda"])
     looks = Step(phase=Phase.LOOK, about="look", commands=["smartctl -x /dev/sda"])
-    told = Diagnosis(origin="capture", findings=[_finding([plain, looks])])
-    lines = script(told)
+    diagnosis = Diagnosis(origin="capture", findings=[_finding([plain, looks])])
+    lines = script(diagnosis)
     assert lines[lines.index("hdparm -B 254 /dev/sda") - 1] == "# NOT UNDONE by `spindle restore`"
     assert lines[lines.index("smartctl -x /dev/sda") - 1] == "# look"
-    assert not any("restore` puts back" in line for line in lines)
-    told.findings[0].steps = [looks, *knob("sda", read_ahead_kb=64)]
-    assert not any("NOT UNDONE" in line for line in script(told))
-    assert any("restore` puts back" in line for line in script(told))
+    assert not any("restore` undoes" in line for line in lines)
+    diagnosis.findings[0].steps = [looks, *knob("sda", read_ahead_kb=64)]
+    assert not any("NOT UNDONE" in line for line in script(diagnosis))
+    assert any("restore` undoes" in line for line in script(diagnosis))
 
 
 def _finding(steps: list[Step]) -> Finding:
@@ -193,7 +195,7 @@ def _finding(steps: list[Step]) -> Finding:
 
 
 @pytest.mark.parametrize("verb", ["doctor", "inspect"])
-def test_a_capture_that_is_none_is_bad_input(invoke: Invoke, tmp_path: Path, verb: str) -> None:
+def test_a_file_that_is_not_a_capture_is_bad_input(invoke: Invoke, tmp_path: Path, verb: str) -> None:
     (tmp_path / "no.tar").write_bytes(b"no tar")
     (tmp_path / "empty").mkdir()
     for name in ("missing.tar", "no.tar", "empty"):
@@ -202,13 +204,13 @@ def test_a_capture_that_is_none_is_bad_input(invoke: Invoke, tmp_path: Path, ver
 
 
 def test_steps_come_in_the_safe_order() -> None:
-    told = Diagnosis(origin="capture")
+    diagnosis = Diagnosis(origin="capture")
     for name in NAMES:
-        told.findings += diagnose(inspect_stack(None, load(name).held())).findings
-    heads = [line.split()[2].rstrip(":") for line in script(told) if line.startswith("# --- ")]
+        diagnosis.findings += diagnose(inspect_stack(None, load(name).held())).findings
+    heads = [line.split()[2].rstrip(":") for line in script(diagnosis) if line.startswith("# --- ")]
     assert heads == ["Look", "Protect", "Tune", "Keep", "Rebuild", "Wait"]
-    lines = script(told)
-    for finding in told.findings:
+    lines = script(diagnosis)
+    for finding in diagnosis.findings:
         for step in finding.steps:
             for command in step.commands:
                 by_hand = bool(step.needs) or bool(step.waits) or "NEW" in command
@@ -217,12 +219,12 @@ def test_steps_come_in_the_safe_order() -> None:
                 assert step.needs, f"{finding.rule} rebuilds without saying what that needs"
             if any(DESTROYS.search(command) for command in step.commands):
                 assert step.needs, f"{finding.rule} destroys without saying so"
-    marks = {need for finding in told.findings for step in finding.steps for need in step.needs}
+    marks = {need for finding in diagnosis.findings for step in finding.steps for need in step.needs}
     assert {Needs.BACKUP, Needs.OFFLINE, Needs.HARDWARE} <= marks
 
 
-def test_every_knob_that_is_named_is_one() -> None:
-    from spindle.host.knobs.catalogue import Scope, known
+def test_every_named_knob_exists() -> None:
+    from spindle.knobs.catalogue import Scope, known
 
     shape = Shape()
     place = f"[{shape.folder(0)}]\nqueue/rotational=0\nqueue/max_sectors_kb=64\nqueue/write_cache=write through"
@@ -243,7 +245,7 @@ def test_every_knob_that_is_named_is_one() -> None:
 # --- this machine --------------------------------------------------------------------------------------------------
 
 
-def test_this_machine_is_looked_at_without_a_word_on_stderr() -> None:
+def test_this_machine_is_checked_without_output_on_stderr() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "spindle.cli", "doctor"], capture_output=True, text=True, check=False, env=os.environ
     )
@@ -276,7 +278,7 @@ def test_the_new_start_is_aligned_and_keeps_the_end(bench, invoke: Invoke) -> No
     assert re.search(r"start= *2048, size= *18015, type=83", bench.run("sfdisk", "--dump", image))
 
 
-def test_ext4_with_a_width_that_is_no_stripe(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_ext4_with_a_width_that_is_not_a_stripe(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", "-b", "4096", "-E", "stride=16,stripe-width=40", loop)
     point = bench.mount(loop)
@@ -285,7 +287,7 @@ def test_ext4_with_a_width_that_is_no_stripe(bench, invoke: Invoke) -> None:  # 
     assert status == 1
     assert found["object"] == f"fs:{point}"
     assert (found["numbers"]["unit_bytes"], found["numbers"]["width_bytes"]) == (65536, 163840)
-    # The remedy works: what it prints is done, and the finding is gone.
+    # The remedy works: after its commands the finding is gone.
     (command,) = found["steps"][0]["commands"]
     bench.run("umount", point)
     bench.run(*command.split())
@@ -293,7 +295,7 @@ def test_ext4_with_a_width_that_is_no_stripe(bench, invoke: Invoke) -> None:  # 
     assert invoke("doctor", "--rule", "stripe-geometry", str(point))[0] == 0
 
 
-def test_a_mount_with_strict_times_of_access_and_its_remedy(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
+def test_a_mount_with_strict_access_times_and_its_remedy(bench, invoke: Invoke) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     bench.run("mkfs.ext4", "-q", loop)
     point = bench.mount(loop, "-o", "strictatime")

@@ -16,10 +16,10 @@ def shown(name: str) -> dict:
 
 @pytest.mark.parametrize("name", _core.drive_names())
 def test_every_drive_in_the_catalogue_can_be_shown(name: str) -> None:
-    told = shown(name)
-    assert told["name"] == name
-    assert told["iops_by_depth"]
-    assert all(point["iops"] > 0 for point in told["iops_by_depth"])
+    found = shown(name)
+    assert found["name"] == name
+    assert found["iops_by_depth"]
+    assert all(point["iops"] > 0 for point in found["iops_by_depth"])
 
 
 def test_a_deeper_queue_never_serves_fewer_reads() -> None:

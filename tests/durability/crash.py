@@ -87,7 +87,7 @@ class PoweredDisk:
         return point
 
     def unmount(self) -> None:
-        """Whatever is mounted."""
+        """The mounted file system."""
         self._mounts.close()
 
     @contextmanager
@@ -121,7 +121,7 @@ class Crash:
     """One test and how it is cut off."""
 
     mode: str = "honest"
-    """Of the disk, once the journal has grown by `turn_bytes` beyond its beginning; honest before."""
+    """Turn the disk, once the journal has grown by `turn_bytes` beyond its beginning; honest before."""
     sync: str = "fsync"
     pattern: str = "mixed"
     file_system: str | None = None
@@ -136,13 +136,13 @@ class Crash:
     size: int = 16 * MIB
     written: int = 4 * MIB
     write_cache: str = WRITE_BACK
-    """What the kernel takes the disk's cache for."""
+    """The kernel's view of the disk's cache."""
     options: tuple[str, ...] = ()
 
 
 @dataclass
 class Outcome:
-    """What the check said."""
+    """The result of the check."""
 
     status: int
     out: str
@@ -189,8 +189,8 @@ def crash(folder: Path, case: Crash) -> Outcome:
         _, complaint = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 1, complaint
         if case.receiver:
-            _, told = receiver.communicate(timeout=PATIENCE_S)
-            assert receiver.returncode == 0, told
+            _, output = receiver.communicate(timeout=PATIENCE_S)
+            assert receiver.returncode == 0, output
         with disk.after() as device:
             there = device if case.file_system is None else str(disk.mount(device) / "test.bin")
             return checked(journal, there, complaint)

@@ -36,7 +36,7 @@ MAX_WRITE = 1 << 20
 
 
 class Disk:
-    """What is in memory, and what is on the medium."""
+    """The content of memory, and of the medium."""
 
     def __init__(self, image: str, seed: int) -> None:
         self._image = image

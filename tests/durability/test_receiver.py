@@ -19,7 +19,7 @@ from crash import PATIENCE_S, checked, kill, receiving, spindle, started, wait_f
 
 from spindle.run.durability import receiver
 from spindle.run.durability.journal import proof, read_token
-from spindle.run.durability.receiver import Received, Receiving, receive
+from spindle.run.durability.receiver import ReceivedJournal, ReceiverOptions, receive
 from spindle.run.watch import Silent
 
 pytestmark = pytest.mark.promise(8)
@@ -41,7 +41,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 class Served:
     """A receiver in a thread."""
 
-    def __init__(self, port: int, waiting: futures.Future[list[Received]], lines: queue.SimpleQueue[str]) -> None:
+    def __init__(
+        self, port: int, waiting: futures.Future[list[ReceivedJournal]], lines: queue.SimpleQueue[str]
+    ) -> None:
         self.port = port
         self._waiting = waiting
         self._lines = lines
@@ -49,7 +51,7 @@ class Served:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
 
-    def journals(self) -> list[Received]:
+    def journals(self) -> list[ReceivedJournal]:
         return self._waiting.result(timeout=PATIENCE_S)
 
     def said(self) -> str:
@@ -62,7 +64,7 @@ def served(path: Path, monkeypatch: pytest.MonkeyPatch, **order: object) -> Iter
     hearing = Silent()
     monkeypatch.setattr(hearing, "say", lines.put)
     with futures.ThreadPoolExecutor() as pool:
-        waiting = pool.submit(receive, Receiving("127.0.0.1", 0, path, **order), hearing)  # type: ignore[arg-type]
+        waiting = pool.submit(receive, ReceiverOptions("127.0.0.1", 0, path, **order), hearing)  # type: ignore[arg-type]
         yield Served(int(lines.get(timeout=PATIENCE_S).rpartition(":")[2]), waiting, lines)
 
 
@@ -118,7 +120,7 @@ def test_garbage_is_refused_and_takes_no_place(
                 hear(stranger, b"ready 1\n")
                 stranger.sendall(sent)
                 assert b"refused " in hear(stranger, b"refused")
-            assert "turned away" in server.said()
+            assert "refused" in server.said()
         assert (tmp_path / "j").stat().st_size == 0
         with server.connect() as writer:
             writer.sendall(whole)
@@ -133,7 +135,7 @@ def test_what_follows_a_good_beginning_and_is_no_journal_is_not_stored(
     with served(tmp_path / "j", monkeypatch) as server:
         with server.connect() as writer:
             writer.sendall(whole + b"\xff" * 10_000)
-            assert b"refused what comes is no journal" in hear(writer, b"refused what comes is no journal")
+            assert b"refused the data is not a journal" in hear(writer, b"refused the data is not a journal")
         (found,) = server.journals()
     assert found.ended == "garbage"
     assert (tmp_path / "j").read_bytes() == whole
@@ -146,7 +148,7 @@ def test_no_more_is_stored_than_the_bound(whole: bytes, tmp_path: Path, monkeypa
         with server.connect() as writer:
             with suppress(OSError):
                 writer.sendall(whole + entry * 10_000)
-            assert b"refused the journal has reached its bound" in hear(writer, b"bound")
+            assert b"refused the journal has reached its limit" in hear(writer, b"limit")
         (found,) = server.journals()
     assert found.ended == "full"
     assert (tmp_path / "j").stat().st_size <= limit

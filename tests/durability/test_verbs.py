@@ -1,4 +1,4 @@
-"""The verbs `durability` and `verify` without a power cut: consent, journals, receivers, what is told apart."""
+"""The verbs `durability` and `verify` without a power cut: consent, journals, receivers, distinguished outcomes."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_a_killed_writer_has_lost_nothing(tmp_path: Path, receiver: bool) -> Non
                 writer = started(*command, "--journal", where)
                 wait_until_grown(journal, chance.randrange(3000, 30_000), writer)
                 kill(writer)
-                _, told = other.communicate(timeout=PATIENCE_S)
-                assert other.returncode == 0, told
+                _, output = other.communicate(timeout=PATIENCE_S)
+                assert other.returncode == 0, output
         else:
             writer = started(*command, "--journal", str(journal))
             wait_until_grown(journal, chance.randrange(3000, 30_000), writer)
@@ -161,7 +161,7 @@ def test_nobody_at_the_other_end_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, futures.ThreadPoolExecutor() as pool:
         pool.submit(greet, other)
         status, line = complaint(*arguments, f"tcp://127.0.0.1:{other.getsockname()[1]}")
-    assert (status, "no receiver of journals" in line) == (1, True)
+    assert (status, "not from a receiver" in line) == (1, True)
     for wrong in ("tcp://", "tcp://host", "udp://127.0.0.1:1", "tcp://127.0.0.1:99999"):
         status, line = complaint(*arguments, wrong)
         assert status == 2, line
@@ -186,17 +186,17 @@ def test_a_receiver_takes_one_journal_and_turns_others_away(tmp_path: Path) -> N
         writer.send_signal(signal.SIGINT)
         _, err = writer.communicate(timeout=PATIENCE_S)
         assert writer.returncode == 0, err
-        _, told = receiver.communicate(timeout=PATIENCE_S)
-        assert receiver.returncode == 0, told
+        _, output = receiver.communicate(timeout=PATIENCE_S)
+        assert receiver.returncode == 0, output
     assert checked(journal, None).verdict == "kept"
 
 
-def test_another_target_is_told_apart_from_loss(tmp_path: Path) -> None:
+def test_another_target_is_distinguished_from_loss(tmp_path: Path) -> None:
     journal = write(tmp_path)
     write(tmp_path, name="other")
     status, line = complaint("verify", "--after-crash", str(journal), str(tmp_path / "other"))
     assert status == 2
-    assert "not one block of run" in line
+    assert "no block of run" in line
     (tmp_path / "longer").write_bytes(bytes(2 * MIB))
     status, line = complaint("verify", "--after-crash", str(journal), str(tmp_path / "longer"))
     assert (status, "2097152 bytes" in line) == (2, True)
@@ -204,7 +204,7 @@ def test_another_target_is_told_apart_from_loss(tmp_path: Path) -> None:
     assert (status, "mount its file system" in line) == (2, True)
 
 
-def test_what_somebody_else_wrote_is_told_apart_from_loss(tmp_path: Path) -> None:
+def test_writes_of_others_are_distinguished_from_loss(tmp_path: Path) -> None:
     journal = write(tmp_path)
     with open(tmp_path / "target", "r+b") as file:
         file.seek(MIB // 2)
@@ -258,7 +258,7 @@ def test_what_is_no_journal_is_one_line(tmp_path: Path) -> None:
     assert (status, "another version" in line) == (2, True)
 
 
-def test_options_that_do_not_go_together_are_told(tmp_path: Path) -> None:
+def test_options_that_exclude_each_other_are_an_error(tmp_path: Path) -> None:
     journal = str(tmp_path / "j")
     for arguments in (
         ("verify",),
@@ -289,7 +289,7 @@ def test_a_writer_that_falls_silent_leaves_a_journal(tmp_path: Path, monkeypatch
     hearing = Silent()
     monkeypatch.setattr(hearing, "say", lines.put)
     with futures.ThreadPoolExecutor() as pool:
-        waiting = pool.submit(receiver.receive, receiver.Receiving("127.0.0.1", 0, stored), hearing)
+        waiting = pool.submit(receiver.receive, receiver.ReceiverOptions("127.0.0.1", 0, stored), hearing)
         _, _, port = lines.get(timeout=PATIENCE_S).rpartition(":")
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as connection:
             connection.sendall(whole[:-20])

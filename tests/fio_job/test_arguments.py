@@ -80,7 +80,7 @@ def test_options_of_spindle_stand_anywhere_and_fio_s_meaning_comes_first() -> No
         ),
         (["--name=a", "--random=1"], "random: may be random_distribution, random_generator"),
         (["--name=a", "--bs"], "bs: needs a value"),
-        (["--name=a", "--client=host"], "client: is not there; jobs run here"),
+        (["--name=a", "--client=host"], "client: is not supported; jobs run here"),
         (["--name=a", "--output-format=xml"], "output-format: `xml` is not there"),
         (["--name=a", "--test-duration=4"], "test-duration: belongs to fio's profile=act"),
         (["--name=a", "--section=b"], "`section=`: there is no job `b`; its jobs are: a"),

@@ -1,4 +1,4 @@
-"""The table of options is complete, and docs/fio-jobs.md tells what it says."""
+"""The table of options is complete, and docs/reference/fio-jobs.md tells what it says."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from spindle.formats.fio_job import Level, convert_text
 from spindle.formats.fio_job.options import OPTIONS, Fate, option_of
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/fio-jobs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/fio-jobs.md").read_text()
 HEADINGS = {
     Fate.TAKEN: "Carried over",
     Fate.DIFFERS: "Carried out without it: differs",

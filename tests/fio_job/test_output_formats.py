@@ -15,7 +15,7 @@ import pytest
 from program import spindle
 from spindle import formats
 from spindle.formats.fio_bins import BUCKETS, bucket_of, value_of
-from spindle.formats.fio_output import Wanted, parse
+from spindle.formats.fio_output import OutputFormats, parse
 from spindle.result.record import ImportedRecord
 
 pytestmark = pytest.mark.promise(21)
@@ -63,10 +63,10 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_names_are_fio_s_and_are_combined_with_commas() -> None:
-    assert parse("json") == parse("fio-json") == Wanted(json=True)
-    assert parse("json+") == Wanted(json=True, bins=True)
-    assert parse("terse,json") == parse("json,terse") == Wanted(terse=True, json=True)
-    assert parse("normal") == Wanted(normal=True)
+    assert parse("json") == parse("fio-json") == OutputFormats(json=True)
+    assert parse("json+") == OutputFormats(json=True, bins=True)
+    assert parse("terse,json") == parse("json,terse") == OutputFormats(terse=True, json=True)
+    assert parse("normal") == OutputFormats(normal=True)
     with pytest.raises(ValueError, match="xml"):
         parse("json,xml")
 

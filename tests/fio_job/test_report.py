@@ -19,7 +19,7 @@ from program import spindle
 FIO_PLOT = shutil.which("fio-plot", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
 """Beside the interpreter, whether or not its environment is the shell's."""
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/fio-jobs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/fio-jobs.md").read_text()
 
 JOB = """
 [global]

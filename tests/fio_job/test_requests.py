@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from program import ended, started
+from spindle.formats import fio_job
 from spindle.formats.fio_job import convert_text
 from spindle.formats.fio_job.finding import Finding
 
@@ -25,8 +27,9 @@ pytestmark = pytest.mark.promise(19)
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benches"))
 
-from fio_fuzz import excuses  # noqa: E402
+from fio_fuzz import compare, excuses  # noqa: E402
 from fio_fuzz.compare import Difference  # noqa: E402
+from fio_fuzz.observe import Clone, Event  # noqa: E402
 
 FUZZER = ROOT / "benches/fuzz_fio.py"
 
@@ -69,6 +72,14 @@ MENDED = {
     "one round of threads that submit": "rw=read\nbs=4k\nsize=224k\nloops=2\nio_submit_mode=offload",
     "rounds of trims of several sizes": "rw=trimwrite\nbssplit=4k/60:8k/40\nio_size=720k\nsize=240k",
     "gaps to the end of the device's region": "rw=write:96k\nbs=32k\nsize=396k",
+    "random kinds without random places ignore ba": "rw=randwrite\nba=32k\nnumber_ios=10\npercentage_random=0",
+    "such ones begin at the offset": "rw=randread\nba=16k\nsize=80k\noffset=6k\npercentage_random=0",
+    "places that are multiples of ba end with the last whole one": (
+        "rw=randread\nba=128k\nsize=224k\nfilesize=288k\nbs=4k"
+    ),
+    "rounds of popular places are as long as io_size": (
+        "ioengine=io_uring\nrw=randwrite\nio_size=829k\nloops=2\nrandom_distribution=zipf:1.2\nfilesize=516k"
+    ),
 }
 
 
@@ -161,6 +172,17 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
         ("[a]\nrw=randread\noffset=6k\nsize=1m\n", "offset", "counts them from the offset"),
         ("[a]\nrw=randread\nloops=2\nsize=1m\n", "loops", "the same places again"),
         ("[a]\nrw=write\nloops=2\nend_fsync=1\nsize=1m\n", "end_fsync", "at the end of each round"),
+        ("[a]\nrw=randwrite\nloops=2\nend_fsync=1\n", "end_fsync", "at the end of each round"),
+        ("[a]\nrw=write\nloops=2\nfsync_on_close=1\nsize=25%\n", "fsync_on_close", "at the end of each round"),
+        ("[a]\nrw=randread\nbs=4k\nba=16k\nsize=5%\n", "ba", "leaves out the last one"),
+        ("[a]\nrw=read\nbs=512\noffset=10%\nsize=5%\n", "size", "one more request"),
+        ("[a]\nrw=rw\nsize=5%\n", "size", "rounds it down"),
+        ("[a]\nrw=rw:512\nbs=512\noffset=10%\nsize=5%\n", "rw", "through once"),
+        (
+            "[a]\nfilename=one:two\nsize=192k\n[b]\nfilename=one:two\nioengine=io_uring\nsize=180k\nio_size=832k\n",
+            "io_size",
+            "in the middle of a pass",
+        ),
         ("[a]\nrw=write\nfsync=8\nsize=34k\n", "fsync", "at the end of each round"),
         ("[a]\nrw=randread\nrandom_distribution=zipf\nsize=101k\n", "random_distribution", "cuts off"),
         ("[a]\nrw=randread\nrandom_distribution=zipf\nba=16k\nsize=1m\n", "random_distribution", "leave out ba"),
@@ -178,11 +200,68 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
             "smaller than a request",
         ),
         ("[a]\nrw=read\nexitall\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n", "wait_for", "before it begins"),
-        ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=9\nsize=1m\n", "io_submit_mode", "goes beyond it"),
+        ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=9\nsize=1m\n", "io_submit_mode", "exceeds it"),
+        ("[a]\nrw=write\nfilename=one:two\nnumjobs=2\ncreate_serialize=0\nsize=1m\n", "create_serialize", "may remove"),
     ],
 )
 def test_what_cannot_be_as_in_fio_is_said(job: str, option: str, text: str) -> None:
     assert finding(job, option, text)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "other"),
+    [
+        ("size=480k\nloops=2", "loops"),
+        ("size=64k\nio_size=480k", "io_size"),
+        ("size=477k\nio_size=480k\npercentage_random=30", "io_size"),
+    ],
+)
+def test_a_number_of_requests_that_fio_doubles_with_each_round_is_refused(rounds: str, other: str) -> None:
+    text = f"[a]\nfilename=/x\ndirect=1\noverwrite=1\nrw=randtrimwrite\nbs=4k\nnumber_ios=24\n{rounds}\n"
+    conversion = convert_text(text, "job.fio")
+    refused = [each for each in conversion.findings if each.option == "number_ios"]
+    assert [(str(each.level), each.text) for each in refused] == [
+        ("error", f"fio doubles it with each round of trims and writes; leave out {other}")
+    ]
+    once = convert_text(text.replace(rounds, "size=480k\nio_size=480k"), "job.fio")
+    assert not once.refused
+
+
+@pytest.mark.parametrize(
+    ("job", "what"),
+    [
+        ("[a]\nrw=randwrite\nverify_pattern=0xff\nsize=384k\n", "files"),
+        ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=47\n", "places"),
+        ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=47\n", "range"),
+    ],
+)
+def test_a_line_accounts_for_all_that_follows_from_it(job: str, what: str) -> None:
+    conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
+    assert excuses.told(Difference(0, what, "", job=0), conversion)
+
+
+def test_sizes_that_are_drawn_decide_what_places_in_order_are_multiples_of() -> None:
+    """One of the two may have drawn none of the small ones."""
+    job = "[a]\nfilename=/x\ndirect=1\nrw=read\nsize=1m\nbssplit=2k/10:4k/90\n"
+    jobs = convert_text(job, "job.fio").phases[0].jobs
+    whole = requests_in_order([4096] * 60)
+    mixed = requests_in_order([2048] * 3 + [4096] * 57)
+    for random, found in ((False, []), (True, ["places"])):
+        of = replace(jobs[0].job, kind="randread" if random else "read")
+        compared = compare._Phase(0, [of], whole, mixed, raced=False, flushed=False)
+        compared._where("read", whole[0].events, mixed[0].events)
+        assert [each.what for each in compared.found if "multiples" in each.text] == found
+
+
+def requests_in_order(sizes: list[int]) -> list[Clone]:
+    ends = itertools.accumulate(sizes)
+    return [Clone([Event(0.0, "read", 0, end - size, size, False, 0) for end, size in zip(ends, sizes, strict=True)])]
+
+
+def test_every_excuse_quotes_a_line_of_the_converter() -> None:
+    sources = (Path(fio_job.__file__).parent).glob("*.py")
+    texts = re.sub(r'"\s*\n\s*f?"', "", " ".join(path.read_text() for path in sources))
+    assert [excuse.text for excuse in excuses.EXCUSES if excuse.text not in texts] == []
 
 
 def test_a_finding_excuses_no_difference_of_another_job_or_direction() -> None:

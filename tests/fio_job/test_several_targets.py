@@ -83,8 +83,8 @@ def test_a_device_is_written_only_if_erase_names_it_among_them(tmp_path: Path, d
     (tmp_path / "j.fio").write_text(JOBS.format(*disks))
     before = of_the_kernel(disks[1])[1]
     for words, told in [
-        ([], f"{disks[1]}: writing destroys what is on it; --erase {disks[1]} agrees to that"),
-        (["--erase", disks[0]], f"{disks[1]}: writing destroys what is on it"),
+        ([], f"{disks[1]}: writing destroys its data; --erase {disks[1]} agrees to that"),
+        (["--erase", disks[0]], f"{disks[1]}: writing destroys its data"),
         (["--erase", f"{disks[0]}:/dev/null"], "--erase names it, but it is none of"),
     ]:
         ended = spindle("run", "j.fio", *words, "--yes", "-q", cwd=tmp_path)
@@ -102,7 +102,7 @@ def test_a_workload_runs_over_several_devices_named_with_colons(disks: tuple[str
     assert all(count > 150 for count in counts)
     refused = spindle("run", "paraseq", ":".join(disks))
     assert refused.status == 2
-    assert "makes files of its own" in refused.err
+    assert "makes its own files" in refused.err
 
 
 def test_files_that_are_there_are_read_and_never_written(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_files_that_are_there_are_read_and_never_written(tmp_path: Path) -> None
     (tmp_path / "write.fio").write_text("[x]\nfilename=a:b\\:c\nrw=write\nbs=64k\n")
     refused = spindle("run", "write.fio", cwd=tmp_path)
     assert refused.status == 3
-    assert "is a file Spindle did not make" in refused.err
+    assert "is not a file that Spindle made" in refused.err
     assert (tmp_path / "a").read_bytes() == bytes(1 << 20)
 
 

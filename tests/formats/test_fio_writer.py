@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from documents import structure
 from spindle import formats
-from spindle.formats.fio_writer import LIKE, NOT_TOLD
-from spindle.report.progress import watching
+from spindle.formats.fio_writer import LIKE, MISSING
+from spindle.report.terminal.progress import watching
 from spindle.result.document import Unreadable
 from spindle.result.record import ImportedRecord, RunRecord
 from spindle.run.order import Order, carry_out
@@ -41,7 +41,7 @@ def test_the_structure_of_shared_keys_is_that_of_fio(run: RunRecord) -> None:
     shared = set(theirs) & set(ours)
     assert {key: ours[key] for key in shared} == {key: theirs[key] for key in shared}
     missing = {key for key in set(theirs) - set(ours) if not any(part in key for part in PER_RUN)}
-    assert {key.split("/")[2] for key in missing} == set(NOT_TOLD)
+    assert {key.split("/")[2] for key in missing} == set(MISSING)
     assert {"/jobs[]/read/clat_ns/percentile/99.000000", "/jobs[]/latency_us/1000", "/jobs[]/usr_cpu"} <= shared
     assert {"/jobs[]/job options/rw", "/jobs[]/job options/iodepth", "/jobs[]/job options/bs"} <= shared
     assert set(ours) - set(theirs) <= {

@@ -102,8 +102,8 @@ def mutated(data: bytes, chance: random.Random, others: list[tuple[str, bytes]])
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "of no known format; tried spindle, fio-json"),
-        (b"hello\n", "of no known format"),
+        (b"", "unknown format; tried spindle, fio-json"),
+        (b"hello\n", "unknown format"),
         (b"\x7fELF\x00\x01", "binary"),
         (b"Device tps\n" + b"sda 1\n" * 500_001, "more than 500000 lines"),
         (b"1" * (32 << 20) + b"1", "longer than 32 MiB"),
@@ -116,8 +116,8 @@ def mutated(data: bytes, chance: random.Random, others: list[tuple[str, bytes]])
         (b"3;fio-3.33;a;0;0;1;2;3;4\n", "9 fields where terse version 3 has at least 92"),
         (b"2;a;0;0;1;2;3;4\n", "version 2 is not read"),
         (b"Device tps kB/s\nsda 1.0\n", "f:2: 1 values under 2 columns"),
-        (b"Device tps kB/s\nsda 1.0 x\n", "'x' is no number"),
-        (b"1.96,1.96,h,1,5,1G,,1,2,3\n", "of no known format"),
+        (b"Device tps kB/s\nsda 1.0 x\n", "'x' is not a number"),
+        (b"1.96,1.96,h,1,5,1G,,1,2,3\n", "unknown format"),
         (b'{"sysstat": {"hosts": [{"statistics": [{"disk": [{"disk_device": 1}', "cut off"),
         (b'{"sysstat": {"hosts": 1, "x": "disk-device"}}', "no `sysstat`, `hosts`, `statistics`"),
     ],

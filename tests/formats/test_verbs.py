@@ -42,7 +42,7 @@ def test_a_file_of_two_formats_is_shown_when_told_which(files: Path, invoke) -> 
 
 def test_imported_results_are_stored_once_and_found_again(files: Path, invoke) -> None:
     assert invoke("store", "import", "fio-randrw.json", "fio-2.json", "--tag", "fio").status == 0
-    assert "there already" in invoke("store", "import", "fio-2.json").out
+    assert "already stored" in invoke("store", "import", "fio-2.json").out
     listed = invoke("store", "ls", "tag:fio")
     assert (listed.status, listed.out.count(" warn ")) == (0, 2)
     assert invoke("store", "check").status == 0

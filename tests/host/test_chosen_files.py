@@ -1,4 +1,4 @@
-"""Files that a person chose to be obeyed: not where somebody else could have written or exchanged them."""
+"""Files that a person chose to be obeyed are refused if somebody else could have written or replaced them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from program import spindle
-from spindle.host.trusted import Untrusted, check_chosen, read_chosen
+from spindle.host.trusted import UntrustedFile, check_chosen, read_chosen
 from spindle.store.lock import FileLock
 
 pytestmark = pytest.mark.promise(4)
@@ -84,7 +84,7 @@ def test_a_chosen_file_that_somebody_else_could_have_written_is_refused(
 ) -> None:
     assert read_chosen(chosen) == b"it"
     spoil(chosen)
-    with pytest.raises(Untrusted):
+    with pytest.raises(UntrustedFile):
         check_chosen(chosen)
 
 
@@ -95,7 +95,7 @@ def test_under_sudo_the_callers_files_are_obeyed_and_nobody_elses(
     os.chown(chosen.parent, STRANGER, STRANGER)
     chosen.chmod(0o664)  # umask 002, with a group of his own
     monkeypatch.setenv("SUDO_UID", str(STRANGER - 1))
-    with pytest.raises(Untrusted):
+    with pytest.raises(UntrustedFile):
         check_chosen(chosen)
     monkeypatch.setenv("SUDO_UID", str(STRANGER))
     assert read_chosen(chosen) == b"it"
@@ -131,7 +131,7 @@ def test_the_lock_of_a_store_is_not_opened_through_a_link(tmp_path: Path) -> Non
     precious.write_text("mine")
     lock = FileLock(tmp_path / "s.db", "c1", "mine")
     (tmp_path / "s.db.c1.lock").symlink_to(precious)
-    with pytest.raises(Untrusted):
+    with pytest.raises(UntrustedFile):
         lock.take()
     assert precious.read_text() == "mine"
     (tmp_path / "s.db.c1.lock").unlink()

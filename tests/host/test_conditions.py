@@ -1,4 +1,4 @@
-"""What is looked at before a run and beside it: on machines laid out as files, and on real loop devices."""
+"""Checks before and during a run: on machines made of files, and on real loop devices."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from spindle.conditions import Sampler, idle_check
+from spindle.conditions.during import Traffic
+from spindle.conditions.jobs import Processes, between, jobs, processes, suspects
+from spindle.conditions.processors import clock, heat, throttle_events
+from spindle.conditions.selftest import self_tests
+from spindle.conditions.temperature import sensors
 from spindle.host import syncing
-from spindle.host.conditions import Sampler, idle_check
-from spindle.host.conditions.during import Moved
-from spindle.host.conditions.jobs import Processes, between, jobs, processes, suspects
-from spindle.host.conditions.processors import clock, heat, throttle_events
-from spindle.host.conditions.selftest import self_tests
-from spindle.host.conditions.temperature import sensors
 from spindle.host.devices import Device, by_name
-from spindle.host.inspect.tree import Tool, Unread
 from spindle.host.stack import below, device_of
+from spindle.inspect.tree import ReadError, Tool
 
 MIB = 1 << 20
 NOBODY = Processes({}, 0)
@@ -88,7 +88,7 @@ def test_jobs_that_disturb_disks_are_known_by_name(fake_sys: Any, name: str, arg
     assert (f"{name} (process 812" in finding.text) is known
 
 
-def test_a_program_that_works_elsewhere_is_not_said_to_disturb(fake_sys: Any) -> None:
+def test_a_program_that_works_elsewhere_is_not_reported(fake_sys: Any) -> None:
     process(fake_sys, 5, "copier", read=100 * MIB)
     found = between(NOBODY, processes(fake_sys.machine), 1.0, [], fake_sys.machine)
     assert jobs(found).level == "ok"
@@ -106,7 +106,7 @@ def test_the_dead_are_left_out_and_a_number_used_again_is_another_process(fake_s
     assert found.read_bytes == 3 * MIB, "all of what the new one did"
 
 
-def test_what_a_child_had_moved_before_is_not_its_parents_doing_when_it_ends(fake_sys: Any) -> None:
+def test_earlier_traffic_of_a_child_is_not_counted_for_its_parent_when_it_ends(fake_sys: Any) -> None:
     process(fake_sys, 5, "shell", read=MIB)
     process(fake_sys, 6, "maker", read=0, parent=5)
     process(fake_sys, 7, "copier", read=900 * MIB, parent=6)
@@ -150,7 +150,7 @@ def test_with_traffic_on_the_devices_only_known_jobs_are_named_apart(fake_sys: A
     assert "updatedb" in jobs(found, only_known=True).text
 
 
-def test_processes_that_cannot_be_looked_at_are_counted(fake_sys: Any) -> None:
+def test_processes_that_cannot_be_read_are_counted(fake_sys: Any) -> None:
     process(fake_sys, 5, "theirs")
     fake_sys.proc("5/io", "")
     assert processes(fake_sys.machine).hidden == 1
@@ -165,7 +165,7 @@ def governor(fake_sys: Any, cpu: int, name: str, **files: str) -> None:
         fake_sys.file(folder / file, text)
 
 
-def test_a_clock_that_follows_the_load_is_told(fake_sys: Any) -> None:
+def test_a_clock_that_follows_the_load_is_reported(fake_sys: Any) -> None:
     assert clock(fake_sys.machine) is None
     governor(fake_sys, 0, "performance")
     found = clock(fake_sys.machine)
@@ -214,8 +214,8 @@ def test_thermometers_of_drives_are_found_with_their_limit(fake_sys: Any) -> Non
     fake_sys.file(fake_sys.machine.sys / "class/hwmon/hwmon0/temp1_input", "55000")
     names = ("nvme0n1", "sda")
     found = sensors([device(name, fake_sys.machine) for name in names], fake_sys.machine)
-    told = [(sensor.name, sensor.celsius(), sensor.limit_celsius) for sensor in found]
-    assert told == [("nvme0n1", 41.85, 81.85), ("sda", 33.0, None), ("cpu", 55.0, None)]
+    seen = [(sensor.name, sensor.celsius(), sensor.limit_celsius) for sensor in found]
+    assert seen == [("nvme0n1", 41.85, 81.85), ("sda", 33.0, None), ("cpu", 55.0, None)]
 
 
 # --- self-tests ------------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Smartctl:
     def output(self, tool: Tool) -> str:
         assert tool.command[0] == "smartctl"
         if isinstance(self.answer, str):
-            raise Unread(self.answer)
+            raise ReadError(self.answer)
         return json.dumps(self.answer)
 
 
@@ -256,7 +256,7 @@ class Smartctl:
         ({"scsi_self_test_0": {"result": {"value": 0, "string": "Completed"}}}, "ok", ""),
     ],
 )
-def test_a_self_test_under_way_is_told(fake_sys: Any, answer: object, level: str, says: str) -> None:
+def test_a_running_self_test_is_reported(fake_sys: Any, answer: object, level: str, says: str) -> None:
     fake_sys.device("sda", "8:0", size=8)
     tree: Any = Smartctl(answer)
     (found,), unchecked = self_tests([device("sda", fake_sys.machine)], fake_sys.machine, tree)
@@ -275,7 +275,7 @@ def test_a_drive_that_cannot_be_asked_about_self_tests_is_named(fake_sys: Any, a
     assert unchecked[0].startswith("SMART self-test of sda: ")
 
 
-def test_devices_that_are_no_drives_have_no_self_tests(fake_sys: Any) -> None:
+def test_devices_other_than_drives_have_no_self_tests(fake_sys: Any) -> None:
     for minor, name in enumerate(("loop0", "vda", "zram0")):
         fake_sys.device(name, f"7:{minor}", size=8)
         assert self_tests([device(name, fake_sys.machine)], fake_sys.machine) == ([], [])
@@ -292,19 +292,19 @@ def lay_counters(
     fake_sys.proc("vmstat", f"pswpin {pages}\npswpout 0")
 
 
-def test_each_interval_tells_cpu_io_swap_heat_and_arrays_apart(fake_sys: Any) -> None:
+def test_each_interval_separates_cpu_io_swap_heat_and_arrays(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=8)
     array = fake_sys.device("md0", "9:0", size=8)
     fake_sys.link("md0", "sda")
     fake_sys.file(array / "md/sync_action", "idle")
     lay_counters(fake_sys, ticks=1000, user=0, read_sectors=0)
     sampler = Sampler([device("sda", fake_sys.machine)], ["sda"], interval_s=0, machine=fake_sys.machine)
-    sampler.begin(Moved(0, 0))
+    sampler.begin(Traffic(0, 0))
     lay_counters(fake_sys, ticks=100_000, user=60_000, read_sectors=4 * MIB // 512, pages=50)
     fake_sys.file(array / "md/sync_action", "check")
-    sampler.look(Moved(3 * MIB, 0))
+    sampler.look(Traffic(3 * MIB, 0))
     fake_sys.file(array / "md/sync_action", "idle")
-    sampler.look(Moved(3 * MIB, 0))
+    sampler.look(Traffic(3 * MIB, 0))
     first, second = sampler.samples
     assert first.cpu_others == pytest.approx(60_000 / 99_000, abs=0.02)
     assert first.other_read_bytes_per_s == pytest.approx(MIB / first.seconds)
@@ -317,27 +317,27 @@ def test_each_interval_tells_cpu_io_swap_heat_and_arrays_apart(fake_sys: Any) ->
     assert second.devices["sda"]["rMB/s"] == 0
 
 
-def test_a_long_run_needs_no_more_room_for_what_its_devices_did(fake_sys: Any) -> None:
+def test_a_long_run_needs_no_more_memory_for_the_activity_of_its_devices(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=8)
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
     tested = [device("sda", fake_sys.machine)]
     sampler = Sampler(tested, ["sda"], interval_s=0, most=ROOM, machine=fake_sys.machine)
     for number in range(ROOM + 1):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=(number + 1) * 8)
-        sampler.look(Moved(0, 0))
+        sampler.look(Traffic(0, 0))
     assert len(sampler.samples) <= ROOM // 2 + 2
     for sample in sampler.samples:
         counted = sample.devices["sda"]
         assert counted["rMB/s"] * MIB / counted["r/s"] == pytest.approx(4096, rel=0.01)
 
 
-def test_writes_through_a_cache_are_not_set_against_the_devices(fake_sys: Any) -> None:
+def test_writes_through_a_cache_are_not_compared_with_the_devices(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=8)
     lay_counters(fake_sys, ticks=1, user=0, read_sectors=0)
     sampler = Sampler(
         [device("sda", fake_sys.machine)], ["sda"], writes_directly=False, interval_s=0, machine=fake_sys.machine
     )
-    sampler.look(Moved(0, 0))
+    sampler.look(Traffic(0, 0))
     assert sampler.samples[0].other_write_bytes_per_s is None
     assert sampler.samples[0].other_read_bytes_per_s == 0
 
@@ -347,7 +347,7 @@ def test_a_long_run_needs_bounded_memory_and_loses_no_time(fake_sys: Any) -> Non
     sampler = Sampler([], [], interval_s=0, most=ROOM, machine=fake_sys.machine)
     for number in range(ROOM + 3):
         lay_counters(fake_sys, ticks=1, user=0, read_sectors=0, pages=number)
-        sampler.look(Moved(0, 0))
+        sampler.look(Traffic(0, 0))
     assert len(sampler.samples) <= ROOM // 2 + 4
     assert sum(sample.swapped_pages or 0 for sample in sampler.samples) == ROOM + 2
     assert sampler.samples[-1].at_s == pytest.approx(sum(sample.seconds for sample in sampler.samples), rel=1e-6)
@@ -379,7 +379,7 @@ def test_a_loop_device_over_a_file_is_followed_down_to_the_disk_that_others_use(
     assert upper.name in busy
 
 
-def test_what_is_dirty_below_a_loop_device_is_written_out_too(bench: Any) -> None:
+def test_dirty_data_below_a_loop_device_is_written_too(bench: Any) -> None:
     lower = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", lower)
     point = bench.mount(lower)

@@ -1,4 +1,4 @@
-"""Files of /proc and /sys may hold anything: what cannot be understood is not known, and never an error."""
+"""Files of /proc and /sys may contain anything: unreadable values are unknown, and never an error."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 import pytest
 
+from spindle.conditions import array_activity, cpu_times, idle_check, throttle_events
+from spindle.conditions.caches import known_caches
+from spindle.conditions.jobs import processes
+from spindle.conditions.temperature import sensors
 from spindle.host import queue_files, settings
-from spindle.host.caches import known_caches
-from spindle.host.conditions import array_activity, cpu_times, idle_check, throttle_events
-from spindle.host.conditions.jobs import processes
-from spindle.host.conditions.temperature import sensors
 from spindle.host.devices import DevNumber, by_name, int_of
 from spindle.host.diskstats import parse, snapshot
 from spindle.host.groups import memory_limit
-from spindle.host.inspect.model import Queue
-from spindle.host.knobs.catalogue import KNOBS
 from spindle.host.memory import memory, swapped_pages
 from spindle.host.mounts import swaps
 from spindle.host.number import signed_number, whole_number
 from spindle.host.stack import below
+from spindle.inspect.model import Queue
+from spindle.knobs.catalogue import KNOBS
 
 LONG = "9" * (10 << 20)
 GARBAGE = ["", "\n\n", "abc", "-", "1.5", "1e9", "0x10", "١٢", "²", "\0\0", "1 2", "9" * 21, LONG, "\ufffd", ": : :"]
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:8]))
-def test_what_is_no_number_is_not_known(text: str, tmp_path: Path) -> None:
+def test_text_that_is_not_a_number_is_unknown(text: str, tmp_path: Path) -> None:
     assert whole_number(text) is None
     assert signed_number(text) is None
     file = tmp_path / "file"
@@ -49,8 +49,8 @@ def test_numbers_are_read_up_to_64_bits() -> None:
 
 
 @pytest.mark.parametrize("text", GARBAGE, ids=lambda text: repr(text[:8]))
-def test_every_check_bears_garbage_in_every_file(text: str, fake_sys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spindle.host.conditions.before.time.sleep", lambda _: None)
+def test_every_check_survives_garbage_in_every_file(text: str, fake_sys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spindle.conditions.before.time.sleep", lambda _: None)
     machine = fake_sys.machine
     disk = fake_sys.device("sda", "8:0", size=8)
     part = fake_sys.device("sda1", "8:1", size=8, disk="sda")
@@ -103,8 +103,8 @@ def test_a_line_of_counters_that_cannot_be_read_leaves_the_others() -> None:
     assert list(parse(text)) == ["sda"]
 
 
-def test_the_names_of_queue_files_stand_in_one_list() -> None:
-    """What is recorded, shown and turned is one set: a file added to one and not to the others would be missed."""
+def test_the_names_of_queue_files_are_in_one_list() -> None:
+    """Recorded, shown and changeable files are one set: a file added to only one list would be missed."""
     known = set(queue_files.NAMES)
     assert len(known) == len(queue_files.NAMES)
     assert set(settings.QUEUE) == known

@@ -1,4 +1,4 @@
-"""Attempts to get round the guard: links exchanged, files replaced, several names, at the worst moments."""
+"""Attempts to get past the guard: links and files replaced, several names, at the worst moments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, open_target
 from spindle.host.testfile import TestFile
 
@@ -21,7 +21,7 @@ READ = [StreamAccess(direct=False)]
 
 
 def point(link: Path, goal: str | Path) -> None:
-    """Exchange a link in one step, as an attacker would."""
+    """Replace a link in one step, as an attacker would."""
     fresh = link.with_name(f"{link.name}.{threading.get_ident()}")
     fresh.symlink_to(goal)
     fresh.rename(link)
@@ -29,7 +29,7 @@ def point(link: Path, goal: str | Path) -> None:
 
 @contextmanager
 def flipping(link: Path, goals: list[str | Path]) -> Iterator[None]:
-    """Point a link to one goal after the other, as fast as it goes."""
+    """Point a link to one goal after the other, as fast as possible."""
     stop = threading.Event()
 
     def flip() -> None:
@@ -46,7 +46,7 @@ def flipping(link: Path, goals: list[str | Path]) -> Iterator[None]:
         thread.join()
 
 
-def test_a_link_exchanged_after_the_check_leads_nowhere_else(
+def test_a_link_replaced_after_the_check_leads_nowhere_else(
     bench: Any, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     free, precious = bench.loop(), bench.loop()
@@ -66,7 +66,7 @@ def test_a_link_exchanged_after_the_check_leads_nowhere_else(
     assert content(precious) == before
 
 
-def test_a_link_exchanged_all_the_time_never_opens_what_was_not_named(
+def test_a_link_replaced_all_the_time_never_opens_an_unnamed_target(
     bench: Any, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     free, mounted = bench.loop(), bench.loop()
@@ -84,7 +84,7 @@ def test_a_link_exchanged_all_the_time_never_opens_what_was_not_named(
                         opened += 1
                         assert os.fstat(target.files[0].fd).st_rdev == os.stat(free).st_rdev
                         os.pwrite(target.files[0].fd, b"\xaa" * 4096, 0)
-                except Refused:
+                except Refusal:
                     refused += 1
     assert content(mounted) == before
     assert refused > 0
@@ -101,16 +101,16 @@ def test_a_link_that_flips_between_a_device_and_a_file_never_opens_the_file(benc
             try:
                 with open_target(link, WRITE, erase=free) as target:
                     os.pwrite(target.files[0].fd, b"\xaa" * 4096, 0)
-            except Refused:
+            except Refusal:
                 pass
     assert victim.read_bytes() == b"mine" * 1024
 
 
-def test_the_file_behind_a_loop_device_is_no_target_for_writing(bench: Any, tmp_path: Path) -> None:
+def test_the_file_behind_a_loop_device_is_not_a_target_for_writing(bench: Any, tmp_path: Path) -> None:
     image = bench.image()
     device = bench.loop(image)
     bench.run("mkfs.ext4", "-q", device)
-    with pytest.raises(Refused, match=f"is the file behind {device};"):
+    with pytest.raises(Refusal, match=f"is the file behind {device};"):
         open_target(image, WRITE)
     bench.mount(device)
     for name in (image, tmp_path / "link", tmp_path / "hard"):
@@ -118,14 +118,14 @@ def test_the_file_behind_a_loop_device_is_no_target_for_writing(bench: Any, tmp_
             name.symlink_to(image)
         elif name.name == "hard":
             name.hardlink_to(image)
-        with pytest.raises(Refused, match="which is mounted on"):
+        with pytest.raises(Refusal, match="which is mounted on"):
             open_target(name, WRITE, erase=str(name), erase_signature="ext4", erase_stacked=True)
-        with pytest.raises(Refused, match="exists already"):
+        with pytest.raises(Refusal, match="already exists"):
             TestFile.create(name, MIB)
 
 
 @pytest.mark.parametrize("consent", [{}, {"erase": "self"}, {"erase": "self", "erase_signature": "ext4"}])
-def test_a_file_of_the_user_is_no_target_for_writing(tmp_path: Path, consent: dict[str, str]) -> None:
+def test_a_file_of_the_user_is_not_a_target_for_writing(tmp_path: Path, consent: dict[str, str]) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine")
     hard, soft = tmp_path / "hard", tmp_path / "soft"
@@ -134,13 +134,16 @@ def test_a_file_of_the_user_is_no_target_for_writing(tmp_path: Path, consent: di
     for name in (victim, hard, soft, tmp_path / "x" / ".." / "victim"):
         (tmp_path / "x").mkdir(exist_ok=True)
         given = {key: str(name) if value == "self" else value for key, value in consent.items()}
-        with pytest.raises(Refused, match="Spindle did not make"):
+        with pytest.raises(Refusal, match="is not a file that Spindle made"):
             open_target(name, WRITE, **given)  # type: ignore[arg-type]
     assert victim.read_bytes() == b"mine"
 
 
 def test_not_even_a_test_file_of_another_run_is_written_by_its_name(tmp_path: Path) -> None:
-    with TestFile.create(tmp_path / "t.bin", MIB) as file, pytest.raises(Refused, match="did not make"):
+    with (
+        TestFile.create(tmp_path / "t.bin", MIB) as file,
+        pytest.raises(Refusal, match="is not a file that Spindle made"),
+    ):
         open_target(file.path, WRITE)
 
 
@@ -155,14 +158,14 @@ def test_a_file_that_takes_the_name_of_a_test_file_is_not_written(tmp_path: Path
     assert file.path.read_bytes() == b"mine" * 1024
 
 
-def test_a_removed_test_file_is_no_target_any_more(tmp_path: Path) -> None:
+def test_a_removed_test_file_is_not_a_target_any_more(tmp_path: Path) -> None:
     file = TestFile.create(tmp_path / "t.bin", MIB)
     file.remove()
-    with pytest.raises(TargetError, match="removed already"):
+    with pytest.raises(TargetError, match="already removed"):
         open_target(file, WRITE)
 
 
-def test_what_may_only_be_read_is_opened_for_reading_only(tmp_path: Path) -> None:
+def test_a_target_that_may_only_be_read_is_opened_for_reading_only(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes(b"mine" * 1024)
     with open_target(victim, READ) as target:
@@ -177,9 +180,9 @@ def test_nothing_stays_open_after_a_refusal_or_a_close(bench: Any, tmp_path: Pat
     free = bench.loop()
     before = set(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             open_target(free, WRITE)
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             open_target(free, WRITE, erase=free, confirm=lambda _: False)
         with open_target(free, WRITE * 4, erase=free):
             pass

@@ -13,7 +13,7 @@ import pytest
 
 from spindle.host import signatures
 from spindle.host.devices import Machine
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.testfile import TestFile
 
@@ -30,7 +30,7 @@ def case(prepare: Case) -> Case:
 
 
 def stream(change: str | None) -> StreamAccess:
-    """As a workload says it: the stream's share of writes, trims or zeroes."""
+    """A stream with its share of writes, trims or zeroes, as in a workload."""
     mix = {"write": 0.0, "trim": 0.0, "zero": 0.0}
     if change:
         mix[change] = 0.5
@@ -68,7 +68,7 @@ def mounted_and_lazily_unmounted_while_in_use(bench: Any) -> tuple[str, str]:
     point = bench.mount(device, "-o", "ro")
     bench.undo.callback(os.close, os.open(point, os.O_RDONLY))
     bench.run("umount", "--lazy", point)
-    return device, "mounted out of sight"
+    return device, "mounted but not visible"
 
 
 @case
@@ -344,7 +344,7 @@ def bcache_crc(data: bytes) -> int:
 
 @pytest.fixture(scope="module")
 def prepared(shared_bench: Any) -> Callable[[str], tuple[str, str]]:
-    """Each case is prepared once for its attempts."""
+    """Prepares each case once for its attempts."""
     done: dict[str, tuple[str, str]] = {}
 
     def prepare(name: str) -> tuple[str, str]:
@@ -357,8 +357,8 @@ def prepared(shared_bench: Any) -> Callable[[str], tuple[str, str]]:
 
 
 def attempt(path: str | Path, change: str | None, **consent: Any) -> str:
-    """The refusal; a target that opens fails the test."""
-    with pytest.raises(Refused) as refused:
+    """Text of the refusal; a target that opens fails the test."""
+    with pytest.raises(Refusal) as refused:
         open_target(path, [stream(change)], **{"erase": str(path), **consent}).close()
     assert refused.value.exit_code == 3
     text = str(refused.value)
@@ -452,7 +452,7 @@ def test_a_free_device_is_refused_unless_erase_names_it(bench: Any, change: str)
     device, other = bench.loop(), bench.loop()
     assert "`erase=`" in attempt(device, change, erase=None)
     assert "another device" in attempt(device, change, erase=other)
-    assert "cannot be looked at" in attempt(device, change, erase="/dev/spindle-no-such-device")
+    assert "cannot be looked up" in attempt(device, change, erase="/dev/spindle-no-such-device")
     assert "another device" in attempt(device, change, erase=str(bench.folder))
 
 
@@ -468,13 +468,13 @@ def test_erase_of_the_disk_does_not_name_its_partition(bench: Any) -> None:
 def test_erase_that_names_another_device_is_refused_also_where_nothing_is_written(bench: Any, tmp_path: Path) -> None:
     device, other = bench.loop(), bench.loop()
     assert "another device" in attempt(device, None, erase=other)
-    assert "cannot be looked at" in attempt(device, None, erase="/dev/spindle-no-such-device")
+    assert "cannot be looked up" in attempt(device, None, erase="/dev/spindle-no-such-device")
     file = tmp_path / "file"
     file.write_bytes(bytes(4096))
-    assert "is no device, yet `erase=` names" in attempt(file, None, erase=device)
+    assert "is not a device, but `erase=` names" in attempt(file, None, erase=device)
     with (
         TestFile.create(tmp_path / "made", MIB) as made,
-        pytest.raises(Refused, match="is no device"),
+        pytest.raises(Refusal, match="is not a device"),
         open_target(made, [stream("write")], erase=device),
     ):
         pass
@@ -499,7 +499,7 @@ def test_a_free_device_that_erase_names_is_written(bench: Any) -> None:
     assert all(word in asked[0] for word in (device, "33.6 MB", "image", "empty"))
 
 
-def test_a_device_by_another_name_is_written_when_both_mean_the_same(bench: Any, tmp_path: Path) -> None:
+def test_a_device_is_written_under_another_name_of_it(bench: Any, tmp_path: Path) -> None:
     device = bench.loop()
     link = tmp_path / "link"
     link.symlink_to(device)
@@ -541,7 +541,7 @@ def test_every_signature_must_be_repeated(bench: Any) -> None:
 
 def test_a_signature_that_is_not_there_is_a_sign_of_a_mix_up(bench: Any) -> None:
     device = bench.loop()
-    assert "carries no signature" in attempt(device, "write", erase_signature="ext4")
+    assert "has no signature" in attempt(device, "write", erase_signature="ext4")
 
 
 def test_a_partition_is_written_beside_a_mounted_one_when_that_is_agreed(bench: Any) -> None:
@@ -591,7 +591,7 @@ def test_a_stack_of_devices_needs_consent_of_its_own(bench: Any, fake_sys: Any) 
         assert [found.name for found in target.counted_devices()] == ["dm-0", "sdx"]
 
 
-# --- when it cannot be told ------------------------------------------------------------------------------------------
+# --- content that cannot be determined -------------------------------------------------------------------------------
 
 
 def test_a_missing_tool_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -612,7 +612,7 @@ def test_a_tool_that_hangs_is_a_refusal(bench: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("tool", "script"), [("wipefs", "echo '{\"signatures\": []}'"), ("blkid", "exit 2")])
-def test_what_one_of_the_tools_finds_is_enough(
+def test_a_signature_found_by_one_tool_is_enough(
     bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tool: str, script: str
 ) -> None:
     device = bench.loop()
@@ -633,7 +633,7 @@ def test_an_answer_that_is_not_understood_is_a_refusal(
     for script in ("echo surprise", "echo '{}'", "exit 1"):
         odd.write_text(f"#!/bin/sh\n{script}\n")
         odd.chmod(0o755)
-        assert "cannot tell what it holds" in attempt(device, "write")
+        assert "content cannot be determined" in attempt(device, "write")
 
 
 def test_a_device_that_cannot_be_read_is_a_refusal(bench: Any) -> None:
@@ -641,7 +641,7 @@ def test_a_device_that_cannot_be_read_is_a_refusal(bench: Any) -> None:
         image = bench.image()
         device = bench.loop(image)
         os.truncate(image, length)
-        assert "cannot tell what it holds: input/output error" in attempt(device, "write")
+        assert "content cannot be read: input/output error" in attempt(device, "write")
         assert image.stat().st_size == length
 
 
@@ -664,15 +664,15 @@ def test_other_kinds_of_targets_get_one_line(tmp_path: Path, change: str | None)
     for path, kind in kinds.items():
         with pytest.raises(TargetError, match=kind) as error:
             open_target(path, [stream(change)], erase=path)
-        assert isinstance(error.value, Refused) == (change is not None)
+        assert isinstance(error.value, Refusal) == (change is not None)
 
 
-def test_no_right_gets_one_line(bench: Any) -> None:
+def test_a_missing_permission_gets_one_line(bench: Any) -> None:
     device = bench.loop()
     os.seteuid(65534)
     try:
         for change in (None, "write"):
-            with pytest.raises(TargetError, match="no right to"):
+            with pytest.raises(TargetError, match="no permission to"):
                 open_target(device, [stream(change)], erase=device)
     finally:
         os.seteuid(0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from spindle.conditions.watch import SettingsWatch
 from spindle.host import groups
-from spindle.host.conditions.passing import SettingsWatch
 from spindle.host.devices import by_name
 from spindle.host.extents import extents_of
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 @pytest.mark.promise(14)
-def test_limits_of_version_2_hold_for_the_groups_below(fake_sys: Any) -> None:
+def test_limits_of_version_2_apply_to_the_groups_below(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=1 << 20)
     fake_sys.proc("self/cgroup", "0::/user/job")
     root = fake_sys.machine.sys / "fs/cgroup"
@@ -40,7 +40,7 @@ def test_limits_of_version_2_hold_for_the_groups_below(fake_sys: Any) -> None:
 
 
 @pytest.mark.promise(14)
-def test_limits_of_io_of_version_1_hold_for_the_group_alone(fake_sys: Any) -> None:
+def test_limits_of_io_of_version_1_apply_to_the_group_alone(fake_sys: Any) -> None:
     fake_sys.device("sda", "8:0", size=1 << 20)
     fake_sys.proc("self/cgroup", "7:blkio:/user/job\n4:memory:/user/job\n1:cpu,cpuacct:/user/job\n0::/")
     fake_sys.proc(
@@ -112,7 +112,7 @@ def test_a_compressed_file_of_btrfs_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.promise(14)
-def test_a_setting_that_is_changed_and_put_back_between_two_ends_is_seen(fake_sys: Any) -> None:
+def test_a_setting_that_changes_and_changes_back_during_a_load_is_seen(fake_sys: Any) -> None:
     disk = fake_sys.device("sda", "8:0", size=1 << 20)
     fake_sys.file(disk / "queue/scheduler", "[none] mq-deadline")
     fake_sys.file(disk / "queue/read_ahead_kb", "128")

@@ -1,4 +1,4 @@
-"""Counters, conditions, settings, caches, environment: read as the kernel writes them."""
+"""Counters, conditions, settings, caches, environment: parsed from the kernel's formats."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from spindle.base.units import si_size
+from spindle.base.words import listed
+from spindle.conditions import array_activity, cpu_times, idle_check, throttle_events
+from spindle.conditions.caches import drop_file_cache, known_caches, sync_file_system
 from spindle.host import kernel
-from spindle.host.caches import drop_file_cache, known_caches, sync_file_system
-from spindle.host.conditions import array_activity, cpu_times, idle_check, throttle_events
 from spindle.host.devices import by_name
 from spindle.host.diskstats import Snapshot, delta, parse, snapshot
 from spindle.host.environment import environment
@@ -26,7 +28,6 @@ from spindle.host.settings import chosen, diff, settings_of
 from spindle.host.signals import ENDING, Stopped, held_back, unwinding
 from spindle.host.signatures import Signature
 from spindle.host.stack import device_of, stack_of
-from spindle.host.words import listed, size
 
 MIB = 1 << 20
 
@@ -48,7 +49,7 @@ def test_iostats_columns_are_those_of_iostat() -> None:
     assert change.in_flight == 3
 
 
-def test_times_that_wrap_and_devices_made_anew_are_seen() -> None:
+def test_times_that_wrap_and_replaced_devices_are_detected() -> None:
     wrapped = "8 0 sda 1400 140 112000 3000 2200 70 176000 9400 0 8500 19000"
     near_wrap = "8 0 sda 1000 100 80000 4294965296 2000 50 160000 9000 0 7000 14000"
     change = delta(Snapshot(0, parse(near_wrap)), Snapshot(1, parse(wrapped)))["sda"]
@@ -100,7 +101,7 @@ def test_dropping_the_cache_of_a_file_makes_the_next_reading_go_to_the_device(be
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_quiet_device_is_called_idle_and_a_busy_one_is_not(bench: Any) -> None:
+def test_a_quiet_device_is_reported_idle_and_a_busy_one_is_not(bench: Any) -> None:
     quiet = bench.loop()
     device = by_name(Path(quiet).name)
     assert device is not None
@@ -124,7 +125,9 @@ def test_a_quiet_device_is_called_idle_and_a_busy_one_is_not(bench: Any) -> None
     ("action", "degraded", "level"),
     [("idle", "0", "ok"), ("idle", "1", "warn"), ("recover", "1", "invalid"), ("check", "0", "invalid")],
 )
-def test_an_array_that_resyncs_or_lacks_a_member_is_told(fake_sys: Any, action: str, degraded: str, level: str) -> None:
+def test_an_array_that_resyncs_or_lacks_a_member_is_reported(
+    fake_sys: Any, action: str, degraded: str, level: str
+) -> None:
     place = fake_sys.device("md0", "9:0", size=8)
     fake_sys.device("sda", "8:0", size=8)
     fake_sys.link("md0", "sda")
@@ -149,7 +152,7 @@ def test_cpu_swap_and_dirty_pages_are_judged(fake_sys: Any, monkeypatch: pytest.
         fake_sys.proc("stat", "cpu  150 0 150 830 60 0 0 10 0 0")
         fake_sys.proc("vmstat", "pswpin 5000\npswpout 5")
 
-    monkeypatch.setattr("spindle.host.conditions.before.time.sleep", meanwhile)
+    monkeypatch.setattr("spindle.conditions.before.time.sleep", meanwhile)
     found = {finding.check: finding for finding in idle_check([], 1.0, fake_sys.machine).findings}
     assert found["cpu"].level == "warn"
     assert found["cpu"].evidence == pytest.approx({"busy": 0.5, "iowait": 0.3, "steal": 0.05})
@@ -218,7 +221,7 @@ def test_a_memory_limit_of_the_control_group_bounds_the_cache(fake_sys: Any) -> 
     assert known_caches([], fake_sys.machine).ram_bytes == 1 << 29
 
 
-def test_the_environment_of_this_machine_is_told(tmp_path: Path) -> None:
+def test_the_environment_of_this_machine_is_recorded(tmp_path: Path) -> None:
     found: Any = json.loads(json.dumps(environment(tmp_path)))
     assert found["kernel"]["release"] == os.uname().release
     assert found["cpu"]["online"] == os.cpu_count()
@@ -226,13 +229,13 @@ def test_the_environment_of_this_machine_is_told(tmp_path: Path) -> None:
     assert found["stack"][0]["kind"] == "file system"
 
 
-def test_the_command_line_of_the_kernel_is_not_given_away(fake_sys: Any) -> None:
+def test_the_command_line_of_the_kernel_is_not_recorded(fake_sys: Any) -> None:
     fake_sys.proc("cmdline", "root=UUID=1234 password=secret mem=2G quiet isolcpus=2,3 nosmt memory_secret=1")
     found: Any = environment(None, fake_sys.machine)
     assert found["kernel"]["parameters"] == ["mem=2G", "isolcpus=2,3", "nosmt"]
 
 
-def test_the_stack_is_told_from_the_file_system_down(bench: Any) -> None:
+def test_the_stack_is_listed_from_the_file_system_down(bench: Any) -> None:
     device = bench.loop(size=64 * MIB)
     first, _ = bench.partitioned(device)
     bench.run("mkfs.ext4", "-q", first)
@@ -260,7 +263,7 @@ def test_alignment_of_direct_io_follows_the_device(bench: Any) -> None:
             assert target.files[0].block_bytes == block
 
 
-def test_without_the_kernels_word_alignment_falls_back_to_the_block(
+def test_without_the_kernels_report_alignment_falls_back_to_the_block(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "direct_alignment", lambda _: None)
@@ -279,7 +282,7 @@ def test_a_birth_time_is_that_of_the_file(tmp_path: Path) -> None:
         assert kernel.birth_time_ns(opened.fileno()) == birth
 
 
-def test_a_loop_device_tells_its_file(bench: Any) -> None:
+def test_a_loop_device_reports_its_file(bench: Any) -> None:
     image = bench.image()
     with open(bench.loop(image, "--offset", "4096"), "rb") as device:
         status = kernel.loop_status(device.fileno())
@@ -294,7 +297,7 @@ def test_a_loop_device_tells_its_file(bench: Any) -> None:
 # --- words and signals -----------------------------------------------------------------------------------------------
 
 
-def test_the_confirmation_names_size_model_serial_and_what_is_on_it(fake_sys: Any) -> None:
+def test_the_confirmation_names_size_model_serial_and_content(fake_sys: Any) -> None:
     disk = fake_sys.device("sdb", "8:16", size=12_000_138_625_024 // 512)
     fake_sys.file(disk / "device/vendor", "SEAGATE")
     fake_sys.file(disk / "device/model", "ST12000NM0027")
@@ -312,7 +315,7 @@ def test_the_confirmation_names_size_model_serial_and_what_is_on_it(fake_sys: An
 
 
 def test_sizes_are_decimal_as_drives_are_sold() -> None:
-    assert [size(count) for count in (0, 999, 1000, 999_949, 999_950, 12_000_138_625_024)] == [
+    assert [si_size(count) for count in (0, 999, 1000, 999_949, 999_950, 12_000_138_625_024)] == [
         "0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "12.0 TB",
     ]  # fmt: skip
     assert [listed(parts) for parts in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
@@ -320,7 +323,7 @@ def test_sizes_are_decimal_as_drives_are_sold() -> None:
 
 @pytest.fixture
 def usual_signals() -> Iterator[None]:
-    """Whoever runs the tests may have some ignored."""
+    """Restore default handlers, as some signals may be ignored where the tests run."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in ENDING}
     yield
     for number, handler in before.items():
@@ -328,7 +331,7 @@ def usual_signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("usual_signals")
-def test_signals_unwind_and_handlers_are_put_back() -> None:
+def test_signals_unwind_and_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in ENDING]
     for number in ENDING:
         with pytest.raises(Stopped) as stopped, unwinding():
@@ -340,7 +343,7 @@ def test_signals_unwind_and_handlers_are_put_back() -> None:
 @pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize("threads", [0, 2])
 def test_a_signal_waits_while_it_is_held_back(threads: int) -> None:
-    """Whatever other threads there are: the kernel gives it to any that does not block it."""
+    """With any number of other threads: the kernel delivers the signal to one that does not block it."""
     reached, over = False, threading.Event()
     others = [threading.Thread(target=over.wait) for _ in range(threads)]
     for other in others:
@@ -362,7 +365,7 @@ def test_a_signal_waits_while_it_is_held_back(threads: int) -> None:
     assert reached
 
 
-def test_what_is_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with unwinding():

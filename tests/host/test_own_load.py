@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from spindle.host.conditions import Own, idle_check
-from spindle.host.conditions.processors import cpu
+from spindle.conditions import OwnLoad, idle_check
+from spindle.conditions.processors import cpu
 from spindle.host.cputimes import CpuTimes, of_cpus
 
 
@@ -30,7 +30,7 @@ def test_cpu_time_of_the_load_is_not_that_of_others() -> None:
 def test_the_time_of_a_load_is_that_of_its_processes() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
-            own = Own(lambda: [busy.pid])
+            own = OwnLoad(lambda: [busy.pid])
             deadline = time.monotonic() + 60
             while own.user_ticks() < 5 and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -41,7 +41,7 @@ def test_the_time_of_a_load_is_that_of_its_processes() -> None:
 
 @pytest.mark.promise(13)
 def test_beside_a_load_the_devices_own_counters_accuse_nobody(fake_sys: Any) -> None:
-    found = idle_check([], 0, fake_sys.machine, Own(list))
+    found = idle_check([], 0, fake_sys.machine, OwnLoad(list))
     checks = {one.check for one in found.findings}
     assert "jobs" in checks
     assert not checks & {"other_io", "dirty_pages"}

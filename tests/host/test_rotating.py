@@ -1,4 +1,4 @@
-"""Which disks turn, as far as anyone can tell."""
+"""Detection of rotating disks."""
 
 from __future__ import annotations
 

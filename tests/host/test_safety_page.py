@@ -1,4 +1,4 @@
-"""docs/safety.md names tests; each of them exists."""
+"""docs/explanation/safety.md names tests; each of them exists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent.parent / "docs/safety.md"
+PAGE = HERE.parent.parent / "docs/explanation/safety.md"
 
 
 def test_every_test_named_on_the_page_exists() -> None:

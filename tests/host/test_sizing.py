@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from spindle.host.caches import Caches, known_caches
+from spindle.conditions.caches import Caches, known_caches
+from spindle.conditions.sizing import CONTROLLER_BYTES, DRIVE_BYTES, rule_of
 from spindle.host.devices import Device, by_name
-from spindle.host.inspect.tree import Tool, Unread
-from spindle.host.sizing import CONTROLLER_BYTES, DRIVE_BYTES, rule_of
+from spindle.inspect.tree import ReadError, Tool
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -68,7 +68,7 @@ class Storcli:
 
     def output(self, tool: Tool) -> str:
         if self.memory is None:
-            raise Unread(f"{tool.command[0]}: not installed")
+            raise ReadError(f"{tool.command[0]}: not installed")
         return json.dumps({"Controllers": [{"Response Data": {"HwCfg": {"On Board Memory Size": self.memory}}}]})
 
 

@@ -1,4 +1,4 @@
-"""Test files are made whole, only where nothing was, and go away whatever happens to their maker."""
+"""Test files are complete, never replace anything, and are removed whatever happens to their maker."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from spindle.host import register, testfile
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, open_target
-from spindle.host.register import MARKER, Entry, Identity
+from spindle.host.register import MARKER, Entry, FileIdentity
 from spindle.host.testfile import TestFile, sweep_leftovers
 
 MIB = 1 << 20
@@ -105,12 +105,12 @@ def test_a_folder_gets_a_file_with_a_name_of_its_own(tmp_path: Path) -> None:
     assert list(tmp_path.glob("spindle-test-*")) == []
 
 
-def test_progress_is_told_and_ends_with_the_whole(tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    with TestFile.create(tmp_path / "t.bin", 20 * MIB, on_progress=lambda done, total: told.append((done, total))):
+def test_progress_is_reported_and_ends_with_the_total(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    with TestFile.create(tmp_path / "t.bin", 20 * MIB, on_progress=lambda done, total: calls.append((done, total))):
         pass
-    assert told == sorted(told)
-    assert told[-1] == (20 * MIB, 20 * MIB)
+    assert calls == sorted(calls)
+    assert calls[-1] == (20 * MIB, 20 * MIB)
 
 
 def test_the_file_and_its_entry_are_gone_at_the_end(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_test_file_is_written_through_the_guard(tmp_path: Path) -> None:
 
 
 def _what_lies_there(place: Path) -> tuple[int, ...]:
-    """All but the time of access: looking where a link leads may change that of the link (relatime)."""
+    """All but the access time, which following a link may change (relatime)."""
     now = place.lstat()
     return now.st_dev, now.st_ino, now.st_mode, now.st_nlink, now.st_size, now.st_mtime_ns, now.st_ctime_ns
 
@@ -159,7 +159,7 @@ def test_a_name_that_is_taken_is_refused_and_left_as_it_is(tmp_path: Path, kind:
     else:
         os.mkfifo(place)
     before = _what_lies_there(place)
-    with pytest.raises(Refused, match="exists already") as refused:
+    with pytest.raises(Refusal, match="already exists") as refused:
         TestFile.create(place, MIB)
     assert refused.value.exit_code == 3
     assert _what_lies_there(place) == before
@@ -183,7 +183,7 @@ def test_a_name_taken_at_the_last_moment_is_refused(tmp_path: Path, monkeypatch:
         return create(entry)
 
     monkeypatch.setattr(register.Record, "create", interfere)
-    with pytest.raises(Refused, match="exists already"):
+    with pytest.raises(Refusal, match="already exists"):
         TestFile.create(place, MIB)
     assert place.read_bytes() == b"mine"
     assert entries() == []
@@ -193,7 +193,7 @@ def test_a_name_taken_at_the_last_moment_is_refused(tmp_path: Path, monkeypatch:
 def test_no_file_is_ever_made_under_dev(place: str, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(os.path.dirname(place))
     for name in (place, tmp_path / "link" / "spindle-test"):
-        with pytest.raises(Refused, match="under /dev"):
+        with pytest.raises(Refusal, match="under /dev"):
             TestFile.create(name, MIB)
         assert not os.path.lexists(name)
 
@@ -229,7 +229,7 @@ def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Any) -> None:
     place = small_file_system(bench)
     space = os.statvfs(place)
     free, keep = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize // 20
-    with pytest.raises(Refused, match="the last 5% of the file system") as refused:
+    with pytest.raises(Refusal, match="the last 5% of the file system") as refused:
         TestFile.create(place, free - keep + 4096)
     assert refused.value.exit_code == 3
     assert list(place.glob("*.bin")) == []
@@ -238,11 +238,11 @@ def test_the_last_twentieth_of_a_file_system_is_not_taken(bench: Any) -> None:
         assert left.f_bavail * left.f_frsize >= keep
 
 
-def test_what_is_reserved_for_root_is_not_counted_as_free(bench: Any) -> None:
+def test_space_reserved_for_root_is_not_counted_as_free(bench: Any) -> None:
     device = bench.loop(size=64 * MIB)
     bench.run("mkfs.ext4", "-q", "-m", "50", "-E", "lazy_itable_init=0,nodiscard", device)
     place = bench.mount(device)
-    with pytest.raises(Refused, match="at most"):
+    with pytest.raises(Refusal, match="at most"):
         TestFile.create(place, 32 * MIB)
 
 
@@ -308,7 +308,7 @@ def test_a_signal_while_the_file_is_filled_removes_it(tmp_path: Path) -> None:
     assert entries() == []
 
 
-def test_the_next_start_removes_what_a_killed_run_left_and_says_so(tmp_path: Path) -> None:
+def test_the_next_start_removes_files_of_a_killed_run_and_says_so(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_bytes(b"mine")
     process = waiting_maker(tmp_path / "t.bin", 2 * MIB)
@@ -380,7 +380,7 @@ def test_a_signal_at_any_step_leaves_nothing_at_all(tmp_path: Path, mode: str) -
 
 @pytest.fixture
 def leftover(tmp_path: Path) -> Path:
-    """What a killed run left."""
+    """A file that a killed run left."""
     end(waiting_maker(tmp_path / "t.bin"), signal.SIGKILL)
     return tmp_path / "t.bin"
 
@@ -450,7 +450,7 @@ def unmarked_by_the_user(place: Path) -> None:
         unmarked_by_the_user,
     ],
 )
-def test_what_has_taken_the_name_is_left_alone(leftover: Path, change: Any) -> None:
+def test_another_file_that_has_taken_the_name_is_left_alone(leftover: Path, change: Any) -> None:
     change(leftover)
     before = {name: (leftover.parent / name).lstat() for name in os.listdir(leftover.parent) if name != "state"}
     swept = sweep_leftovers()
@@ -496,7 +496,7 @@ def test_an_unmounted_leftover_is_removed_when_it_is_back(bench: Any) -> None:
     assert [found.removed for found in sweep_leftovers()] == [True]
 
 
-def test_an_entry_that_somebody_else_wrote_is_not_believed(leftover: Path, need_root: None) -> None:
+def test_an_entry_that_somebody_else_wrote_is_not_trusted(leftover: Path, need_root: None) -> None:
     entry = next(register.folder().glob("*.json"))
     os.chown(entry, 65534, 65534)
     assert [(found.removed, str(entry) in found.line) for found in sweep_leftovers()] == [(False, True)]
@@ -534,7 +534,7 @@ def test_an_entry_that_makes_no_sense_harms_nothing(leftover: Path, text: str) -
     assert leftover.exists()
 
 
-def test_the_draft_of_an_entry_is_cleared_away_when_its_maker_is_long_dead(leftover: Path) -> None:
+def test_the_draft_of_an_entry_is_removed_when_its_maker_is_long_dead(leftover: Path) -> None:
     draft = register.folder() / "0123.new"
     draft.write_bytes(b"")
     sweep_leftovers()
@@ -558,20 +558,20 @@ def test_every_part_of_the_identity_counts(tmp_path: Path, marked: bool, part: s
     with (tmp_path / "t.bin").open("x") as file:
         if marked:
             os.setxattr(file.fileno(), MARKER, b"token")
-        identity = Identity.of(file.fileno(), "token")
+        identity = FileIdentity.of(file.fileno(), "token")
         assert identity.marked == marked
         assert replace(entry, identity=identity).matches(file.fileno())
         other = replace(identity, **{part: 7})
         assert not replace(entry, identity=other).matches(file.fileno())
 
 
-def test_after_a_boot_the_marker_vouches_for_a_file_system_with_another_number(tmp_path: Path) -> None:
+def test_after_a_boot_the_marker_identifies_a_file_on_a_file_system_with_another_number(tmp_path: Path) -> None:
     entry = replace(Entry.intent("token", str(tmp_path / "t.bin"), MIB), boot="an earlier one")
     with (tmp_path / "t.bin").open("x") as file:
-        unmarked = replace(Identity.of(file.fileno(), "token"), device=7)
+        unmarked = replace(FileIdentity.of(file.fileno(), "token"), device=7)
         assert not replace(entry, identity=unmarked).matches(file.fileno())
         os.setxattr(file.fileno(), MARKER, b"token")
-        marked = replace(Identity.of(file.fileno(), "token"), device=7)
+        marked = replace(FileIdentity.of(file.fileno(), "token"), device=7)
         assert replace(entry, identity=marked).matches(file.fileno())
 
 
@@ -598,7 +598,7 @@ def test_a_leftover_that_somebody_appended_to_is_left_alone(leftover: Path) -> N
     assert [found.removed for found in swept] == [False]
     assert "somebody else has written to it" in swept[0].line
     assert leftover.read_bytes().endswith(b"my notes")
-    assert sweep_leftovers() == []  # it is the user's own now
+    assert sweep_leftovers() == []  # it belongs to the user now
     assert entries() == []
 
 
@@ -616,7 +616,7 @@ def test_a_test_file_that_somebody_appended_to_is_left_at_the_end_of_the_run(tmp
 
 @pytest.mark.promise(4)
 @pytest.mark.parametrize("spoil", ["group", "others", "link", "hard link"])
-def test_an_entry_that_others_may_write_to_is_not_believed_and_said(leftover: Path, spoil: str) -> None:
+def test_an_entry_that_others_may_write_to_is_not_trusted_and_reported(leftover: Path, spoil: str) -> None:
     entry = register.folder() / entries()[0]
     match spoil:
         case "group":

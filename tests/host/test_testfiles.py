@@ -1,4 +1,4 @@
-"""Sets of files: made in a folder of Spindle's own, opened only as what was made, removed with it."""
+"""Sets of files: made in a folder of Spindle's own, opened only if unchanged, removed with it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from types import SimpleNamespace
 import pytest
 
 from spindle.host import register
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.filling import Filler
 from spindle.host.folder import file_name
 from spindle.host.guard import StreamAccess, open_target
 from spindle.host.testfile import sweep_leftovers
-from spindle.host.testfiles import FilesWanted, TestFiles, allow_open
+from spindle.host.testfiles import FileSetSpec, TestFiles, allow_open
 
 KIB = 1024
-TWO = [FilesWanted("small", [4 * KIB, 12 * KIB, 4 * KIB]), FilesWanted("log", [64 * KIB], fill=False)]
+TWO = [FileSetSpec("small", [4 * KIB, 12 * KIB, 4 * KIB]), FileSetSpec("log", [64 * KIB], fill=False)]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def blocks(files: TestFiles) -> list[bytes]:
     return [data[at : at + 4096] for at in range(0, len(data), 4096)]
 
 
-def test_files_have_the_sizes_asked_and_only_those_to_be_filled_hold_data(place: Path) -> None:
+def test_files_have_the_requested_sizes_and_only_those_to_be_filled_contain_data(place: Path) -> None:
     with TestFiles.create(place, TWO) as files:
         assert [path.stat().st_size for path in paths(files)] == [0, 4 * KIB, 12 * KIB, 4 * KIB]
         assert all(path.stat().st_mode & 0o777 == 0o600 for path in paths(files))
@@ -52,17 +52,17 @@ def test_files_have_the_sizes_asked_and_only_those_to_be_filled_hold_data(place:
 
 def test_no_block_of_any_file_repeats_and_none_can_be_compressed(place: Path) -> None:
     sizes = [4 * KIB] * 500 + [1024 * KIB] * 20 + [1000, 20_000]
-    with TestFiles.create(place, [FilesWanted("a", sizes)]) as files:
+    with TestFiles.create(place, [FileSetSpec("a", sizes)]) as files:
         found = blocks(files)
         assert len(set(found)) == len(found)
         assert all(len(zlib.compress(block)) > len(block) * 0.99 for block in found[::97])
 
 
 def test_progress_reaches_the_whole_once(place: Path) -> None:
-    told: list[tuple[int, int]] = []
-    with TestFiles.create(place, TWO, on_progress=lambda done, total: told.append((done, total))):
-        assert told[-1] == (20 * KIB, 20 * KIB)
-        assert told == sorted(told)
+    calls: list[tuple[int, int]] = []
+    with TestFiles.create(place, TWO, on_progress=lambda done, total: calls.append((done, total))):
+        assert calls[-1] == (20 * KIB, 20 * KIB)
+        assert calls == sorted(calls)
 
 
 def test_streams_of_the_same_access_share_descriptors_and_each_has_the_files_of_its_set(place: Path) -> None:
@@ -77,7 +77,7 @@ def test_streams_of_the_same_access_share_descriptors_and_each_has_the_files_of_
         assert target.trouble() is None
 
 
-def test_a_file_that_was_exchanged_is_not_opened(place: Path) -> None:
+def test_a_file_that_was_replaced_is_not_opened(place: Path) -> None:
     with TestFiles.create(place, TWO) as files:
         victim = place / "victim"
         victim.write_text("mine")
@@ -94,7 +94,7 @@ def test_a_file_that_was_exchanged_is_not_opened(place: Path) -> None:
     assert victim.read_text() == "mine"
 
 
-def test_what_others_put_there_stays_and_is_told(place: Path) -> None:
+def test_files_of_others_stay_and_are_reported(place: Path) -> None:
     files = TestFiles.create(place, TWO)
     kept = Path(files.path) / "files-small" / "notes.txt"
     kept.write_text("mine")
@@ -145,8 +145,8 @@ def test_a_file_that_changes_under_the_load_is_named(place: Path, change: str) -
 def test_the_last_of_the_space_is_never_taken(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     space = SimpleNamespace(f_blocks=1000, f_bavail=100, f_frsize=KIB, f_files=0, f_favail=0)
     monkeypatch.setattr(os, "statvfs", lambda _path: space)
-    with pytest.raises(Refused, match="last 5%"):
-        TestFiles.create(place, [FilesWanted("a", [30 * KIB] * 2)])
+    with pytest.raises(Refusal, match="last 5%"):
+        TestFiles.create(place, [FileSetSpec("a", [30 * KIB] * 2)])
     assert os.listdir(place) == []
 
 
@@ -178,13 +178,13 @@ def test_the_limit_of_open_files_is_raised_as_far_as_it_may_be(monkeypatch: pyte
     assert asked == []
     allow_open(4000, "dir")
     assert asked == [(4512, 8192)]
-    with pytest.raises(TargetError, match=r"8000 files would be open at once, and a process may have 8192"):
+    with pytest.raises(TargetError, match=r"8000 files would be open at once, but the limit of a process is 8192"):
         allow_open(8000, "dir")
 
 
 MAKER = """
 import os, signal, sys
-from spindle.host.testfiles import FilesWanted, TestFiles
+from spindle.host.testfiles import FileSetSpec, TestFiles
 path, kill_at = sys.argv[1], int(sys.argv[2])
 steps = {'open', 'pwrite', 'fsync', 'close', 'mkdir', 'fstat', 'posix_fadvise'}
 count = 0
@@ -195,7 +195,7 @@ def kill_at_step(_frame, event, function):
         if count == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.setprofile(kill_at_step)
-with TestFiles.create(path, [FilesWanted('a', [5000] * 2), FilesWanted('b', [1 << 20], fill=False)]):
+with TestFiles.create(path, [FileSetSpec('a', [5000] * 2), FileSetSpec('b', [1 << 20], fill=False)]):
     pass
 """
 

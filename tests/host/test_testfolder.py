@@ -1,4 +1,4 @@
-"""A folder of Spindle's own goes away with all that Spindle made in it, and with nothing else."""
+"""A folder of Spindle's own is removed with Spindle's files in it, and with nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from spindle.host import register
-from spindle.host.errors import Refused, TargetError
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.folder import Part, empty_folder, make_tree, tree_folder
 from spindle.host.testfile import sweep_leftovers
 from spindle.host.testfolder import TestFolder
@@ -106,7 +106,7 @@ def test_a_folder_that_is_kept_is_the_users_own(tmp_path: Path) -> None:
     assert entries() == []
 
 
-def test_what_somebody_else_put_there_stays_and_is_told(tmp_path: Path) -> None:
+def test_files_of_somebody_else_stay_and_are_reported(tmp_path: Path) -> None:
     folder = TestFolder.create(tmp_path, parts={tree_folder("small"): Part(10, 0)})
     tree = make_tree(folder.fileno(), "small")
     os.mkdir("d0000000", dir_fd=tree)
@@ -127,7 +127,7 @@ def test_what_somebody_else_put_there_stays_and_is_told(tmp_path: Path) -> None:
     assert sorted(path.name for path in place.iterdir()) == ["f0000000007", "f0000000008", "f0000000009", "letter.txt"]
     assert (folder.path / "tree-small/d0000001").is_symlink()
     assert outside.read_text() == "keep"
-    assert entries() == [], "what is left is told once"
+    assert entries() == [], "left files are reported once"
 
 
 def test_the_next_start_removes_a_killed_runs_folder_and_says_so(leftover: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_next_start_removes_a_killed_runs_folder_and_says_so(leftover: Path)
     assert entries() == []
 
 
-def test_a_foreign_file_in_a_killed_runs_tree_stays_and_is_told(leftover: Path) -> None:
+def test_a_foreign_file_in_a_killed_runs_tree_stays_and_is_reported(leftover: Path) -> None:
     foreign = leftover / "tree-small/d0000001/photo.jpg"
     foreign.write_bytes(b"mine")
     (swept,) = sweep_leftovers()
@@ -151,7 +151,7 @@ def test_a_foreign_file_in_a_killed_runs_tree_stays_and_is_told(leftover: Path) 
 
 @pytest.mark.promise(8)
 @pytest.mark.parametrize("old_entry", [False, True], ids=["parts noted", "entry of an older version"])
-def test_a_file_in_a_killed_runs_tree_that_somebody_appended_to_stays_and_is_told(
+def test_a_file_in_a_killed_runs_tree_that_somebody_appended_to_stays_and_is_reported(
     leftover: Path, old_entry: bool
 ) -> None:
     if old_entry:
@@ -197,7 +197,7 @@ def test_more_parts_than_an_entry_holds_are_noted_together(tmp_path: Path) -> No
     assert list(tmp_path.glob("spindle-test-*")) == []
 
 
-def test_what_has_taken_the_folders_name_is_left_alone(leftover: Path, tmp_path: Path) -> None:
+def test_another_folder_that_has_taken_the_name_is_left_alone(leftover: Path, tmp_path: Path) -> None:
     leftover.rename(tmp_path / "away")
     for take in (lambda: leftover.mkdir(), lambda: leftover.symlink_to(tmp_path), lambda: leftover.write_text("x")):
         take()
@@ -238,7 +238,7 @@ def test_places_where_no_folder_can_be_made_get_one_line(tmp_path: Path) -> None
     for place in (tmp_path / "missing", tmp_path / "file"):
         with pytest.raises(TargetError, match=str(place)):
             TestFolder.create(place)
-    with pytest.raises(Refused, match="/dev"):
+    with pytest.raises(Refusal, match="/dev"):
         TestFolder.create("/dev/shm")
 
 
@@ -246,9 +246,9 @@ def test_the_last_twentieth_of_space_and_inodes_is_not_taken(bench: Any) -> None
     device = bench.loop(size=64 << 20)
     bench.run("mkfs.ext4", "-q", "-N", "2000", device)
     place = bench.mount(device)
-    with pytest.raises(Refused, match="inodes"):
+    with pytest.raises(Refusal, match="inodes"):
         TestFolder.create(place, names=1990)
-    with pytest.raises(Refused, match="5%"):
+    with pytest.raises(Refusal, match="5%"):
         TestFolder.create(place, names=10, data_bytes=62 << 20)
     TestFolder.create(place, names=1000, data_bytes=10 << 20).remove()
     assert [path.name for path in place.iterdir()] == ["lost+found"]
@@ -271,7 +271,7 @@ def test_another_file_system_mounted_in_the_tree_is_left_alone(bench: Any, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_every_file_system_lists_what_came_after_the_folder_was_opened(kind: str, bench: Any) -> None:
+def test_every_file_system_lists_files_made_after_the_folder_was_opened(kind: str, bench: Any) -> None:
     device = bench.loop(size={"ext4": 64, "xfs": 320, "btrfs": 128}[kind] << 20)
     bench.run(f"mkfs.{kind}", "-q", device)
     place = bench.mount(device)

@@ -1,4 +1,4 @@
-"""Who uses a device, on machines laid out as files: what this machine's kernel may not have (md, device mapper)."""
+"""Users of a device, on machines made of files: for md and device mapper, which this machine's kernel may not have."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_member_of_an_array_says_which_and_what_that_is_used_for(machine: Any)
     assert uses(machine, "sda2") == []
 
 
-def test_siblings_and_the_disk_are_looked_at_for_a_partition(machine: Any) -> None:
+def test_siblings_and_the_disk_are_checked_for_a_partition(machine: Any) -> None:
     usage = Usage.now(machine)
     partition = by_name("sda2", machine)
     assert partition is not None
@@ -100,7 +100,7 @@ def test_model_and_serial_are_read_as_each_driver_gives_them(fake_sys: Any) -> N
     ]
 
 
-def test_hidden_paths_of_nvme_multipath_lie_below(fake_sys: Any) -> None:
+def test_hidden_paths_of_nvme_multipath_are_below(fake_sys: Any) -> None:
     fake_sys.device("nvme0n1", "259:0", size=8)
     path = fake_sys.device("nvme0c1n1", "259:1", size=8)
     fake_sys.file(path / "hidden", "1")
@@ -162,13 +162,13 @@ def test_devices_named_in_mount_options_count(fake_sys: Any) -> None:
     assert devices_of(mount(dev=DevNumber(0, 40), source="none"), fake_sys.machine) == set()
 
 
-def test_a_swap_whose_path_means_nothing_here_is_found_by_its_kernel_name(fake_sys: Any) -> None:
+def test_a_swap_with_a_path_of_another_namespace_is_found_by_its_kernel_name(fake_sys: Any) -> None:
     fake_sys.device("zram7", "253:7", size=8)
     fake_sys.proc("swaps", "Filename Type Size Used Priority\n/nowhere/zram7 partition 100 4 100")
     assert [(swap.dev, swap.used_bytes) for swap in swaps(fake_sys.machine)] == [(DevNumber(253, 7), 4096)]
 
 
-def test_a_loop_device_stands_on_its_file_and_that_on_its_disk(bench: Any) -> None:
+def test_a_loop_device_is_on_its_file_and_that_on_its_disk(bench: Any) -> None:
     inner_image = bench.mount(prepared(bench)) / "inner"
     with inner_image.open("xb") as file:
         file.truncate(1 << 20)

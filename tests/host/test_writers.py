@@ -1,4 +1,4 @@
-"""A process that can write a device is found however it holds it: by a node made elsewhere, a mapping, the file behind
+"""A process that can write to a device is always found: through a node made elsewhere, a mapping, the file behind
 a loop device, a thread's own descriptors, an io_uring, a lock; and the device stays as it is."""
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from spindle.host.devices import HERE, DevNumber, by_name
-from spindle.host.errors import Refused
+from spindle.host.errors import Refusal
 from spindle.host.guard import StreamAccess, _uses, open_target
-from spindle.host.openers import How, Sought, openers, tables
+from spindle.host.openers import SearchSet, UseKind, openers, tables
 from spindle.host.usage import Usage
 
 pytestmark = pytest.mark.promise(1)
@@ -226,7 +226,7 @@ def image_in_a_folder(bench: Any) -> Path:
 
 
 def refused(device: str, **consent: Any) -> str:
-    with pytest.raises(Refused) as found:
+    with pytest.raises(Refusal) as found:
         open_target(device, WRITE, erase=device, **consent).close()
     text = str(found.value)
     assert text.startswith(device)
@@ -296,7 +296,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_who_cannot_write_is_no_reason_to_refuse(name: str, bench: Any) -> None:
+def test_a_process_that_cannot_write_is_not_a_reason_to_refuse(name: str, bench: Any) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
     overlaid(bench, image.parent, image.name)
@@ -305,7 +305,7 @@ def test_who_cannot_write_is_no_reason_to_refuse(name: str, bench: Any) -> None:
         pass
 
 
-def test_a_lock_that_is_let_go_within_a_moment_is_waited_for(bench: Any) -> None:
+def test_a_lock_that_is_released_within_a_moment_is_waited_for(bench: Any) -> None:
     image = image_in_a_folder(bench)
     device = bench.loop(image)
     code = "f = open(sys.argv[1]); fcntl.flock(f, 2)\nprint('held', flush=True)\ntime.sleep(0.3)\nf.close()"
@@ -330,8 +330,8 @@ def opened_by_qemu(fake_sys: Any, node: Path, kind: int, number: tuple[int, int]
 def uses_of(name: str, fake_sys: Any) -> list[str]:
     device = by_name(name, fake_sys.machine)
     assert device is not None
-    sought = Usage.now(fake_sys.machine).written_through(device)
-    return [one.use for one in openers(sought, fake_sys.machine)]
+    wanted = Usage.now(fake_sys.machine).written_through(device)
+    return [one.use for one in openers(wanted, fake_sys.machine)]
 
 
 def test_a_writer_to_a_member_of_an_array_is_found(fake_sys: Any, tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_a_process_that_sends_commands_past_the_block_layer_is_found(
     ]
 
 
-def test_what_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -> None:
+def test_a_device_that_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -> None:
     image = bench.image()
     device = bench.loop(image)
     number = f"{os.major(os.stat(device).st_rdev)}:{os.minor(os.stat(device).st_rdev)}"
@@ -397,7 +397,7 @@ def test_what_the_kernel_serves_to_others_is_in_use(bench: Any, fake_sys: Any) -
     assert "which is served to others by an NVMe-oF target" in next(_uses(Usage.now(fake_sys.machine), found))
 
 
-def test_descriptors_of_threads_that_share_a_table_are_looked_at_once(bench: Any) -> None:
+def test_descriptors_of_threads_that_share_a_table_are_read_once(bench: Any) -> None:
     code = "for _ in range(8):\n    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n"
     process = bench.python(START + code + "f = open(sys.argv[1])" + WAIT, __file__)
     assert list(tables(Path(f"/proc/{process.pid}"), HERE)) == [f"/proc/{process.pid}"]
@@ -407,5 +407,5 @@ def test_a_process_that_only_reads_is_named_as_the_holder_of_a_claim(bench: Any)
     device = bench.loop()
     holds(bench, "os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)", jail(bench, device) / "drive")
     assert "held exclusively by another program, maybe process" in refused(device)
-    sought = Sought({by_name(Path(device).name).dev: "it"})  # type: ignore[union-attr]
-    assert [one.how for one in openers(sought, HERE)] == [How.READS]
+    wanted = SearchSet({by_name(Path(device).name).dev: "it"})  # type: ignore[union-attr]
+    assert [one.how for one in openers(wanted, HERE)] == [UseKind.READS]

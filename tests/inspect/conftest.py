@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # trees.py, for the tests beside
 
 from trees import load
 
-from spindle.host.inspect import Inventory, inspect_stack
+from spindle.inspect import Inventory, inspect_stack
 
 
 @pytest.fixture

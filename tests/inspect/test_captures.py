@@ -1,4 +1,4 @@
-"""Captures: what is written is what is read back; nothing outside a capture is ever looked at."""
+"""Captures are read back as they were written; nothing outside a capture is ever read."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from trees import NAMES, load
 
 from program import Ended
 from spindle.host.errors import TargetError
-from spindle.host.inspect import capture, inspect_stack, open_capture, schema
-from spindle.host.inspect.capture import Capture, _masked
-from spindle.host.inspect.model import encode
-from spindle.host.inspect.tree import SHORT, Held, Tool, Unread
+from spindle.inspect import capture, inspect_stack, open_capture, schema
+from spindle.inspect.capture import Capture, _masked
+from spindle.inspect.model import encode
+from spindle.inspect.tree import SHORT, MemoryTree, ReadError, Tool
 
 Invoke = Callable[..., Ended]
 MODULE = sys.modules[Capture.__module__]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_a_tar_and_memory_tell_the_same(tmp_path: Path, name: str) -> None:
+def test_a_folder_a_tar_and_memory_give_the_same(tmp_path: Path, name: str) -> None:
     held = load(name).held()
     inventory = inspect_stack(None, held)
     folder = load(name).lay_out(tmp_path / "tree")
@@ -38,7 +38,7 @@ def test_a_folder_a_tar_and_memory_tell_the_same(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_printed_as_json_keeps_to_the_schema(name: str) -> None:
+def test_the_json_output_matches_the_schema(name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     document = msgspec.json.decode(encode(inspect_stack(None, load(name).held())))
     jsonschema.Draft202012Validator(schema()).validate(document)
@@ -89,7 +89,7 @@ def test_pipes_and_device_nodes_in_a_folder_are_not_opened(tmp_path: Path) -> No
     assert os.geteuid() != 0 or device.queue.read_ahead_kb is None
 
 
-def test_a_tar_may_hold_devices_hard_links_and_ways_up(tmp_path: Path) -> None:
+def test_a_tar_may_contain_devices_hard_links_and_paths_upwards(tmp_path: Path) -> None:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:
         for name, kind, link in (
@@ -116,7 +116,7 @@ def test_a_tar_may_hold_devices_hard_links_and_ways_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"not a tar", b"\x1f\x8b\x08\x00damaged", b"\xfd7zXZ\x00damaged", b"\0" * 10240]
 )
-def test_what_is_no_capture_is_told_in_one_line(invoke: Invoke, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_capture_is_an_error_of_one_line(invoke: Invoke, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(content)
     status, out, err = invoke("inspect", "--root", str(path))
@@ -143,13 +143,15 @@ def test_serials_are_masked_everywhere_and_the_same_drive_stays_the_same() -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_masking_changes_no_figure_and_leaves_no_serial(name: str) -> None:
+def test_masking_changes_no_value_and_leaves_no_serial(name: str) -> None:
     held = load(name).held()
     before, after = inspect_stack(None, held), inspect_stack(None, _masked(held))
-    told = {device.drive.serial for device in before.devices if device.drive and device.drive.serial}
-    told |= {drive.serial for found in before.controllers if found.raid for drive in found.raid.drives if drive.serial}
+    serials = {device.drive.serial for device in before.devices if device.drive and device.drive.serial}
+    serials |= {
+        drive.serial for found in before.controllers if found.raid for drive in found.raid.drives if drive.serial
+    }
     left = b"".join(path.encode() + (content or b"") for path, content, _ in _masked(held).entries())
-    for serial in told:
+    for serial in serials:
         assert serial.encode() not in left, f"{serial} is still there"
     for one, other in zip(before.devices, after.devices, strict=True):
         assert one.queue == other.queue
@@ -161,7 +163,7 @@ def test_masking_changes_no_figure_and_leaves_no_serial(name: str) -> None:
 
 
 def test_a_name_made_of_model_and_serial_loses_the_serial_only() -> None:
-    held = Held()
+    held = MemoryTree()
     held.add("sys/class/block/sda/wwid", b"t10.ATA     WDC WD10EARS-00Y5B1        WD-WCAV5C123456\n")
     held.add("sys/class/block/sda/model", b"WDC WD10EARS-00Y5B1\n")
     held.add(
@@ -170,14 +172,14 @@ def test_a_name_made_of_model_and_serial_loses_the_serial_only() -> None:
     hidden = _masked(held)
     assert hidden.read("sys/class/block/sda/model") == b"WDC WD10EARS-00Y5B1\n"
     assert b"WCAV" not in hidden.read("sys/class/block/sda/wwid")
-    told = json.loads(hidden.read("tools/smartctl/sda"))
-    assert told["wwn"] == {}
-    assert len(told["serial_number"]) == len("WD-WCAV5C123456")
-    assert "8831234567" not in str(told)
+    answer = json.loads(hidden.read("tools/smartctl/sda"))
+    assert answer["wwn"] == {}
+    assert len(answer["serial_number"]) == len("WD-WCAV5C123456")
+    assert "8831234567" not in str(answer)
 
 
-def test_two_ways_to_one_drive_keep_different_serials_apart() -> None:
-    held = Held()
+def test_two_paths_to_one_drive_keep_different_serials_apart() -> None:
+    held = MemoryTree()
     for name, serial in (("sda", "ABC123456"), ("sdb", "ABC1234567")):
         held.add(f"sys/class/block/{name}/serial", serial.encode() + b"\n")
     hidden = _masked(held)
@@ -187,14 +189,14 @@ def test_two_ways_to_one_drive_keep_different_serials_apart() -> None:
     assert len(other) == 11
 
 
-def test_a_capture_of_this_machine_tells_what_the_machine_told(tmp_path: Path) -> None:
+def test_a_capture_of_this_machine_gives_the_inventory_of_the_machine(tmp_path: Path) -> None:
     taken = capture(None, mask_serials=False)
     file = tmp_path / "here.tar.gz"
     file.write_bytes(taken.tar(compressed=True))
     again = inspect_stack(None, open_capture(str(file)))
 
     def shape(part: object) -> object:
-        """Without reasons: what is not there is 'not in the capture' later."""
+        """The inventory without reasons, as a missing file is 'not in the capture' later."""
         if isinstance(part, dict):
             return {key: shape(item) for key, item in part.items() if key not in ("unknown", "origin")}
         return [shape(item) for item in part] if isinstance(part, list) else part
@@ -224,14 +226,14 @@ def test_the_command_captures_and_shows_a_capture(invoke: Invoke, tmp_path: Path
     [
         (["--root", "/nowhere"], "/nowhere: no such file"),
         (["--mask-serials"], "--mask-serials is for --capture"),
-        (["--root", "/", "--capture", "a.tar"], "does not go with --root"),
+        (["--root", "/", "--capture", "a.tar"], "it excludes --root"),
         (["/no/such/path"], "/no/such/path: no such file"),
         (["/proc"], "no block device"),
         (["/dev/null"], "character device"),
         ([""], "empty name"),
     ],
 )
-def test_each_mistake_is_told_in_one_line(
+def test_each_mistake_is_an_error_of_one_line(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -262,17 +264,17 @@ def test_a_tool_without_output_in_a_capture_says_why() -> None:
     assert device.drive.unknown["smart"] == "smartctl: not installed"
 
 
-def test_reading_keeps_to_its_limit() -> None:
-    held = Held()
+def test_reading_has_a_limit() -> None:
+    held = MemoryTree()
     held.add("sys/x", b"7" * 100)
     assert held.read("sys/x", 100) == b"7" * 100
-    with pytest.raises(Unread, match="longer than 99 bytes"):
+    with pytest.raises(ReadError, match="longer than 99 bytes"):
         held.read("sys/x", 99)
 
 
-def plain_copy(held: Held, names: dict[str, str]) -> Held:
+def plain_copy(held: MemoryTree, names: dict[str, str]) -> MemoryTree:
     """A capture made by hand: /sys/block with folders in place of links, and /proc/mounts."""
-    made = Held()
+    made = MemoryTree()
     for name, path in names.items():
         folder = held.resolve(f"sys/class/block/{name}")
         assert folder is not None
@@ -320,11 +322,11 @@ def test_a_tar_of_the_folder_that_holds_a_capture(tmp_path: Path) -> None:
 
 
 class Vanishing:
-    """A tree whose devices of one name are gone from the n-th question on."""
+    """A tree whose devices of one name are gone from the n-th query on."""
 
     live = True
 
-    def __init__(self, held: Held, name: str, after: int) -> None:
+    def __init__(self, held: MemoryTree, name: str, after: int) -> None:
         self._held, self._name, self.left = held, name, after
 
     def _there(self, path: str) -> bool:
@@ -334,7 +336,7 @@ class Vanishing:
 
     def read(self, path: str, limit: int = SHORT) -> bytes:
         if not self._there(path):
-            raise Unread(f"{path}: not there")
+            raise ReadError(f"{path}: not there")
         return self._held.read(path, limit)
 
     def names(self, path: str) -> list[str]:
@@ -356,11 +358,11 @@ class Vanishing:
 def test_a_device_may_go_at_any_moment_of_a_capture(name: str, gone: str, monkeypatch: pytest.MonkeyPatch) -> None:
     held = load(name).held()
     whole = Vanishing(held, gone, 1_000_000)
-    monkeypatch.setattr(MODULE, "Running", lambda: whole)
+    monkeypatch.setattr(MODULE, "LiveTree", lambda: whole)
     capture(None, mask_serials=False)
     questions = 1_000_000 - whole.left
     assert questions > 100
     for after in range(0, questions, 1 + questions // 150):
-        monkeypatch.setattr(MODULE, "Running", lambda after=after: Vanishing(held, gone, after))
+        monkeypatch.setattr(MODULE, "LiveTree", lambda after=after: Vanishing(held, gone, after))
         with suppress(TargetError):  # all devices were gone before the first look
             inspect_stack(None, capture(None, mask_serials=False).held)

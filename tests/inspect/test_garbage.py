@@ -1,4 +1,4 @@
-"""Whatever stands in a captured tree: 'unknown' with a reason, never a traceback."""
+"""Any content of a captured tree gives 'unknown' with a reason, never a traceback."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from trees import NAMES, Layout, load
 
 from spindle.host.errors import TargetError
-from spindle.host.inspect import Inventory, inspect_stack, open_capture
-from spindle.host.inspect.machine import machine_file
-from spindle.host.inspect.model import encode
-from spindle.host.inspect.tree import Held
-from spindle.report.inspect import inventory_page
-from spindle.report.style import Style
+from spindle.inspect import Inventory, inspect_stack, open_capture
+from spindle.inspect.machine import machine_file
+from spindle.inspect.model import encode
+from spindle.inspect.tree import MemoryTree
+from spindle.report.terminal.inspect import inventory_page
+from spindle.report.terminal.style import Style
 
 LAYOUTS = {name: load(name) for name in NAMES}
 GARBAGE = [
@@ -48,7 +48,7 @@ GARBAGE = [
 LONG = [b"7" * (10 << 20), b"x" * (10 << 20) + b"\n"]
 
 
-def everything(held: Held, target: str | None = None) -> Inventory:
+def everything(held: MemoryTree, target: str | None = None) -> Inventory:
     inventory = inspect_stack(target, held)
     for width in (None, 40):
         for line in inventory_page(inventory, Style(width=width)):
@@ -61,7 +61,7 @@ def everything(held: Held, target: str | None = None) -> Inventory:
     return inventory
 
 
-def changed(layout: Layout, changes: list[tuple[int, object]]) -> Held:
+def changed(layout: Layout, changes: list[tuple[int, object]]) -> MemoryTree:
     held = Layout()
     held.files, held.links, held.folders = dict(layout.files), dict(layout.links), set(layout.folders)
     paths = sorted([*held.files, *held.links])
@@ -88,15 +88,15 @@ CHANGE = st.one_of(st.none(), st.sampled_from(GARBAGE), st.sampled_from(LINKS), 
     st.sampled_from(NAMES),
     st.lists(st.tuples(st.integers(0, 1 << 16), CHANGE), min_size=1, max_size=40),
 )
-def test_no_change_of_a_tree_brings_it_down(name: str, changes: list[tuple[int, object]]) -> None:
-    # A tree that has lost all its devices is told so; nothing else is raised.
+def test_no_change_of_a_tree_crashes_it(name: str, changes: list[tuple[int, object]]) -> None:
+    # A tree without any device is an error; nothing else is raised.
     with contextlib.suppress(TargetError):
         everything(changed(LAYOUTS[name], changes))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("garbage", [b"", b"banana\n", "☃\n".encode(), b"\xff\x00", b"9" * 70_000])
-def test_a_tree_of_nothing_but_garbage_is_unknown_throughout(name: str, garbage: bytes) -> None:
+def test_a_tree_full_of_garbage_is_unknown_throughout(name: str, garbage: bytes) -> None:
     layout = LAYOUTS[name]
     held = Layout()
     held.links, held.folders = layout.links, layout.folders
@@ -126,7 +126,7 @@ def test_a_line_of_ten_megabytes_is_unknown(tmp_path: Path, line: bytes) -> None
     assert "longer than" in device.queue.unknown["scheduler"]
     assert "longer than" in device.drive.unknown["smart"]
     assert "memory_bytes" in inventory.unknown
-    assert device.queue.read_ahead_kb == 128, "what is sound is still told"
+    assert device.queue.read_ahead_kb == 128, "sound values are still read"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -151,8 +151,8 @@ def test_each_number_that_is_missing_or_wrong_is_named_with_its_reason(name: str
         break
 
 
-def test_links_in_a_circle_end(tmp_path: Path) -> None:
-    held = Held()
+def test_links_in_a_circle_do_not_loop_for_ever(tmp_path: Path) -> None:
+    held = MemoryTree()
     held.add_link("sys/class/block/sda", "../../devices/sda")
     held.add_link("sys/devices/sda", "sda2")
     held.add_link("sys/devices/sda2", "sda")
@@ -160,8 +160,8 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
         inspect_stack(None, held)
 
 
-def test_devices_that_hold_one_another_end() -> None:
-    held = Held()
+def test_devices_built_on_each_other_do_not_loop_for_ever() -> None:
+    held = MemoryTree()
     for name, under, number in (("md0", "md1", "9:0"), ("md1", "md0", "9:1")):
         held.add(f"sys/devices/virtual/block/{name}/dev", number.encode())
         held.add(f"sys/devices/virtual/block/{name}/size", b"8\n")

@@ -17,13 +17,13 @@ from trees import NAMES, load
 
 from program import Ended
 from spindle.host.devices import HERE, DevNumber
-from spindle.host.inspect import inspect_stack, running
-from spindle.host.inspect.model import Queue
-from spindle.host.inspect.tree import Running, Tool, Unread
 from spindle.host.mounts import own_mounts
 from spindle.host.settings import chosen
-from spindle.report.inspect import inventory_page
-from spindle.report.style import Style
+from spindle.inspect import inspect_stack, running
+from spindle.inspect.model import Queue
+from spindle.inspect.tree import LiveTree, ReadError, Tool
+from spindle.report.terminal.inspect import inventory_page
+from spindle.report.terminal.style import Style
 
 Invoke = Callable[..., Ended]
 
@@ -95,7 +95,7 @@ def test_btrfs_over_two_loop_devices_shows_both(bench) -> None:  # type: ignore[
         assert device.kind == "loop"
 
 
-def test_xfs_geometry_is_what_mkfs_was_told(bench) -> None:  # type: ignore[no-untyped-def]
+def test_xfs_geometry_is_that_given_to_mkfs(bench) -> None:  # type: ignore[no-untyped-def]
     if "xfs" not in Path("/proc/filesystems").read_text():
         pytest.skip("this kernel has no XFS")
     loop = bench.loop(size=1 << 30)
@@ -104,11 +104,11 @@ def test_xfs_geometry_is_what_mkfs_was_told(bench) -> None:  # type: ignore[no-u
     found = inspect_stack(str(point), running()).file_systems[0]
     assert (found.stripe_unit_bytes, found.stripe_width_bytes) == (64 << 10, 256 << 10)
     assert (found.sunit_blocks, found.swidth_blocks, found.geometry_source) == (16, 64, "xfs_info")
-    told = [option for option in found.super_options if option.startswith(("sunit", "swidth"))]
-    assert told == ["sunit=128", "swidth=512"], "the mount counts sectors of 512 bytes"
+    options = [option for option in found.super_options if option.startswith(("sunit", "swidth"))]
+    assert options == ["sunit=128", "swidth=512"], "the mount counts sectors of 512 bytes"
 
 
-def test_a_partition_tells_where_it_begins(bench) -> None:  # type: ignore[no-untyped-def]
+def test_a_partition_shows_its_start(bench) -> None:  # type: ignore[no-untyped-def]
     loop = bench.loop()
     node = bench.partition(loop, 1, 63, 8192)
     inventory = inspect_stack(node, running())
@@ -139,36 +139,36 @@ def test_without_any_tool_the_reasons_say_so(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_tool_that_fails_hangs_or_floods_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spindle.host.inspect.tree._TOOL_SECONDS", 0.3)
-    monkeypatch.setattr("spindle.host.inspect.tree.LONG", 1000)
+    monkeypatch.setattr("spindle.inspect.tree._TOOL_SECONDS", 0.3)
+    monkeypatch.setattr("spindle.inspect.tree.LONG", 1000)
     for script, why in (
         ("exit 3", "prints nothing"),
         ("echo 'no such\tthing' >&2; exit 1", "no such thing"),
         ("sleep 5", "no answer"),
-        ("head -c 5000 /dev/zero", "prints more than"),
+        ("head -c 5000 /dev/zero", "output is longer than"),
     ):
-        with pytest.raises(Unread, match=why):
-            Running().output(Tool("sh", "x", ("sh", "-c", script)))
+        with pytest.raises(ReadError, match=why):
+            LiveTree().output(Tool("sh", "x", ("sh", "-c", script)))
 
 
 def test_a_tool_that_leaves_a_child_behind_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its output stays open: who waits for the end of it waits for the child."""
-    monkeypatch.setattr("spindle.host.inspect.tree._TOOL_SECONDS", 0.3)
+    """Its output stays open, so waiting for its end would wait for the child."""
+    monkeypatch.setattr("spindle.inspect.tree._TOOL_SECONDS", 0.3)
     started = time.monotonic()
-    with pytest.raises(Unread, match="no answer"):
-        Running().output(Tool("sh", "x", ("sh", "-c", "sleep 20 & wait")))
+    with pytest.raises(ReadError, match="no answer"):
+        LiveTree().output(Tool("sh", "x", ("sh", "-c", "sleep 20 & wait")))
     assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_keeps_to_the_width_of_the_terminal(name: str, width: int) -> None:
+def test_a_page_fits_the_width_of_the_terminal(name: str, width: int) -> None:
     longest_word = 34  # a device's name or a path is not broken
     for line in inventory_page(inspect_stack(None, load(name).held()), Style(width=width)):
         assert len(line) <= width or len(line.split()[-1]) + 12 > width - longest_word
 
 
-def test_facts_stand_in_one_column_below_their_part() -> None:
+def test_facts_are_in_one_column_below_their_part() -> None:
     lines = inventory_page(inspect_stack(None, load("lvm-on-md").held()), Style(width=100))
     at = {line.index(word) for word in ("rw, relatime", "no stride") for line in lines if word in line}
     assert len(at) == 1

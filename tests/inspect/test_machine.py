@@ -1,4 +1,4 @@
-"""The machine file that an inspection writes is one that the simulator takes, with the settings that were found."""
+"""The simulator accepts the machine file of an inspection, with the settings that were found."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_rebuild_and_its_limits(invoke: Invoke, tmp_path: Path) -> None:
         ("lvm-on-md", "/var/lib/my sql", "not modelled"),
     ],
 )
-def test_what_cannot_be_modelled_is_refused_and_nothing_is_saved(
+def test_a_stack_that_cannot_be_modelled_is_refused_and_nothing_is_saved(
     invoke: Invoke, tmp_path: Path, name: str, target: str, complaint: str
 ) -> None:
     root = load(name).lay_out(tmp_path / "tree")

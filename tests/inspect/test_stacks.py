@@ -1,4 +1,4 @@
-"""Stacks that this machine does not have, from captured trees: what is planted there is found."""
+"""Stacks that this machine does not have, from captured trees: their parts and values are found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from trees import FIXTURES, NAMES
 
-from spindle.host.inspect import Inventory
-from spindle.host.inspect.model import Device, Drive, Md
+from spindle.inspect import Inventory
+from spindle.inspect.model import Device, Drive, Md
 
 Stack = Callable[..., Inventory]
 
@@ -32,7 +32,7 @@ def md(inventory: Inventory, name: str) -> Md:
     return found
 
 
-def told(part: Any, **expected: object) -> None:
+def has(part: Any, **expected: object) -> None:
     assert {name: getattr(part, name) for name in expected} == expected
 
 
@@ -44,7 +44,7 @@ def test_there_are_stacks_of_every_kind_and_each_is_a_small_text() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_part_that_is_named_is_there(stack: Stack, name: str) -> None:
+def test_every_named_part_exists(stack: Stack, name: str) -> None:
     inventory = stack(name)
     assert inventory.tops
     parts = {part.id for part in [*inventory.file_systems, *inventory.pools, *inventory.devices]}
@@ -60,7 +60,7 @@ def test_every_part_that_is_named_is_there(stack: Stack, name: str) -> None:
 def test_raid10_near_over_two_host_bus_adapters(stack: Stack) -> None:
     inventory = stack("md-raid10-n2-xfs", "/data/some/file")
     file_system = inventory.file_systems[0]
-    told(
+    has(
         file_system,
         type="xfs",
         mount_point="/data",
@@ -75,7 +75,7 @@ def test_raid10_near_over_two_host_bus_adapters(stack: Stack) -> None:
         size_bytes=4197896716288,
         below=["md0"],
     )
-    told(
+    has(
         md(inventory, "md0"),
         level="raid10",
         layout="near=2",
@@ -92,7 +92,7 @@ def test_raid10_near_over_two_host_bus_adapters(stack: Stack) -> None:
     )
     assert [member.device for member in md(inventory, "md0").members] == [f"sd{letter}" for letter in "abcdefghijklmn"]
     assert {member.data_offset_sectors for member in md(inventory, "md0").members} == {262144}
-    told(
+    has(
         drive(inventory, "sdh"),
         transport="sas",
         vendor="SEAGATE",
@@ -109,20 +109,20 @@ def test_raid10_near_over_two_host_bus_adapters(stack: Stack) -> None:
     )
     assert len(inventory.controllers) == 2
     first, second = inventory.controllers
-    told(first, driver="mpt3sas", name="SAS9207-8i", firmware="20.00.07.00", numa_node=0, irq_cpus=2, link_width=8)
-    told(second, numa_node=1, local_cpus="16-31", drives=[f"sd{letter}" for letter in "hijklmn"])
+    has(first, driver="mpt3sas", name="SAS9207-8i", firmware="20.00.07.00", numa_node=0, irq_cpus=2, link_width=8)
+    has(second, numa_node=1, local_cpus="16-31", drives=[f"sd{letter}" for letter in "hijklmn"])
     assert [(irq.number, irq.cpus, irq.count, irq.busiest_cpu) for irq in second.irqs] == [
         (80, "16", 1334567, 16),
         (81, "17", 2334567, 17),
     ]
     smart = drive(inventory, "sda").smart
-    told(smart, healthy=True, temperature_celsius=34, power_on_hours=41234, grown_defects=0, uncorrectable=0)
+    has(smart, healthy=True, temperature_celsius=34, power_on_hours=41234, grown_defects=0, uncorrectable=0)
 
 
 def test_raid10_far_takes_geometry_from_the_mount_when_xfs_info_is_missing(stack: Stack) -> None:
     inventory = stack("md-raid10-f2-xfs")
     file_system = inventory.file_systems[0]
-    told(
+    has(
         file_system,
         stripe_unit_bytes=512 << 10,
         stripe_width_bytes=14 * 512 << 10,
@@ -131,7 +131,7 @@ def test_raid10_far_takes_geometry_from_the_mount_when_xfs_info_is_missing(stack
         atime="relatime",
     )
     assert "xfs_info" in file_system.unknown["allocation_groups"]
-    told(md(inventory, "md0"), layout="far=2", data_disks=14, stripe_bytes=14 * 512 << 10, name=None)
+    has(md(inventory, "md0"), layout="far=2", data_disks=14, stripe_bytes=14 * 512 << 10, name=None)
     assert "name" in md(inventory, "md0").unknown
     queue = device(inventory, "md0").queue
     assert queue is not None
@@ -142,10 +142,10 @@ def test_raid10_far_takes_geometry_from_the_mount_when_xfs_info_is_missing(stack
 def test_raid5_of_partitions_at_sector_63(stack: Stack) -> None:
     inventory = stack("raid5-ext4-sector63")
     part = device(inventory, "sda1").partition
-    told(part, start_sector=63, start_bytes=32256, aligned_to_bytes=512, table="dos", number=1)
-    told(device(inventory, "sda1"), alignment_offset_bytes=3584, content="linux_raid_member")
-    told(device(inventory, "md127"), alignment_offset_bytes=-1)
-    told(
+    has(part, start_sector=63, start_bytes=32256, aligned_to_bytes=512, table="dos", number=1)
+    has(device(inventory, "sda1"), alignment_offset_bytes=3584, content="linux_raid_member")
+    has(device(inventory, "md127"), alignment_offset_bytes=-1)
+    has(
         md(inventory, "md127"),
         level="raid5",
         layout="left-symmetric",
@@ -155,7 +155,7 @@ def test_raid5_of_partitions_at_sector_63(stack: Stack) -> None:
         metadata="0.90",
         bitmap="none",
     )
-    told(
+    has(
         inventory.file_systems[0],
         type="ext4",
         stride_blocks=0,
@@ -166,18 +166,18 @@ def test_raid5_of_partitions_at_sector_63(stack: Stack) -> None:
         journal="ordered",
         barriers=True,
     )
-    told(drive(inventory, "sda"), ncq_supported=True, ncq_depth=32, queue_depth=31, port="ata1", link_gbps=3.0)
-    told(drive(inventory, "sdc"), ncq_supported=True, ncq_depth=32, queue_depth=1)
-    told(drive(inventory, "sda"), rotation_rpm=5400, write_cache_enabled=True, firmware="80.00A80")
+    has(drive(inventory, "sda"), ncq_supported=True, ncq_depth=32, queue_depth=31, port="ata1", link_gbps=3.0)
+    has(drive(inventory, "sdc"), ncq_supported=True, ncq_depth=32, queue_depth=1)
+    has(drive(inventory, "sda"), rotation_rpm=5400, write_cache_enabled=True, firmware="80.00A80")
     queue = device(inventory, "sda").queue
     assert queue is not None
-    told(queue, physical_block_size=4096, logical_block_size=512)
+    has(queue, physical_block_size=4096, logical_block_size=512)
 
 
 def test_raid6_degraded_and_rebuilding(stack: Stack) -> None:
     inventory = stack("raid6-degraded-resync")
     found = md(inventory, "md2")
-    told(
+    has(
         found,
         level="raid6",
         degraded=1,
@@ -192,23 +192,23 @@ def test_raid6_degraded_and_rebuilding(stack: Stack) -> None:
     states = {member.device: (member.slot, member.state, member.errors) for member in found.members}
     assert states["sdf"] == (None, ["faulty"], 64)
     assert states["sdi"] == (5, ["spare"], 0)
-    told(drive(inventory, "sdf"), io_errors=0x1F3, expander="expander-6:0", port="port-6:0:5")
-    told(drive(inventory, "sdf").smart, healthy=False, grown_defects=1211, uncorrectable=19, temperature_celsius=48)
+    has(drive(inventory, "sdf"), io_errors=0x1F3, expander="expander-6:0", port="port-6:0:5")
+    has(drive(inventory, "sdf").smart, healthy=False, grown_defects=1211, uncorrectable=19, temperature_celsius=48)
 
 
 def test_volumes_on_raid1_by_their_names(stack: Stack) -> None:
     inventory = stack("lvm-on-md", "/var/lib/my sql/ibdata1")
     assert [found.mount_point for found in inventory.file_systems] == ["/var/lib/my sql"]
     dm = device(inventory, "dm-1").dm
-    told(dm, volume_group="vg0", logical_volume="my-sql", owner="LVM")
+    has(dm, volume_group="vg0", logical_volume="my-sql", owner="LVM")
     assert dm is not None
     assert [(segment.target, segment.areas[0].device, segment.areas[0].offset_sectors) for segment in dm.segments] == [
         ("linear", "md1", 104859648),
         ("linear", "md1", 1048576000),
     ]
-    told(md(inventory, "md1"), level="raid1", chunk_bytes=None, data_disks=1)
+    has(md(inventory, "md1"), level="raid1", chunk_bytes=None, data_disks=1)
     assert "chunk_bytes" not in md(inventory, "md1").unknown
-    told(device(inventory, "sda1").partition, aligned_to_bytes=1 << 20, table="gpt")
+    has(device(inventory, "sda1").partition, aligned_to_bytes=1 << 20, table="gpt")
 
 
 @pytest.mark.parametrize("target", ["/dev/mapper/vg0-root", "/dev/vg0/root", "/dev/dm-0", "dm-0"])
@@ -218,7 +218,7 @@ def test_a_device_is_found_by_any_of_its_names(stack: Stack, target: str) -> Non
 
 def test_nvme_with_a_queue_for_each_cpu(stack: Stack) -> None:
     inventory = stack("nvme-ext4", "/")
-    told(
+    has(
         drive(inventory, "nvme0n1"),
         transport="nvme",
         model="Samsung SSD 970 PRO 1TB",
@@ -229,15 +229,15 @@ def test_nvme_with_a_queue_for_each_cpu(stack: Stack) -> None:
     )
     queue = device(inventory, "nvme0n1").queue
     assert queue is not None
-    told(queue, scheduler="none", schedulers=["none", "mq-deadline", "kyber"], hardware_queues=4, tags=1023, fua=1)
-    told(inventory.controllers[0], driver="nvme", irq_cpus=4, link_width=4)
-    told(drive(inventory, "nvme0n1").smart, used_percent=3, spare_percent=100, media_errors=0, critical_warning=0)
-    told(inventory.file_systems[0], stride_blocks=32, mount_stripe_blocks=32, stripe_width_bytes=128 << 10)
+    has(queue, scheduler="none", schedulers=["none", "mq-deadline", "kyber"], hardware_queues=4, tags=1023, fua=1)
+    has(inventory.controllers[0], driver="nvme", irq_cpus=4, link_width=4)
+    has(drive(inventory, "nvme0n1").smart, used_percent=3, spare_percent=100, media_errors=0, critical_warning=0)
+    has(inventory.file_systems[0], stride_blocks=32, mount_stripe_blocks=32, stripe_width_bytes=128 << 10)
 
 
-def test_nvme_multipath_tells_each_way_and_its_state(stack: Stack) -> None:
+def test_nvme_multipath_shows_each_path_and_its_state(stack: Stack) -> None:
     found = drive(stack("nvme-multipath"), "nvme0n1")
-    told(found, multipath_policy="numa", serial="S6EXNE0R123456")
+    has(found, multipath_policy="numa", serial="S6EXNE0R123456")
     ways = [(path.name, path.controller, path.pci, path.state, path.ana_state) for path in found.paths]
     assert ways == [
         ("nvme0c0n1", "nvme0", "0000:41:00.0", "live", "optimized"),
@@ -250,48 +250,48 @@ def test_sata_ssd(stack: Stack) -> None:
     inventory = stack("sata-ssd")
     queue = device(inventory, "sda").queue
     assert queue is not None
-    told(queue, rotational=0, discard_granularity=512, zoned="none")
-    told(drive(inventory, "sda"), rotation_rpm=0, transport="sata", error_recovery_deciseconds=0, link_max_gbps=6.0)
-    told(drive(inventory, "sda").smart, self_test_running=True, reallocated=0)
+    has(queue, rotational=0, discard_granularity=512, zoned="none")
+    has(drive(inventory, "sda"), rotation_rpm=0, transport="sata", error_recovery_deciseconds=0, link_max_gbps=6.0)
+    has(drive(inventory, "sda").smart, self_test_running=True, reallocated=0)
 
 
-def test_3ware_tells_units_drives_and_a_bad_battery(stack: Stack) -> None:
+def test_3ware_shows_units_drives_and_a_bad_battery(stack: Stack) -> None:
     inventory = stack("raid-3ware")
-    told(drive(inventory, "sdb"), transport="raid", smart=None, write_cache_type="write back")
+    has(drive(inventory, "sdb"), transport="raid", smart=None, write_cache_type="write back")
     assert "smart" not in drive(inventory, "sdb").unknown, "a unit of a RAID controller has no health of its own"
-    told(inventory.file_systems[0], barriers=False, stripe_unit_bytes=64 << 10, stripe_width_bytes=384 << 10)
+    has(inventory.file_systems[0], barriers=False, stripe_unit_bytes=64 << 10, stripe_width_bytes=384 << 10)
     raid = inventory.controllers[0].raid
     assert raid is not None
-    told(raid, tool="tw_cli", battery="WeakBat", battery_ok=False)
-    told(raid.units[0], name="u0", level="RAID-10", state="OK", chunk_bytes=64 << 10, write_back=True)
+    has(raid, tool="tw_cli", battery="WeakBat", battery_ok=False)
+    has(raid.units[0], name="u0", level="RAID-10", state="OK", chunk_bytes=64 << 10, write_back=True)
     assert [drive.state for drive in raid.drives] == ["OK", "OK", "ECC-ERROR", "NOT-PRESENT"]
-    told(raid.drives[2].smart, reallocated=37, pending=2)
+    has(raid.drives[2].smart, reallocated=37, pending=2)
     assert inventory.controllers[0].irqs[0].cpus == "0-1"
     queue = device(inventory, "sdb").queue
     assert queue is not None
-    told(queue, scheduler="cfq", schedulers=["noop", "anticipatory", "deadline", "cfq"])
+    has(queue, scheduler="cfq", schedulers=["noop", "anticipatory", "deadline", "cfq"])
 
 
-def test_megaraid_tells_its_unit_from_a_drive_passed_through(stack: Stack) -> None:
+def test_megaraid_distinguishes_its_unit_from_a_drive_passed_through(stack: Stack) -> None:
     inventory = stack("raid-megaraid")
-    told(drive(inventory, "sda"), transport="raid", scsi_address="0:2:0:0")
-    told(drive(inventory, "sdb"), transport="sata", model="ST16000NM001G-2K")
+    has(drive(inventory, "sda"), transport="raid", scsi_address="0:2:0:0")
+    has(drive(inventory, "sdb"), transport="sata", model="ST16000NM001G-2K")
     assert "smart" in drive(inventory, "sdb").unknown
     raid = inventory.controllers[0].raid
     assert raid is not None
-    told(raid, tool="storcli", battery="Optimal", battery_ok=True)
-    told(raid.units[0], level="RAID6", write_back=True, chunk_bytes=None)
+    has(raid, tool="storcli", battery="Optimal", battery_ok=True)
+    has(raid.units[0], level="RAID6", write_back=True, chunk_bytes=None)
     assert "chunk_bytes" in raid.units[0].unknown
-    told(raid.drives[0], model="ST4000NM0023", serial="Z1Z0ABCD", medium="HDD")
+    has(raid.drives[0], model="ST4000NM0023", serial="Z1Z0ABCD", medium="HDD")
     assert raid.drives[1].smart is None
     assert "not in the capture" in raid.drives[1].unknown["smart"]
 
 
-def test_dm_multipath_tells_which_way_has_failed(stack: Stack) -> None:
+def test_dm_multipath_shows_the_failed_path(stack: Stack) -> None:
     inventory = stack("dm-multipath")
     dm = device(inventory, "dm-0").dm
     assert dm is not None
-    told(dm, owner="mpath", name="mpatha")
+    has(dm, owner="mpath", name="mpatha")
     ways = [(path.device, path.active, path.failures, path.group, path.group_state) for path in dm.paths]
     assert ways == [
         ("sdb", True, 0, 1, "active"),
@@ -302,11 +302,11 @@ def test_dm_multipath_tells_which_way_has_failed(stack: Stack) -> None:
     assert {drive(inventory, name).wwid for name in ("sdb", "sdc", "sdd", "sde")} == {
         "naa.600a098038304437415d4b6a59684a52"
     }
-    told(drive(inventory, "sde"), transport="fc", state="transport-offline", controller="0000:af:00.0")
+    has(drive(inventory, "sde"), transport="fc", state="transport-offline", controller="0000:af:00.0")
 
 
 def test_bcache_and_the_errors_btrfs_counted(stack: Stack) -> None:
     inventory = stack("bcache", "/home")
-    told(device(inventory, "bcache0").bcache, cache_mode="writeback", state="dirty", writeback_percent=10)
-    told(inventory.file_systems[0], profiles={"data": "single", "metadata": "dup", "system": "dup"}, errors=2)
+    has(device(inventory, "bcache0").bcache, cache_mode="writeback", state="dirty", writeback_percent=10)
+    has(inventory.file_systems[0], profiles={"data": "single", "metadata": "dup", "system": "dup"}, errors=2)
     assert device(inventory, "bcache0").below == ["sdb"]

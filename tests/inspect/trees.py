@@ -22,7 +22,7 @@ import posixpath
 from collections.abc import Iterator
 from pathlib import Path
 
-from spindle.host.inspect.tree import Held
+from spindle.inspect.tree import MemoryTree
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.tree") if not path.stem.startswith("_"))
@@ -40,9 +40,9 @@ class Layout:
         self.links: Links = {}
         self.folders: Folders = set()
 
-    def held(self) -> Held:
-        """In memory."""
-        held = Held()
+    def held(self) -> MemoryTree:
+        """The tree in memory."""
+        held = MemoryTree()
         for folder in sorted(self.folders):
             held.add_folder(folder)
         for path, content in self.files.items():
@@ -52,7 +52,7 @@ class Layout:
         return held
 
     def lay_out(self, root: Path) -> Path:
-        """On disk."""
+        """Write it to disk."""
         for folder in self.folders:
             (root / folder).mkdir(parents=True, exist_ok=True)
         for path, content in self.files.items():
@@ -64,7 +64,7 @@ class Layout:
         return root
 
     def remove(self, path: str) -> None:
-        """With what is below."""
+        """Remove a path and all below it."""
         for held in (self.files, self.links):
             for name in [name for name in held if name == path or name.startswith(path + "/")]:
                 del held[name]

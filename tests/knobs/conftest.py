@@ -1,4 +1,4 @@
-"""What tests of knobs share: a kernel made of files, and real loop queues that are put back whatever a test does."""
+"""Shared by tests of knobs: a kernel made of files, and real loop queues that are restored after each test."""
 
 from __future__ import annotations
 

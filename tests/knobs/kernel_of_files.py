@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from spindle.host.devices import Machine
-from spindle.host.knobs.files import Files
+from spindle.knobs.files import Files
 
 ELEVATORS = ("none", "mq-deadline", "kyber", "bfq")
 DEFAULTS = {
@@ -41,7 +41,7 @@ VM = {
 
 
 class Killed(BaseException):
-    """The process ends here, as by kill -9: nobody gets to clean up."""
+    """The process ends here, as by kill -9: no clean-up runs."""
 
 
 class FakeKernel(Files):
@@ -80,7 +80,7 @@ class FakeKernel(Files):
         path.write_text(text + "\n")
 
     def state(self) -> dict[str, str]:
-        """Every value there is."""
+        """All values."""
         roots = (self.machine.sys / "devices", self.machine.proc / "sys")
         return {str(p): p.read_text() for root in roots for p in sorted(root.rglob("*")) if p.is_file()}
 
@@ -101,7 +101,7 @@ class FakeKernel(Files):
         self._burn()
 
     def other_program_writes(self, path: Path, text: str) -> None:
-        """What comes of a write, whoever writes."""
+        """Apply the effects of a write by any program."""
         match path.name:
             case "scheduler":
                 self._switch(path, text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Queue:
-    """By a device's name."""
+    """The queue of a device, by its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class Queue:
         (self.folder / name).write_text(value)
 
     def values(self) -> dict[str, str]:
-        """Of everything that can be written to, and of virtual memory."""
+        """Values of all writable files, and of virtual memory."""
         files = [*self.folder.glob("*"), *self.folder.glob("iosched/*"), *Path("/proc/sys/vm").glob("*dirty*")]
         found = {}
         for path in (*files, Path("/proc/sys/vm/swappiness")):

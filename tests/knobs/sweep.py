@@ -1,8 +1,8 @@
-"""Which knob moves which: every knob is written, and every file of its group looked at before and after.
+"""Sweep for side effects of knobs: writes every knob and compares all files of its group before and after.
 
 Groups are a queue with its scheduler and its share of the page cache (bdi), and the virtual memory of the machine. Used
-by the test beside it, and by `make knob-effects`, which writes the table in docs/knobs.md. It takes devices of its own
-only, a loop and a zram device that are made for it and removed: the kernel keeps what was set for the next user.
+by the test beside it, and by `make knob-effects`, which writes the table in docs/reference/knobs.md. It makes and
+removes its own devices, a loop and a zram device: the kernel keeps what was set for the next user.
 Virtual memory is the machine's: values stay near those in force, each for a moment.
 """
 
@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from spindle.host.devices import HERE
-from spindle.host.knobs.catalogue import IOSCHED, KNOBS, Knob, Scope, known, may_move
-from spindle.host.knobs.errors import KnobRefused
-from spindle.host.knobs.files import Files
-from spindle.host.knobs.places import Place, named
-from spindle.host.knobs.session import Session, Setting
 from spindle.host.settings import chosen
+from spindle.host.signals import held_back, unwinding
+from spindle.knobs.catalogue import IOSCHED, KNOBS, Knob, Scope, known, may_move
+from spindle.knobs.errors import KnobRefusal
+from spindle.knobs.files import Files
+from spindle.knobs.places import Place, named
+from spindle.knobs.session import Session, Setting
 
 _LOOP_SET_FD, _LOOP_CLR_FD, _LOOP_ADD, _LOOP_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81  # linux/loop.h
 _FIRST_LOOP = 4000  # far from those that others find free
@@ -38,7 +40,7 @@ STARTS = ("as it comes", "all low", "all high")
 
 @dataclass
 class Effects:
-    """What a sweep has seen."""
+    """The results of a sweep."""
 
     moved: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """(mover, moved) -> kinds of queues."""
@@ -58,7 +60,7 @@ class Effects:
         ]
 
     def unseen(self) -> list[str]:
-        """Moves that the catalogue tells of knobs that were written and looked at, and that did not come about."""
+        """Moves that the catalogue lists and that did not happen when the knobs were written."""
         there = self.written.keys() | self.untaken.keys()
         return [
             f"{mover} moves {pattern}"
@@ -73,12 +75,12 @@ class Effects:
         return [one.id for one in KNOBS if one.id not in self.written and one.id not in self.untaken]
 
     def refused(self) -> list[str]:
-        """Knobs that are here and took no other value."""
+        """Knobs that exist here but took no other value."""
         return sorted(self.untaken.keys() - self.written.keys())
 
 
 def _knob(name: str) -> Knob:
-    """By its name in the catalogue: 'nr_requests', 'vm.swappiness'."""
+    """The knob with this name in the catalogue: 'nr_requests', 'vm.swappiness'."""
     scope, _, rest = name.rpartition(".")
     found = known(Scope(scope), rest) if scope else known(Scope.DEVICE, name)
     assert found is not None
@@ -86,7 +88,7 @@ def _knob(name: str) -> Knob:
 
 
 def _plain(name: str) -> str:
-    """Without its scope, as the knobs of a scope name each other."""
+    """The name without its scope, as the knobs of a scope refer to each other."""
     return name.rpartition(".")[2]
 
 
@@ -100,10 +102,10 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def table(effects: Effects) -> list[str]:
-    """For docs/knobs.md: what the catalogue tells, and on which queues it was seen."""
-    lines = ["| knob | sets anew | then | seen on |", "|---|---|---|---|"]
+    """The table of docs/reference/knobs.md: moves in the catalogue, and the queues where they were seen."""
+    lines = ["| knob | also changes | then | seen on |", "|---|---|---|---|"]
     for knob in KNOBS:
-        for patterns, then in ((knob.moves, "stays, as it belongs to it"), (knob.disturbs, "put back at once")):
+        for patterns, then in ((knob.moves, "stays, as it depends on the knob"), (knob.disturbs, "put back at once")):
             for pattern in patterns:
                 seen = [at for (of, name), at in effects.moved.items() if of == knob.id and _fits(name, pattern)]
                 kinds = {kind for at in seen for kind in at}
@@ -113,14 +115,14 @@ def table(effects: Effects) -> list[str]:
 
 
 def beside_the_table(effects: Effects) -> list[str]:
-    """What the table says nothing of."""
+    """The results that are not in the table."""
     tried = sorted(effects.written)
     return [
-        f"{len(tried)} knobs took other values here, and moved nothing but what the table says: {_list(tried)}.",
+        f"{len(tried)} knobs took other values here, with no side effects but those of the table: {_list(tried)}.",
         "",
-        f"Here, but no other value was taken: {_list(effects.refused())}.",
+        f"On this machine, but they took no other value: {_list(effects.refused())}.",
         "",
-        f"Not tried here (no such device): {_list(effects.untried())}.",
+        f"Not tried (no such device here): {_list(effects.untried())}.",
     ]
 
 
@@ -149,24 +151,41 @@ def _queues(knob: Knob, kinds: set[str], effects: Effects) -> str:
 
 
 @contextmanager
+def undone() -> Iterator[ExitStack]:
+    """A stack that is undone at the end; no signal cuts that short."""
+    undo = ExitStack()
+    try:
+        yield undo
+    finally:
+        with held_back():
+            undo.close()
+
+
+@contextmanager
 def own_loop(folder: Path) -> Iterator[str]:
     """A loop device that did not exist before and does not afterwards. Raises OSError where that cannot be."""
     image = folder / "swept"
     image.touch()
     os.truncate(image, 64 * MIB)
-    with ExitStack() as undo:
-        control = os.open("/dev/loop-control", os.O_RDWR)
-        undo.callback(os.close, control)
-        number = _added(control)
-        undo.callback(_removed, control, number)
-        node = folder / f"loop{number}"
-        os.mknod(node, 0o600 | 0o060000, os.makedev(*_numbers(f"loop{number}")))
-        device, behind = os.open(node, os.O_RDWR), os.open(image, os.O_RDWR)
-        undo.callback(os.close, device)
-        undo.callback(os.close, behind)
-        fcntl.ioctl(device, _LOOP_SET_FD, behind)
-        undo.callback(fcntl.ioctl, device, _LOOP_CLR_FD, 0)
-        yield f"loop{number}"
+    with undone() as undo:
+        with held_back():
+            name = _made_loop(folder, image, undo)
+        yield name
+
+
+def _made_loop(folder: Path, image: Path, undo: ExitStack) -> str:
+    control = os.open("/dev/loop-control", os.O_RDWR)
+    undo.callback(os.close, control)
+    number = _added(control)
+    undo.callback(_removed, control, number)
+    node = folder / f"loop{number}"
+    os.mknod(node, 0o600 | 0o060000, os.makedev(*_numbers(f"loop{number}")))
+    device, behind = os.open(node, os.O_RDWR), os.open(image, os.O_RDWR)
+    undo.callback(os.close, device)
+    undo.callback(os.close, behind)
+    fcntl.ioctl(device, _LOOP_SET_FD, behind)
+    undo.callback(fcntl.ioctl, device, _LOOP_CLR_FD, 0)
+    return f"loop{number}"
 
 
 def _added(control: int) -> int:
@@ -178,9 +197,11 @@ def _added(control: int) -> int:
 
 def _removed(control: int, number: int) -> None:
     for _ in range(100):
-        with suppress(BlockingIOError, OSError):  # udev may look at it
+        with suppress(BlockingIOError):  # udev may look at it
             fcntl.ioctl(control, _LOOP_REMOVE, number)
             return
+        time.sleep(0.02)
+    raise BlockingIOError(f"/dev/loop{number} stays: something holds it open")
 
 
 def _numbers(name: str) -> tuple[int, int]:
@@ -190,25 +211,27 @@ def _numbers(name: str) -> tuple[int, int]:
 
 @contextmanager
 def own_zram() -> Iterator[str]:
-    """The same of memory."""
-    number = Path("/sys/class/zram-control/hot_add").read_text().strip()
-    try:
+    """A zram device that did not exist before and does not afterwards."""
+    with undone() as undo:
+        with held_back():
+            number = Path("/sys/class/zram-control/hot_add").read_text().strip()
+            undo.callback(Path("/sys/class/zram-control/hot_remove").write_text, number)
         Path(f"/sys/block/zram{number}/disksize").write_text(str(64 * MIB))
+        undo.callback(Path(f"/sys/block/zram{number}/reset").write_text, "1")
         yield f"zram{number}"
-    finally:
-        Path(f"/sys/block/zram{number}/reset").write_text("1")
-        Path("/sys/class/zram-control/hot_remove").write_text(number)
 
 
 def swept(folder: Path, thorough: bool) -> Effects:
-    """Everything that is here."""
+    """Sweep everything on this machine. SIGINT, SIGTERM and SIGHUP raise `Stopped`, with devices gone and values
+    back."""
     effects = Effects()
-    with own_loop(folder) as name:
-        sweep_loop(name, effects, thorough)
-    if Path("/sys/class/zram-control/hot_add").exists():
-        with own_zram() as name:
-            sweep_plain(name, "zram", effects, thorough)
-    sweep_memory(effects, thorough)
+    with unwinding():
+        with own_loop(folder) as name:
+            sweep_loop(name, effects, thorough)
+        if Path("/sys/class/zram-control/hot_add").exists():
+            with own_zram() as name:
+                sweep_plain(name, "zram", effects, thorough)
+        sweep_memory(effects, thorough)
     return effects
 
 
@@ -216,7 +239,7 @@ def swept(folder: Path, thorough: bool) -> Effects:
 
 
 def sweep_loop(name: str, effects: Effects, thorough: bool) -> None:
-    """Every scheduler, once as a device that turns and once as one that does not."""
+    """Sweep a loop device with every scheduler, once as rotating and once as not."""
     place = named(name, HERE)
     for rotational in ("0", "1"):
         for scheduler in place.offered(_knob("scheduler"), Files()):
@@ -229,7 +252,7 @@ def sweep_loop(name: str, effects: Effects, thorough: bool) -> None:
 
 
 def sweep_plain(name: str, kind: str, effects: Effects, thorough: bool) -> None:
-    """A device without schedulers."""
+    """Sweep a device without schedulers."""
     place = named(name, HERE)
     for start in STARTS if thorough else STARTS[:1]:
         _prepare(place, start)
@@ -237,22 +260,20 @@ def sweep_plain(name: str, kind: str, effects: Effects, thorough: bool) -> None:
 
 
 def sweep_memory(effects: Effects, thorough: bool) -> None:
-    """Virtual memory, with limits of dirty pages as shares of memory and as bytes."""
+    """Sweep virtual memory, with limits of dirty pages as shares of memory and as bytes."""
     place = named(Scope.VM, HERE)
-    before = files_of(place)
     shares = {"dirty_background_ratio": "10", "dirty_ratio": "20"}
     sizes = {"dirty_background_bytes": str(256 * MIB), "dirty_bytes": str(512 * MIB)}
-    try:
+    with undone() as undo:
+        undo.callback(_put_straight, place, files_of(place))
         for limits in (shares, sizes):
             for name, value in limits.items():
                 _set(place, name, value)
             sweep(place, MACHINE, effects, thorough)
-    finally:
-        _put_straight(place, {name: before[name] for name in (*shares, *sizes)})
 
 
 def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
-    """Each knob, from the state in which the queue is, with a read-ahead that the kernel would raise."""
+    """Sweep each knob from the current state, with a read-ahead that the kernel would raise."""
     files = Files()
     if place.scope is Scope.DEVICE:
         _set(place, "read_ahead_kb", "64")
@@ -301,8 +322,8 @@ def _others(place: Place, knob: Knob, now: str) -> list[str]:
 
 
 def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_session: bool) -> bool:
-    """Whether the kernel took the value. First through a session, which must leave everything as it was; then straight,
-    to see what moves."""
+    """Try a value; True if the kernel took it. First through a session, which must leave everything as it was; then
+    straight, to see what moves."""
     before = files_of(place)
     if through_session and not _in_session(place, wanted, kind, effects):
         return False
@@ -317,7 +338,7 @@ def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_
 
 
 def _moved(place: Place, wanted: Setting, before: dict[str, str]) -> set[str] | None:
-    """What differs after one write, which is put back. None: it was refused."""
+    """Differences after one write, which is undone. None: it was refused."""
     try:
         place.write(wanted.knob, wanted.value, Files())
     except OSError:
@@ -336,11 +357,11 @@ def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> b
             made = session.change([wanted])[0]
             moved = _differences(before, files_of(place))
             said = {wanted.knob.name, *(one.knob.partition(".")[2] for one in made.moved)}
-            if wanted.knob.name == "scheduler":  # parameters of elevators are not told one by one
+            if wanted.knob.name == "scheduler":  # parameters of elevators are not listed one by one
                 said |= {name for name in moved if name.startswith(IOSCHED)}
             effects.faults += [f"{kind}: {wanted} moved {name} and did not say so" for name in sorted(moved - said)]
             effects.faults += [f"{kind}: {line}" for line in made.surprises()]
-    except KnobRefused:
+    except KnobRefusal:
         taken = False
     after = files_of(place)
     effects.faults += [

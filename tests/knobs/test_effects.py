@@ -1,28 +1,32 @@
-"""Knobs that move others: declared, put back, set again, said; on real queues, and on a kernel with surprises."""
+"""Knobs that move others: declared, undone, set again, reported; on real queues, and on a kernel with surprises."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from kernel_of_files import FakeKernel
 from real_queue import Queue
-from sweep import Effects, swept, table
+from sweep import Effects, files_of, swept, table
 
-from spindle.host.knobs import asking
-from spindle.host.knobs.catalogue import KNOBS, knob, movers_first
-from spindle.host.knobs.errors import KnobRefused
-from spindle.host.knobs.persist import drafts
-from spindle.host.knobs.places import named
-from spindle.host.knobs.restore import restore
-from spindle.host.knobs.session import Made, Outcome, Session
-from spindle.host.knobs.undo import State
+from spindle.knobs import asking
+from spindle.knobs.catalogue import KNOBS, Scope, knob, movers_first
+from spindle.knobs.errors import KnobRefusal
+from spindle.knobs.persist import drafts
+from spindle.knobs.places import named
+from spindle.knobs.restore import restore
+from spindle.knobs.session import ChangeResult, Outcome, Session
+from spindle.knobs.undo import State
 
 pytestmark = pytest.mark.promise(3)
-PAGE = (Path(__file__).resolve().parents[2] / "docs/knobs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/knobs.md").read_text()
 
 
 class Surprising(FakeKernel):
@@ -37,7 +41,7 @@ class Surprising(FakeKernel):
             self._lay(path.with_name("nomerges"), "2")
 
 
-def change(kernel: FakeKernel, *words: str, keep: bool = True) -> dict[str, Made]:
+def change(kernel: FakeKernel, *words: str, keep: bool = True) -> dict[str, ChangeResult]:
     with Session("set", kernel.machine, kernel) as session:
         done = session.change(asking.settings(named("sdx", kernel.machine), words, kernel.machine))
         if keep:
@@ -45,7 +49,7 @@ def change(kernel: FakeKernel, *words: str, keep: bool = True) -> dict[str, Made
     return {one.knob.partition(".")[2]: one for one in done}
 
 
-def test_no_knob_of_any_queue_here_moves_another_that_the_catalogue_does_not_tell_of(
+def test_no_knob_of_any_queue_here_has_a_side_effect_that_the_catalogue_does_not_list(
     bench: object, tmp_path: Path
 ) -> None:
     effects = swept(tmp_path, thorough=False)
@@ -55,6 +59,48 @@ def test_no_knob_of_any_queue_here_moves_another_that_the_catalogue_does_not_tel
     assert len(effects.written) > 20
     if os.uname().release.startswith("6.18."):
         assert not effects.unseen()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_sweep_that_is_ended_leaves_no_device_and_no_other_value(
+    bench: object, untouched_vm: None, tmp_path: Path, signum: signal.Signals
+) -> None:
+    before, values = _own_devices(), files_of(named(Scope.VM))
+    for part, is_under_way in (
+        (f"swept(Path({str(tmp_path)!r}), True)", lambda: _own_devices() != before),
+        ("sweep_memory(Effects(), True)", lambda: files_of(named(Scope.VM))["dirty_bytes"] != values["dirty_bytes"]),
+    ):
+        with subprocess.Popen([sys.executable, "-c", _SWEEP.format(part=part)], stderr=subprocess.PIPE) as sweeping:
+            _wait_until(is_under_way)
+            sweeping.send_signal(signum)
+            assert sweeping.wait(30) == 128 + signum, sweeping.stderr.read()  # type: ignore[union-attr]
+        assert _own_devices() == before
+        assert files_of(named(Scope.VM)) == values
+
+
+_SWEEP = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path
+from sweep import *
+from spindle.host.signals import Stopped, unwinding
+try:
+    with unwinding():
+        {{part}}
+except Stopped as stopped:
+    sys.exit(128 + stopped.signum)
+"""
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _own_devices() -> set[str]:
+    return {path.name for path in Path("/sys/block").glob("loop4[0-9][0-9][0-9]")}
 
 
 def test_the_table_of_moves_on_the_page_is_the_catalogues() -> None:
@@ -88,7 +134,7 @@ def test_a_share_of_the_page_cache_in_millionths_survives_a_change_of_its_percen
     assert fine.read_text() == "123456\n"
 
 
-def test_a_read_ahead_that_is_asked_for_is_in_force_whatever_else_is_set(loop: Callable[[], Queue]) -> None:
+def test_a_requested_read_ahead_is_in_force_whatever_else_is_set(loop: Callable[[], Queue]) -> None:
     queue = loop()
     queue["rotational"] = "1"
     queue["read_ahead_kb"] = "128"
@@ -122,7 +168,7 @@ def _mutual(one: str, other: str) -> bool:
     return one in found.moves
 
 
-def test_what_moves_along_and_belongs_to_a_change_is_said(kernel: FakeKernel) -> None:
+def test_expected_side_effects_of_a_change_are_reported(kernel: FakeKernel) -> None:
     made = change(kernel, "scheduler=mq-deadline")["scheduler"]
     assert [(one.knob, one.before, one.after, one.expected) for one in made.moved] == [
         ("sdx.nr_requests", "128", "256", True)
@@ -130,17 +176,17 @@ def test_what_moves_along_and_belongs_to_a_change_is_said(kernel: FakeKernel) ->
     assert not made.surprises()
 
 
-def test_a_move_that_nobody_expected_is_said_and_undone(tmp_path: Path) -> None:
+def test_an_unexpected_side_effect_is_reported_and_undone(tmp_path: Path) -> None:
     kernel = Surprising(tmp_path / "machine")
     before = kernel.state()
     made = change(kernel, "nomerges=1")["nomerges"]
     assert kernel.queue("read_ahead_kb").read_text() == "1024\n"
-    assert "sdx.read_ahead_kb: 128 -> 1024, by itself" in made.surprises()[0]
+    assert "sdx.read_ahead_kb: 128 -> 1024: the kernel changed it" in made.surprises()[0]
     assert {item.state for item in restore(kernel.machine, kernel).items} == {State.RESTORED}
     assert kernel.state() == before
 
 
-def test_an_asked_value_that_a_later_change_moved_is_set_again(tmp_path: Path) -> None:
+def test_a_requested_value_that_a_later_change_moved_is_set_again(tmp_path: Path) -> None:
     kernel = Surprising(tmp_path / "machine")
     before = kernel.state()
     done = change(kernel, "nomerges=1", "io_poll=1", "read_ahead_kb=64")
@@ -151,7 +197,7 @@ def test_an_asked_value_that_a_later_change_moved_is_set_again(tmp_path: Path) -
     assert kernel.state() == before
 
 
-def test_what_is_said_of_a_value_is_how_it_was_before_the_call_whatever_moved_it_on_the_way(
+def test_the_reported_old_value_is_that_before_the_call_even_if_it_was_moved_on_the_way(
     kernel: FakeKernel,
 ) -> None:
     moved = kernel.queue("read_ahead_kb")
@@ -163,7 +209,7 @@ def test_what_is_said_of_a_value_is_how_it_was_before_the_call_whatever_moved_it
     assert moved.read_text() == "128\n"
 
 
-def test_a_value_that_is_asked_for_as_it_was_is_unchanged_though_it_was_moved_and_set_again(
+def test_a_requested_old_value_is_unchanged_even_if_it_was_moved_and_set_again(
     kernel: FakeKernel,
 ) -> None:
     before = kernel.state()
@@ -176,7 +222,7 @@ def test_a_value_that_is_asked_for_as_it_was_is_unchanged_though_it_was_moved_an
     assert kernel.state() == before
 
 
-def test_values_that_exclude_each_other_are_said_with_what_is_in_force(kernel: FakeKernel) -> None:
+def test_values_that_exclude_each_other_are_reported_with_those_in_force(kernel: FakeKernel) -> None:
     before = kernel.state()
     done = change(kernel, "scheduler=bfq", "iosched/slice_idle=3", "iosched/slice_idle_us=8500")
     lost = [one for one in done.values() if one.outcome is Outcome.MOVED]
@@ -195,17 +241,17 @@ def test_a_read_ahead_of_somebody_else_survives_an_undo_that_moves_it(kernel: Fa
     assert kernel.queue("max_sectors_kb").read_text() == "1280\n"
 
 
-def test_a_discard_size_that_could_not_be_put_back_is_refused(loop: Callable[[], Queue]) -> None:
+def test_a_discard_size_that_could_not_be_undone_is_refused(loop: Callable[[], Queue]) -> None:
     queue = loop()
     before = queue.values()
     for value in ("0", "8192"):
-        with Session("with") as session, pytest.raises(KnobRefused, match="could not be put back"):
+        with Session("with") as session, pytest.raises(KnobRefusal, match=r"could not be (undone|restored)"):
             session.change(asking.settings(named(queue.name), [f"discard_max_bytes={value}"]))
     assert queue.values() == before
 
 
 def test_boot_files_set_movers_first_also_when_they_are_added_later(kernel: FakeKernel, tmp_path: Path) -> None:
-    from spindle.host.knobs.persist import write
+    from spindle.knobs.persist import write
 
     device = named("sdx", kernel.machine)
     for word in ("read_ahead_kb=64", "max_sectors_kb=512", "scheduler=bfq"):

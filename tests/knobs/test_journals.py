@@ -1,4 +1,4 @@
-"""Journals that are not to be believed, or not to be understood: said, kept, and never carried out."""
+"""Journals that cannot be trusted or understood are reported and kept, and never carried out."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from kernel_of_files import FakeKernel
 
-from spindle.host.knobs import asking, journal, locks
-from spindle.host.knobs.errors import KnobRefused
-from spindle.host.knobs.places import named
-from spindle.host.knobs.restore import Report, pending, restore
-from spindle.host.knobs.session import Session
-from spindle.host.knobs.undo import State
+from spindle.knobs import asking, journal, locks
+from spindle.knobs.errors import KnobRefusal
+from spindle.knobs.places import named
+from spindle.knobs.restore import Restoration, pending, restore
+from spindle.knobs.session import Session
+from spindle.knobs.undo import State
 
 pytestmark = pytest.mark.promise(4)
 
 
 def change(kernel: FakeKernel, *words: str) -> Path:
-    """Kept; its journal."""
+    """Make a change and keep it; returns its journal."""
     with Session("set", kernel.machine, kernel) as session:
         session.change(asking.settings(named("sdx", kernel.machine), words, kernel.machine))
         session.keep()
@@ -31,7 +31,7 @@ def change(kernel: FakeKernel, *words: str) -> Path:
 
 
 def rewrite(path: Path, edit: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Lines with right check sums, as another version could have written them."""
+    """Replace the lines, with right check sums, as another version could have written them."""
     lines = []
     for line in path.read_bytes().splitlines():
         record = edit(json.loads(line[9:]))
@@ -42,7 +42,7 @@ def rewrite(path: Path, edit: Callable[[dict[str, Any]], dict[str, Any] | None])
 
 
 def renamed(old: str, new: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """The same of another knob."""
+    """An edit that replaces one knob's name by another."""
 
     def edit(record: dict[str, Any]) -> dict[str, Any]:
         if record.get("knob") == old:
@@ -55,14 +55,14 @@ def renamed(old: str, new: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return edit
 
 
-def spoken(report: Report) -> str:
+def spoken(report: Restoration) -> str:
     return "\n".join([*report.refused, *report.notes, *(str(item) for item in report.items)])
 
 
 # --- what this version does not know ---------------------------------------------------------------------------------
 
 
-def test_a_knob_that_this_version_does_not_know_is_said_and_kept_and_the_rest_put_back(kernel: FakeKernel) -> None:
+def test_an_unknown_knob_is_reported_and_kept_and_the_rest_is_undone(kernel: FakeKernel) -> None:
     path = change(kernel, "nomerges=2", "iostats=0", "vm.swappiness=10")
     rewrite(path, renamed("nomerges", "future_knob"))
     assert State.UNKNOWN in {item.state for item in pending(kernel.machine, kernel).items}
@@ -87,7 +87,7 @@ def test_a_knob_that_this_version_does_not_know_is_said_and_kept_and_the_rest_pu
     assert not path.exists()
 
 
-def test_an_unknown_value_that_was_only_noted_and_did_not_move_is_nothing_to_tell(kernel: FakeKernel) -> None:
+def test_an_unknown_value_that_was_only_noted_and_did_not_move_is_not_reported(kernel: FakeKernel) -> None:
     path = change(kernel, "iostats=0")
     rewrite(path, renamed("wbt_lat_usec", "future_knob"))
     assert restore(kernel.machine, kernel).complete
@@ -95,7 +95,7 @@ def test_an_unknown_value_that_was_only_noted_and_did_not_move_is_nothing_to_tel
 
 
 @pytest.mark.parametrize("scope", ["gpu", "vm2", ""])
-def test_a_place_that_this_version_does_not_know_is_said_and_kept(kernel: FakeKernel, scope: str) -> None:
+def test_an_unknown_place_is_reported_and_kept(kernel: FakeKernel, scope: str) -> None:
     path = change(kernel, "vm.swappiness=10")
 
     def edit(record: dict[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_a_place_that_this_version_does_not_know_is_said_and_kept(kernel: FakeKe
     assert path.exists()
 
 
-def test_a_device_described_in_a_newer_way_is_said_and_kept_and_not_called_gone(kernel: FakeKernel) -> None:
+def test_a_device_described_in_a_newer_way_is_reported_and_kept_and_not_called_gone(kernel: FakeKernel) -> None:
     path = change(kernel, "iostats=0")
 
     def edit(record: dict[str, Any]) -> dict[str, Any]:
@@ -221,9 +221,9 @@ def test_a_folder_above_that_others_may_write_to_is_refused(kernel: FakeKernel, 
     change(kernel, "iostats=0")
     for folder in (state_folder, state_folder.parent):
         folder.chmod(0o777)
-        with pytest.raises(KnobRefused, match="others may write"):
+        with pytest.raises(KnobRefusal, match="others may write"):
             restore(kernel.machine, kernel)
-        with pytest.raises(KnobRefused, match="others may write"):
+        with pytest.raises(KnobRefusal, match="others may write"):
             change(kernel, "vm.swappiness=10")
         folder.chmod(0o1777)  # as /tmp: nobody can put another folder in the place of ours
         assert {item.state for item in pending(kernel.machine, kernel).items} == {State.CHANGED}
@@ -239,7 +239,7 @@ def test_a_link_of_another_user_on_the_way_to_the_folder_is_refused(
     monkeypatch.setenv("XDG_STATE_HOME", str(link))
     assert {item.state for item in pending(kernel.machine, kernel).items} == {State.CHANGED}  # a link of our own
     os.lchown(link, 65534, 65534)
-    with pytest.raises(KnobRefused, match="symbolic link of the user"):
+    with pytest.raises(KnobRefusal, match="symbolic link of the user"):
         restore(kernel.machine, kernel)
 
 

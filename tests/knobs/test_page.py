@@ -1,4 +1,4 @@
-"""docs/knobs.md tells the truth: its table is the catalogue, its tests exist; and the catalogue agrees with itself."""
+"""docs/reference/knobs.md is correct: its table is the catalogue, its tests exist; and the catalogue is consistent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from spindle.host import settings
 from spindle.host.devices import HERE
-from spindle.host.knobs.catalogue import KNOBS, Knob, Scope, knob
-from spindle.host.knobs.errors import KnobUsage
-from spindle.host.knobs.files import Files
-from spindle.host.knobs.places import named
+from spindle.knobs.catalogue import KNOBS, Knob, Scope, knob
+from spindle.knobs.errors import KnobUsage
+from spindle.knobs.files import Files
+from spindle.knobs.places import named
 
 TESTS = Path(__file__).resolve().parent
-PAGE = (TESTS.parent.parent / "docs/knobs.md").read_text()
+PAGE = (TESTS.parent.parent / "docs/reference/knobs.md").read_text()
 
 
 def row(one: Knob) -> str:
@@ -46,7 +46,7 @@ def test_no_knob_is_there_twice() -> None:
     assert len({one.id for one in KNOBS}) == len(KNOBS)
 
 
-def test_what_a_knob_moves_along_is_in_the_catalogue_too() -> None:
+def test_side_effects_of_a_knob_name_knobs_of_the_catalogue() -> None:
     for one in KNOBS:
         for other in (*one.moves, *one.disturbs, *([one.zero_of] if one.zero_of else [])):
             assert any(two.scope is one.scope and fnmatch.fnmatch(two.name, other) for two in KNOBS), other
@@ -70,7 +70,7 @@ def test_a_knob_is_found_by_the_names_people_use(asked: str, found: str) -> None
     assert knob(asked).id == found
 
 
-def test_every_setting_that_is_only_shown_is_named_so() -> None:
+def test_every_read_only_setting_is_named_as_such() -> None:
     for name in settings.QUEUE:
         try:
             knob(name)
@@ -89,7 +89,7 @@ def test_every_writable_queue_file_of_this_kernel_is_in_the_catalogue(bench: obj
 
 
 def test_every_value_of_this_machine_is_one_that_the_catalogue_takes() -> None:
-    """What is in force could be written back: read and parsed, it is the same."""
+    """Current values can be written back: parsed, they are the same."""
     if os.geteuid() != 0 or not Path("/proc/sys/vm").is_dir():
         pytest.skip("needs root")
     seen = 0

@@ -1,4 +1,4 @@
-"""Boot files: what they say, that they replace nothing of anybody else's, and that removing them leaves no trace."""
+"""Boot files: their content; they replace no file of anybody else, and removing them leaves no trace."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from kernel_of_files import FakeKernel
 
-from spindle.host.knobs import asking, persist
-from spindle.host.knobs.errors import KnobRefused, KnobUsage
-from spindle.host.knobs.persist import Draft
-from spindle.host.knobs.places import named
+from spindle.knobs import asking, persist
+from spindle.knobs.errors import KnobRefusal, KnobUsage
+from spindle.knobs.persist import BootFile
+from spindle.knobs.places import named
 
 WORDS = ("nr_requests=64", "scheduler=mq-deadline", "vm.swappiness=10", "vm.dirty_bytes=100000000")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A root of a system that has udev and tuned, and no sysctl.d."""
+    """The root of a system with udev and tuned, without sysctl.d."""
     (tmp_path / "root/etc/udev/rules.d").mkdir(parents=True)
     (tmp_path / "root/etc/udev/rules.d/60-other.rules").write_text("# somebody else's\n")
     (tmp_path / "root/etc/tuned").mkdir()
@@ -31,7 +31,7 @@ def tree(root: Path) -> dict[str, str]:
     return {str(p.relative_to(root)): p.read_text() if p.is_file() else "/" for p in sorted(root.rglob("*"))}
 
 
-def drafts(kernel: FakeKernel, root: Path, *words: str, device: str = "sdx", tuned: bool = False) -> list[Draft]:
+def drafts(kernel: FakeKernel, root: Path, *words: str, device: str = "sdx", tuned: bool = False) -> list[BootFile]:
     settings = asking.settings(named(device, kernel.machine), words, kernel.machine)
     return persist.drafts(settings, root, tuned, kernel.machine)
 
@@ -73,7 +73,7 @@ def test_sysctl_lines_are_what_sysctl_reads(kernel: FakeKernel, root: Path) -> N
     assert [line for line in lines if not line.startswith("#")] == ["vm.swappiness = 10", "vm.dirty_bytes = 100000000"]
 
 
-def test_what_is_persisted_later_adds_to_what_was_and_wins(kernel: FakeKernel, root: Path) -> None:
+def test_later_persisted_values_add_to_earlier_ones_and_win(kernel: FakeKernel, root: Path) -> None:
     persist.write(drafts(kernel, root, *WORDS), root)
     persist.write(drafts(kernel, root, "nr_requests=32", "read_ahead_kb=64", "vm.dirty_ratio=5"), root)
     assert persist.persisted(root) == {
@@ -99,20 +99,20 @@ def test_one_device_can_be_removed_alone_and_the_rest_later_without_a_trace(kern
 def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(kernel: FakeKernel, root: Path) -> None:
     theirs = root / "etc/udev/rules.d/61-spindle-sdx.rules"
     theirs.write_text("# mine\n")
-    with pytest.raises(KnobRefused, match="not from spindle"):
+    with pytest.raises(KnobRefusal, match="not from spindle"):
         drafts(kernel, root, "nr_requests=64")
     assert persist.remove(root) == []
     assert theirs.read_text() == "# mine\n"
 
 
-def test_what_cannot_last_is_refused(kernel: FakeKernel, root: Path) -> None:
+def test_settings_that_cannot_persist_are_refused(kernel: FakeKernel, root: Path) -> None:
     (kernel.machine.proc / "irq/35").mkdir(parents=True)
     (kernel.machine.proc / "irq/35/smp_affinity_list").write_text("0-3\n")
     with pytest.raises(KnobUsage, match="other numbers at every boot"):
         drafts(kernel, root, "irq35.smp_affinity_list=0")
 
 
-def test_a_governor_lasts_in_a_tuned_profile_only(kernel: FakeKernel, root: Path) -> None:
+def test_a_governor_persists_in_a_tuned_profile_only(kernel: FakeKernel, root: Path) -> None:
     policy = kernel.machine.sys / "devices/system/cpu/cpufreq/policy0"
     policy.mkdir(parents=True)
     (policy / "scaling_governor").write_text("powersave\n")
@@ -151,7 +151,7 @@ def test_it_asks_before_it_writes(
     assert invoke(["knobs", "persist", "vm.swappiness=10", "--root", str(root)]) == 3
     shown = capsys.readouterr()
     assert "vm.swappiness = 10" in shown.out
-    assert "--yes agrees beforehand" in shown.err
+    assert "--yes confirms beforehand" in shown.err
     assert tree(root) == before
     assert invoke(["knobs", "persist", "vm.swappiness=10", "--root", str(root), "--yes"]) == 0
     assert persist.persisted(root) == {"vm.swappiness": "10"}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kernel_of_files import FakeKernel
 
-from spindle.host.knobs import asking
-from spindle.host.knobs.errors import KnobRefused, KnobUsage
-from spindle.host.knobs.places import named
-from spindle.host.knobs.session import Outcome, Session
+from spindle.knobs import asking
+from spindle.knobs.errors import KnobRefusal, KnobUsage
+from spindle.knobs.places import named
+from spindle.knobs.session import Outcome, Session
 
 
 def lay(path: Path, text: str) -> Path:
@@ -20,7 +20,7 @@ def lay(path: Path, text: str) -> Path:
 
 
 def turn(kernel: FakeKernel, *words: str) -> dict[str, tuple[str | None, Outcome]]:
-    """What came of it; everything is put back at the end."""
+    """Results of the changes; everything is undone at the end."""
     before = kernel.state()
     device = named("sdx", kernel.machine)
     with Session("with", kernel.machine, kernel) as session:
@@ -31,7 +31,7 @@ def turn(kernel: FakeKernel, *words: str) -> dict[str, tuple[str | None, Outcome
 
 def test_limits_of_md_go_back_to_those_of_the_machine(kernel: FakeKernel) -> None:
     class Md(FakeKernel):
-        """Shows '(system)' or '(local)' behind the number, as drivers/md/md.c does."""
+        """A kernel that prints '(system)' or '(local)' after the number, as drivers/md/md.c does."""
 
         def other_program_writes(self, path: Path, text: str) -> None:
             if path.name.startswith("sync_speed"):
@@ -98,7 +98,7 @@ def test_an_interrupt_that_the_kernel_manages_refuses(kernel: FakeKernel, monkey
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(kernel, "write", refuse)
-    with pytest.raises(KnobRefused, match="input/output error"):
+    with pytest.raises(KnobRefusal, match="input/output error"):
         turn(kernel, "irq40.smp_affinity_list=0")
 
 

@@ -1,4 +1,4 @@
-"""`--quiet-machine`: what is changed for a run and put back, on a kernel made of files and on a real swap area of the
+"""`--quiet-machine`: changes for a run and their undo, on a kernel made of files and on a real swap area of the
 test's own. The machine's own swap is never touched."""
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any
 import pytest
 from kernel_of_files import FakeKernel, Killed
 
-from spindle.host.conditions import Idle
+from spindle.conditions import IdleCheck
+from spindle.conditions.quiet import Change, QuietLog, quieting
 from spindle.host.devices import HERE, Device, DevNumber, by_name
-from spindle.host.knobs import journal, swap
-from spindle.host.knobs.catalogue import PASSING, SWAP_AREA, knob
-from spindle.host.knobs.errors import KnobUsage
-from spindle.host.knobs.files import Files
-from spindle.host.knobs.places import named, of_swap
-from spindle.host.knobs.restore import interrupted, restore
-from spindle.host.knobs.undo import State
 from spindle.host.mounts import swaps
-from spindle.host.quiet import Change, Quiet, quieting
+from spindle.knobs import journal, swap
+from spindle.knobs.catalogue import SWAP_AREA, TEMPORARY, knob
+from spindle.knobs.errors import KnobUsage
+from spindle.knobs.files import Files
+from spindle.knobs.places import named, of_swap
+from spindle.knobs.restore import interrupted, restore
+from spindle.knobs.undo import State
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
 
@@ -102,7 +102,8 @@ def busy(tmp_path: Path) -> Busy:
 
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy, int | None], bool]:
-    """Quiets a machine and dies, as by kill -9, after so many steps (None: in the middle of the run). True: it died."""
+    """Quiets a machine and dies, as by kill -9, after this many steps (None: in the middle of the run). True: it
+    died."""
     opened: list[journal.Journal] = []
     begin = journal.Journal.begin
     monkeypatch.setattr(journal.Journal, "begin", lambda kind: opened.append(begin(kind)) or opened[-1])
@@ -120,7 +121,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy, int | None], bool]
     return die
 
 
-def outcomes(quiet: Quiet) -> dict[str, bool | None]:
+def outcomes(quiet: QuietLog) -> dict[str, bool | None]:
     return {change.name.rpartition("/")[2]: change.put_back for change in quiet.changes}
 
 
@@ -157,7 +158,7 @@ def test_swap_areas_come_back_in_their_order(busy: Busy) -> None:
 
 
 @pytest.mark.parametrize("action", ["resync", "recover", "reshape"])
-def test_what_restores_redundancy_goes_on(busy: Busy, action: str) -> None:
+def test_activity_that_restores_redundancy_goes_on(busy: Busy, action: str) -> None:
     busy._lay(busy.md / "md/sync_action", action)
     with quieting(busy.devices, busy.machine, busy) as quiet:
         assert (busy.md / "md/sync_action").read_text() == f"{action}\n"
@@ -182,10 +183,10 @@ def test_swap_that_does_not_fit_into_memory_stays_on(busy: Busy) -> None:
     busy._list()
     with quieting([], busy.machine, busy) as quiet:
         assert len(swaps(busy.machine)) == 3
-    assert quiet.notes == ["swap stays on: 6.7 GB are swapped, and 6.6 GB of memory can be had for it"]
+    assert quiet.notes == ["swap stays on: 6.7 GB are swapped, but only 6.6 GB of memory are free for it"]
 
 
-def test_what_the_kernel_refuses_is_told_and_the_rest_is_done(busy: Busy) -> None:
+def test_a_change_that_the_kernel_refuses_is_reported_and_the_rest_is_done(busy: Busy) -> None:
     before = busy.state()
     busy.stubborn = {area for area in busy.areas if area.name == "swap.b"}
     with quieting(busy.devices, busy.machine, busy) as quiet:
@@ -213,9 +214,9 @@ def test_an_error_and_a_signal_put_everything_back(busy: Busy) -> None:
         assert not journals()
 
 
-def test_what_somebody_else_changes_meanwhile_is_left_and_told(busy: Busy) -> None:
+def test_changes_of_somebody_else_meanwhile_are_left_and_reported(busy: Busy) -> None:
     with quieting(busy.devices, busy.machine, busy) as quiet:
-        busy._lay(busy.md / "md/sync_action", "recover")  # a drive has failed, and a spare is taken up
+        busy._lay(busy.md / "md/sync_action", "recover")  # a drive has failed, and a spare is used
         busy._lay(busy.governor(), "powersave")
     assert (busy.md / "md/sync_action").read_text() == "recover\n"
     assert busy.governor().read_text() == "powersave\n"
@@ -253,25 +254,23 @@ def test_after_a_reboot_restore_says_what_the_boot_has_reset(
     busy._lay(busy.md / "md/sync_action", "check")
     for number in (0, 1):
         busy._lay(busy.governor(number), "schedutil")
-    monkeypatch.setattr("spindle.host.knobs.restore.boot_id", lambda: "another boot")
+    monkeypatch.setattr("spindle.knobs.restore.boot_id", lambda: "another boot")
     report = restore(busy.machine, busy)
     assert {item.state for item in report.items} == {State.REBOOT}
     assert "the reboot had reset it" in str(report.items[0])
     assert busy.state() == before
 
 
-def test_a_run_that_was_killed_is_told_of_at_the_next_one(
-    busy: Busy, dying: Callable[[Busy, int | None], bool]
-) -> None:
+def test_the_next_run_reports_a_run_that_was_killed(busy: Busy, dying: Callable[[Busy, int | None], bool]) -> None:
     assert dying(busy, None)
     lines = interrupted()
-    assert any(line.startswith("md0: ") and "`spindle restore` puts them back" in line for line in lines)
+    assert any(line.startswith("md0: ") and "`spindle restore` undoes them" in line for line in lines)
 
 
-def test_what_only_passes_is_not_offered_as_a_knob(busy: Busy) -> None:
+def test_temporary_states_are_not_offered_as_knobs(busy: Busy) -> None:
     place = named("md0", busy.machine)
     assert "sync_action" not in [one.name for one in place.knobs(busy)]
-    for one in PASSING:
+    for one in TEMPORARY:
         with pytest.raises(KnobUsage):
             knob(one.id)
 
@@ -282,7 +281,7 @@ def test_what_only_passes_is_not_offered_as_a_knob(busy: Busy) -> None:
 @pytest.fixture
 def on_busy(busy: Busy, monkeypatch: pytest.MonkeyPatch) -> Busy:
     """`--quiet-machine` quiets the machine of files instead of this one, which is not watched before the run."""
-    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: Idle(0.0, [], {}))
+    monkeypatch.setattr("spindle.run.preparation.conditions.idle_check", lambda _devices: IdleCheck(0.0, [], {}))
     monkeypatch.setattr("spindle.run.preparation.quieting", lambda _devices: quieting(busy.devices, busy.machine, busy))
     return busy
 
@@ -298,7 +297,7 @@ def record_of_run(folder: Path) -> RunRecord:
     return found
 
 
-def test_the_record_tells_what_was_changed_and_that_it_is_back(on_busy: Busy, tmp_path: Path) -> None:
+def test_the_record_lists_the_changes_and_that_they_are_undone(on_busy: Busy, tmp_path: Path) -> None:
     before = on_busy.state()
     found = record_of_run(tmp_path)
     assert on_busy.state() == before
@@ -311,7 +310,7 @@ def test_the_record_tells_what_was_changed_and_that_it_is_back(on_busy: Busy, tm
     assert found.settings.changed == []
 
 
-def test_what_could_not_be_put_back_is_a_warning(
+def test_a_change_that_could_not_be_undone_is_a_warning(
     on_busy: Busy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = on_busy.switch_swap
@@ -335,9 +334,9 @@ def test_what_could_not_be_put_back_is_a_warning(
 HOLD = """
 import sys
 from pathlib import Path
-from spindle.host.knobs.catalogue import SWAP_AREA
-from spindle.host.knobs.places import of_swap
-from spindle.host.knobs.session import Session, Setting
+from spindle.knobs.catalogue import SWAP_AREA
+from spindle.knobs.places import of_swap
+from spindle.knobs.session import Session, Setting
 
 with Session("quiet") as session:
     session.change([Setting(of_swap(Path(sys.argv[1])), SWAP_AREA, "off")])
@@ -421,7 +420,7 @@ def test_another_device_under_the_same_name_is_left_alone(area: tuple[str, str])
 
 @pytest.mark.promise(4)
 @pytest.mark.parametrize("how", ["another node under the name", "a link under the name", "another device"])
-def test_a_swap_area_whose_name_leads_elsewhere_by_now_is_not_switched(bench: Any, tmp_path: Path, how: str) -> None:
+def test_a_swap_area_whose_name_leads_elsewhere_now_is_not_switched(bench: Any, tmp_path: Path, how: str) -> None:
     """The other one is a swap area too, and whoever moves the name is faster than the switch."""
     meant, other = Path(bench.loop(size=16 << 20)), Path(bench.loop(size=16 << 20))
     for one in (meant, other):
@@ -436,7 +435,7 @@ def test_a_swap_area_whose_name_leads_elsewhere_by_now_is_not_switched(bench: An
             name.symlink_to(meant)
         case _:
             name = other
-    with pytest.raises(OSError, match=r"name means something else|symbolic links"):
+    with pytest.raises(OSError, match=r"name leads to something else|symbolic links"):
         replace(place, folder=name).write(SWAP_AREA, swap.AUTO, Files())
     assert not {one.dev for one in swaps(HERE)} & {DevNumber.of(one.stat().st_rdev) for one in (meant, other)}
     place.write(SWAP_AREA, swap.AUTO, Files())
@@ -464,5 +463,5 @@ def test_a_swap_area_is_a_place_of_its_own_and_not_its_device(area: tuple[str, s
     assert place.address(SWAP_AREA) == f"swap:{area[0]}.priority"
 
 
-def test_a_change_says_nothing_of_its_end_before_it_is_there() -> None:
+def test_a_change_has_no_end_before_it_is_over() -> None:
     assert Change("cpu0.governor", "schedutil", "performance").put_back is None

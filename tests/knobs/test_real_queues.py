@@ -1,4 +1,4 @@
-"""Real loop queues and virtual memory: what the kernel makes of it, kill -9, two at once, a device that is another."""
+"""Real loop queues and virtual memory: reactions of the kernel, kill -9, two sessions at once, a replaced device."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KILLS = 50
 
 LOOP_OF_CHANGES = """
 import random, sys
-from spindle.host.knobs import asking
-from spindle.host.knobs.places import named
-from spindle.host.knobs.session import Session
-from spindle.host.knobs.errors import KnobRefused
+from spindle.knobs import asking
+from spindle.knobs.places import named
+from spindle.knobs.session import Session
+from spindle.knobs.errors import KnobRefusal
 
 seed, *devices = sys.argv[1:]
 chance = random.Random(int(seed))
@@ -150,7 +150,7 @@ def test_killed_at_fifty_random_moments_restore_brings_back_every_value(loop: Ca
         if kill % 10 == 0:
             spindle("restore")
         else:
-            from spindle.host.knobs.restore import restore
+            from spindle.knobs.restore import restore
 
             report = restore()
             assert report.complete, (kill, [str(item) for item in report.items])
@@ -183,14 +183,16 @@ def test_two_at_once_cannot_fight(loop: Callable[[], Queue]) -> None:
     line = complaint(spindle("knobs", "set", queue.name, "nr_requests=64", check=3))
     assert "another spindle is changing it" in line
     assert str(process.pid) in line
-    assert "left to the spindle that is running" in complaint(spindle("restore", check=3))
+    assert "left to a running spindle" in complaint(spindle("restore", check=3))
     assert queue["scheduler"] == "bfq"
     process.terminate()
     process.wait()
     assert queue.values() == before
 
 
-def test_a_loop_device_set_up_anew_is_not_taken_for_the_old_one(loop: Callable[[], Queue], bench: object) -> None:
+def test_a_loop_device_that_is_set_up_again_is_not_mistaken_for_the_old_one(
+    loop: Callable[[], Queue], bench: object
+) -> None:
     queue = loop()
     if not (queue.folder.parent / "diskseq").exists():
         pytest.skip("this kernel numbers no disks")
@@ -222,7 +224,7 @@ def test_a_loop_device_set_up_anew_is_not_taken_for_the_old_one(loop: Callable[[
         (["nosuchdisk", "nr_requests=5"], 2, "no such block device"),
         (["/etc/passwd", "nr_requests=5"], 2, "no such block device"),
         (["../../etc", "nr_requests=5"], 2, "no such block device"),
-        (["nr_requests=5"], 2, "of which device?"),
+        (["nr_requests=5"], 2, "which device?"),
         (["vm.swapiness=5"], 2, "did you mean `vm.swappiness`"),
         (["vm.swappiness=201"], 2, "0..200"),
         (["vm.dirty_bytes=0"], 2, "set that instead"),
@@ -231,7 +233,7 @@ def test_a_loop_device_set_up_anew_is_not_taken_for_the_old_one(loop: Callable[[
         (["vm.swappiness=5", "--profile", "nosuch"], 2, "no profile `nosuch`"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_one_line_and_changes_nothing(
+def test_a_wrong_request_is_one_line_and_changes_nothing(
     loop: Callable[[], Queue], words: list[str], status: int, says: str
 ) -> None:
     queue = loop()
@@ -241,7 +243,7 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(
     assert queue.values() == before
 
 
-def test_a_command_that_is_not_there_changes_nothing(loop: Callable[[], Queue]) -> None:
+def test_a_missing_command_changes_nothing(loop: Callable[[], Queue]) -> None:
     queue = loop()
     assert "no such command" in complaint(
         spindle("knobs", "with", queue.name, "nr_requests=5", "--", "no-such-thing", check=127)
@@ -271,7 +273,7 @@ def test_a_killed_command_is_mentioned_by_the_next(loop: Callable[[], Queue]) ->
     assert queue["scheduler"] == "none"
 
 
-def test_a_profile_holds_what_is_in_force_and_sets_it_again(
+def test_a_profile_contains_the_values_in_force_and_sets_them_again(
     loop: Callable[[], Queue], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -288,7 +290,7 @@ def test_a_profile_holds_what_is_in_force_and_sets_it_again(
     assert "scheduler" in spindle("knobs", "diff", other.name, "--profile", "database").stdout
     spindle("knobs", "profile", "apply", "database", other.name)
     assert (other["scheduler"], other["nr_requests"], other["iosched/read_expire"]) == ("mq-deadline", "64", "100")
-    assert "as the profile has it" in spindle("knobs", "diff", other.name, "--profile", "database").stdout
+    assert "no difference from the profile" in spindle("knobs", "diff", other.name, "--profile", "database").stdout
     spindle("restore")
     assert other.values() == before
 

@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernel_of_files import FakeKernel, Killed
 
-from spindle.host.knobs import asking, journal, locks
-from spindle.host.knobs.errors import KnobRefused, KnobUsage
-from spindle.host.knobs.places import named
-from spindle.host.knobs.restore import pending, restore
-from spindle.host.knobs.session import Made, Outcome, Session
-from spindle.host.knobs.undo import State
+from spindle.knobs import asking, journal, locks
+from spindle.knobs.errors import KnobRefusal, KnobUsage
+from spindle.knobs.places import named
+from spindle.knobs.restore import pending, restore
+from spindle.knobs.session import ChangeResult, Outcome, Session
+from spindle.knobs.undo import State
 
 WORDS = (
     "scheduler=none",
@@ -49,7 +49,7 @@ WORDS = (
 )
 
 
-def change(kernel: FakeKernel, *words: str, kind: str = "set", keep: bool = True) -> list[Made]:
+def change(kernel: FakeKernel, *words: str, kind: str = "set", keep: bool = True) -> list[ChangeResult]:
     device = named("sdx", kernel.machine)
     with Session(kind, kernel.machine, kernel) as session:
         done = session.change(asking.settings(device, words, kernel.machine))
@@ -102,7 +102,7 @@ def test_what_the_scheduler_resets_is_journalled_and_comes_back(kernel: FakeKern
     assert kernel.state() == before
 
 
-def test_a_pair_of_which_one_is_zero_comes_back_by_the_other(kernel: FakeKernel) -> None:
+def test_a_pair_with_one_zero_is_restored_through_the_other(kernel: FakeKernel) -> None:
     before = kernel.state()
     change(kernel, "vm.dirty_bytes=100000000", keep=False)
     assert kernel.state() == before
@@ -112,7 +112,7 @@ def test_a_pair_of_which_one_is_zero_comes_back_by_the_other(kernel: FakeKernel)
     assert kernel.state() == before
 
 
-def test_a_pair_of_which_both_are_zero_comes_back(kernel: FakeKernel) -> None:
+def test_a_pair_with_two_zeros_is_restored(kernel: FakeKernel) -> None:
     kernel.other_program_writes(kernel.vm("dirty_background_ratio"), "0")
     before = kernel.state()
     change(kernel, "vm.dirty_background_bytes=100000000", keep=False)
@@ -129,10 +129,10 @@ def test_a_kernel_that_clamps_is_reported_and_the_start_still_comes_back(kernel:
     assert kernel.state() == before
 
 
-@pytest.mark.parametrize(("word", "says"), [("nr_requests=300", "invalid argument"), ("io_poll=1", "no notice")])
+@pytest.mark.parametrize(("word", "says"), [("nr_requests=300", "invalid argument"), ("io_poll=1", "ignored it")])
 def test_a_kernel_that_refuses_or_ignores_leaves_nothing_changed(kernel: FakeKernel, word: str, says: str) -> None:
     before = kernel.state()
-    with pytest.raises(KnobRefused, match=says):
+    with pytest.raises(KnobRefusal, match=says):
         change(kernel, "scheduler=bfq", "vm.swappiness=10", "max_sectors_kb=64", word)
     assert kernel.state() == before
     assert not journals()
@@ -146,19 +146,19 @@ def test_a_value_that_is_there_already_is_not_written(kernel: FakeKernel) -> Non
 
 def test_a_file_that_can_only_be_read_is_refused(kernel: FakeKernel) -> None:
     kernel.queue("nr_requests").chmod(0o444)
-    with pytest.raises(KnobRefused, match="cannot be written to"):
+    with pytest.raises(KnobRefusal, match="cannot be written to"):
         change(kernel, "read_ahead_kb=64", "nr_requests=64")
     assert not kernel.writes
 
 
-def test_a_file_that_says_nothing_is_refused_as_it_could_not_be_put_back(kernel: FakeKernel) -> None:
+def test_an_unreadable_file_is_refused_as_it_could_not_be_undone(kernel: FakeKernel) -> None:
     kernel.queue("wbt_lat_usec").write_text("")
-    with pytest.raises(KnobRefused, match="could not be put back"):
+    with pytest.raises(KnobRefusal, match=r"could not be (undone|restored)"):
         change(kernel, "wbt_lat_usec=100")
 
 
 def test_more_reserve_than_a_tenth_of_the_memory_is_refused(kernel: FakeKernel) -> None:
-    with pytest.raises(KnobRefused, match="tenth of the memory"):
+    with pytest.raises(KnobRefusal, match="tenth of the memory"):
         change(kernel, "vm.min_free_kbytes=9000000")
 
 
@@ -171,7 +171,7 @@ def test_two_values_for_one_thing_are_refused(kernel: FakeKernel) -> None:
 def test_without_a_journal_nothing_is_changed(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     locks.made_folder()
     monkeypatch.setattr("os.fsync", lambda _fd: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(KnobRefused, match="no space left on device"):
+    with pytest.raises(KnobRefusal, match="no space left on device"):
         change(kernel, "nr_requests=64")
     assert not kernel.writes
 
@@ -201,7 +201,7 @@ def test_the_journal_is_on_the_disk_before_the_change(kernel: FakeKernel, monkey
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_was_set_and_wherever_it_died_restore_brings_back_the_start(
+def test_restore_brings_back_the_start_after_any_change_and_any_death(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, data: st.DataObject
 ) -> None:
     root = tmp_path_factory.mktemp("kernel")
@@ -242,7 +242,7 @@ def attempt(kernel: FakeKernel, words: list[str], keep: bool) -> None:
             session.change(asking.settings(device, words, kernel.machine))
             if keep:
                 session.keep()
-        except (KnobRefused, KnobUsage):
+        except (KnobRefusal, KnobUsage):
             keep_ = False
         else:
             keep_ = keep
@@ -250,7 +250,7 @@ def attempt(kernel: FakeKernel, words: list[str], keep: bool) -> None:
         session.close(undo=not keep_)
 
     die(go)
-    # What a dead process held is free.
+    # Locks of a dead process are free.
     session._locks.release()
     for one in (*opened, session._journal):
         if one is not None:
@@ -274,7 +274,7 @@ def test_restore_undoes_several_sessions_back_to_the_first_start(kernel: FakeKer
     assert put_back(kernel) == {}
 
 
-def test_what_somebody_else_changed_is_reported_and_left_alone(kernel: FakeKernel) -> None:
+def test_changes_of_somebody_else_are_reported_and_left_alone(kernel: FakeKernel) -> None:
     before = kernel.state()
     change(kernel, "scheduler=mq-deadline", "read_ahead_kb=4096", "vm.swappiness=10")
     kernel.other_program_writes(kernel.vm("swappiness"), "33")
@@ -322,9 +322,11 @@ def test_a_value_that_somebody_put_back_already_is_no_conflict(kernel: FakeKerne
     assert put_back(kernel) == {"sdx.read_ahead_kb": State.BACK}
 
 
-def test_after_a_reboot_it_tells_what_the_reboot_reset(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_reboot_it_reports_the_values_that_the_reboot_reset(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change(kernel, "scheduler=mq-deadline", "vm.swappiness=10", "vm.dirty_ratio=5", "read_ahead_kb=4096")
-    monkeypatch.setattr("spindle.host.knobs.restore.boot_id", lambda: "another boot")
+    monkeypatch.setattr("spindle.knobs.restore.boot_id", lambda: "another boot")
     kernel.other_program_writes(kernel.queue("scheduler"), "none")
     kernel.other_program_writes(kernel.vm("swappiness"), "60")
     kernel.other_program_writes(kernel.vm("dirty_ratio"), "40")
@@ -338,26 +340,28 @@ def test_after_a_reboot_it_tells_what_the_reboot_reset(kernel: FakeKernel, monke
     assert kernel.queue("read_ahead_kb").read_text() == "128\n"
 
 
-def test_what_was_persisted_is_no_leftover_after_a_reboot(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persisted_values_are_not_leftovers_after_a_reboot(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     change(kernel, "vm.swappiness=10")
-    monkeypatch.setattr("spindle.host.knobs.restore.boot_id", lambda: "another boot")
+    monkeypatch.setattr("spindle.knobs.restore.boot_id", lambda: "another boot")
     report = restore(kernel.machine, kernel, persisted={"vm.swappiness": "10"})
     assert [item.state for item in report.items] == [State.PERSISTED]
     assert kernel.vm("swappiness").read_text() == "10\n"
 
 
-def test_changes_before_and_after_a_reboot_are_told_apart(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_before_and_after_a_reboot_are_distinguished(
+    kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change(kernel, "vm.swappiness=10")
     kernel.other_program_writes(kernel.vm("swappiness"), "55")  # the new boot's own value
     for module in ("restore", "journal"):
-        monkeypatch.setattr(f"spindle.host.knobs.{module}.boot_id", lambda: "another boot")
+        monkeypatch.setattr(f"spindle.knobs.{module}.boot_id", lambda: "another boot")
     change(kernel, "vm.swappiness=20")
     states = [item.state for item in restore(kernel.machine, kernel).items]
     assert states == [State.RESTORED, State.CONFLICT]
     assert kernel.vm("swappiness").read_text() == "55\n"
 
 
-def test_a_device_of_the_same_name_is_not_taken_for_the_old_one(kernel: FakeKernel) -> None:
+def test_a_device_of_the_same_name_is_not_mistaken_for_the_old_one(kernel: FakeKernel) -> None:
     change(kernel, "read_ahead_kb=4096")
     kernel.identify("sdx", diskseq="8", serial="S1")
     assert put_back(kernel) == {"sdx.read_ahead_kb": State.REPLACED}
@@ -375,7 +379,7 @@ def test_after_a_reboot_a_drive_is_found_under_its_new_name(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(kernel, "read_ahead_kb=4096")
-    monkeypatch.setattr("spindle.host.knobs.restore.boot_id", lambda: "another boot")
+    monkeypatch.setattr("spindle.knobs.restore.boot_id", lambda: "another boot")
     kernel.identify("sdx", diskseq="1", serial="other")
     kernel.add("sdy", "8:32", serial="S1")
     kernel.other_program_writes(kernel.queue("read_ahead_kb", "sdy"), "4096")
@@ -383,7 +387,7 @@ def test_after_a_reboot_a_drive_is_found_under_its_new_name(
     assert kernel.queue("read_ahead_kb").read_text() == "4096\n"
 
 
-def test_a_device_that_is_gone_is_told_and_its_journal_closed(kernel: FakeKernel) -> None:
+def test_a_device_that_is_gone_is_reported_and_its_journal_closed(kernel: FakeKernel) -> None:
     change(kernel, "read_ahead_kb=4096")
     (kernel.machine.sys / "dev/block/8:16").unlink()
     assert put_back(kernel) == {"sdx.read_ahead_kb": State.GONE}
@@ -456,7 +460,7 @@ def test_a_torn_beginning_means_that_nothing_was_changed(kernel: FakeKernel) -> 
     assert not journals()
 
 
-def test_damage_in_the_middle_is_told_and_the_rest_put_back(kernel: FakeKernel) -> None:
+def test_damage_in_the_middle_is_reported_and_the_rest_is_undone(kernel: FakeKernel) -> None:
     change(kernel, "read_ahead_kb=4096", "vm.swappiness=10")
     path = journals()[0]
     lines = path.read_bytes().splitlines(keepends=True)
@@ -471,7 +475,7 @@ def test_damage_in_the_middle_is_told_and_the_rest_put_back(kernel: FakeKernel) 
 
 
 @pytest.mark.parametrize("garbage", [b"\xff\xfe\n\n" * 50, b"{}\n{}\n", b"00000000 {}\nx\n", b"[" * 100_000 + b"\n1\n"])
-def test_what_is_no_journal_is_told_and_left(kernel: FakeKernel, garbage: bytes) -> None:
+def test_a_file_that_is_not_a_journal_is_reported_and_left(kernel: FakeKernel, garbage: bytes) -> None:
     change(kernel, "read_ahead_kb=4096")
     path = journals()[0]
     path.write_bytes(garbage)
@@ -481,7 +485,7 @@ def test_what_is_no_journal_is_told_and_left(kernel: FakeKernel, garbage: bytes)
 
 
 def test_a_journal_names_knobs_and_never_files(kernel: FakeKernel) -> None:
-    """Whoever could forge one could still only turn knobs of the catalogue."""
+    """A forged journal could still only change knobs of the catalogue."""
     import json
     import zlib
 
@@ -505,17 +509,17 @@ def test_a_journal_names_knobs_and_never_files(kernel: FakeKernel) -> None:
     assert victim.read_text() == before
 
 
-def test_a_folder_that_others_may_write_to_is_not_believed(kernel: FakeKernel) -> None:
+def test_a_folder_that_others_may_write_to_is_not_trusted(kernel: FakeKernel) -> None:
     change(kernel, "read_ahead_kb=4096")
     locks.folder().chmod(0o777)
     for attack in (put_back, lambda one: change(one, "vm.swappiness=10")):
-        with pytest.raises(KnobRefused, match="others may write"):
+        with pytest.raises(KnobRefusal, match="others may write"):
             attack(kernel)
     locks.folder().chmod(0o700)
     assert put_back(kernel) == {"sdx.read_ahead_kb": State.RESTORED}
 
 
-def test_a_full_disk_does_not_keep_anybody_from_undoing(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_prevent_an_undo(kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch) -> None:
     before = kernel.state()
     device = named("sdx", kernel.machine)
     with Session("with", kernel.machine, kernel) as session:
@@ -532,9 +536,9 @@ def test_a_second_session_on_the_same_device_is_refused_by_name(kernel: FakeKern
     first = Session("with", kernel.machine, kernel)
     with first:
         first.change(asking.settings(named("sdx", kernel.machine), ("read_ahead_kb=64",), kernel.machine))
-        with pytest.raises(KnobRefused, match=r"sdx: another spindle is changing it \(process \d+: `spindle"):
+        with pytest.raises(KnobRefusal, match=r"sdx: another spindle is changing it \(process \d+: `spindle"):
             change(kernel, "nr_requests=64")
-        with pytest.raises(KnobRefused, match="sdx"):
+        with pytest.raises(KnobRefusal, match="sdx"):
             change(kernel, "nr_requests=64", "vm.swappiness=10")
         assert kernel.vm("swappiness").read_text() == "60\n"
         change(kernel, "sdy.nr_requests=64", "vm.swappiness=10")  # nobody holds these

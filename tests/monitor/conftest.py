@@ -1,4 +1,4 @@
-"""A machine made of files, for the monitor: /proc and /sys as tests write them."""
+"""A machine made of files, for the monitor: tests write its /proc and /sys."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # moments.py, for the tests beside it
 
 from spindle.host.devices import Machine
-from spindle.host.monitor import Report, Sampler, Selection, between
+from spindle.monitor import Interval, Sampler, Selection, between
 
 STAT = "cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 100 0 50 800 50 0 0 0 0 0\nprocs_running 2\nprocs_blocked 1\n"
 PRESSURE = "some avg10=1.50 avg60=0.00 avg300=0.00 total=1000000\nfull avg10=0.25 avg60=0.00 avg300=0.00 total=500000\n"
 
 
 class Tree:
-    """Its devices and counters."""
+    """The devices and counters of the machine."""
 
     def __init__(self, root: Path) -> None:
         self.machine = Machine(sys=root / "sys", proc=root / "proc", dev=root / "dev")
@@ -60,8 +60,8 @@ class Tree:
     def sampler(self, *given: str, cgroups: bool = False) -> Sampler:
         return Sampler(Selection(given, self.machine), cgroups=cgroups)
 
-    def report(self, before: Sequence[str], after: Sequence[str], *given: str) -> Report:
-        """Of the lines of /proc/diskstats at two moments."""
+    def interval(self, before: Sequence[str], after: Sequence[str], *given: str) -> Interval:
+        """The interval between two texts of /proc/diskstats."""
         self.stats(*before)
         sampler = self.sampler(*given)
         first = sampler.take()

@@ -1,11 +1,11 @@
-"""A sample made of texts."""
+"""A sample from the texts of kernel files."""
 
 from __future__ import annotations
 
-from spindle.host.monitor import Sample
-from spindle.host.monitor.disks import parse
-from spindle.host.monitor.pressure import parse as parse_pressure
-from spindle.host.monitor.processors import parse as parse_stat
+from spindle.monitor import Sample
+from spindle.monitor.disks import parse
+from spindle.monitor.pressure import parse as parse_pressure
+from spindle.monitor.processors import parse as parse_stat
 
 
 def sample(line: str, at_s: float, stat: str = "", pressure: str = "") -> Sample:

@@ -10,8 +10,8 @@ import pytest
 from moments import sample
 
 from spindle.host.devices import DevNumber
-from spindle.host.monitor import CGROUP, DISK, HOST, Sample, Summary, between
-from spindle.host.monitor.cgroups import CgroupIo, Groups, Key
+from spindle.monitor import CGROUP, DISK, HOST, Sample, Summary, between
+from spindle.monitor.cgroups import CgroupIo, Groups, Key
 
 # 2 s in between: 200 reads of 16 000 sectors (8 000 KiB) in 400 ms and 50 merged; 60 writes of 4 800 sectors in 600 ms
 # and 40 merged; 4 discards of 8 000 sectors in 40 ms and 1 merged; 2 flushes in 8 ms; 750 ms busy; 1 100 ms weighted.
@@ -52,8 +52,8 @@ REAL_AFTER = (
 
 
 def columns(before: str, after: str, seconds: float) -> dict[str, float | None]:
-    report = between(sample(before, 10.0), sample(after, 10.0 + seconds))
-    return next(iter(report.disks.values())).columns()
+    interval = between(sample(before, 10.0), sample(after, 10.0 + seconds))
+    return next(iter(interval.disks.values())).columns()
 
 
 def test_every_column_is_what_the_formulas_give() -> None:
@@ -234,7 +234,7 @@ def test_the_mean_of_a_column_is_the_column_of_the_whole_time_and_the_maximum_th
     assert found["r/s"].maximum == pytest.approx(190 / 1.5)
     assert found["r_await"].maximum == pytest.approx(10)
     assert found["%util"].maximum == pytest.approx(40)
-    assert (summary.reports, summary.seconds) == (2, 2.0)
+    assert (summary.intervals, summary.seconds) == (2, 2.0)
 
 
 def test_means_of_the_machine_are_weighted_with_time_and_leave_out_what_was_unknown() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spindle.host.monitor import Selection, UnknownDevice, between
+from spindle.monitor import Selection, UnknownDevice, between
 
 USED = "100 0 800 50 0 0 0 0 0 40 50 0 0 0 0 0 0"
 UNUSED = "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
@@ -42,12 +42,12 @@ def test_a_device_that_comes_is_told_and_counted_from_then_on(tree: Any) -> None
     first = sampler.take()
     tree.stats(f"8 0 sda {USED}", f"8 16 sdb {USED}")
     second = sampler.take()
-    report = between(first, second)
-    assert (report.appeared, report.gone, list(report.disks)) == (["sdb"], [], ["sda"])
+    interval = between(first, second)
+    assert (interval.appeared, interval.gone, list(interval.disks)) == (["sdb"], [], ["sda"])
     tree.stats(f"8 0 sda {USED}", f"8 16 sdb {MORE}")
-    report = between(second, sampler.take())
-    assert report.disks["sdb"].delta is not None
-    assert report.disks["sdb"].delta.reads == 50
+    interval = between(second, sampler.take())
+    assert interval.disks["sdb"].delta is not None
+    assert interval.disks["sdb"].delta.reads == 50
 
 
 def test_a_device_that_goes_is_told_and_the_others_go_on(tree: Any) -> None:
@@ -58,8 +58,8 @@ def test_a_device_that_goes_is_told_and_the_others_go_on(tree: Any) -> None:
     first = sampler.take()
     tree.unplug("sdb")
     tree.stats(f"8 0 sda {MORE}")
-    report = between(first, sampler.take())
-    assert (report.gone, list(report.disks)) == (["sdb"], ["sda"])
+    interval = between(first, sampler.take())
+    assert (interval.gone, list(interval.disks)) == (["sdb"], ["sda"])
 
 
 def test_another_disk_under_the_same_name_is_not_taken_for_the_old_one(tree: Any) -> None:
@@ -68,16 +68,16 @@ def test_another_disk_under_the_same_name_is_not_taken_for_the_old_one(tree: Any
     tree.stats(f"8 16 sdb {USED}")
     first = sampler.take()
     tree.diskseq("sdb", 8)
-    tree.stats(f"8 16 sdb {MORE}")  # it has even done more than the old one: only its number tells
-    report = between(first, sampler.take())
-    assert (report.appeared, report.disks) == (["sdb"], {})
+    tree.stats(f"8 16 sdb {MORE}")  # its counters are higher than the old one's: only its number differs
+    interval = between(first, sampler.take())
+    assert (interval.appeared, interval.disks) == (["sdb"], {})
 
 
 def test_without_disk_numbers_another_disk_shows_by_counters_that_fell(tree: Any) -> None:
     tree.disk("sdb", "8:16")
-    report = tree.report([f"8 16 sdb {MORE}"], [f"8 16 sdb {USED}"], "sdb")
-    assert report.disks["sdb"].delta is None
-    assert set(report.disks["sdb"].columns().values()) == {None}
+    interval = tree.interval([f"8 16 sdb {MORE}"], [f"8 16 sdb {USED}"], "sdb")
+    assert interval.disks["sdb"].delta is None
+    assert set(interval.disks["sdb"].columns().values()) == {None}
 
 
 def test_a_partition_is_as_new_as_its_disk(tree: Any) -> None:
@@ -92,14 +92,14 @@ def test_a_partition_is_as_new_as_its_disk(tree: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["nosuch", "", "..", ".", "/dev/nosuch", "/dev/null", "a\nb", "/proc", "x" * 5000])
-def test_what_is_no_block_device_is_one_line_and_exit_status_2(tree: Any, name: str) -> None:
+def test_a_name_without_a_block_device_is_one_line_and_exit_status_2(tree: Any, name: str) -> None:
     with pytest.raises(UnknownDevice) as error:
         Selection([name], tree.machine)
     assert error.value.exit_code == 2
     assert "\n" not in str(error.value)
 
 
-def test_a_name_nearly_right_is_told_the_right_one(tree: Any) -> None:
+def test_a_misspelt_name_gets_the_right_one_suggested(tree: Any) -> None:
     tree.disk("nvme0n1", "259:0")
     with pytest.raises(UnknownDevice, match="did you mean nvme0n1"):
         Selection(["nvme0n"], tree.machine)
@@ -121,7 +121,7 @@ def test_a_device_is_found_by_node_link_and_file_system(bench: Any, tmp_path: An
     assert list(Selection([name, device, str(link)]).pick({})) == [name]
 
 
-def test_a_link_that_comes_to_mean_another_device_is_followed(bench: Any, tmp_path: Any) -> None:
+def test_a_link_that_changes_to_another_device_is_followed(bench: Any, tmp_path: Any) -> None:
     devices = [bench.loop(), bench.loop()]
     link = tmp_path / "link"
     link.symlink_to(devices[0])

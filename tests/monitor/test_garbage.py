@@ -1,4 +1,4 @@
-"""Whatever stands in the kernel's files: unknown, and never an error."""
+"""Garbage in the kernel's files gives `unknown`, never an error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spindle.cli.kinds import KINDS
 from spindle.host.devices import DevNumber
-from spindle.host.monitor import Report, Summary, between
-from spindle.host.monitor.cgroups import CgroupIo, parse_v1, parse_v2
-from spindle.host.monitor.disks import parse
 from spindle.host.outputs import Output
-from spindle.report.monitor import CsvFile, JsonLines, Rows
-from spindle.report.monitor.live import LiveView
+from spindle.library.kinds import KINDS
+from spindle.monitor import Interval, Summary, between
+from spindle.monitor.cgroups import CgroupIo, parse_v1, parse_v2
+from spindle.monitor.disks import parse
+from spindle.report.terminal.monitor import CsvFile, JsonLines, Rows
+from spindle.report.terminal.monitor.live import LiveView
 
 GOOD = "8 0 sda 100 0 800 50 0 0 0 0 0 40 50 0 0 0 0 0 0"
 GARBAGE = [
@@ -51,11 +51,11 @@ GARBAGE = [
 ]
 
 
-def shown(report: Report, folder: Path) -> str:
-    """By every view; JSON must be JSON."""
+def shown(interval: Interval, folder: Path) -> str:
+    """Output of every view; JSON must parse."""
     out = io.StringIO()
     summary = Summary()
-    summary.add(report)
+    summary.add(interval)
     with redirect_stdout(out):
         for view in (
             Rows(active_only=False, most_cgroups=5),
@@ -64,7 +64,7 @@ def shown(report: Report, folder: Path) -> str:
         ):
             mark = out.tell()
             view.begin(1.0, {})
-            view.show(report)
+            view.show(interval)
             view.end(summary)
             view.close()
             if isinstance(view, JsonLines):
@@ -72,13 +72,13 @@ def shown(report: Report, folder: Path) -> str:
                     json.loads(line, parse_constant=pytest.fail)
     path = folder / f"{len(list(folder.iterdir()))}.csv"
     file = CsvFile(Output(path, KINDS["recording"], "--output"))
-    file.add(report)
+    file.add(interval)
     file.close()
     return out.getvalue() + path.read_text()
 
 
 def both_ways(tree: Any, name: str, good: str, text: str, folder: Path) -> list[str]:
-    """Garbage after what was good, and the other way round."""
+    """Output for garbage after good text, and for good text after garbage."""
     pages = []
     for texts in ((good, text), (text, good), (text, text)):
         sampler = tree.sampler("sda")
@@ -109,8 +109,8 @@ def test_a_missing_file_is_unknown_and_no_error(tree: Any, tmp_path: Path, name:
     first = sampler.take()
     tree.proc("stat", "cpu 200 0 60 900 60 0 0 0\nprocs_running 2\nprocs_blocked 1\n")
     (tree.machine.proc / name).unlink()
-    report = between(first, tree.sampler("sda", cgroups=True).take())
-    assert ("unknown" in shown(report, tmp_path)) == (name != "self/mountinfo")
+    interval = between(first, tree.sampler("sda", cgroups=True).take())
+    assert ("unknown" in shown(interval, tmp_path)) == (name != "self/mountinfo")
 
 
 @pytest.mark.parametrize("text", ["", "x", "\0", "-1", "9" * 100_000, "7" * 4000, "\u0663"])
@@ -148,7 +148,7 @@ texts = st.lists(words | st.integers(-5, 1 << 70).map(str), max_size=40).map(" "
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts, texts, texts, texts)
-def test_no_text_at_all_is_an_error(tree: Any, tmp_path: Path, one: str, two: str, three: str, four: str) -> None:
+def test_random_texts_are_never_an_error(tree: Any, tmp_path: Path, one: str, two: str, three: str, four: str) -> None:
     if not (tree.machine.sys / "class/block/sda").exists():
         tree.disk("sda", "8:0")
     samples = []
@@ -167,7 +167,7 @@ def test_a_damaged_line_leaves_the_other_devices_alone() -> None:
     assert found["sda"].counters == found["sdc"].counters is not None
 
 
-def test_group_files_are_read_for_what_is_right_in_them() -> None:
+def test_correct_lines_of_damaged_group_files_are_read() -> None:
     sda, sdb = DevNumber(8, 0), DevNumber(8, 16)
     v2 = "8:16 8:0 rbytes=4096 wbytes=x rios=1 wios=2 dbytes=0 dios=0 cost.usage=7\n"
     assert parse_v2(v2) == {sdb: CgroupIo(), sda: CgroupIo(reads=1, read_bytes=4096, writes=2)}
@@ -193,12 +193,12 @@ def test_groups_of_a_partition_are_those_of_its_disk_and_disks_that_v1_does_not_
     (root / "a/blkio.throttle.io_serviced").write_text("8:0 Read 3\nTotal 3\n")
     (root / "a/blkio.throttle.io_service_bytes").write_text("8:0 Read 12288\nTotal 12288\n")
     tree.stats(sda, sda1, sdb.replace(" 100 ", " 103 "), sdc)
-    report = between(first, sampler.take())
-    assert [(rates.group, rates.device) for rates in report.cgroups or []] == [("/a", "sda")]
-    assert report.uncounted == ["sdb"]  # sdc did nothing
+    interval = between(first, sampler.take())
+    assert [(rates.group, rates.device) for rates in interval.cgroups or []] == [("/a", "sda")]
+    assert interval.uncounted == ["sdb"]  # sdc did nothing
     out = io.StringIO()
     with redirect_stdout(out):
-        Rows(active_only=False, most_cgroups=5).show(report)
+        Rows(active_only=False, most_cgroups=5).show(interval)
     assert "no control group is counted on sdb: " in out.getvalue()
 
 
@@ -213,11 +213,11 @@ def test_a_groups_name_does_not_reach_the_terminal_as_it_is(tree: Any, tmp_path:
     sampler = tree.sampler("sda", cgroups=True)
     first = sampler.take()
     (group / "io.stat").write_text("8:0 rbytes=4096 rios=1\n")
-    report = between(first, sampler.take())
-    assert report.cgroups is not None
-    assert report.cgroups[0].group == "/evil\x1b[2J\n"
+    interval = between(first, sampler.take())
+    assert interval.cgroups is not None
+    assert interval.cgroups[0].group == "/evil\x1b[2J\n"
     out = io.StringIO()
     with redirect_stdout(out):
-        Rows(active_only=False, most_cgroups=5).show(report)
+        Rows(active_only=False, most_cgroups=5).show(interval)
     assert "/evil?[2J? on sda" in out.getvalue()
     assert sys.stdout is not out

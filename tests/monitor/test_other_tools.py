@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from moments import sample
 
-from spindle.host.monitor import DISK, between
+from spindle.monitor import DISK, between
 
 COMMAND = [sys.executable, "-m", "spindle.cli", "monitor"]
 TOOL_ENVIRONMENT = {**os.environ, "LC_ALL": "C", "S_COLORS": "never"}
 
-# In a mount namespace of its own: puts files of the test's over the kernel's, starts the tool, and exchanges their
-# content when the tool has read the first for the first time (its access time tells).
+# In a mount namespace of its own: mounts files of the test over the kernel's, starts the tool, and replaces their
+# content when the tool has read the first file once (its access time shows it).
 IN_A_NAMESPACE = """
 import json, os, subprocess, sys, time
 plan = json.load(sys.stdin)
@@ -45,7 +45,7 @@ sys.exit(tool.wait(10))
 
 
 def on_these_files(folder: Path, files: dict[str, tuple[str, str]], tool: list[str]) -> str:
-    """What a tool says when the kernel's files hold first these, then those texts."""
+    """Output of a tool that reads the first texts, then the second, in place of the kernel's files."""
     folder.mkdir()
     plan = {"folder": str(folder), "files": files, "tool": tool}
     done = subprocess.run(
@@ -68,7 +68,7 @@ def need(tool: str) -> None:
 
 
 def iostat_rows(text: str, device: str) -> list[dict[str, float]]:
-    """Its blocks, by their own headings."""
+    """The rows of a device, by the headings of their blocks."""
     rows, heads = [], []
     for line in text.splitlines():
         parts = line.split()
@@ -99,7 +99,7 @@ PAIRS = {
 
 @pytest.mark.usefixtures("need_root")
 @pytest.mark.parametrize("pair", PAIRS)
-def test_iostat_says_the_same_of_the_same_counters_digit_by_digit(tmp_path: Path, pair: str) -> None:
+def test_iostat_prints_the_same_digits_for_the_same_counters(tmp_path: Path, pair: str) -> None:
     need("iostat")
     device = next(name for name in sorted(os.listdir("/sys/block")) if "!" not in name)
     before, after = PAIRS[pair]
@@ -119,7 +119,7 @@ def test_iostat_says_the_same_of_the_same_counters_digit_by_digit(tmp_path: Path
 
 
 @pytest.mark.usefixtures("need_root")
-def test_vmstat_says_the_same_of_the_same_counters(tmp_path: Path) -> None:
+def test_vmstat_prints_the_same_for_the_same_counters(tmp_path: Path) -> None:
     need("vmstat")
     rest = "\nintr 5000 1 2\nctxt 9000\nbtime 1700000000\nprocesses 100\nprocs_running {}\nprocs_blocked {}\n"
     before = "cpu  1000 50 300 8000 600 10 20 70 0 0\ncpu0 1000 50 300 8000 600 10 20 70 0 0" + rest.format(3, 1)
@@ -163,7 +163,7 @@ rate_iops=40
 
 
 def totals(rows: list[dict[str, float]], seconds: list[float]) -> dict[str, float]:
-    """What the columns of several intervals say was done in all of them: whole amounts, which do not depend on where
+    """Amounts done over several intervals, worked out from their columns. They do not depend on where
     one interval ended and the next began."""
     found = {}
     for letter in "rwd":
@@ -193,18 +193,18 @@ def started(command: list[str], out: Path) -> subprocess.Popen[bytes]:
 
 
 def wait_for(intervals: int, ours: Path, theirs: Path, name: str) -> None:
-    """Until both have told of so many more intervals."""
+    """Wait until both have reported `intervals` more intervals."""
 
-    def told() -> tuple[int, int]:
+    def reported() -> tuple[int, int]:
         return ours.read_text().count("\n"), len([line for line in theirs.read_text().splitlines() if name in line])
 
-    begun, end = told(), time.monotonic() + 30
-    while any(now < then + intervals for now, then in zip(told(), begun, strict=True)):
+    begun, end = reported(), time.monotonic() + 30
+    while any(now < then + intervals for now, then in zip(reported(), begun, strict=True)):
         assert time.monotonic() < end, "no more reports"
         time.sleep(0.05)
 
 
-def test_beside_iostat_under_a_real_load_every_column_tells_the_same(bench: Any) -> None:
+def test_beside_iostat_under_a_real_load_every_column_agrees(bench: Any) -> None:
     """Both watch an idle device, on which then a load of a fixed number of requests begins and ends; so both must
     account for exactly that load, whatever their phases."""
     for tool in ("iostat", "fio"):

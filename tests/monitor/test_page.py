@@ -1,13 +1,13 @@
-"""docs/monitor.md names every column with its unit, and no other."""
+"""docs/reference/monitor.md names every column with its unit, and no other."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from spindle.host.monitor import CGROUP, DISK, HOST
+from spindle.monitor import CGROUP, DISK, HOST
 
-PAGE = (Path(__file__).parents[2] / "docs/monitor.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/reference/monitor.md").read_text()
 
 
 def rows(heading: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from spindle.cli.main import invoke
-from spindle.report.monitor.live import BARS, sparkline
+from spindle.report.terminal.monitor.live import BARS, sparkline
 
 COMMAND = [sys.executable, "-m", "spindle.cli", "monitor"]
 
@@ -33,7 +33,7 @@ def run(*arguments: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[
 
 @pytest.fixture
 def disk() -> str:
-    """One that stays: loop devices come and go with other tests."""
+    """A disk that stays: loop devices come and go with other tests."""
     names = [name for name in os.listdir("/sys/class/block") if "!" not in name]
     if not names:
         pytest.skip("this machine has no block device")
@@ -44,7 +44,7 @@ def test_count_ends_it_and_a_pipe_gets_aligned_rows_and_the_summary(disk: str, t
     done = run(disk, "--interval", "0.1", "--count", "3", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert "first since the start of this command (not since boot)" in lines[0]
+    assert "first at the start of this command (not at boot)" in lines[0]
     heads = [at for at, line in enumerate(lines) if line.startswith("Device ")]
     assert len(heads) == 4  # three reports, one summary
     for at in heads:
@@ -121,7 +121,7 @@ def test_the_file_has_units_in_its_header_and_a_row_at_once_for_each_report(disk
     assert all(row["procs r [tasks]"].isdigit() for row in rows)
 
 
-def test_a_file_that_is_there_is_never_written_over(disk: str, tmp_path: Path) -> None:
+def test_an_existing_file_is_never_overwritten(disk: str, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("measured yesterday\n")
     (tmp_path / "link.csv").symlink_to("elsewhere.csv")
     for name in ("x.csv", "link.csv", ".", "no/such/folder.csv", "/dev/null", "/proc/x.csv"):
@@ -189,7 +189,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(disk: str, tmp_path: Path) -> N
 
 
 def on_a_terminal(arguments: list[str], columns: int, awaited: Callable[[str], bool], **environment: str) -> str:
-    """What a terminal of that width is sent. Ctrl-C is pressed when what was awaited is there; the program's exit
+    """Output on a terminal of that width. Presses Ctrl-C when the awaited text has appeared; the program's exit
     status must be 0."""
     child, terminal = pty.fork()
     if child == 0:
@@ -261,9 +261,9 @@ def counted(device: str, group: Path) -> None:
         limits.write_text(f"{number} {1 << 50}")
 
 
-def test_the_io_of_a_control_group_is_told_by_its_name(bench: Any) -> None:
+def test_the_io_of_a_control_group_is_reported_under_its_name(bench: Any) -> None:
     from spindle.host.devices import HERE
-    from spindle.host.monitor.cgroups import hierarchy
+    from spindle.monitor.cgroups import hierarchy
 
     found = hierarchy(HERE)
     if found is None:
@@ -306,7 +306,7 @@ def test_the_io_of_a_control_group_is_told_by_its_name(bench: Any) -> None:
     assert of_group == pytest.approx(of_device, rel=0.2)
 
 
-def test_a_device_that_comes_and_goes_is_told(bench: Any) -> None:
+def test_a_device_that_comes_and_goes_is_reported(bench: Any) -> None:
     image = bench.image()
     device = bench.loop(image)
     name = os.path.basename(device)

@@ -6,18 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from spindle.host.monitor import DISK, HOST, Extent
-from spindle.report.monitor.rows import summary_lines
-from spindle.report.style import Style
+from spindle.monitor import DISK, HOST, Extent
+from spindle.report.terminal.monitor.rows import summary_lines
+from spindle.report.terminal.style import Style
 
 pytestmark = pytest.mark.promise(30)
 
 
 def summary(devices: int) -> SimpleNamespace:
-    """Of devices that used every column."""
+    """The summary of devices that used every column."""
     every = {column.name: Extent(1234.5, 56789.12) for column in DISK}
     return SimpleNamespace(
-        reports=3,
+        intervals=3,
         seconds=3.0,
         host={column.name: Extent(1.0, 2.0) for column in HOST},
         disks={f"nvme{at}n1": every for at in range(devices)},
@@ -26,7 +26,7 @@ def summary(devices: int) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_narrow_summary_is_a_table_of_the_most_telling_columns(width: int) -> None:
+def test_a_narrow_summary_is_a_table_of_the_main_columns(width: int) -> None:
     lines = summary_lines(summary(4), Style(width=width))  # type: ignore[arg-type]
     devices = lines[[line.startswith("Device") for line in lines].index(True) :]
     assert max(map(len, devices)) <= width
@@ -37,7 +37,7 @@ def test_a_narrow_summary_is_a_table_of_the_most_telling_columns(width: int) -> 
     assert all(column.name in devices[0].split() or column.name in rest for column in DISK)
 
 
-def test_a_wide_one_has_all_columns() -> None:
+def test_a_wide_summary_has_all_columns() -> None:
     lines = summary_lines(summary(1), Style(width=400))  # type: ignore[arg-type]
     assert "wider" not in "\n".join(lines)
     assert all(column.name in "\n".join(lines) for column in DISK)

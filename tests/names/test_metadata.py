@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from spindle.host.testfile import sweep_leftovers
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode, encode
 from spindle.result.record import Level, PhasesRecord, RunRecord
 from spindle.stats.metric import main_metrics, values
@@ -213,7 +213,7 @@ def test_a_killed_runs_tree_is_removed_whole(place: Path) -> None:
     assert names_below(place) == [str(place / "mine.txt")]
 
 
-def test_an_end_in_the_middle_is_told_before_the_next_phase_stumbles(run: Runner, place: Path, three: str) -> None:
+def test_an_early_end_is_reported_before_the_next_phase_fails(run: Runner, place: Path, three: str) -> None:
     record = run(three, place, "--set", "create.requests=500")
     assert isinstance(record, PhasesRecord)
     assert [run.workload.name for run in record.runs] == ["create"]
@@ -280,10 +280,10 @@ def test_a_full_file_system_ends_the_run_with_one_clear_verdict(run: Runner, ben
         patch.setattr(trees.Trees, "get_ready", get_ready)
         record = run(three, place, "--filesize", "8KiB")
     assert isinstance(record, PhasesRecord)
-    told = [verdict for run in record.runs for verdict in run.verdicts if verdict.check == "interrupted"]
-    assert [verdict.level for verdict in told] == [Level.INVALID]
-    assert "create of name" in told[0].evidence
-    assert "ENOSPC" in told[0].evidence
+    seen = [verdict for run in record.runs for verdict in run.verdicts if verdict.check == "interrupted"]
+    assert [verdict.level for verdict in seen] == [Level.INVALID]
+    assert "create of name" in seen[0].evidence
+    assert "ENOSPC" in seen[0].evidence
     assert not list(place.glob("spindle-test-*"))
 
 
@@ -303,27 +303,27 @@ def test_the_record_is_shown_compared_and_kept_like_any_other(run: Runner, place
     assert "create" not in ordinary, "operations that were not asked for take no room"
 
 
-def test_cold_and_warm_are_told_apart(run: Runner, place: Path, stat: str, need_root: None) -> None:
-    def told(*options: str) -> Level:
+def test_cold_and_warm_caches_are_distinguished(run: Runner, place: Path, stat: str, need_root: None) -> None:
+    def level_of(*options: str) -> Level:
         record = run(stat, place, *options)
         assert isinstance(record, RunRecord)
         (verdict,) = [verdict for verdict in record.verdicts if verdict.check == "names-cached"]
         return verdict.level
 
-    assert told() is Level.WARN
-    assert told("--drop-caches") is Level.OK
+    assert level_of() is Level.WARN
+    assert level_of("--drop-caches") is Level.OK
 
 
-def test_what_is_left_in_memory_is_told(run: Runner, place: Path, three: str) -> None:
+def test_changes_left_in_memory_are_reported(run: Runner, place: Path, three: str) -> None:
     record = run(three, place, "--set", "end_fsync=false")
     assert isinstance(record, PhasesRecord)
-    told = {
+    seen = {
         run.workload.name: verdict.level
         for run in record.runs
         for verdict in run.verdicts
         if verdict.check == "names-in-memory"
     }
-    assert told == dict.fromkeys(("create", "unlink"), Level.WARN)
+    assert seen == dict.fromkeys(("create", "unlink"), Level.WARN)
 
 
 def test_the_null_target_shows_what_the_generator_costs(tmp_path: Path, stat: str, capfd: Any) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from subjects import asked, campaign, entry, noisy, of_kind, on_names, randomio, scaled
 
+from spindle.base.numbers import as_change, share_of
 from spindle.report.charts import parts
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Document, Sheet, Words
 from spindle.stats.compare import compare
 from spindle.stats.trial import Side, trial_of
-from spindle.stats.words import percent, share_of
 
 pytestmark = pytest.mark.promise(16)
 
@@ -101,7 +101,7 @@ def test_one_wide_interval_does_not_squash_the_others_and_its_end_is_written() -
     cut = [value for value in panel["data"]["values"] if "beyond_high" in value]
     assert {value["case"].split()[-1] for value in cut} <= {"1)", "2)", "kyber"}
     assert cut
-    assert "arrow marks an interval that goes on beyond the axis" in drawn.says
+    assert "arrow marks an interval that extends beyond the axis" in drawn.says
     highs = {row[6] for row in drawn.sheet.rows}
     assert {value["beyond_high"] for value in cut} <= highs
     high = scale_of(panel, "point")["domain"][1]
@@ -199,7 +199,7 @@ def test_the_table_and_the_chart_give_the_same_mean() -> None:
     ],
 )
 def test_large_changes_are_multiples(share: float, words: str) -> None:
-    assert percent(share) == words
+    assert as_change(share) == words
 
 
 def test_sentences_say_how_many_times() -> None:

@@ -17,8 +17,8 @@ from subjects import machine, modelled, randomio
 
 from program import Ended
 from spindle import _core
-from spindle.cli.keys import key_options, overrides_of, set_option
-from spindle.report.recipe import Recipe, recipe_of, toml
+from spindle.cli.options.keys import key_options, overrides_of, set_option
+from spindle.report.document.recipe import Recipe, recipe_of, toml
 from spindle.result.document import read
 from spindle.result.record import PhasesRecord, Record, RunRecord
 from spindle.run.resolve import Resolved, resolve, resolve_text

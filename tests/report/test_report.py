@@ -27,7 +27,7 @@ from spindle.report.render.table import table
 from spindle.result.document import decode, encode
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream, Source
 from spindle.result.record import DeviceCounters, ImportedRecord, Level, RunRecord, Sample, Tool, Verdict
-from spindle.store import Planned, open_store
+from spindle.store import PlannedTrial, open_store
 
 HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
@@ -35,7 +35,7 @@ HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 def everything(document: Document) -> str:
     """Words and cells."""
     from spindle.report.render.text import text
-    from spindle.report.style import Style
+    from spindle.report.terminal.style import Style
 
     return "\n".join(text(document, Style()))
 
@@ -258,7 +258,7 @@ def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
 ) -> None:
     where = str(tmp_path / "store.sqlite")
     cells = [{"array": target} for target in ("six-sata-f2", "six-sata-raid5")]
-    trials = [Planned(block=block, cell=cell) for block in (1, 2, 3, 4) for cell in cells]
+    trials = [PlannedTrial(block=block, cell=cell) for block in (1, 2, 3, 4) for cell in cells]
     with open_store(where) as store:
         store.campaigns.create("arrays", plan="workload = 'randomio'\n", seed=1, trials=trials)
         with store.campaigns.hold("arrays") as held:
@@ -489,7 +489,7 @@ def test_mistakes_are_one_line(invoke: Callable[..., Ended], tmp_path: Path, mon
     (tmp_path / "broken.json").write_text("{")
     assert "SELECTION" in invoke("report").complaint
     assert "broken.json" in invoke("report", "broken.json").complaint
-    assert "its ending names no format" in invoke("report", name, "-o", "report.docx").complaint
+    assert "its ending is not a format" in invoke("report", name, "-o", "report.docx").complaint
     assert "no such folder" in invoke("report", name, "-o", "none/report.html").complaint
     null = modelled_without_anything_to_draw()
     assert "nothing to draw" in invoke("report", *saved(tmp_path, null), "-o", "a.png").complaint

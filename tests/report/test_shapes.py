@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from subjects import modelled, randomio, saved
 
 from program import Ended
-from spindle.report.shapes import page
+from spindle.report.terminal.shapes import page
 from spindle.result.record import Level, RunRecord, Verdict
 
 
@@ -106,5 +106,5 @@ def test_no_shape_shows_a_figure_without_its_verdict(invoke: Callable[..., Ended
 
 def test_shapes_are_of_text(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     name = saved(tmp_path, single())[0]
-    assert "--shape is of text" in invoke("report", name, "--shape", "fio", "--format", "html").complaint
+    assert "--shape is for text" in invoke("report", name, "--shape", "fio", "--format", "html").complaint
     assert "exclude each other" in invoke("show", name, "--shape", "fio", "--json").complaint

@@ -1,4 +1,5 @@
-"""Every verdict that the program gives has its name in `spindle.result.checks`, and a row on docs/verdicts.md."""
+"""Every verdict that the program gives has its name in `spindle.result.checks`, and a row on
+docs/reference/verdicts.md."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def test_every_verdict_has_its_name_in_the_list() -> None:
 
 
 def test_every_condition_has_its_name_in_the_list() -> None:
-    first = (call.args[0] for call in calls("Finding", "host/conditions") if call.args)
+    first = (call.args[0] for call in calls("Finding", "conditions") if call.args)
     found = {str(word.value).replace("_", "-") for word in first if isinstance(word, ast.Constant)}
     assert found
     assert found <= set(CONDITIONS)
@@ -42,7 +43,7 @@ def test_no_name_in_the_list_is_left_over() -> None:
 
 
 def test_the_page_has_a_row_for_every_name_and_no_other() -> None:
-    rows = re.findall(r"^\| `([a-z-]+)`", (ROOT / "docs/verdicts.md").read_text(), re.M)
+    rows = re.findall(r"^\| `([a-z-]+)`", (ROOT / "docs/reference/verdicts.md").read_text(), re.M)
     conditions = {f"{when}-{condition}" for when in ("before", "during") for condition in CONDITIONS}
     assert set(rows) <= set(CHECKS)
     assert set(CHECKS) - conditions <= set(rows)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from program import spindle
 from spindle import _core
-from spindle.report.chart import Curve, lines
-from spindle.report.style import Style
+from spindle.report.terminal.chart import Curve, lines
+from spindle.report.terminal.style import Style
 
 
 def test_every_drive_of_the_catalogue_is_listed() -> None:

@@ -123,11 +123,11 @@ def test_what_makes_no_sense_on_a_model_is_refused(tmp_path: Path, arguments: tu
 
 
 def test_python_runs_models_too() -> None:
-    simulated = package.simulate("one-sata", "seeker", seconds=30)
+    simulated = package.simulate("seeker", "one-sata", seconds=30)
     assert 60 < simulated.run.iops < 90
     assert simulated.drives[0].reads >= simulated.run.requests
     machine = package.Machine.parse("[[drive]]\nmodel = 'ST3600057SS'\n", "mine.toml")
-    faster = package.simulate(machine, "seeker", {"seconds": "30"})
+    faster = package.simulate("seeker", machine, seconds=30)
     assert faster.run.iops > 1.5 * simulated.run.iops
     with pytest.raises(_core.ConfigError, match="page cache"):
-        package.simulate(machine, "randomio", direct=False)
+        package.simulate("randomio", machine, direct=False)

@@ -72,7 +72,7 @@ def test_a_comparison_says_what_was_not_the_same_all_the_time() -> None:
     stepped[30:] *= 0.8
     one, two = (Side(label, [trial_of(run(1000.0, rates=rates))]) for label, rates in (("A", cold), ("B", stepped)))
     notes = " ".join(compare([one, two], ["iops"]).notes)
-    assert "A: its first 10 intervals lie 50 % below the rest and look like a warm-up" in notes
+    assert "A: its first 10 intervals are 50 % below the rest and look like a warm-up" in notes
     assert "B: iops changed from" in notes
 
     draw = np.random.default_rng(7)

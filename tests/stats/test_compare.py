@@ -1,4 +1,4 @@
-"""What is claimed of differences whose truth is known."""
+"""Claims about differences whose truth is known."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_blocks_are_compared_as_pairs() -> None:
     paired = reference.ttest_rel(np.log(b), np.log(a))
     assert found.difference.p == pytest.approx(paired.pvalue)
     assert found.difference.basis == "blocks"
-    assert found.told == "better"
-    assert not compare(sides({"A": a, "B": b}), ["iops"]).findings[0].difference.told
+    assert found.outcome == "better"
+    assert not compare(sides({"A": a, "B": b}), ["iops"]).findings[0].difference.significant
 
 
 def test_a_missing_trial_leaves_its_block_out_of_the_pairs() -> None:
@@ -55,21 +55,21 @@ def test_a_missing_trial_leaves_its_block_out_of_the_pairs() -> None:
     assert (found.trials_a, found.trials_b) == (13, 12)
 
 
-def test_alike_alternatives_in_random_blocks_are_rarely_told_apart() -> None:
+def test_equal_alternatives_in_random_blocks_rarely_differ_significantly() -> None:
     """A/A: 400 campaigns of six blocks on a machine whose speed wanders; the sd of the rate is 1.1 %."""
     claimed = 0
     for seed in range(400):
         values = in_random_blocks([0.0, 0.0], 6, 0.03, 0.8, draws(seed))
-        claimed += compare(sides(values, blocks=True), ["iops"]).findings[0].difference.told
+        claimed += compare(sides(values, blocks=True), ["iops"]).findings[0].difference.significant
     assert claimed / 400 <= 0.07
 
 
-def test_many_alike_alternatives_are_rarely_told_apart_in_any_of_many_comparisons() -> None:
+def test_many_equal_alternatives_rarely_differ_significantly_in_any_of_many_comparisons() -> None:
     """200 campaigns of eight cells; the sd of a rate of 5 % is 1.5 %."""
     claimed = 0
     for seed in range(200):
         values = in_random_blocks([0.0] * 8, 5, 0.03, 0.5, draws(seed))
-        claimed += any(each.difference.told for each in compare(sides(values, blocks=True), ["iops"]).findings)
+        claimed += any(each.difference.significant for each in compare(sides(values, blocks=True), ["iops"]).findings)
     assert claimed / 200 <= 0.07
 
 
@@ -82,18 +82,18 @@ def test_correlated_trials_one_side_after_the_other_widen_the_interval_where_ord
     assert widths[0].correlation > 0.4
     assert widths[0].high - widths[0].low > 1.5 * (widths[1].high - widths[1].low)
     assert any("resemble each other" in note for note in after.notes)
-    assert any("taken to have been the same" in note for note in after.notes)
+    assert any("assumes that the machine did not change" in note for note in after.notes)
 
 
 def test_a_single_run_is_held_against_the_spread_of_the_others_where_order_is_trusted() -> None:
     several = [100.0, 101.0, 99.0, 100.5, 99.5]
     far = compare(sides({"A": several, "B": [120.0]}), ["iops"], across_time=True)
     near = compare(sides({"A": several, "B": [101.0]}), ["iops"], across_time=True)
-    assert far.findings[0].told == "better"
+    assert far.findings[0].outcome == "better"
     assert far.findings[0].difference.basis == "one-run"
-    assert near.findings[0].told == "alike"
+    assert near.findings[0].outcome == "alike"
     assert any("single run" in note for note in far.notes)
-    assert compare(sides({"A": several, "B": [120.0]}), ["iops"]).findings[0].told == "unknown"
+    assert compare(sides({"A": several, "B": [120.0]}), ["iops"]).findings[0].outcome == "unknown"
 
 
 def test_two_single_runs_speak_for_themselves_only() -> None:
@@ -102,7 +102,7 @@ def test_two_single_runs_speak_for_themselves_only() -> None:
     rate, tail = found.findings
     assert rate.difference.basis == "within-run"
     assert "in these two runs B is 10 % faster" in rate.words
-    assert tail.told == "unknown", "percentiles have no series"
+    assert tail.outcome == "unknown", "percentiles have no series"
     assert tail.difference.low is None
     assert any("nothing is claimed beyond these two runs" in note for note in found.notes)
 
@@ -116,7 +116,7 @@ def test_seconds_that_resemble_each_other_are_not_taken_for_independent() -> Non
             for rates in (1000 + 50 * autoregressive(60, 0.7, 2 * seed + at) for at in (0, 1))
         ]
         found = compare([Side("A", pair[:1]), Side("B", pair[1:])], ["iops"])
-        claimed += found.findings[0].difference.told
+        claimed += found.findings[0].difference.significant
     assert claimed / 300 <= 0.07
 
 
@@ -131,34 +131,34 @@ def test_holm_decides_and_the_interval_agrees_with_the_decision() -> None:
         adjusted = np.minimum(1, np.maximum.accumulate([(5 - at) * p for at, p in enumerate(ordered)]))
         assert sorted(each.p_adjusted for each in found) == pytest.approx(list(adjusted))
         for each in found:
-            assert each.told == (each.p_adjusted < 0.05) == (not each.low <= 0 <= each.high)
+            assert each.significant == (each.p_adjusted < 0.05) == (not each.low <= 0 <= each.high)
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "told", "words"),
+    ("a", "b", "outcome", "words"),
     [
         ([100, 101, 99, 100], [112, 113, 111, 112], "better", "B is 12 % faster than A"),
         ([112, 113, 111, 112], [100, 101, 99, 100], "worse", "B is 11 % slower than A"),
-        ([100, 101, 99, 100], [100, 100, 101, 99], "alike", "no difference larger than"),
-        ([0, 1, 0, 2], [1, 0, 0, 1], "alike", "cannot be told apart"),
-        ([5, 5, 5], [5, 5, 5], "alike", "no difference larger than 23 %"),
+        ([100, 101, 99, 100], [100, 100, 101, 99], "alike", "is at most"),
+        ([0, 1, 0, 2], [1, 0, 0, 1], "alike", "do not differ significantly"),
+        ([5, 5, 5], [5, 5, 5], "alike", "is at most 23 %"),
         ([500, 500, 500], [600, 600, 600], "better", "20 % faster than A (95 % interval"),
-        ([5], [6], "unknown", "do not tell how much of that is chance"),
-        ([1, 1000], [500, 2], "alike", "nothing can be told apart"),
+        ([5], [6], "unknown", "do not show how much of that is chance"),
+        ([1, 1000], [500, 2], "alike", "no difference is detectable"),
     ],
 )
-def test_a_difference_is_said_in_words(a: list[float], b: list[float], told: str, words: str) -> None:
+def test_a_difference_is_said_in_words(a: list[float], b: list[float], outcome: str, words: str) -> None:
     found = compare(sides({"A": a, "B": b}), ["iops"]).findings[0]
-    assert found.told == told
+    assert found.outcome == outcome
     assert words in found.words
 
 
 def test_latency_is_lower_or_higher_and_lower_is_better() -> None:
     found = compare(sides({"A": [100, 101, 99], "B": [50, 51, 49]}, metric="read.p99_ns"), ["read.p99_ns"])
     assert "B is 50 % lower than A" in found.findings[0].words
-    assert found.findings[0].told == "better"
+    assert found.findings[0].outcome == "better"
     moved = compare(sides({"A": [1, 1.1, 0.9], "B": [5, 5.1, 4.9]}, metric="device.%util"), ["device.%util"])
-    assert moved.findings[0].told == "different"
+    assert moved.findings[0].outcome == "different"
 
 
 def test_what_is_not_a_number_is_left_out_with_a_note() -> None:
@@ -183,7 +183,7 @@ def test_invalid_runs_do_not_count() -> None:
 
 def test_sides_without_a_common_metric_cannot_be_compared() -> None:
     a, b = sides({"A": [1.0, 2.0]}), sides({"B": [1.0, 2.0]}, metric="knee.iops")
-    with pytest.raises(Incomparable, match="A, B: no metric is in all of them"):
+    with pytest.raises(Incomparable, match="A, B: no common metric"):
         study([*a, *b])
     with pytest.raises(Incomparable, match=r"`metric=` iop: no run has it; near to it are iops"):
         study(sides({"A": [1.0, 2.0], "B": [1.0, 2.0]}), ["iop"])
@@ -206,7 +206,7 @@ def test_trials_of_different_workloads_are_compared_within_each() -> None:
         ]
         parts.append(Side(label, trials))
     found = compare(parts, ["iops"]).findings[0]
-    assert found.told == "better"
+    assert found.outcome == "better"
     assert found.difference.change == pytest.approx(0.1, abs=0.02)
 
 
@@ -250,7 +250,7 @@ def test_equal_figures_of_a_real_device_are_rounded_and_not_exact() -> None:
     assert difference.high - difference.low >= 0.04, "half a request of 20, and half of 22, to either side"
     assert any("rounded, not equal" in note for note in found.notes)
     one = compare([side("A", 20), side("B", 21)], ["iops"]).findings[0]
-    assert one.told == "alike", "a single request is not resolved"
+    assert one.outcome == "alike", "a single request is not resolved"
 
 
 @pytest.mark.promise(18)

@@ -16,7 +16,7 @@ from program import Ended
 from spindle.cli.exits import Exit
 from spindle.result.document import encode, read
 from spindle.result.record import Level, RunRecord, Verdict
-from spindle.store import Planned, open_store
+from spindle.store import PlannedTrial, open_store
 
 SIDES = (("old", 1000.0, 1), ("new", 1100.0, 2))
 MACHINE = Path(__file__).resolve().parents[2] / "catalogue/machines/one-sata.toml"
@@ -47,7 +47,7 @@ def campaign(store: Path, blocks: int = 4) -> None:
     """bfq is 20 % slower than none and kyber."""
     draw = np.random.default_rng(3)
     cells = [{"scheduler": name, "depth": depth} for name in ("none", "bfq", "kyber") for depth in ("1", "8")]
-    plan = [Planned(block=b, cell=cells[at], detail={}) for b in range(blocks) for at in draw.permutation(6)]
+    plan = [PlannedTrial(block=b, cell=cells[at], detail={}) for b in range(blocks) for at in draw.permutation(6)]
     with open_store(store) as opened:
         opened.campaigns.create("shootout", plan="", seed=1, trials=plan)
         with opened.campaigns.hold("shootout") as held:
@@ -87,7 +87,7 @@ def test_json_has_every_number_and_the_words(store: Path, invoke: Callable[..., 
     filled(store, old=noisy(1000, 6, 1), new=noisy(1200, 6, 2))
     found = json.loads(invoke("compare", "tag:old", "tag:new", "--json", "--metric", "iops").out)
     finding = found["comparison"]["findings"][0]
-    assert finding["told"] == "better"
+    assert finding["outcome"] == "better"
     assert finding["difference"]["low"] < 0.2 < finding["difference"]["high"]
     assert finding["difference"]["confidence"] == 0.95
     assert finding["planning"]["needed"] >= 2
@@ -144,11 +144,11 @@ def test_invalid_runs_are_left_out_unless_asked_for(store: Path, invoke: Callabl
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["tag:old"], "tag:old: one alternative alone; name another to compare it with"),
+        (["tag:old"], "tag:old: there is only one alternative; name another to compare it with"),
         (["tag:old", "tag:none"], "tag:none: nothing has this tag"),
         (["tag:old", "tag:new", "--metric", "iop"], "--metric iop: no run has it; near to it are iops"),
-        (["tag:old", "tag:new", "--confidence", "200%"], "no share above 50% and below 100%"),
-        (["tag:old", "tag:new", "--by", "x"], "--by: tells the trials of one campaign apart"),
+        (["tag:old", "tag:new", "--confidence", "200%"], "is not a share above 50% and below 100%"),
+        (["tag:old", "tag:new", "--by", "x"], "--by: separates the trials of one campaign"),
         (["tag:old", "--by", "x"], "--by x: tag:old has no such factor; its runs are not from a campaign"),
     ],
 )
@@ -184,8 +184,8 @@ def test_whole_distributions_are_compared_with_bands(here: Path, invoke: Callabl
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
 def test_a_page_fits_its_terminal(width: int) -> None:
-    from spindle.report.compare import page
-    from spindle.report.style import Style
+    from spindle.report.terminal.compare import page
+    from spindle.report.terminal.style import Style
     from spindle.stats.study import study
     from spindle.stats.trial import Side, trial_of
 
@@ -205,7 +205,7 @@ def test_a_campaign_of_one_trial_each_ranks_nothing_and_says_so(store: Path, inv
     campaign(store, blocks=1)
     ended = invoke("compare", "campaign:shootout", "--metric", "iops")
     assert ended.status == Exit.FINE
-    assert "One trial of each alternative does not tell how much trials scatter" in ended.out
+    assert "One trial of each alternative does not show how much trials scatter" in ended.out
 
 
 PLAN = """
@@ -224,7 +224,7 @@ def test_the_baseline_of_a_campaign_is_the_plans_first_level_and_troubled_trials
     cells = [{"scheduler": name} for name in ("cfq", "deadline", "noop")]  # in which they ran
     detail = {"plan": "elevators", "source": "elevators.toml", "assignments": [], "sources": {}}
     with open_store(store) as opened:
-        plan = [Planned(block=block, cell=cell, detail={}) for block in range(1, 5) for cell in cells]
+        plan = [PlannedTrial(block=block, cell=cell, detail={}) for block in range(1, 5) for cell in cells]
         opened.campaigns.create("elevators", plan=PLAN, seed=1, trials=plan, detail=detail)
         with opened.campaigns.hold("elevators") as held:
             number = 0

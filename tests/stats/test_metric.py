@@ -87,7 +87,7 @@ def test_a_sweep_has_its_knee() -> None:
         ("my own", "", Better.NEITHER, "my own"),
     ],
 )
-def test_a_name_tells_unit_and_better_way(name: str, unit: str, better: Better, words: str) -> None:
+def test_a_name_has_a_unit_and_a_better_direction(name: str, unit: str, better: Better, words: str) -> None:
     found = names.metric(name)
     assert (found.unit, found.better, found.words) == (unit, better, words)
 

@@ -37,7 +37,7 @@ def test_groups_that_no_block_connects_cannot_be_compared() -> None:
     assert found.contrast(0, 1) is None
 
 
-def test_order_of_time_tells_whether_groups_took_turns() -> None:
+def test_groups_that_took_turns_are_detected_by_order_of_time() -> None:
     assert in_turns(np.array([0, 1, 0, 1, 1, 0, 0, 1]))
     assert not in_turns(np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     assert numbered(["x", "y", "x"]).tolist() == [0, 1, 0]

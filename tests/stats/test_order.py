@@ -44,8 +44,8 @@ def in_order(pattern: str, speed: Numbers, hours: float = 1.0, **changes: object
     return [Side(letter, trials) for letter, trials in found.items()]
 
 
-def told(made: Sequence[Side]) -> bool:
-    return any(each.difference.told for each in compare(made, ["iops"]).findings)
+def significant(made: Sequence[Side]) -> bool:
+    return any(each.difference.significant for each in compare(made, ["iops"]).findings)
 
 
 def planned(alternatives: int, blocks: int, seed: int, order: Order = Order.BLOCKS) -> list[tuple[int, int]]:
@@ -88,7 +88,7 @@ def test_nothing_is_claimed_of_trials_one_after_the_other_however_far_apart(patt
     speed = np.where(np.array(list(pattern)) == "B", 8.0, 1.0) * np.exp(0.01 * draw.normal(size=len(pattern)))
     made = in_order(pattern, speed)
     found = compare(made, ["iops"])
-    assert found.findings[0].told == "unknown"
+    assert found.findings[0].outcome == "unknown"
     assert found.findings[0].difference.low is None
     assert "cannot be separated" in found.findings[0].words
     assert gate(*made, ["iops"]).outcome == "untested"
@@ -97,9 +97,9 @@ def test_nothing_is_claimed_of_trials_one_after_the_other_however_far_apart(patt
 @pytest.mark.promise(10)
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.5, 0.8])
 @pytest.mark.parametrize("pattern", [("A" * 5 + "B" * 5) * 2, "AABB" * 4, "AB" * 8, "ABBA" * 3])
-def test_trials_in_turns_of_any_length_are_rarely_told_apart(pattern: str, rho: float) -> None:
+def test_equal_trials_in_turns_of_any_length_rarely_differ_significantly(pattern: str, rho: float) -> None:
     claimed = sum(
-        told(in_order(pattern, np.exp(0.03 * autoregressive(len(pattern), rho, seed)))) for seed in range(COUNT)
+        significant(in_order(pattern, np.exp(0.03 * autoregressive(len(pattern), rho, seed)))) for seed in range(COUNT)
     )
     assert claimed / COUNT <= 0.07
 
@@ -114,14 +114,14 @@ def test_two_campaigns_one_after_the_other_are_not_taken_for_blocks_that_met() -
         for side in in_order("A" * 10 + "B" * 10, speed)
     ]
     found = compare(made, ["iops"])
-    assert found.findings[0].told == "unknown"
+    assert found.findings[0].outcome == "unknown"
     assert any(note.startswith("They ran one after the other") for note in found.notes)
 
 
 @pytest.mark.promise(10)
 def test_a_campaign_that_ran_cell_by_cell_has_blocks_in_name_only() -> None:
     made = carried_out(3, 6, lambda n: np.linspace(0, 1, n), 1, order=Order.SEQUENTIAL)
-    assert not told(made)
+    assert not significant(made)
     assert rank("iops", made, strata(made)) is None
     found = effects("iops", [trial for side in made for trial in side.trials])
     assert found is not None
@@ -130,25 +130,25 @@ def test_a_campaign_that_ran_cell_by_cell_has_blocks_in_name_only() -> None:
 
 
 @pytest.mark.promise(10)
-def test_one_alternative_by_day_and_the_other_by_night_are_not_told_apart() -> None:
+def test_one_alternative_by_day_and_the_other_by_night_do_not_differ_significantly() -> None:
     """Five days, twelve hours each: the hour may be the cause."""
     pattern = ("A" * 12 + "B" * 12) * 5
     cycle = np.exp(
         0.2 * np.sin(2 * np.pi * (np.arange(120) - 0.5) / 24) + 0.005 * np.random.default_rng(3).normal(size=120)
     )
     found = compare(in_order(pattern, cycle), ["iops"])
-    assert found.findings[0].told == "unknown"
+    assert found.findings[0].outcome == "unknown"
     assert "different hours of the day" in found.findings[0].words
 
 
 @pytest.mark.promise(10)
-def test_runs_of_unknown_time_are_not_told_apart() -> None:
+def test_runs_of_unknown_time_do_not_differ_significantly() -> None:
     made = [
         Side(label, [Trial(id="", values={"iops": level + at}, order=("", at)) for at in range(6)])
         for label, level in (("A", 100.0), ("B", 900.0))
     ]
     found = compare(made, ["iops"])
-    assert found.findings[0].told == "unknown"
+    assert found.findings[0].outcome == "unknown"
     assert "not recorded" in found.findings[0].words
 
 
@@ -173,7 +173,7 @@ def test_a_difference_that_is_there_is_found_in_turns() -> None:
     found = 0
     for seed in range(100):
         speed = np.exp(0.03 * np.random.default_rng(seed).normal(size=20)) * np.tile([1.0, 1.06], 10)
-        found += told(in_order("AB" * 10, speed))
+        found += significant(in_order("AB" * 10, speed))
     assert found >= 90
 
 
@@ -188,23 +188,23 @@ DRIFTS: dict[str, Callable[[Numbers], Numbers]] = {
 @pytest.mark.promise(11)
 @pytest.mark.parametrize("blocks", range(2, 9))
 @pytest.mark.parametrize("kind", DRIFTS)
-def test_few_blocks_under_a_drift_are_rarely_told_apart(kind: str, blocks: int) -> None:
+def test_few_blocks_under_a_drift_rarely_differ_significantly(kind: str, blocks: int) -> None:
     claimed = 0
     for seed in range(COUNT // 2):
         draw = np.random.default_rng(seed)
         speed = lambda n: 0.1 * DRIFTS[kind](np.linspace(0, 1, n)) + 0.003 * draw.normal(size=n)  # noqa: B023, E731
-        claimed += told(carried_out(2, blocks, speed, seed))
+        claimed += significant(carried_out(2, blocks, speed, seed))
     assert claimed / (COUNT // 2) <= 0.08
 
 
 @pytest.mark.promise(11)
 @pytest.mark.parametrize(("blocks", "cycles"), [(3, 2), (3, 3), (4, 2), (4, 3), (10, 3)])
-def test_few_blocks_under_a_cycle_of_any_phase_are_rarely_told_apart(blocks: int, cycles: int) -> None:
+def test_few_blocks_under_a_cycle_of_any_phase_rarely_differ_significantly(blocks: int, cycles: int) -> None:
     claimed = 0
     for seed in range(COUNT):
         draw = np.random.default_rng(seed)
         wave = 0.05 * np.sin(2 * np.pi * (cycles * np.linspace(0, 1, 2 * blocks) + draw.random()))
-        claimed += told(carried_out(2, blocks, lambda n: wave + 0.005 * draw.normal(size=n), seed))  # noqa: B023
+        claimed += significant(carried_out(2, blocks, lambda n: wave + 0.005 * draw.normal(size=n), seed))  # noqa: B023
     assert claimed / COUNT <= 0.07
 
 
@@ -214,7 +214,7 @@ def test_a_large_difference_is_found_in_three_blocks() -> None:
     for seed in range(50):
         a, b = carried_out(2, 3, lambda n: 0.02 * np.random.default_rng(seed).normal(size=n), seed)  # noqa: B023
         faster = [replace(trial, values={"iops": 1.5 * trial.values["iops"]}) for trial in b.trials]
-        found += told([a, Side(b.label, faster)])
+        found += significant([a, Side(b.label, faster)])
     assert found >= 45
 
 
@@ -240,7 +240,7 @@ def test_no_alternative_goes_first_again_and_again() -> None:
 @pytest.mark.promise(11)
 def test_two_blocks_claim_nothing_and_say_so() -> None:
     found = compare(carried_out(2, 2, lambda n: np.arange(n) % 2 * 1.0, 1), ["iops"])
-    assert found.findings[0].told == "unknown"
+    assert found.findings[0].outcome == "unknown"
     assert "fewer than 3 blocks" in found.findings[0].words
 
 
@@ -248,7 +248,7 @@ def test_two_blocks_claim_nothing_and_say_so() -> None:
 def test_blocks_of_the_same_order_each_time_do_not_make_a_drift_a_difference() -> None:
     made = in_order("AB" * 12, np.exp(np.linspace(0, 0.5, 24)), campaign="c")
     made = [Side(s.label, [replace(t, block=at) for at, t in enumerate(s.trials)]) for s in made]
-    assert not told(made)
+    assert not significant(made)
 
 
 @pytest.mark.promise(12)
@@ -273,7 +273,7 @@ def test_a_noisy_third_does_not_hide_what_a_pair_shows() -> None:
     draw = np.random.default_rng(5)
     made = carried_out(3, 5, lambda n: 0.01 * draw.normal(size=n), 5, {2: 20.0})
     made[1] = Side("B", [replace(t, values={"iops": 1.1 * t.values["iops"]}) for t in made[1].trials])
-    assert told(made[:2])
+    assert significant(made[:2])
     ranking = rank("iops", made, strata(made))
     assert ranking is not None
     assert "A" not in ranking.best
@@ -293,7 +293,7 @@ def test_a_noisy_cell_makes_no_effect_of_a_factor(times: float) -> None:
         ]
         found = effects("iops", trials)
         assert found is not None
-        claimed += any(effect.told for effect in found.effects)
+        claimed += any(effect.significant for effect in found.effects)
         unequal += found.unequal
     assert claimed / COUNT <= 0.07
     assert unequal / COUNT >= (0.5 if times == 20 else 0.1)

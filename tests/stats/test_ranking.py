@@ -1,4 +1,4 @@
-"""The settings that cannot be told from the best, and what factors do."""
+"""The settings that may be the best, and the effects of factors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_clear_winner_is_alone() -> None:
 def test_alike_cells_have_no_winner() -> None:
     found = ranked({"A": [100, 103, 97], "B": [101, 98, 103], "C": [99, 104, 96]})
     assert len(found.best) == 3
-    assert "none can be told from the best" in found.words
+    assert "none is significantly worse than the best" in found.words
 
 
 def test_equals_without_scatter_have_no_winner() -> None:
@@ -51,7 +51,7 @@ def test_equals_without_scatter_have_no_winner() -> None:
     for value in (0.0, 1234.5):
         found = ranked({name: [value] * 3 for name in "ABC"})
         assert found.best == ["A", "B", "C"]
-        assert "none can be told from the best" in found.words
+        assert "none is significantly worse than the best" in found.words
     assert ranked({"A": [70.0] * 3, "B": [75.0] * 3, "C": [75.0] * 3}).best == ["B", "C"]
 
 
@@ -85,8 +85,8 @@ def factorial(draw: np.random.Generator, blocks: int = 4, missing: int = 0) -> l
 def test_effects_and_the_interaction_that_was_planted_are_found(missing: int) -> None:
     found = effects("iops", factorial(np.random.default_rng(4), missing=missing))
     assert found is not None
-    told = {effect.name for effect in found.effects if effect.told}
-    assert told == {"scheduler", "depth", "scheduler x depth"}
+    significant = {effect.name for effect in found.effects if effect.significant}
+    assert significant == {"scheduler", "depth", "scheduler x depth"}
     assert found.noise == pytest.approx(0.02, abs=0.008)
     depth = next(effect for effect in found.effects if effect.name == "depth")
     change = {level.name: level.change for level in depth.levels}
@@ -111,7 +111,7 @@ def test_factors_that_do_nothing_are_rarely_claimed_to() -> None:
         ]
         found = effects("iops", trials)
         assert found is not None
-        claimed += any(effect.told for effect in found.effects)
+        claimed += any(effect.significant for effect in found.effects)
     assert claimed / 200 <= 0.07
 
 

@@ -3,7 +3,7 @@
     killer.py append WHERE ROUNDS SEED     results, one after the other
     killer.py campaign WHERE ROUNDS SEED   the trials of a campaign, resumed each time
 
-Prints as JSON what the processes had been told is stored.
+Prints as JSON the ids that the processes reported as stored.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ from collections.abc import Callable
 
 from made import modelled, record
 
-from spindle.store import Planned, open_store
+from spindle.store import PlannedTrial, open_store
 
 TRIALS = 60
 CAMPAIGN = "killed"
 
 
-def append(where: str, first: int, told: Callable[[str], None]) -> None:
+def append(where: str, first: int, reported: Callable[[str], None]) -> None:
     """For ever."""
     with open_store(where) as store:
         number = first
         while True:
-            told(store.add(record(number), tags=["all"]))
+            reported(store.add(record(number), tags=["all"]))
             number += 1
 
 
-def campaign(where: str, _first: int, told: Callable[[str], None]) -> None:
+def campaign(where: str, _first: int, reported: Callable[[str], None]) -> None:
     """To the end of the campaign."""
     with open_store(where) as store, store.campaigns.hold(CAMPAIGN) as held:
         while trial := held.next():
             if trial.number % 7 == 0 and trial.attempts == 1:
                 held.reject(trial, "invalid", "too short", record=record(1000 + trial.number), again=True)
                 continue
-            told(held.finish(trial, record(trial.number)))
+            reported(held.finish(trial, record(trial.number)))
         held.set_state("done")
 
 
 def plan(where: str) -> None:
     """A campaign to be carried out."""
-    trials = [Planned(block=at // 6, cell={"level": str(at % 6)}, detail={"seed": at}) for at in range(TRIALS)]
+    trials = [PlannedTrial(block=at // 6, cell={"level": str(at % 6)}, detail={"seed": at}) for at in range(TRIALS)]
     with open_store(where) as store:
         store.campaigns.create(CAMPAIGN, plan="", seed=1, trials=trials)
 
 
 def kill_one(work: Callable[[str, int, Callable[[str], None]], None], where: str, first: int, most: int,
              chance: random.Random) -> list[str]:  # fmt: skip
-    """What the process had been told; it dies after up to `most` results and some time of the next."""
+    """The ids that the process reported; it dies after up to `most` results and some time of the next."""
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -65,17 +65,17 @@ def kill_one(work: Callable[[str, int, Callable[[str], None]], None], where: str
         finally:
             os._exit(status)
     os.close(writable)
-    told = b""
+    reported = b""
     wanted = chance.randrange(most + 1)
-    while told.count(b"\n") < wanted and (piece := os.read(readable, 4096)):
-        told += piece
+    while reported.count(b"\n") < wanted and (piece := os.read(readable, 4096)):
+        reported += piece
     time.sleep(chance.uniform(0, 0.01))  # any point of what follows will do
     os.kill(child, signal.SIGKILL)
     while piece := os.read(readable, 4096):
-        told += piece
+        reported += piece
     os.close(readable)
     os.waitpid(child, 0)
-    return [line.decode() for line in told.split(b"\n") if line]
+    return [line.decode() for line in reported.split(b"\n") if line]
 
 
 def main(what: str, where: str, rounds: int, seed: int) -> None:
@@ -86,10 +86,10 @@ def main(what: str, where: str, rounds: int, seed: int) -> None:
         plan(where)
     else:
         open_store(where).close()
-    told: list[str] = []
+    reported: list[str] = []
     for number in range(rounds):
-        told += kill_one(work, where, number * 100, most, chance)
-    print(json.dumps(told))
+        reported += kill_one(work, where, number * 100, most, chance)
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

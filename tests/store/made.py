@@ -6,7 +6,7 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from spindle.report.progress import watching
+from spindle.report.terminal.progress import watching
 from spindle.result.document import decode, encode
 from spindle.result.record import RunRecord
 from spindle.run.order import Order, carry_out
@@ -37,5 +37,5 @@ def record(number: int = 1) -> RunRecord:
 
 
 def same(one: RunRecord, other: bytes) -> bool:
-    """Whether a document says the same as a record, byte for byte."""
+    """True if a document has the same bytes as a record."""
     return encode(one) == other == encode(decode(other, "it"))

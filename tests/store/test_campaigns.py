@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from made import record
 
-from spindle.store import Planned, Recording, Sample, Store, StoreRefused, StoreUsage, open_store
+from spindle.store import PlannedTrial, Recording, Sample, Store, StoreRefused, StoreUsage, open_store
 
 CELLS = [{"scheduler": level} for level in ("none", "bfq", "bfq", "none")]
 
 
-def planned() -> list[Planned]:
-    return [Planned(block=at // 2, cell=cell, detail={"seed": at}) for at, cell in enumerate(CELLS)]
+def planned() -> list[PlannedTrial]:
+    return [PlannedTrial(block=at // 2, cell=cell, detail={"seed": at}) for at, cell in enumerate(CELLS)]
 
 
 def make(store: Store, name: str = "sched") -> None:
@@ -31,7 +31,7 @@ def test_a_campaign_comes_back_as_it_was_planned(store: Store, fresh: Callable[[
         assert [(trial.number, trial.block, trial.cell, trial.detail, trial.state) for trial in trials] == [
             (at + 1, at // 2, cell, {"seed": at}, "planned") for at, cell in enumerate(CELLS)
         ]
-    with pytest.raises(StoreUsage, match="there is one already"):
+    with pytest.raises(StoreUsage, match="it exists already"):
         make(store)
     with pytest.raises(StoreUsage, match="not a name"):
         make(store, "a/b")
@@ -95,7 +95,7 @@ def test_an_attempt_that_failed_is_kept_with_its_reason(store: Store) -> None:
 def test_a_campaign_is_held_by_one_at_a_time(store: Store, fresh: Callable[[], Store]) -> None:
     make(store)
     with store.campaigns.hold("sched"), fresh() as other:
-        with pytest.raises(StoreRefused, match="another process carries it out"), other.campaigns.hold("sched"):
+        with pytest.raises(StoreRefused, match="another process runs it"), other.campaigns.hold("sched"):
             pass
         make(other, "second")
         with other.campaigns.hold("second"):
@@ -107,7 +107,7 @@ def test_a_campaign_is_held_by_one_at_a_time(store: Store, fresh: Callable[[], S
 def test_trials_can_be_added_at_the_end(store: Store) -> None:
     make(store)
     with store.campaigns.hold("sched") as held:
-        held.extend([Planned(block=2, cell={"scheduler": "none"})])
+        held.extend([PlannedTrial(block=2, cell={"scheduler": "none"})])
         assert [trial.number for trial in held.trials()] == [1, 2, 3, 4, 5]
 
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 
 def killed(what: str, where: str, seed: int) -> list[str]:
-    """What the processes that were killed had been told."""
+    """The ids that the killed processes reported."""
     done = subprocess.run(
         [sys.executable, str(HERE / "killer.py"), what, where, str(ROUNDS), str(seed)],
         capture_output=True,
@@ -42,24 +42,24 @@ def assert_whole(store: Store) -> None:
 
 
 def test_what_was_acknowledged_before_a_kill_is_there_once_and_whole(where: str) -> None:
-    told = killed("append", where, seed=1)
-    assert len(told) > ROUNDS
+    reported = killed("append", where, seed=1)
+    assert len(reported) > ROUNDS
     with open_store(where) as store:
         assert_whole(store)
         there = Counter(line.id for line in store.ls())
-        assert {run_id: there[run_id] for run_id in told} == dict.fromkeys(told, 1)
-        assert len(there) - len(told) <= ROUNDS  # stored, but killed before it was told
-        for run_id in told[:: len(told) // 5]:
+        assert {run_id: there[run_id] for run_id in reported} == dict.fromkeys(reported, 1)
+        assert len(there) - len(reported) <= ROUNDS  # stored, but killed before it was reported
+        for run_id in reported[:: len(reported) // 5]:
             assert store.document(run_id) == encode(record(int(run_id[-6:], 16)))
 
 
 def test_a_campaign_killed_again_and_again_ends_as_an_undisturbed_one(where: str, tmp_path: Path) -> None:
-    told = killed("campaign", where, seed=2)
+    reported = killed("campaign", where, seed=2)
     undisturbed = str(tmp_path / "undisturbed.db")
     killer.plan(undisturbed)
     for place in (where, undisturbed):
-        killer.campaign(place, 0, told.append if place == where else lambda run_id: None)
-    assert Counter(told).most_common(1)[0][1] == 1  # none was measured twice once it was acknowledged
+        killer.campaign(place, 0, reported.append if place == where else lambda run_id: None)
+    assert Counter(reported).most_common(1)[0][1] == 1  # none was measured twice once it was acknowledged
     with open_store(where) as store, open_store(undisturbed) as other:
         for each in (store, other):
             assert_whole(each)
@@ -81,12 +81,12 @@ def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_ackn
     monkeypatch.setattr(database, "PATIENCE_S", 600)  # a slow machine takes its time to recover
     where = server.new_database()
     killer.plan(where)
-    told: list[str] = []
+    reported: list[str] = []
     at_twenty = threading.Event()
 
     def hear(run_id: str) -> None:
-        told.append(run_id)
-        if len(told) == 20:
+        reported.append(run_id)
+        if len(reported) == 20:
             at_twenty.set()
 
     failed: list[BaseException] = []
@@ -107,10 +107,10 @@ def test_a_server_that_loses_its_power_in_the_middle_costs_nothing_that_was_ackn
         writer.join(600)
     assert not writer.is_alive()
     assert failed == []
-    assert len(told) == killer.TRIALS
+    assert len(reported) == killer.TRIALS
     with open_store(where) as store:
         assert_whole(store)
-        assert [each.run_id for each in store.select(f"campaign:{killer.CAMPAIGN}")] == told
+        assert [each.run_id for each in store.select(f"campaign:{killer.CAMPAIGN}")] == reported
 
 
 def test_a_server_that_stays_away_costs_one_line(server: Server) -> None:

@@ -17,7 +17,17 @@ from sqlalchemy import Column, Double, LargeBinary, Table
 from program import Ended
 from spindle.formats import read
 from spindle.result.record import Settings
-from spindle.store import MachineSample, Planned, Recording, Sample, Store, StoreError, StoreRefused, open_store, schema
+from spindle.store import (
+    MachineSample,
+    PlannedTrial,
+    Recording,
+    Sample,
+    Store,
+    StoreError,
+    StoreRefused,
+    open_store,
+    schema,
+)
 from spindle.store.check import Problem
 from spindle.store.upgrade import HEAD
 
@@ -41,7 +51,7 @@ def fill(store: Store, folder: Path) -> None:
     settings = Settings(before={"sda.scheduler": "none"}, after={"sda.scheduler": "bfq"}, changed=[])
     store.add(replace(record(4), settings=settings))
     store.add_all(read(SAMPLES / "iostat-xmt.txt"))
-    trials = [Planned(block=at // 2, cell={"level": str(at)}, detail={"seed": at}) for at in range(4)]
+    trials = [PlannedTrial(block=at // 2, cell={"level": str(at)}, detail={"seed": at}) for at in range(4)]
     for name in ("first", "second"):
         store.campaigns.create(name, plan="[factors]\n", seed=7, trials=trials, detail={"cap": 3})
     samples = [Sample(device="sda", start_ns=0, seconds=1.0, iostat=IOSTAT, label="none")]
@@ -94,7 +104,7 @@ def first_row(place: Path, table: Table, column: Column[Any]) -> dict[str, Any] 
 
 
 def other_values(column: Column[Any], value: Any) -> Iterator[Any]:
-    """What a flipped bit, a slip or another program could leave there."""
+    """Values that a flipped bit, a slip or another program could leave there."""
     match value:
         case None:
             yield 1 if not isinstance(column.type, LargeBinary) else b"x"
@@ -147,7 +157,7 @@ def test_a_campaign_whose_plan_was_changed_is_not_carried_out(sql: str, copy: Pa
     assert damage(copy, sql) > 0
     for _ in range(2):
         with open_store(copy) as store:
-            refused = pytest.raises(StoreRefused, match="not carried out")
+            refused = pytest.raises(StoreRefused, match="is not run")
             with refused, store.campaigns.hold("first"):
                 pytest.fail("it began")
     assert problems(copy)
@@ -184,7 +194,7 @@ def test_all_that_is_done_with_a_store_leaves_it_whole(where: str, store: Store,
     (tmp_path / "note1").write_text("newer")
     store.attach(record(1).id, tmp_path / "note1")
     with store.campaigns.hold("first") as held:
-        held.extend([Planned(block=2, cell={"level": "0"})])
+        held.extend([PlannedTrial(block=2, cell={"level": "0"})])
         assert held.next() is not None  # and it dies
     assert store.check().problems == []
     with store.campaigns.hold("first") as held:
@@ -212,7 +222,7 @@ def test_a_store_of_an_older_spindle_gets_its_seals(tmp_path: Path) -> None:
     said: list[str] = []
     with open_store(place, say=said.append) as store:
         assert store.check().problems == []
-        assert f"brought up to {HEAD}" in said[0]
+        assert f"upgraded to {HEAD}" in said[0]
     damage(place, "UPDATE campaigns SET seed = '8' WHERE name = 'first'")
     assert problems(place)
 

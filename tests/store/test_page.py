@@ -1,4 +1,4 @@
-"""docs/store.md tells the truth: its query answers what it says, and its tables are the tables."""
+"""docs/reference/store.md is true: its query answers what it says, and its tables are the tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from made import record
 
-from spindle.store import Planned, Recording, Sample, Store, schema
+from spindle.store import PlannedTrial, Recording, Sample, Store, schema
 
-PAGE = (Path(__file__).parents[2] / "docs/store.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs/reference/store.md").read_text()
 HEADS = [
     "scheduler",
     "r/s",
@@ -37,7 +37,10 @@ def test_the_averages_per_scheduler_are_those_of_the_samples(store: Store) -> No
     """Four slots of two seconds; reads take 2 ms under one scheduler and 4 ms under the other, writes the double."""
     cells = [{"scheduler": name} for name in ("none", "bfq", "bfq", "none")]
     store.campaigns.create(
-        "sched-shootout", plan="", seed=1, trials=[Planned(block=at // 2, cell=cell) for at, cell in enumerate(cells)]
+        "sched-shootout",
+        plan="",
+        seed=1,
+        trials=[PlannedTrial(block=at // 2, cell=cell) for at, cell in enumerate(cells)],
     )
     with store.campaigns.hold("sched-shootout") as held:
         while trial := held.next():

@@ -52,8 +52,8 @@ def test_a_store_of_an_older_spindle_is_brought_up_to_date_after_saying_so(
         assert store.document(record(1).id)
     assert taken == ["head"]
     assert len(said) == 1
-    assert f"a store of an older spindle (schema {head}); it is brought up to 9999" in said[0]
-    with pytest.raises(StoreUsage, match="`spindle store info` brings it up to date"):
+    assert f"a store of an older spindle (schema {head}); it is upgraded to 9999" in said[0]
+    with pytest.raises(StoreUsage, match="`spindle store info` upgrades it"):
         open_store(where, read_only=True)
 
 

@@ -188,7 +188,7 @@ def test_a_superuser_is_warned_and_the_documented_role_reads_only(served: Store,
     said: list[str] = []
     served.query("SELECT 1", said.append)
     assert "superuser" in said[0]
-    page = (Path(__file__).parents[2] / "docs/store.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/reference/store.md").read_text()
     commands = page.split("<!-- role -->\n```sql\n")[1].split("```")[0]
     url = str(served.place)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -270,7 +270,7 @@ def test_an_endless_question_ends_with_ctrl_c(asked: Store) -> None:
     where = asked.place.url or str(asked.place)
     sql = ENDLESS["sqlite" if asked.place.file else "postgres"]
     process = subprocess.Popen([*COMMAND, "sql", sql, "--store", where], stderr=subprocess.PIPE, text=True)
-    time.sleep(2)  # it is under way: nothing tells from outside
+    time.sleep(2)  # it is under way: nothing shows it from outside
     assert process.poll() is None
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""What goes in comes out: records, tags, selections, on SQLite and PostgreSQL alike."""
+"""Stored objects come out unchanged: records, tags, selections, on SQLite and PostgreSQL alike."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_what_is_known_of_a_result_without_opening_it_is_what_its_record_says(st
     file = tmp_path / "saved.json"
     file.write_bytes(encode(modelled()))
     for found in (store.select("last")[0], select(None, str(file))[0]):
-        told = (found.kind, found.started, found.workload, found.target, found.level)
-        assert told == ("run", modelled().started, "randomio", "one-sata", modelled().level)
+        known = (found.kind, found.started, found.workload, found.target, found.level)
+        assert known == ("run", modelled().started, "randomio", "one-sata", modelled().level)
 
 
 def test_what_devices_did_beside_a_run_can_be_asked_for(store: Store) -> None:

@@ -15,7 +15,7 @@ from made import modelled, record
 
 from program import Ended
 from spindle.result.document import encode
-from spindle.store import Planned, open_store
+from spindle.store import PlannedTrial, open_store
 
 Invoke = Callable[..., Ended]
 
@@ -45,7 +45,7 @@ def test_a_run_is_stored_with_its_tags_where_the_user_keeps_data(invoke: Invoke,
     assert invoke("store", "show", "tag:x", "--json").out == said.out
 
 
-def test_a_store_that_cannot_be_written_is_told_before_the_run(invoke: Invoke, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_is_an_error_before_the_run(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database")
     said = invoke("run", "randomio", "one-sata", "--seconds", "2", "-q", "--store", "./text")
     assert said.status == 2
@@ -78,7 +78,7 @@ def test_what_monitor_sees_is_recorded_interval_by_interval(invoke: Invoke, home
     assert json.loads(invoke("sql", "SELECT count(*) AS n FROM samples", "--json").out) == [{"n": 0}]
 
 
-def test_ls_tells_a_line_each_in_the_order_they_were_stored(invoke: Invoke, filled: Path) -> None:
+def test_ls_prints_one_line_for_each_record_in_the_order_of_storing(invoke: Invoke, filled: Path) -> None:
     lines = invoke("store", "ls").out.splitlines()
     assert [line.split()[0] for line in lines] == ["run", modelled().id, record(1).id, record(2).id]
     assert [each["id"] for each in json.loads(invoke("store", "ls", "tag:b", modelled().id, "--json").out)] == [
@@ -106,7 +106,7 @@ def test_tags_are_given_and_taken(invoke: Invoke, filled: Path) -> None:
 
 def test_rm_asks_and_leaves_campaigns_alone(invoke: Invoke, filled: Path) -> None:
     with open_store() as store:
-        store.campaigns.create("c", plan="", seed=1, trials=[Planned(block=0, cell={"x": "1"})])
+        store.campaigns.create("c", plan="", seed=1, trials=[PlannedTrial(block=0, cell={"x": "1"})])
         with store.campaigns.hold("c") as held:
             trial = held.next()
             assert trial is not None
@@ -186,7 +186,7 @@ def test_files_go_with_a_result(invoke: Invoke, filled: Path, tmp_path: Path) ->
     (tmp_path / "log.txt").write_text("another")
     said = invoke("store", "check")
     assert said.status == 1
-    assert f"{record(2).id}, file log.txt: {tmp_path}/log.txt is not what was attached" in said.out
+    assert f"{record(2).id}, file log.txt: {tmp_path}/log.txt was changed since it was attached" in said.out
 
 
 def test_sql_answers_as_table_csv_and_json_and_changes_nothing(invoke: Invoke, filled: Path) -> None:
@@ -194,12 +194,12 @@ def test_sql_answers_as_table_csv_and_json_and_changes_nothing(invoke: Invoke, f
     assert invoke("sql", query).out.split() == ["n", "word", "3", "x"]
     assert invoke("sql", query, "--csv").out == "n,word\n3,x\n"
     assert json.loads(invoke("sql", query, "--json").out) == [{"n": 3, "word": "x"}]
-    assert "not a question" in invoke("sql", "DELETE FROM records").complaint
+    assert "not a query" in invoke("sql", "DELETE FROM records").complaint
     assert "no such table" in invoke("sql", "SELECT * FROM nowhere").complaint
     assert "exclude each other" in invoke("sql", query, "--csv", "--json").complaint
 
 
-def test_info_tells_where_it_is_and_how_much_it_holds(invoke: Invoke, filled: Path) -> None:
+def test_info_prints_its_place_and_size(invoke: Invoke, filled: Path) -> None:
     found = json.loads(invoke("store", "info", "--json").out)
     assert (found["place"], found["journal"], found["counts"]["records"]) == (str(filled), "wal", 3)
 
@@ -216,7 +216,7 @@ def test_check_names_the_place_of_each_damage(invoke: Invoke, filled: Path) -> N
     assert said.status == 1
     places = {each["where"]: each["what"] for each in json.loads(said.out)["problems"]}
     assert "table operations: iops is" in places[modelled().id]
-    assert places[record(1).id] == "its document cannot be unpacked"
+    assert places[record(1).id] == "its document cannot be decompressed"
     assert places[record(2).id].startswith("table metrics has")
 
 
@@ -235,7 +235,7 @@ def test_a_file_with_bytes_overwritten_is_reported_not_trusted(invoke: Invoke, f
         ("nothing.db", 2, "no such store"),
         (".", 2, "a folder"),
         ("text", 2, "not a store"),
-        ("mysql://x/y", 2, "is no store"),
+        ("mysql://x/y", 2, "is not a store"),
         ("postgresql://spindle@localhost:1/none", 1, "the server cannot be reached"),
         ("postgresql://u:secret@localhost:port/none", 2, "not a URL"),
     ],

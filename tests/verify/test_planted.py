@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from spindle.cli.kinds import KINDS
 from spindle.host.outputs import Output
+from spindle.library.kinds import KINDS
 from spindle.run.consent import Consent
-from spindle.run.making import Part
+from spindle.run.engine import Part
 from spindle.run.resolve import resolve_text
 from spindle.run.targets import Opening, parse
 from spindle.run.verification import keep_state

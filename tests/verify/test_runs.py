@@ -1,4 +1,4 @@
-"""`spindle run --verify` on files: what it tells, keeps and refuses."""
+"""`spindle run --verify` on files: its output, its files and its errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spindle.report.page import page
-from spindle.report.style import Style
+from spindle.report.terminal.page import page
+from spindle.report.terminal.style import Style
 from spindle.result.document import decode
 from spindle.result.figures import Checked, Fault, FaultPlace, ReadBack, Verification
 from spindle.result.record import Level, RunRecord, Verdict
@@ -146,7 +146,7 @@ def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(invoke:
     [
         (("run", "randomio", "null:1GiB", "--verify"), 2, "--verify: the null target stores nothing"),
         (("run", "randomio", "six-sata-raid10.toml", "--verify"), 2, "--verify"),
-        (("run", "randomio", "t.bin", "--create", "1MiB", "--verify-state", "s"), 2, "goes with --verify"),
+        (("run", "randomio", "t.bin", "--create", "1MiB", "--verify-state", "s"), 2, "use it with --verify"),
         (("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--verify-state", "s"), 2, "--keep"),
         (
             ("run", "randomio", "t.bin", "--create", "1MiB", "--verify", "--buffered", "--size", "1000"),
@@ -157,7 +157,7 @@ def test_the_files_of_a_set_are_verified_and_found_again_in_their_folder(invoke:
         (("verify", "--state", "."), 2, "--state .: Is a directory"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_line(
+def test_nonsense_is_an_error_of_one_line(
     invoke: Invoke, here: Path, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     if "six-sata-raid10.toml" in arguments:
@@ -241,12 +241,12 @@ def test_a_read_back_that_was_stopped_or_found_nothing_to_read_is_a_warning(reco
     assert sound.level is Level.OK
 
 
-def test_the_page_tells_how_much_is_right_and_nothing_of_it_where_something_is_wrong(record: RunRecord) -> None:
+def test_the_page_counts_correct_blocks_unless_some_are_wrong(record: RunRecord) -> None:
     def text_of(during: Checked, back: ReadBack | None) -> str:
         return "\n".join(page(with_findings(record, during, back), Style(width=120, colour=False)))
 
-    told = "verified: 3.91 MiB read in the load; 3.91 MiB that were written, read back past the page cache: "
-    assert f"{told}no block is wrong" in text_of(found(), back_of(found()))
+    begin = "verified: 3.91 MiB read in the load; 3.91 MiB that were written, read back past the page cache: "
+    assert f"{begin}no block is wrong" in text_of(found(), back_of(found()))
     assert "no block is wrong" not in text_of(found(), back_of(found(), complete=False))
     assert "no block is wrong" not in text_of(found(), back_of(found(torn=1)))
     assert "verified: 3.91 MiB read in the load: no block is wrong" in text_of(found(), None)

@@ -1,7 +1,7 @@
 //! A drive from the dozen numbers of its data sheet.
 //!
 //! A sheet is a TOML file, one per model, in `catalogue/drives`. Every number names where it comes from in the table
-//! `[source]` under the same key; a source that begins with `assumed` says that the sheet is silent. `docs/drives.md`
+//! `[source]` under the same key; a source that begins with `assumed` says that the sheet is silent. `docs/explanation/drives.md`
 //! tells how zones, skews and the seek curve follow from the numbers.
 
 use spindle_config::catalogue::DRIVES;

@@ -1,6 +1,6 @@
 //! Models of drives: what a disk or flash drive does with a command, and when it is done.
 //!
-//! A [`Device`] is a deterministic machine in simulated time with integer nanoseconds. `docs/drives.md` tells the
+//! A [`Device`] is a deterministic machine in simulated time with integer nanoseconds. `docs/explanation/drives.md` tells the
 //! models, their formulas and sources, and how they were held against measurements of real drives.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -1,7 +1,7 @@
 //! The clock of the load: nanoseconds on CLOCK_MONOTONIC's scale.
 //!
 //! A run reads it at least twice a request, so its cost counts: the time stamp counter takes about 12 ns on
-//! the machine of `docs/engine.md`, `clock_gettime` through the vDSO 24 ns. The counter is used only where it
+//! the machine of `docs/explanation/engine.md`, `clock_gettime` through the vDSO 24 ns. The counter is used only where it
 //! ticks at a constant rate in all power states (CPUID 8000_0007h EDX bit 8, Intel SDM vol. 3B 18.17.1) *and*
 //! the kernel keeps its own time by it, which it does only after it found the counters of all CPUs in step
 //! (kernel/time/clocksource.c, arch/x86/kernel/tsc_sync.c). Anywhere else: the vDSO.

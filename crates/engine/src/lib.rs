@@ -1,6 +1,6 @@
 //! Real I/O: a workload runs on open files through io_uring or pread/pwrite, and gives figures.
 //!
-//! The engine never opens anything: it is handed descriptors. `docs/engine.md` tells how a request travels.
+//! The engine never opens anything: it is handed descriptors. `docs/explanation/engine.md` tells how a request travels.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

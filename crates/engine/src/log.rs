@@ -1,8 +1,8 @@
 //! The completion log: every completion of a run as a line of a file.
 //!
 //! A worker puts each completion into a ring of its own that was made and touched before the run, which takes some ns and
-//! never waits. One thread takes them out and writes the lines (docs/log.md). What does not fit, because the file takes lines more
-//! slowly than the load makes them, is lost and counted: the load is never held up, and memory stays what it was.
+//! never waits. One thread takes them out and writes the lines (docs/reference/log.md). What does not fit, because the file takes
+//! lines more slowly than the load makes them, is lost and counted: the load is never held up, and memory stays what it was.
 
 use std::fs::File;
 use std::io::{self, Write};

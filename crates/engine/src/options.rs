@@ -72,7 +72,7 @@ pub struct Options {
     pub grace_ns: u64,
     /// The same after [`crate::Run::stop`], ns.
     pub stop_grace_ns: u64,
-    /// Every completion is written to this descriptor as a line of CSV (docs/log.md). It stays the caller's.
+    /// Every completion is written to this descriptor as a line of CSV (docs/reference/log.md). It stays the caller's.
     pub log: Option<RawFd>,
 }
 

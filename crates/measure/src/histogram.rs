@@ -3,7 +3,7 @@
 //! Every power of two above 512 ns is cut into 256 equally wide slots; below, a slot is one nanosecond. A slot is
 //! reported by its middle, so a percentile is at most 1/512 (0.2 %) away from the latency that has that rank. Count, sum
 //! and sum of squares are kept beside the slots as integers: mean and standard deviation have no slot error at all.
-//! The derivation is in `docs/measurement.md`.
+//! The derivation is in `docs/explanation/measurement.md`.
 
 use crate::coarse::Counts;
 

@@ -1,12 +1,13 @@
 //! The exceptions of the core. Each text is one line: what, where, what to do.
 
-use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
+use pyo3::import_exception;
 use pyo3::prelude::*;
 use serde::Serialize;
 
-create_exception!(_core, ConfigError, PyValueError);
-create_exception!(_core, RunError, PyOSError);
+// Python defines them, below the same root as all others.
+import_exception!(spindle.base.errors, ConfigError);
+import_exception!(spindle.base.errors, RunError);
 
 /// A configuration error of any crate as Python's.
 pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {

@@ -1,5 +1,6 @@
 //! Modelled machines: read, described, and run.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -8,7 +9,7 @@ use std::thread;
 
 use pyo3::prelude::*;
 use serde::Serialize;
-use spindle_sim::{Progress, SimError, SimFigures, SimOptions};
+use spindle_sim::{Kernel, Progress, Scheduler, SimError, SimFigures, SimOptions};
 
 use crate::convert::timeout;
 use crate::errors;
@@ -298,6 +299,24 @@ fn machine_text(name: &str) -> PyResult<&'static str> {
     spindle_sim::machine_text(name).map_err(errors::config)
 }
 
+/// Name of the parameter's file in sysfs -> (key in a machine file, unit of the file), of each elevator by name.
+type Parameters = BTreeMap<&'static str, BTreeMap<&'static str, (&'static str, &'static str)>>;
+
+#[pyfunction]
+fn elevator_parameters() -> Parameters {
+    Scheduler::NAMES
+        .into_iter()
+        .filter_map(|name| Some((name, Scheduler::named(name, Kernel::DEFAULT)?)))
+        .map(|(name, mut scheduler)| {
+            let files = scheduler
+                .parameters()
+                .into_iter()
+                .filter_map(|one| Some((one.file?, (one.key, one.value.unit()))));
+            (name, files.collect())
+        })
+        .collect()
+}
+
 /// What the user asked for, or what went wrong.
 fn refused(error: &SimError) -> PyErr {
     match error {
@@ -313,6 +332,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Machine>()?;
     module.add_class::<Simulation>()?;
     module.add_function(wrap_pyfunction!(simulate_many, module)?)?;
+    module.add_function(wrap_pyfunction!(elevator_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(machine_names, module)?)?;
     module.add_function(wrap_pyfunction!(machine_text, module)?)
 }

@@ -1,8 +1,8 @@
 //! A machine in a file: drives, queues, elevators and arrays in simulated time.
 //!
 //! [`Machine::parse`] reads a machine file, [`simulate`] runs a workload on it and gives the same figures as a run on
-//! real storage, [`simulate_many`] does so on all cores. `docs/simulator.md` tells the model, `docs/elevators.md` the
-//! elevators.
+//! real storage, [`simulate_many`] does so on all cores. `docs/explanation/simulator.md` describes the model,
+//! `docs/explanation/elevators.md` the elevators.
 //!
 //! ```
 //! use spindle_sim::{Machine, SimOptions, simulate};
@@ -29,7 +29,7 @@ mod many;
 mod progress;
 mod request;
 
-pub use elevator::{Elevator, Scheduler};
+pub use elevator::{Elevator, ParameterValue, Scheduler};
 pub use engine::SimOptions;
 pub use error::SimError;
 pub use figures::{DriveFigures, RebuildFigures, SimFigures};

@@ -110,7 +110,7 @@ impl Load {
         let of_table = if in_phase { name } else { files };
         let common = match &mut streams[..] {
             [only] if !only.iter().any(|entry| entry.key.name == of_table) => streams.remove(0),
-            _ => take_common(&mut streams),
+            _ => take_common(&mut streams, &Said::default()),
         };
         Load { common, streams }
     }
@@ -123,15 +123,18 @@ impl Load {
     }
 }
 
-/// Takes out what several lists have in common, if no other says otherwise.
-fn take_common(lists: &mut [Vec<Entry>]) -> Vec<Entry> {
+/// Takes out what several lists have in common, if no other says otherwise, and if further up it would not mean
+/// something else: `above` are the keys that are said there already.
+fn take_common(lists: &mut [Vec<Entry>], above: &Said) -> Vec<Entry> {
     let own = [&keys::NAME, &keys::FILES, &keys::ABOUT, &keys::DROP_CACHES];
     let has = |list: &[Entry], entry: &Entry| list.iter().any(|theirs| theirs.is(entry));
     let mut common: Vec<Entry> = Vec::new();
     for entry in lists.iter().flatten() {
         let with = lists.iter().filter(|list| has(list, entry)).count();
         let fits = |list: &Vec<Entry>| has(list, entry) || (entry.key.data && is_on_names(list));
-        let may = with > 1 && !own.iter().any(|key| key.name == entry.key.name);
+        let may = with > 1
+            && !own.iter().any(|key| key.name == entry.key.name)
+            && above.text(entry.key).is_none();
         if may && lists.iter().all(fits) && !has(&common, entry) {
             common.push(entry.clone());
         }
@@ -161,7 +164,7 @@ fn write_phases(workload: &Workload, first: Option<&str>, head: &mut Vec<Entry>)
         own
     });
     let mut own: Vec<Vec<Entry>> = own.collect();
-    head.append(&mut take_common(&mut own));
+    head.append(&mut take_common(&mut own, &run_keys::write(workload)));
     let tables = groups
         .iter()
         .zip(own)

@@ -1039,12 +1039,12 @@ fn mistakes_in_phases_are_told_where_they_are() {
 
 #[test]
 fn the_documentation_lists_each_key_and_preset() {
-    let page = include_str!("../../../docs/workload.md");
+    let page = include_str!("../../../docs/reference/workload.md");
     for key in KEYS {
         let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{}` |", key.name)));
-        let row = row.unwrap_or_else(|| panic!("docs/workload.md lacks `{}`", key.name));
+        let row = row.unwrap_or_else(|| panic!("docs/reference/workload.md lacks `{}`", key.name));
         assert!(
             row.contains(&format!("`{}`", key.default)) || key.default.is_empty(),
             "default in: {row}"
@@ -1052,14 +1052,14 @@ fn the_documentation_lists_each_key_and_preset() {
         for choice in key.choices {
             assert!(
                 page.contains(&format!("`{choice}`")),
-                "docs/workload.md lacks `{choice}`"
+                "docs/reference/workload.md lacks `{choice}`"
             );
         }
     }
     for name in preset_names() {
         assert!(
             page.contains(&format!("| `{name}` |")),
-            "docs/workload.md lacks preset `{name}`"
+            "docs/reference/workload.md lacks preset `{name}`"
         );
     }
 }
@@ -1068,8 +1068,8 @@ fn the_documentation_lists_each_key_and_preset() {
 #[test]
 fn examples_in_the_documentation_are_valid() {
     for page in [
-        include_str!("../../../docs/workload.md"),
-        include_str!("../../../docs/phases.md"),
+        include_str!("../../../docs/reference/workload.md"),
+        include_str!("../../../docs/reference/phases.md"),
     ] {
         let blocks: Vec<&str> = page
             .split("```toml\n")

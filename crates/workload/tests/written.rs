@@ -415,3 +415,13 @@ fn options_for_sets_name_them_where_one_becomes_a_tree() {
     let found = workload.options(text, &[]).unwrap();
     assert_eq!(parse(text, &found), Ok(workload), "{found:?}");
 }
+
+#[test]
+fn what_all_phases_say_of_themselves_is_not_said_of_the_whole() {
+    for key in ["ramp = '5s'", "seed = 7", "seconds = 9"] {
+        let phases = ["p0", "p1"].map(|name| format!("[[phase]]\nname = '{name}'\n{key}\n"));
+        let workload = parse(&phases.concat(), &[]).unwrap();
+        let written = workload.to_toml();
+        assert_eq!(parse(&written, &[]), Ok(workload), "{written}");
+    }
+}

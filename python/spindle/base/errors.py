@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class SpindleError(Exception):
-    """What was asked for could not be done."""
+    """The request could not be carried out."""
 
     exit_code = 1
     """Exit status of the program: 1 failed, 2 usage, 3 refused for safety."""
@@ -17,3 +17,13 @@ class SpindleError(Exception):
     def lines(self) -> list[str]:
         """A line for each reason, where there are several."""
         return []
+
+
+class ConfigError(SpindleError, ValueError):
+    """A workload, a machine file or a quantity is wrong; the text is one line: place, what, what is allowed."""
+
+    exit_code = 2
+
+
+class RunError(SpindleError, OSError):
+    """The load could not be started: one line."""

@@ -1,4 +1,6 @@
-"""Campaigns: a plan of alternatives, carried out trial by trial, each kept before it counts. See docs/campaign.md.
+"""Campaigns: a plan of alternatives, run trial by trial; each result is stored before it counts.
+
+See docs/reference/campaign.md.
 
 Public signatures::
 

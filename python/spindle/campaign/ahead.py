@@ -1,5 +1,6 @@
-"""Modelled trials computed before it is their turn, several at the same time. What is stored, and in which order, is
-the same: the result of a modelled trial depends on nothing but machine, workload and seed.
+"""Computes modelled trials before their turn, several at the same time.
+
+The stored results and their order are the same: a modelled trial depends only on machine, workload and seed.
 """
 
 from __future__ import annotations
@@ -8,44 +9,44 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from spindle.campaign.prepare import Prepared
-from spindle.campaign.trial import Done, simulated
+from spindle.campaign.prepare import ReadyCell
+from spindle.campaign.trial import TrialResult, simulated
 from spindle.result.record import Record
-from spindle.run.making import Making
+from spindle.run.engine import EngineOptions
 from spindle.run.watch import Silent, Watch
 
 _LOOK_S = 0.2
 
 
 class Ahead:
-    """Trials under way."""
+    """Running computations."""
 
-    def __init__(self, pool: ThreadPoolExecutor | None, making: Making) -> None:
+    def __init__(self, pool: ThreadPoolExecutor | None, making: EngineOptions) -> None:
         self._pool, self._making = pool, making
         self._coming: dict[tuple[str, int], Future[Record]] = {}
 
-    def begin(self, prepared: Prepared, seed: int) -> None:
-        """Unless it has begun, or is not modelled."""
+    def begin(self, prepared: ReadyCell, seed: int) -> None:
+        """Start a trial, unless it has begun or is not modelled."""
         asked = prepared.cell.key, seed
         if self._pool is not None and prepared.on.is_modelled and asked not in self._coming:
             self._coming[asked] = self._pool.submit(simulated, prepared, seed, self._making, Silent(), "")
 
-    def result(self, prepared: Prepared, seed: int, watch: Watch, label: str) -> Done | None:
-        """None: it was not begun."""
+    def result(self, prepared: ReadyCell, seed: int, watch: Watch, label: str) -> TrialResult | None:
+        """The result; None: the trial was not started."""
         future = self._coming.pop((prepared.cell.key, seed), None)
         if future is None:
             return None
         watch.step(label)
         while True:
             try:
-                return Done(future.result(_LOOK_S))
+                return TrialResult(future.result(_LOOK_S))
             except TimeoutError:
-                continue  # a signal is heard in between
+                continue  # signals are handled in between
 
 
 @contextmanager
-def ahead(jobs: int, making: Making) -> Iterator[Ahead]:
-    """With one job nothing is computed before its turn."""
+def ahead(jobs: int, making: EngineOptions) -> Iterator[Ahead]:
+    """With one job, nothing is computed before its turn."""
     if jobs < 2:
         yield Ahead(None, making)
         return

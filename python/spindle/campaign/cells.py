@@ -1,4 +1,4 @@
-"""Combinations of levels: which the plan asks for, and what each is made with."""
+"""Combinations of levels: those that the plan asks for, and the settings of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 MOST_CELLS = 10_000
 IGNORED = "-"
-"""Label of a factor that makes no difference in a cell."""
+"""Label of a factor that has no effect in a cell."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,19 @@ class Cell:
     """One combination."""
 
     number: int
-    """From 0, in the order of the plan."""
+    """Number from 0, in the order of the plan."""
     levels: Mapping[str, str]
     """Factor -> label, in the order of the plan."""
     settings: Settings
 
     @property
     def key(self) -> str:
-        """`scheduler=bfq,size=4KiB`, as a selection of the store has it."""
+        """`scheduler=bfq,size=4KiB`, as in a selection of the store."""
         return key_of(self.levels)
 
     @property
     def label(self) -> str:
-        """`bfq`, the level alone where one factor is varied; else as `key`."""
+        """`bfq`, the level alone if one factor is varied; else as `key`."""
         return next(iter(self.levels.values())) if len(self.levels) == 1 else self.key
 
     def __str__(self) -> str:
@@ -46,18 +46,18 @@ class Cell:
 
 
 def key_of(levels: Mapping[str, str]) -> str:
-    """Names a cell within its campaign, whatever the order of the factors."""
+    """Name of a cell within its campaign, independent of the order of the factors."""
     return ",".join(f"{name}={label}" for name, label in sorted(levels.items()))
 
 
 def cells_of(plan: Plan) -> list[Cell]:
-    """Raises Usage if there are none, or too many."""
+    """The cells of a plan. Raises Usage if there are none, or too many."""
     found: dict[str, Mapping[str, str]] = {}
     for labels in _combinations(plan):
         levels = _without_ignored(plan, labels)
         found.setdefault(key_of(levels), levels)
     if not found:
-        raise Usage(f"{plan.source}: nothing is left to try: `exclude` takes every combination away")
+        raise Usage(f"{plan.source}: no combination is left: `exclude` removes all")
     return [Cell(number, levels, _settings(plan, levels)) for number, levels in enumerate(found.values())]
 
 
@@ -103,7 +103,7 @@ def _too_many(plan: Plan, number: int) -> str:
 
 
 class _allowed:
-    """Whether no exclusion takes a combination away, which may be partial: what is not chosen yet excludes nothing."""
+    """True unless an exclusion applies. In a partial combination, missing levels exclude nothing."""
 
     def __init__(self, plan: Plan) -> None:
         self._exclude = plan.design.exclude
@@ -127,7 +127,7 @@ class _Rows:
         return self.allowed({name: one for name, one in zip(self.names, row, strict=True) if one is not None})
 
 
-# --- what a cell is made with ----------------------------------------------------------------------------------------
+# --- settings of a cell ----------------------------------------------------------------------------------------
 
 
 def _without_ignored(plan: Plan, labels: Mapping[str, str]) -> dict[str, str]:
@@ -151,7 +151,7 @@ _PLACE = re.compile(r"\{([A-Za-z0-9][A-Za-z0-9_.-]*)(?:\s*\*\s*([0-9]{1,9}))?\}"
 
 
 def _filled(settings: Settings, levels: Mapping[str, str], plan: Plan) -> Settings:
-    """`{chunk}` is the level of the factor `chunk`, `{chunk*3}` three times that size in bytes."""
+    """Fill in levels: `{chunk}` is the level of the factor `chunk`, `{chunk*3}` three times that size in bytes."""
 
     def fill(text: str) -> str:
         return _PLACE.sub(lambda found: _place(found, levels, plan), text)
@@ -177,7 +177,7 @@ def _filled(settings: Settings, levels: Mapping[str, str], plan: Plan) -> Settin
 
 
 def _deep(value: T, fill: Callable[[str], str]) -> T:
-    """Texts filled in, in lists as well."""
+    """Fill in texts, in lists as well."""
     if isinstance(value, str):
         return cast(T, fill(value))
     if isinstance(value, list | tuple):
@@ -188,11 +188,11 @@ def _deep(value: T, fill: Callable[[str], str]) -> T:
 def _place(found: re.Match[str], levels: Mapping[str, str], plan: Plan) -> str:
     name, times = found[1], found[2]
     if name not in levels:
-        return found[0]  # `{target}` and the like, which the trial itself knows
+        return found[0]  # `{target}` and the like are filled in by the trial
     label = levels[name]
     if times is None:
         return label
     try:
         return str(_core.parse_size(label) * int(times))
     except _core.ConfigError as error:
-        raise Usage(f"{plan.source}: {found[0]}: {label!r} is no size ({error})") from None
+        raise Usage(f"{plan.source}: {found[0]}: {label!r} is not a size ({error})") from None

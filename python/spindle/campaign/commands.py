@@ -1,4 +1,4 @@
-"""Commands of the user's: before and after a trial. Argument lists, never a shell."""
+"""The user's commands before and after a trial. Argument lists, never a shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Command = Sequence[str]
 
 
 def filled(command: Command, target: str) -> tuple[str, ...]:
-    """With the target in the place of `{target}`."""
+    """The command with the target in place of `{target}`."""
     return tuple(word.replace(TARGET, target) for word in command)
 
 
@@ -26,7 +26,7 @@ def filled(command: Command, target: str) -> tuple[str, ...]:
 def around(
     campaign: str, setup: Sequence[Command], teardown: Sequence[Command], target: str, environment: Mapping[str, str]
 ) -> Iterator[None]:
-    """Setup before, teardown after, whatever happens in between, setup that fails included. Raises RunFailed."""
+    """Run setup before and teardown after, even if setup fails. Raises RunFailed."""
     if not setup and not teardown:
         yield
         return
@@ -46,7 +46,7 @@ def around(
 
 
 def run(what: str, command: Command, environment: Mapping[str, str]) -> None:
-    """To its end. Raises RunFailed with the last line that it said."""
+    """Run a command to its end. Raises RunFailed with the last line of its output."""
     try:
         done = subprocess.run(
             list(command),
@@ -65,7 +65,7 @@ def run(what: str, command: Command, environment: Mapping[str, str]) -> None:
 
 
 def _hear() -> None:
-    """In the command: what is held back here while it cleans up is not to be held back from what it starts."""
+    """In the child: unblock signals that are blocked here during cleanup."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 

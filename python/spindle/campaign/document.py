@@ -1,7 +1,7 @@
-"""A cursor over a TOML document written by a person: what is taken has a type, what is left over is an error, and every
-error is one line that says where.
+"""A cursor over a TOML document written by a person: values are taken with a type, unknown keys are an error, and every
+error is one line with its place.
 
-The standard library's parser does not tell where a key stands, so the line is looked for in the text.
+The standard library's parser does not report places of keys, so the line is searched in the text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 
 
 def parse(text: str, source: str) -> dict[str, Any]:
-    """Raises Usage with file and line."""
+    """Parse TOML. Raises Usage with file and line."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -33,7 +33,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 
 def line_of(text: str, path: Sequence[str]) -> int | None:
-    """Where a key stands; else where the nearest table around it begins."""
+    """Line of a key, or of the beginning of the nearest table around it."""
     best: tuple[int, int] | None = None  # parts that agree, line
     table: Path = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -69,7 +69,7 @@ def is_scalar(value: object) -> bool:
 
 
 class Table:
-    """Keys are taken; `finish` refuses what was not."""
+    """A table of the document. Keys are taken; `finish` refuses the others."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, text: str, source: str) -> None:
         self._data = dict(data)
@@ -79,7 +79,7 @@ class Table:
     # --- errors ---
 
     def fail(self, key: str | None, what: str) -> NoReturn:
-        """One line with the place of a key, or of the table."""
+        """Raise Usage with the place of a key, or of the table."""
         path = (*self.path, key) if key is not None else self.path
         line = line_of(self.text, path)
         where = f"{self.source}:{line}" if line is not None else self.source
@@ -87,7 +87,7 @@ class Table:
         raise Usage(f"{where}: {name}: {what}" if name else f"{where}: {what}")
 
     def finish(self) -> None:
-        """Raises Usage for the first key that nobody asked for."""
+        """Raise Usage for the first key that was not taken."""
         for key in self._data:
             place = f" in [{'.'.join(self.path)}]" if self.path else ""
             self._unknown(key, self._asked, f"unknown key `{key}`{place}", "it has")
@@ -98,7 +98,7 @@ class Table:
         raise Usage(f"{self.source}{f':{line}' if line else ''}: {what}; {hint}")
 
     def nearest(self, key: str | None, value: str, names: Sequence[str], what: str) -> NoReturn:
-        """A name that is not known."""
+        """Raise Usage for an unknown name, with the nearest one."""
         shown = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
         hint = meant(value, names, f"there are {shown}" if names else "there are none")
         self.fail(key, f"no {what} `{value}`; {hint}")
@@ -106,23 +106,23 @@ class Table:
     # --- taking ---
 
     def take(self, key: str) -> Any:
-        """Whatever it is; None: not there."""
+        """Take a value of any type; None: missing."""
         self._asked.append(key)
         return self._data.pop(key, None)
 
     def left(self) -> list[str]:
-        """What has not been taken."""
+        """Keys that were not taken."""
         return list(self._data)
 
     def table(self, key: str) -> Table:
-        """Empty if it is not there."""
+        """Take a table; empty if missing."""
         value = self.take(key)
         if value is not None and not isinstance(value, dict):
             self.fail(key, f"expected a table, found {_kind(value)}")
         return Table(value or {}, (*self.path, key), self.text, self.source)
 
     def tables(self, key: str) -> list[Table]:
-        """A list of tables."""
+        """Take a list of tables."""
         value = self.take(key)
         if value is None:
             return []
@@ -131,7 +131,7 @@ class Table:
         return [Table(one, (*self.path, key), self.text, self.source) for one in value]
 
     def word(self, key: str) -> str | None:
-        """Text."""
+        """Take a text."""
         value = self.take(key)
         if value is None:
             return None
@@ -142,7 +142,7 @@ class Table:
         return value
 
     def integer(self, key: str, low: int, high: int, default: int) -> int:
-        """Within bounds, both included."""
+        """Take an integer within bounds, both included."""
         value = self.take(key)
         if value is None:
             return default
@@ -195,7 +195,7 @@ class Table:
         return found
 
     def words(self, key: str) -> list[str]:
-        """Texts; one alone may stand without brackets."""
+        """Take a list of texts; a single one needs no brackets."""
         value = self.take(key)
         if value is None:
             return []
@@ -205,7 +205,7 @@ class Table:
         return [text_of(one) for one in values]
 
     def choice(self, key: str, names: Sequence[str], default: str) -> str:
-        """One of some words."""
+        """Take one of some words."""
         value = self.word(key)
         if value is None:
             return default

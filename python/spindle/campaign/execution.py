@@ -1,5 +1,5 @@
-"""A campaign carried out: trial after trial, each stored before it counts, so that whatever ends the process, the next
-one goes on with the next trial.
+"""Runs a campaign trial by trial. Each result is stored before it counts, so the next process continues with the
+next trial, whatever ended this one.
 """
 
 from __future__ import annotations
@@ -12,77 +12,77 @@ from pathlib import Path
 from typing import Any
 
 from spindle import _core
+from spindle.base import units
 from spindle.campaign import leftovers, order
 from spindle.campaign.ahead import Ahead, ahead
 from spindle.campaign.cells import Cell, cells_of, key_of
 from spindle.campaign.leftovers import StillThere
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan
-from spindle.campaign.prepare import Prepared, Sources, prepare
+from spindle.campaign.prepare import ReadyCell, Sources, prepare
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
-from spindle.campaign.trial import Done, NotInForce, workshop
-from spindle.host.errors import Held as HeldByOthers
-from spindle.host.errors import Refused, TargetError
+from spindle.campaign.trial import NotInForce, TrialResult, workshop
+from spindle.host.errors import DeviceHeld as HeldByOthers
+from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, same_device
-from spindle.host.knobs.errors import KnobUsage
-from spindle.host.knobs.persist import persisted
-from spindle.host.knobs.restore import CAMPAIGN, QUIET, restore
-from spindle.host.knobs.undo import State
 from spindle.host.signals import Stopped
 from spindle.host.trusted import check_chosen
-from spindle.result import units
+from spindle.knobs.errors import KnobUsage
+from spindle.knobs.persist import persisted
+from spindle.knobs.restore import CAMPAIGN, QUIET, restore
+from spindle.knobs.undo import State
 from spindle.result.record import Level, Record, RunRecord
 from spindle.run.consent import NO_CONSENT, Consent
+from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.making import AS_USUAL, Making
-from spindle.run.preparation import AS_IT_IS, Care
+from spindle.run.preparation import AS_IT_IS, PreflightOptions
 from spindle.run.watch import Watch
 from spindle.stats.metric import main_metrics, value, values
-from spindle.store import Campaign, Held, Planned, Store, StoreUsage, Trial
+from spindle.store import Campaign, CampaignHold, PlannedTrial, Store, StoreUsage, Trial
 
 OVERHEAD_S = 2.5
-"""Of a trial on a real target: sync, the second that the machine is watched, calibration, the store."""
+"""Extra time of a trial on a real target: sync, the check of the machine, calibration, the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
-    """How trials are made, beside what the plan says."""
+class RunOptions:
+    """Options for running trials, in addition to the plan."""
 
     consent: Consent = NO_CONSENT
-    making: Making = AS_USUAL
-    care: Care = AS_IT_IS
+    making: EngineOptions = AS_USUAL
+    care: PreflightOptions = AS_IT_IS
     jobs: int = 1
     """Modelled machines: trials computed at the same time."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ready:
-    """A plan whose every cell can be run."""
+class CheckedPlan:
+    """A plan with all cells checked."""
 
     plan: Plan
     sources: Sources
-    prepared: Sequence[Prepared]
+    prepared: Sequence[ReadyCell]
 
     @property
     def schedule(self) -> Schedule:
-        """Its trials."""
+        """The trials."""
         return Schedule(self.plan, [one.cell for one in self.prepared])
 
 
-def made_ready(plan: Plan, sources: Sources | None = None) -> Ready:
-    """Raises Usage, KnobUsage, `_core.ConfigError`: one line."""
+def made_ready(plan: Plan, sources: Sources | None = None) -> CheckedPlan:
+    """Check all cells. Raises Usage, KnobUsage, `_core.ConfigError`: one line."""
     if sources is None:
         is_file = plan.source.endswith(".toml")
         sources = Sources(Path(plan.source).absolute().parent if is_file else None)
-    return Ready(plan=plan, sources=sources, prepared=prepare(plan, cells_of(plan), sources))
+    return CheckedPlan(plan=plan, sources=sources, prepared=prepare(plan, cells_of(plan), sources))
 
 
-# --- beginning and resuming ------------------------------------------------------------------------------------------
+# --- begin and resume ------------------------------------------------------------------------------------------
 
 
-def begin(ready: Ready, store: Store, name: str | None = None) -> Campaign:
-    """Enter it, with the trials that are known. Raises StoreUsage where a name that was given is taken."""
+def begin(ready: CheckedPlan, store: Store, name: str | None = None) -> Campaign:
+    """Store the campaign with the known trials. Raises StoreUsage if the given name is taken."""
     plan = ready.plan
     first = next(ready.schedule.batches(lambda cell, blocks: []))
     detail = {
@@ -97,7 +97,7 @@ def begin(ready: Ready, store: Store, name: str | None = None) -> Campaign:
 
 
 def _free_name(store: Store, wanted: str) -> str:
-    """`NAME`, or `NAME-2` ...; one that is not done is to be resumed rather than begun again."""
+    """`NAME`, or `NAME-2` ...; an unfinished one must be resumed instead."""
     name, number = wanted, 1
     while (there := store.campaigns.find(name)) is not None:
         if there.state != "done":
@@ -109,9 +109,9 @@ def _free_name(store: Store, wanted: str) -> str:
     return name
 
 
-def reopened(campaign: Campaign, store: Store) -> Ready:
-    """As it was begun: with the plan and the files of then. What the plan says is carried out, commands too: Untrusted
-    is raised where somebody else could have written it."""
+def reopened(campaign: Campaign, store: Store) -> CheckedPlan:
+    """As it was begun: with the plan and the files of then. What the plan says is carried out, commands too:
+    UntrustedFile is raised where somebody else could have written it."""
     if store.place.file is not None:
         check_chosen(store.place.file)
     detail = campaign.detail
@@ -124,16 +124,18 @@ def reopened(campaign: Campaign, store: Store) -> Ready:
 
 
 def latest(store: Store) -> Campaign:
-    """The last one that is not done."""
+    """The last unfinished campaign."""
     for campaign in reversed(store.campaigns.all()):
         if campaign.state != "done":
             return campaign
-    raise StoreUsage("no campaign waits to be resumed; `spindle campaign ls` lists them")
+    raise StoreUsage("no campaign is unfinished; `spindle campaign ls` lists them")
 
 
-def carry_out(campaign: Campaign, ready: Ready, store: Store, watch: Watch, means: Means | None = None) -> None:
-    """From where it stands to its end. Raises StoreRefused where another process carries it out; Stopped."""
-    means = means or Means()
+def carry_out(
+    campaign: Campaign, ready: CheckedPlan, store: Store, watch: Watch, means: RunOptions | None = None
+) -> None:
+    """Run it from its current state to its end. Raises StoreRefused if another process runs it; Stopped."""
+    means = means or RunOptions()
     with store.campaigns.hold(campaign.name) as held:
         _tidy(campaign, watch)
         means = replace(means, consent=checked(ready, means.consent))
@@ -147,20 +149,20 @@ def carry_out(campaign: Campaign, ready: Ready, store: Store, watch: Watch, mean
 
 
 def _tidy(campaign: Campaign, watch: Watch) -> None:
-    """What a killed run of it left."""
+    """Clean up after a killed run of it."""
     for line in leftovers.take_down(campaign.id):
         watch.say(f"spindle: {line}")
     report = restore(persisted=persisted(), kinds=(CAMPAIGN, QUIET))
     for item in report.having(State.RESTORED):
-        watch.say(f"spindle: put back after a campaign that was killed: {item}")
+        watch.say(f"spindle: restored after a campaign was killed: {item}")
     for item in report.having(State.CONFLICT, State.FAILED, State.UNKNOWN):
-        watch.say(f"spindle: {item}; a campaign that was killed had changed it, see `spindle restore`")
+        watch.say(f"spindle: {item}; a killed campaign changed it, see `spindle restore`")
     for line in report.refused:
         watch.say(f"spindle: {line}")
 
 
-def checked(ready: Ready, consent: Consent) -> Consent:
-    """Every real target can be had with what was agreed to, or Refused or TargetError: what is left to ask."""
+def checked(ready: CheckedPlan, consent: Consent) -> Consent:
+    """Every real target can be had with what was agreed to, or Refusal or TargetError: what is left to ask."""
     _check_names_a_target(ready, consent)
     for target, filesystem, writes in dict.fromkeys(
         (one.target, one.filesystem is not None, one.writes)
@@ -178,37 +180,35 @@ def checked(ready: Ready, consent: Consent) -> Consent:
     return consent
 
 
-def _check_names_a_target(ready: Ready, consent: Consent) -> None:
-    """Raises Refused."""
+def _check_names_a_target(ready: CheckedPlan, consent: Consent) -> None:
+    """Raises Refusal."""
     if consent.erase is not None:
         targets = {one.target for one in ready.prepared if one.on.place is not None}
         if not any(same_device(consent.erase, target) for target in targets):
-            raise Refused(
-                f"`erase=` names {consent.erase}, which is no target of this campaign; is it the device meant?"
-            )
+            raise Refusal(f"`erase=` names {consent.erase}, which is not a target of this campaign")
 
 
 # --- trial by trial --------------------------------------------------------------------------------------------------
 
 
-def _planned(trials: Sequence[order.Trial]) -> list[Planned]:
-    return [Planned(block=one.block, cell=dict(one.cell.levels)) for one in trials]
+def _planned(trials: Sequence[order.Trial]) -> list[PlannedTrial]:
+    return [PlannedTrial(block=one.block, cell=dict(one.cell.levels)) for one in trials]
 
 
 @dataclass
 class _Run:
-    ready: Ready
+    ready: CheckedPlan
     store: Store
-    held: Held
+    held: CampaignHold
     watch: Watch
-    means: Means
-    _cells: dict[str, Prepared] = field(init=False)
+    means: RunOptions
+    _cells: dict[str, ReadyCell] = field(init=False)
     _found: dict[str, dict[int, float]] = field(init=False)
     """Cell -> block -> value of the metric."""
     _metric: str | None = field(init=False)
     _clock: _Clock = field(init=False)
     _planned: list[order.Trial] = field(init=False, default_factory=list)
-    """What is in the store, in its order."""
+    """The stored trials, in order."""
 
     def __post_init__(self) -> None:
         self._cells = {one.cell.key: one for one in self.ready.prepared}
@@ -221,7 +221,7 @@ class _Run:
 
     @property
     def _counts(self) -> bool:
-        """Whether what comes next depends on what there is."""
+        """True if later trials depend on results."""
         return self.ready.plan.trials.within is not None
 
     def to_the_end(self) -> None:
@@ -247,7 +247,7 @@ class _Run:
         self.watch.end()
 
     def _batches(self) -> Iterator[None]:
-        """The trials of each batch are in the store when it is their turn."""
+        """Store the trials of each batch when it is their turn."""
         there = len(self.held.trials())
         for batch in self.ready.schedule.batches(self._values):
             self._planned += batch
@@ -258,17 +258,17 @@ class _Run:
     def _values(self, cell: Cell, blocks: int) -> list[float]:
         return [number for block, number in sorted(self._found.get(cell.key, {}).items()) if block <= blocks]
 
-    def _prepared(self, trial: Trial) -> Prepared:
+    def _prepared(self, trial: Trial) -> ReadyCell:
         return self._cells[key_of(trial.cell)]
 
-    def _one(self, trial: Trial, work: Callable[[], Done]) -> None:
+    def _one(self, trial: Trial, work: Callable[[], TrialResult]) -> None:
         again = trial.attempts <= self.ready.plan.trials.repeats
         try:
             done = work()
         except HeldByOthers as error:
             self._reject(trial, "failed", str(error), None, again=again)
-        except (StillThere, Refused, KnobUsage, Usage):
-            raise  # to go on would do the same again, or harm
+        except (StillThere, Refusal, KnobUsage, Usage):
+            raise  # continuing would repeat it, or do harm
         except (NotInForce, _core.ConfigError) as error:
             self._reject(trial, "failed", str(error), None, again=False)
         except (RunFailed, _core.RunError, TargetError) as error:
@@ -282,7 +282,7 @@ class _Run:
                 if self._counts:
                     self._note(trial, done.record)
 
-    def _reject(self, trial: Trial, state: str, reason: str, done: Done | None, *, again: bool) -> None:
+    def _reject(self, trial: Trial, state: str, reason: str, done: TrialResult | None, *, again: bool) -> None:
         self.held.reject(
             trial,
             state,
@@ -327,13 +327,13 @@ class _Run:
 class _Clock:
     """Time left, from the last trials."""
 
-    def __init__(self, ready: Ready) -> None:
+    def __init__(self, ready: CheckedPlan) -> None:
         self._nominal = trial_seconds(ready)
         self._took: deque[float] = deque(maxlen=20)
         self.left = 0
 
     def took(self, seconds: float) -> None:
-        """One trial."""
+        """Note the time of one trial."""
         self._took.append(seconds)
 
     def __str__(self) -> str:
@@ -341,12 +341,12 @@ class _Clock:
         return f"campaign: {units.seconds(each * self.left)} left" if each is not None else f"{self.left} left"
 
 
-def trial_seconds(ready: Ready) -> float | None:
-    """What a trial takes in the mean, on a real target; None: not known beforehand, as on modelled machines."""
+def trial_seconds(ready: CheckedPlan) -> float | None:
+    """Mean time of a trial on a real target; None: unknown in advance, as on modelled machines."""
     each = [one.seconds for one in ready.prepared]
     if any(one is None for one in each) or any(one.on.is_modelled for one in ready.prepared):
         return None
     return sum(one for one in each if one is not None) / len(each) + OVERHEAD_S
 
 
-__all__ = ["Means", "Ready", "Stopped", "begin", "carry_out", "latest", "made_ready", "reopened"]
+__all__ = ["CheckedPlan", "RunOptions", "Stopped", "begin", "carry_out", "latest", "made_ready", "reopened"]

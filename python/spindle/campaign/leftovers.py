@@ -1,7 +1,7 @@
-"""What a trial on the real machine must leave no trace of, written down before it is done, so that whoever resumes a
-campaign that was killed takes it down first: commands of teardown, scratch file systems, a load that runs on.
+"""Cleanup notes: everything that a trial on the real machine must undo is noted before it is done. A resumed campaign
+first undoes what a killed one left: commands of teardown, scratch file systems, a load that still runs.
 
-Knobs have their own journal (`host.knobs`), test files their own register (`host.testfile`).
+Knobs have their own journal (`spindle.knobs`), test files their own register (`host.testfile`).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Scratch(msgspec.Struct, frozen=True):
 
     device: str
     uuid: str
-    """Which it gets from us: nothing else is ever wiped."""
+    """Set by Spindle: nothing else is ever wiped."""
     mount: str
     node: str = ""
-    """Folder of the node that tools are given."""
+    """Folder of the node for tools."""
     identity: Identity | None = None
-    """Of the device, true until the machine is booted again."""
+    """Number of the device, valid until the next boot."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be taken down."""
+    """Objects to remove after a trial."""
 
     boot: str = msgspec.field(default_factory=boot_id)
     teardown: tuple[tuple[str, ...], ...] = ()
@@ -54,22 +54,22 @@ def _folder() -> Path:
     return state_folder() / "campaigns"
 
 
-class Kept:
-    """Whether a note is still true."""
+class NoteState:
+    """Decides if a note stays on the disk."""
 
     stays = False
 
 
 @contextmanager
-def noted(campaign: str, what: str, note: Note) -> Iterator[Kept]:
-    """Within it, the note is on the disk; it stays there if what is within fails to take down what it made: raises
-    StillThere, or says so in what it gets.
+def noted(campaign: str, what: str, note: Note) -> Iterator[NoteState]:
+    """Keep a note on the disk during the `with`. It stays if the objects could not be removed: the body raises
+    StillThere or sets `stays`.
 
-    `campaign`: its identity. Raises RunFailed where it cannot be written.
+    `campaign`: its id. Raises RunFailed if the note cannot be written.
     """
     path = _folder() / f"{campaign}.{what}.json"
     _write(path, msgspec.json.encode(note))
-    kept = Kept()
+    kept = NoteState()
     try:
         yield kept
     except StillThere:
@@ -81,8 +81,8 @@ def noted(campaign: str, what: str, note: Note) -> Iterator[Kept]:
 
 
 def scratches(campaign: str) -> Iterator[tuple[Path, Scratch, bool]]:
-    """File systems of this campaign that could not be taken down so far: where it is noted, what, whether the machine
-    has not been booted since."""
+    """File systems of this campaign that could not be removed yet: path of the note, file system, and true in the same
+    boot."""
     for path in sorted(_folder().glob(f"{campaign}.scratch-*.json")):
         note = _read(path)
         if note.scratch is not None:
@@ -90,7 +90,7 @@ def scratches(campaign: str) -> Iterator[tuple[Path, Scratch, bool]]:
 
 
 class StillThere(RunFailed):
-    """What was made for a trial could not be taken down."""
+    """An object that was made for a trial could not be removed."""
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -116,8 +116,9 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def take_down(campaign: str) -> list[str]:
-    """What a killed run of this campaign left; lines about it for people. Raises RunFailed where it stays, Untrusted
-    where somebody else could have written it."""
+    """Remove the objects that a killed run of this campaign left, and return lines about them. Raises RunFailed if one
+    stays, Untrusted if another user could have written the note.
+    """
     lines: list[str] = []
     if not _folder().is_dir():
         return lines
@@ -134,7 +135,7 @@ def _read(path: Path) -> Note:
     try:
         return msgspec.json.decode(read_own(path), type=Note)
     except (OSError, msgspec.DecodeError) as error:
-        raise RunFailed(f"{path}: cannot be read ({error}); see what it says to undo, and remove it") from None
+        raise RunFailed(f"{path}: cannot be read ({error}); undo its entries, and remove it") from None
 
 
 def _take_down(note: Note) -> list[str]:
@@ -143,12 +144,12 @@ def _take_down(note: Note) -> list[str]:
     lines = []
     same_boot = note.boot == boot_id()
     if note.load is not None and same_boot and end_load(note.load):
-        lines.append("the load that the killed campaign left running was ended")
+        lines.append("the load that a killed campaign left running was ended")
     for command in note.teardown if same_boot else ():
         status = _status(command)
-        lines.append(f"teardown that the killed campaign left undone: `{shlex.join(command)}`: {status}")
+        lines.append(f"teardown that a killed campaign left undone: `{shlex.join(command)}`: {status}")
     if note.scratch is not None and remove(note.scratch, same_boot):
-        lines.append(f"{note.scratch.device}: the file system that the killed campaign made on it was removed")
+        lines.append(f"{note.scratch.device}: the file system that a killed campaign made on it was removed")
     return lines
 
 
@@ -175,7 +176,7 @@ def end_load(token: str) -> bool:
 
 
 def processes_of(token: str) -> list[int]:
-    """Those that have the token of a load in their environment."""
+    """Processes with the token of a load in their environment."""
     marker = f"{TOKEN}={token}".encode()
     found = []
     for folder in Path("/proc").iterdir():

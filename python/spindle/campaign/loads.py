@@ -1,5 +1,5 @@
-"""A command of the user's as the load: it runs on from trial to trial while the alternatives are switched beneath it,
-and what the devices did meanwhile is recorded.
+"""A user's command as the load: it runs from trial to trial while the alternatives are switched, and the activity of
+the devices is recorded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import IO, Any
 
 from msgspec.structs import replace
 
-from spindle import _core
+from spindle import _core, conditions
 from spindle.campaign.commands import ended, filled
 from spindle.campaign.leftovers import TOKEN, Note, end_load, noted, processes_of
 from spindle.campaign.plan import Load
-from spindle.host import conditions, diskstats, groups, stack
+from spindle.conditions.during import Traffic
+from spindle.host import diskstats, groups, stack
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
-from spindle.host.conditions.during import Moved
 from spindle.host.devices import Device
 from spindle.host.diskstats import DiskDelta
 from spindle.result import record as result
@@ -35,11 +35,11 @@ from spindle.result.figures_properties import COMMAND
 from spindle.result.record import (
     DeviceCounters,
     Level,
-    PassingChange,
-    Prepared,
+    Preparation,
     RunRecord,
     SettingChange,
     Settings,
+    TemporaryChange,
     Tool,
     Verdict,
     new_id,
@@ -50,20 +50,20 @@ from spindle.result.target import Target
 from spindle.result.workload import End, Workload
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.machine_state import MachineState
-from spindle.run.preparation import WINDOW_S, Calm, look
+from spindle.run.preparation import WINDOW_S, QuietMachine, look
 from spindle.run.watch import Watch
 from spindle.store import Recording, Sample
 
 LEAST_WINDOW_S = 0.2
-"""For so long the machine is looked at before an interval, however short the time to settle."""
-NOTHING_MOVED = Moved(0, 0)
+"""Shortest check of the machine before an interval."""
+NOTHING_MOVED = Traffic(0, 0)
 PATIENCE_S = 10.0
-"""How long a load may take to end when it is asked to."""
+"""Time for a load to end after it is asked to."""
 _TAIL_BYTES = 4096
 
 
 class RunningLoad:
-    """The command, started when it is needed and again when it has ended."""
+    """The command, started when needed and again after it ended."""
 
     def __init__(self, campaign: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._campaign, self._command, self._environment = campaign, list(command), environment
@@ -73,17 +73,17 @@ class RunningLoad:
         self._open = ExitStack()
         self.starts = 0
 
-    def own(self) -> conditions.Own:
-        """Its processes, for those who look for what others do."""
-        return conditions.Own(lambda: processes_of(self._token))
+    def own(self) -> conditions.OwnLoad:
+        """Its processes, which are not other load."""
+        return conditions.OwnLoad(lambda: processes_of(self._token))
 
     @property
     def words(self) -> str:
-        """As on a command line."""
+        """The command line."""
         return shlex.join(self._command)
 
     def keep_running(self) -> None:
-        """Start it, unless it runs. Raises RunFailed if it has failed."""
+        """Start it unless it runs. Raises RunFailed if it has failed."""
         if self._process is not None:
             status = self._process.poll()
             if status is None:
@@ -95,7 +95,7 @@ class RunningLoad:
         self._start()
 
     def _start(self) -> None:
-        """The note comes first: whatever happens in between, the process is found by its token."""
+        """Write the note first: the process is found by its token, whatever happens."""
         self._open.enter_context(noted(self._campaign, "load", Note(load=self._token)))
         self.starts += 1
         said = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the command has ended)
@@ -106,7 +106,7 @@ class RunningLoad:
                 stdout=said,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self._environment, TOKEN: self._token},
-                process_group=0,  # a Ctrl-C of the terminal is for us, who end it in good order
+                process_group=0,  # Ctrl-C reaches only Spindle, which ends it regularly
             )
         except OSError as error:
             said.close()
@@ -117,7 +117,7 @@ class RunningLoad:
         self._process, self._said = process, said
 
     def stop(self) -> None:
-        """End it and its children: asked first, killed after a while."""
+        """End it and its children: terminate first, kill after a while."""
         process = self._process
         if process is not None:
             with suppress(ProcessLookupError):
@@ -145,8 +145,8 @@ class RunningLoad:
 
 
 @dataclass(frozen=True)
-class Observed:
-    """One interval under one alternative."""
+class Observation:
+    """One interval of one alternative."""
 
     record: RunRecord
     recording: Recording
@@ -160,16 +160,15 @@ def observe(
     seed: int,
     watch: Watch,
     line: str,
-    calm: Calm | None = None,
-) -> Observed:
-    """Let it settle, look at the machine, then count. Raises RunFailed if the load fails, `NotQuiet` if the machine
-    must be quiet and is not."""
-    calm = calm or Calm()
+    calm: QuietMachine | None = None,
+) -> Observation:
+    """Let the load settle, check the machine, then measure. Raises RunFailed if the load fails, `NotQuiet` if the
+    machine must be quiet and is not.
+    """
+    calm = calm or QuietMachine()
     device = stack.device_of(target)
     if device is None:
-        raise Usage(
-            f"target {target}: no block device is known under it, so there is nothing to count; name the device"
-        )
+        raise Usage(f"target {target}: no block device is known under it; name the device")
     devices = [device, *stack.below(device)]
     running.keep_running()
     pace = _Pace(load, watch, line)
@@ -216,12 +215,12 @@ def observe(
             before=settings,
             after=after,
             changed=changes,
-            passing=[PassingChange(**asdict(change)) for change in sampler.passing],
+            passing=[TemporaryChange(**asdict(change)) for change in sampler.passing],
         ),
         environment=machine_environment.environment(target),
         idle=looked.idle.to_dict(),
         during=replace(during, samples=_whole(during.samples, _series(samples, device.name))),
-        prepared=Prepared(sync="none", waited_s=looked.waited_s, quieted=calm.quieted, notes=calm.quiet.notes),
+        prepared=Preparation(sync="none", waited_s=looked.waited_s, quieted=calm.quieted, notes=calm.quiet.notes),
         verdicts=[],
     )
     record = judged(replace(record, verdicts=[_served(running, starts, deltas.get(device.name))]))
@@ -232,18 +231,18 @@ def observe(
         samples=samples,
         host=os.uname().nodename,
     )
-    return Observed(record, recording)
+    return Observation(record, recording)
 
 
-def _wait(span_ns: int, tell: Callable[[int], None]) -> None:
+def _wait(span_ns: int, progress: Callable[[int], None]) -> None:
     begin = time.monotonic_ns()
     while (done := time.monotonic_ns() - begin) < span_ns:
-        tell(done)
+        progress(done)
         time.sleep(min(0.1, (span_ns - done) / 1e9))
 
 
 class _Pace:
-    """What is told meanwhile."""
+    """Progress lines."""
 
     def __init__(self, load: Load, watch: Watch, line: str) -> None:
         self._load, self._watch, self._line = load, watch, line
@@ -267,7 +266,7 @@ def _samples(
 
 
 def _series(samples: Sequence[Sample], device: str) -> list[result.Sample]:
-    """The same for the record, of the device under test."""
+    """The samples of the device under test, for the record."""
     return [
         result.Sample(
             at_s=one.start_ns / 1e9 + one.seconds,
@@ -280,7 +279,7 @@ def _series(samples: Sequence[Sample], device: str) -> list[result.Sample]:
 
 
 def _whole(samples: Sequence[result.Sample], series: Sequence[result.Sample]) -> list[result.Sample]:
-    """Of the samples taken together, what the machine did with all columns of the device."""
+    """All samples together: the machine's, with the device's columns."""
     if len(samples) != len(series):
         return list(samples)
     return [replace(one, devices=other.devices) for one, other in zip(samples, series, strict=True)]
@@ -340,7 +339,7 @@ def _served(running: RunningLoad, starts: int, delta: DiskDelta | None) -> Verdi
             check="load",
             level=Level.INVALID,
             evidence="the device served no request in the interval",
-            advice="does the load use this device, past the caches?",
+            advice="check that the load uses this device, and not only caches",
         )
     return Verdict(
         check="load",
@@ -352,7 +351,7 @@ def _served(running: RunningLoad, starts: int, delta: DiskDelta | None) -> Verdi
 
 @contextmanager
 def loads(campaign: str) -> Iterator[Callable[[Load, str, Mapping[str, str]], RunningLoad]]:
-    """Loads that run on until the end of it: the same command is the same load."""
+    """Loads that run until the end of the context: equal commands share one load."""
     running: dict[tuple[str, ...], RunningLoad] = {}
 
     def get(load: Load, target: str, environment: Mapping[str, str]) -> RunningLoad:

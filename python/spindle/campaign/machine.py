@@ -1,6 +1,6 @@
-"""A modelled machine with fields of its file set otherwise: `array.chunk`, `queue.scheduler`, `drive.0.model`.
+"""A modelled machine with changed fields of its file: `array.chunk`, `queue.scheduler`, `drive.0.model`.
 
-Knobs of a block queue have their counterparts there, so that a plan of knobs runs on modelled machines as well.
+Knobs of a block queue have equivalents there, so plans with knobs also run on modelled machines.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from spindle.host.knobs.catalogue import IOSCHED, knob
+from spindle.knobs.catalogue import IOSCHED, knob
 from spindle.run.errors import Usage
 
 _EVERY = "*"
 
 
 def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str) -> str:
-    """The machine file's text; the same if nothing is set. Raises Usage: `where` names the place in messages."""
+    """The text of the machine file with these fields. Raises Usage: `where` names the place in messages."""
     wanted = {
         **{field: value for one, setting in knobs.items() for field, value in _of_knob(one, setting, where)},
         **fields,
@@ -28,7 +28,7 @@ def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return text  # whoever reads it as a machine says what is wrong, and where
+        return text  # reading it as a machine reports the error with its place
     for path, value in wanted.items():
         _set(data, path.split("."), value, f"{where}: machine.{path}")
     return _toml(data)
@@ -67,7 +67,7 @@ def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[s
 
 
 def _of_knob(name: str, value: str, where: str) -> list[tuple[str, object]]:
-    """The machine's fields for a knob of its queues. Raises Usage for one that a model does not have."""
+    """The machine's fields for a knob of its queues. Raises Usage for a knob without an equivalent."""
     if name.startswith(IOSCHED):
         return [_parameter(name, value)]
     match name:
@@ -90,7 +90,7 @@ def _of_knob(name: str, value: str, where: str) -> list[tuple[str, object]]:
 
 
 def _parameter(name: str, value: str) -> tuple[str, object]:
-    """Of an elevator; the machine file writes units, where sysfs has bare numbers."""
+    """A parameter of an elevator; the machine file has units, sysfs has bare numbers."""
     one = knob(name)
     field = name.removeprefix(IOSCHED).removesuffix("_nsec")
     if one.values.kind == "flag":
@@ -107,7 +107,7 @@ def _number(text: str) -> object:
 
 
 def _toml(data: Mapping[str, Any], path: str = "") -> str:
-    """A document of scalars, lists of scalars, tables and lists of tables: all that a machine file has."""
+    """Write a document of scalars, lists of scalars, tables and lists of tables: everything in a machine file."""
     lines = [f"{_key(key)} = {_scalar(value)}" for key, value in data.items() if not _is_table(value)]
     text = "".join(f"{line}\n" for line in lines)
     for key, value in data.items():

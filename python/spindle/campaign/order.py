@@ -1,8 +1,7 @@
-"""Which trial comes next: a pure function of the plan and of what its trials gave, so that a campaign that is resumed
-goes on as it would have.
+"""The order of trials: a pure function of the plan and of the results, so that a resumed campaign continues unchanged.
 
-The order within a block is drawn at random, but not one that would let an alternative go early (or late) again and
-again: a drift would look like a difference of the alternatives.
+The order within a block is random, but no alternative may be early (or late) again and again: a drift would look like a
+difference of the alternatives.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from spindle.campaign.plan import Order, Plan
 from spindle.stats.estimate import of_trials
 
 SEEDS_APART = 1_000_000
-"""Between the seeds of a trial and of its repetition: more than there are blocks."""
+"""Distance between the seeds of a trial and of its repetition: more than the number of blocks."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One cell, once."""
+    """One run of a cell."""
 
     cell: Cell
     block: int
-    """From 1: the how manyth of its cell."""
+    """Number of the repetition of its cell, from 1."""
 
 
 _DRAWS = 50
-"""Orders that are drawn for a block, at most, until one is balanced."""
+"""Most random orders tried for a balanced block."""
 
 Values = Callable[[Cell, int], Sequence[float]]
-"""What the trials of a cell gave, of the first so many blocks; those that gave nothing are left out."""
+"""Results of the trials of a cell in the first blocks; trials without a result are left out."""
 
 
 def seed_of(plan: Plan, block: int, attempt: int) -> int:
-    """The same for all cells of a block, so that they are compared on the same requests."""
+    """Seed of a block, the same for all its cells, so that they are compared on the same requests."""
     return plan.seed + block - 1 + SEEDS_APART * (attempt - 1)
 
 
@@ -46,20 +45,20 @@ class Schedule:
     def __init__(self, plan: Plan, cells: Sequence[Cell]) -> None:
         self._plan, self._cells = plan, cells
         self._ahead: dict[str, float] = {}
-        """Cell -> by how many places it went later than the middle of its blocks, all blocks together."""
+        """Cell -> places after the middle of its blocks, summed over all blocks."""
 
     @property
     def least(self) -> int:
-        """Trials there will be."""
+        """Smallest number of trials."""
         return len(self._cells) * self._plan.trials.count
 
     @property
     def most(self) -> int:
-        """Trials there may be."""
+        """Largest number of trials."""
         return len(self._cells) * self._plan.trials.most
 
     def batches(self, values: Values) -> Iterator[list[Trial]]:
-        """Trials that are known together: the next batch is asked for when this one is done."""
+        """Batches of trials; the next batch depends on the results of the earlier ones."""
         trials = self._plan.trials
         self._ahead = {}
         every = [Trial(cell, block) for block in range(1, trials.count + 1) for cell in self._cells]
@@ -93,8 +92,9 @@ class Schedule:
         return random.Random(f"{self._plan.seed}/{block}").sample(trials, len(trials))
 
     def _balanced(self, block: Sequence[Trial]) -> list[Trial]:
-        """At random, but so that no cell gets further from the middle of its blocks, all blocks taken together, than
-        twice as far as one block can bring it; or, if none of many orders does, the best of them."""
+        """A random order in which no cell's sum of distances from the middle of its blocks exceeds twice the largest
+        possible distance in one block; the best of the tried ones if there is none.
+        """
         draw = random.Random(f"{self._plan.seed}/{block[0].block}")
         chosen = draw.sample(block, len(block))
         for _ in range(_DRAWS):
@@ -112,7 +112,7 @@ class Schedule:
         return max(map(abs, self._after(order).values()))
 
     def _wanted(self, cell: Cell, block: int, values: Values) -> bool:
-        """More than the least: until a cell is known well enough, which it then stays."""
+        """True until the cell's mean is precise enough, at least for the minimum."""
         trials = self._plan.trials
         return trials.within is not None and not any(
             is_within(values(cell, done), trials.within, trials.confidence) for done in range(trials.count, block)
@@ -120,5 +120,5 @@ class Schedule:
 
 
 def is_within(values: Sequence[float], share: float, confidence: float) -> bool:
-    """Whether the mean is known to that share of it."""
+    """True if the interval of the mean is within that share of it."""
     return len(values) >= 2 and of_trials(values, confidence).relative <= share

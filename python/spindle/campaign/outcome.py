@@ -1,4 +1,4 @@
-"""What a campaign found so far: each cell's mean with its interval, also as a multiple of a reference."""
+"""Results of a campaign so far: each cell's mean with its interval, also as a multiple of a reference."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from spindle.store import Campaign, Store, Trial
 
 @dataclass(frozen=True, kw_only=True)
 class CellOutcome:
-    """Of one combination."""
+    """The result of one combination."""
 
     cell: Mapping[str, str]
     done: int
     planned: int
-    """Trials that are still to be made."""
+    """Trials still to run."""
     given_up: int
     attempts: int
     values: tuple[float, ...]
-    """Of the metric, in order of time."""
+    """Values of the metric, in order of time."""
     mean: float | None
-    """Geometric where every value is above 0."""
+    """Geometric if every value is above 0."""
     low: float | None
     high: float | None
-    """Of the confidence interval; None: fewer than two trials."""
+    """Upper end of the confidence interval; None: fewer than two trials."""
     multiple: float | None
-    """Of the reference cell's mean."""
+    """Multiple of the reference cell's mean."""
     reasons: tuple[str, ...]
-    """Why attempts failed or were invalid."""
+    """Reasons of failed or invalid attempts."""
 
     @property
     def levels(self) -> list[str]:
-        """In the order of the plan."""
+        """Its levels in the order of the plan."""
         return list(self.cell.values())
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class CellOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Of a campaign."""
+    """The results of a campaign."""
 
     campaign: Campaign
     about: str
@@ -79,22 +79,22 @@ class Outcome:
 
     @property
     def means(self) -> str:
-        """What the cells' means are: `geometric means`."""
+        """Kind of the cells' means: `geometric means`."""
         return kind_of_mean(*(one.values for one in self.cells))
 
     @property
     def done(self) -> int:
-        """Trials."""
+        """Number of finished trials."""
         return sum(one.done for one in self.cells)
 
     @property
     def planned(self) -> int:
-        """Trials still to be made."""
+        """Number of trials still to run."""
         return sum(one.planned for one in self.cells)
 
     @property
     def given_up(self) -> int:
-        """Trials."""
+        """Number of trials given up."""
         return sum(one.given_up for one in self.cells)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Outcome:
 
 
 def plan_of(campaign: Campaign) -> Plan:
-    """As it was begun. Raises Usage."""
+    """The plan as it was begun. Raises Usage."""
     try:
         detail = campaign.detail
         return read_plan(campaign.plan, detail["source"], detail["plan"], detail["assignments"])
@@ -131,7 +131,7 @@ def plan_of(campaign: Campaign) -> Plan:
 
 
 def outcome_of(campaign: Campaign, store: Store, metric_name: str | None = None) -> Outcome:
-    """Reads every result. Raises Usage for a metric that they do not have."""
+    """Read every result. Raises Usage for a missing metric."""
     plan = plan_of(campaign)
     trials = store.campaigns.trials(campaign.name)
     found, name = _values(store, trials, metric_name or plan.trials.metric)
@@ -162,7 +162,7 @@ def _rank(plan: Plan, cell: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[dict[int, float], str | None]:
-    """Trial -> value; and the metric."""
+    """Trial -> value, and the metric."""
     found: dict[int, float] = {}
     known: set[str] = set()
     done = [one for one in trials if one.state == "done" and one.run_id is not None]
@@ -180,7 +180,7 @@ def _values(store: Store, trials: Sequence[Trial], name: str | None) -> tuple[di
     if done and not found:
         they_have = f"they have {', '.join(sorted(known))}"
         hint = they_have if names.known(str(name)) else meant(str(name), known, they_have)
-        raise Usage(f"metric {name}: the results have no such; {hint}")
+        raise Usage(f"metric {name}: the results do not have it; {hint}")
     return found, name
 
 
@@ -216,7 +216,7 @@ def _cell(
 
 
 def _reference(plan: Plan, cell: Mapping[str, str], means: Mapping[str, float | None]) -> float | None:
-    """The mean of the cell with the reference's levels and, for the other factors, this one's or none."""
+    """The mean of the cell with the reference's levels and otherwise this one's levels."""
     wanted = plan.trials.relative_to
     if not wanted:
         return None

@@ -1,8 +1,8 @@
-"""Few combinations in which every two levels of two factors meet.
+"""Pairwise designs: few combinations that contain every pair of levels of two factors.
 
-Greedy, one combination at a time, after D. M. Cohen et al., "The AETG System" (IEEE Trans. Software Eng. 23, 1997):
-of several candidates, each begun with a pair that has not been met and completed level by level, the one that meets the
-most new pairs is taken. Some two to three times the product of the two largest factors; deterministic for a seed.
+Greedy, one combination at a time, after D. M. Cohen et al., "The AETG System" (IEEE Trans. Software Eng. 23, 1997): of
+several candidates, each begun with a missing pair and completed level by level, the one with the most new pairs is
+taken. About two to three times the product of the two largest factors; deterministic for a seed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 CANDIDATES = 16
-"""More make the design hardly smaller: AETG used 50 for the last few per cent."""
+"""More candidates hardly reduce the design: AETG used 50 for the last few per cent."""
 STEPS = 2_000
-"""Levels that are tried to complete one combination before it counts as forbidden."""
+"""Most levels tried to complete a combination before it counts as excluded."""
 
 Row = list[str | None]
 Pair = tuple[int, str, int, str]
@@ -23,7 +23,7 @@ Pair = tuple[int, str, int, str]
 def covering(
     factors: Sequence[Sequence[str]], allowed: Callable[[Sequence[str | None]], bool], seed: int
 ) -> list[list[str]]:
-    """`allowed` tells of a combination, which may have gaps, that it is not excluded."""
+    """A covering design. `allowed` returns True for a partial combination that is not excluded."""
     if len(factors) < 2:
         return [[label] for label in (factors[0] if factors else []) if allowed([label])] if factors else [[]]
     chance = random.Random(seed)
@@ -44,7 +44,7 @@ def covering(
             if best is None or _new(row, missing) > _new(best, missing):
                 best = row
         if best is None:
-            del missing[start]  # the exclusions forbid it
+            del missing[start]  # excluded
             continue
         rows.append(best)
         for pair in _pairs(best):
@@ -67,7 +67,7 @@ def _complete(
     allowed: Callable[[Sequence[str | None]], bool],
     chance: random.Random,
 ) -> list[str] | None:
-    """The pair with the other factors' levels, in an order of chance; back a step where all are excluded."""
+    """Complete the pair with the other factors' levels in random order; go back a step if all are excluded."""
     row: Row = [None] * len(factors)
     row[start[0]], row[start[2]] = start[1], start[3]
     if not allowed(row):

@@ -1,4 +1,4 @@
-"""What a plan says: what holds for every trial, what is varied, which combinations, how often and in which order."""
+"""The contents of a plan: settings of every trial, factors, combinations, number and order of trials."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """Which combinations of the factors' levels are tried."""
+    """The combinations of the factors' levels."""
 
     FULL = "full"
-    """All of them."""
+    """All combinations."""
     PAIRWISE = "pairwise"
-    """Few of them, among which every two levels of two factors meet."""
+    """Few combinations, with every pair of levels of two factors."""
     ONE_AT_A_TIME = "one-at-a-time"
     """A baseline, and each other level by itself."""
     LIST = "list"
-    """Those that are listed."""
+    """The listed ones."""
 
 
 class Order(StrEnum):
-    """In which order trials are made."""
+    """The order of trials."""
 
     BLOCKS = "blocks"
-    """Every cell once, at random; then again: what drifts hits all alike."""
+    """Every cell once in random order, then again: a drift affects all alike."""
     RANDOM = "random"
-    """All at random."""
+    """All trials in random order."""
     SEQUENTIAL = "sequential"
     """Cell by cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSystem:
-    """Made anew on the scratch device for each trial."""
+    """A file system that is made on the scratch device for each trial."""
 
     type: str
     mkfs: tuple[str, ...] = ()
@@ -41,26 +41,26 @@ class FileSystem:
     mount: str = ""
     """Options of mount, with commas."""
     size: str = "50%"
-    """Of the test file in it: bytes, or a share of the device."""
+    """Size of the test file in it: bytes, or a share of the device."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A command of the user's instead of a workload of ours."""
+    """A user's command instead of a workload."""
 
     command: tuple[str, ...]
-    """Started again whenever it has ended; alternatives are switched while it runs."""
+    """Restarted whenever it ends; alternatives are switched while it runs."""
     interval_ns: int = 30_000_000_000
-    """How long one alternative is in force."""
+    """Length of an interval of one alternative."""
     settle_ns: int = 2_000_000_000
-    """After a switch, not counted."""
+    """Time after a switch that is not counted."""
     sample_ns: int = 1_000_000_000
-    """Between two looks at the devices' counters."""
+    """Interval between readings of the devices' counters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a trial is made with. Values are text as on the command line."""
+    """The settings of a trial. Values are text as on the command line."""
 
     target: str | None = None
     workload: str | None = None
@@ -79,7 +79,7 @@ class Settings:
     """Fields of `Load` that are set."""
 
     def under(self, other: Settings) -> Settings:
-        """These, with `other` going before them; commands of both, in order."""
+        """These settings, overridden by `other`; commands of both, in order."""
         return Settings(
             target=other.target if other.target is not None else self.target,
             workload=other.workload if other.workload is not None else self.workload,
@@ -101,29 +101,29 @@ class LevelOf:
     label: str
     settings: Settings
     ignores: frozenset[str] = frozenset()
-    """Factors that make no difference at this level."""
+    """Factors that have no effect at this level."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
-    """Something that is varied."""
+    """A factor with its levels."""
 
     name: str
     levels: tuple[LevelOf, ...]
 
     @property
     def labels(self) -> list[str]:
-        """Of its levels, in order."""
+        """Labels of its levels, in order."""
         return [level.label for level in self.levels]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Which combinations."""
+    """The design: combinations and exclusions."""
 
     kind: Kind = Kind.FULL
     baseline: Mapping[str, str] = field(default_factory=dict)
-    """Factor -> label; the first level of those that are not named."""
+    """Factor -> label; the first level for other factors."""
     cells: tuple[Mapping[str, str], ...] = ()
     exclude: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     """Factor -> labels; a combination is left out if it has one of them in each factor named."""
@@ -131,41 +131,41 @@ class Design:
 
 @dataclass(frozen=True, kw_only=True)
 class Trials:
-    """How often, in which order, and what counts as one."""
+    """Number, order and validity of trials."""
 
     count: int = 3
-    """Of each cell; with `within` the least."""
+    """Trials of each cell; with `within` the minimum."""
     within: float | None = None
-    """More, until the confidence interval of the mean is no further from it than this share of it."""
+    """Repeat until the confidence interval is within this share of the mean."""
     at_most: int = 20
     metric: str | None = None
-    """None: what tells most of the first result."""
+    """None: the most informative metric of the first result."""
     confidence: float = 0.95
     order: Order = Order.BLOCKS
     repeats: int = 2
-    """How often a trial that failed or is invalid is made again."""
+    """Repetitions of a failed or invalid trial."""
     tolerate: tuple[str, ...] = ()
     """Verdicts that may be invalid: `cache-share` ..."""
     relative_to: Mapping[str, str] = field(default_factory=dict)
-    """The levels that results are told as multiples of."""
+    """Levels of the reference for multiples."""
 
     @property
     def most(self) -> int:
-        """Of each cell."""
+        """Most trials of each cell."""
         return self.count if self.within is None else max(self.count, self.at_most)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All of it."""
+    """A plan."""
 
     name: str
     source: str
     """The file, for messages."""
     text: str
-    """The file's."""
+    """The text of the file."""
     assignments: tuple[str, ...] = ()
-    """What was changed of it by `--set`."""
+    """Changes by `--set`."""
     about: str = ""
     seed: int = 1
     always: Settings = field(default_factory=Settings)
@@ -174,5 +174,5 @@ class Plan:
     trials: Trials = field(default_factory=Trials)
 
     def factor(self, name: str) -> Factor:
-        """Of that name."""
+        """The factor of that name."""
         return next(one for one in self.factors if one.name == name)

@@ -1,6 +1,4 @@
-"""From the settings of a cell to what can be run, checked before anything is: a plan with a wrong name in its last
-cell should not fail after a night.
-"""
+"""Prepares cells and checks them before any trial runs: a wrong name in the last cell should not end a night's run."""
 
 from __future__ import annotations
 
@@ -15,30 +13,30 @@ from spindle import _core
 from spindle.campaign.cells import Cell
 from spindle.campaign.machine import with_fields
 from spindle.campaign.plan import FileSystem, Load, Plan, Settings
-from spindle.host.knobs import asking
-from spindle.host.knobs.places import Place, of_device
-from spindle.host.knobs.session import Setting
 from spindle.host.stack import device_of
+from spindle.knobs import asking
+from spindle.knobs.places import Place, of_device
+from spindle.knobs.session import Setting
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve, resolve_text
 from spindle.run.targets import Modelled, Target, parse, refusal
 
 TARGET = "{target}"
-"""Stands for the target in the arguments of commands."""
+"""Replaced by the target in the arguments of commands."""
 
 
 @dataclass
 class Sources:
-    """The files that a plan names, as they were when it was begun: a campaign that is resumed must not meet others."""
+    """The files of a plan as they were at its beginning: a resumed campaign must use the same."""
 
     folder: Path | None = None
-    """The plan file's; names in it are looked for there first."""
+    """Folder of the plan file; names in it are searched there first."""
     texts: dict[str, str] = field(default_factory=dict)
     """`workload NAME` or `machine NAME` -> text."""
     _resolved: dict[tuple[str, tuple[tuple[str, str], ...]], Resolved] = field(default_factory=dict)
 
     def workload(self, name: str, overrides: Sequence[tuple[str, str]]) -> Resolved:
-        """As `run.resolve` does, once for all cells that have the same."""
+        """The same as `run.resolve`, once for all cells with the same workload."""
         asked = name, tuple(overrides)
         if asked not in self._resolved:
             key = f"workload {name}"
@@ -50,7 +48,7 @@ class Sources:
         return self._resolved[asked]
 
     def target(self, name: str) -> Target:
-        """As `run.targets.parse` does; a machine is the one of then."""
+        """The same as `run.targets.parse`; a machine is the stored one."""
         key = f"machine {name}"
         if key not in self.texts:
             found = parse(self._path(name))
@@ -65,8 +63,8 @@ class Sources:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """A cell that can be run."""
+class ReadyCell:
+    """A cell that is ready to run."""
 
     cell: Cell
     on: Target
@@ -78,35 +76,35 @@ class Prepared:
 
     @property
     def target(self) -> str:
-        """Its name."""
+        """Name of the target."""
         return self.on.asked
 
     @property
     def settings(self) -> Settings:
-        """As the plan has them."""
+        """The settings of the plan."""
         return self.cell.settings
 
     @property
     def writes(self) -> bool:
-        """Whether the target itself is written to, not files that are made in it."""
+        """True if the target itself is written, not files that are made in it."""
         if self.filesystem is not None:
             return True
         return not self.makes_files and self.workload is not None and self.workload.spec.writes
 
     @property
     def makes_files(self) -> bool:
-        """Whether the workload works on files of its own, made for each trial in a folder."""
+        """True if the workload uses files of its own, made for each trial in a folder."""
         return self.on.place is not None and self.workload is not None and self.workload.spec.makes_files
 
     def knobs(self) -> list[Setting]:
-        """Of a real target. Raises KnobUsage."""
+        """Knobs of a real target. Raises KnobUsage."""
         if not self.settings.knobs:
             return []
         return asking.settings(place_of(self.on), [f"{name}={value}" for name, value in self.settings.knobs.items()])
 
     @property
     def seconds(self) -> float | None:
-        """What a trial takes, its preparation apart; None: its end is not one of time."""
+        """Length of a trial without its preparation; None: it does not end by time."""
         if self.load is not None:
             return (self.load.settle_ns + self.load.interval_ns) / 1e9
         assert self.workload is not None
@@ -117,19 +115,19 @@ class Prepared:
 
 
 def place_of(target: Target) -> Place | None:
-    """The disk whose queue a target uses; None: it has none."""
+    """The disk whose queue a target uses; None: there is none."""
     if target.place is None:
         return None
     device = device_of(str(target.place if target.place.exists() else target.place.absolute().parent))
     return of_device(device) if device is not None else None
 
 
-def prepare(plan: Plan, cells: Sequence[Cell], sources: Sources) -> list[Prepared]:
-    """Raises Usage, KnobUsage or `_core.ConfigError`: one line."""
+def prepare(plan: Plan, cells: Sequence[Cell], sources: Sources) -> list[ReadyCell]:
+    """Prepare all cells. Raises Usage, KnobUsage or `_core.ConfigError`: one line."""
     return [_prepared(plan, cell, sources) for cell in cells]
 
 
-def _prepared(plan: Plan, cell: Cell, sources: Sources) -> Prepared:
+def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
     settings, where = cell.settings, f"{plan.source}: {cell}"
     if settings.target is None:
         raise Usage(f"{plan.source}: where should it run? give `target=`: a device, a file or a modelled machine")
@@ -157,17 +155,17 @@ def _given(settings: Settings) -> Iterator[str]:
     return (name for name, value in given.items() if value)
 
 
-def _modelled(plan: Plan, cell: Cell, target: Modelled, sources: Sources, where: str) -> Prepared:
+def _modelled(plan: Plan, cell: Cell, target: Modelled, sources: Sources, where: str) -> ReadyCell:
     settings = cell.settings
     text = with_fields(target.read(), settings.machine, settings.knobs, where)
     source = target.asked if text == target.read() else f"{where}: {target.asked}"
     try:
         _core.Machine.parse(text, source)
     except _core.ConfigError as error:
-        # The line is one of a text that nobody wrote.
+        # The line number belongs to generated text.
         raise Usage(_without_line(str(error), source) if source != target.asked else str(error)) from None
     workload = _workload(plan, settings, sources, where)
-    return Prepared(cell=cell, on=replace(target, text=text), workload=workload)
+    return ReadyCell(cell=cell, on=replace(target, text=text), workload=workload)
 
 
 def _without_line(said: str, source: str) -> str:
@@ -175,7 +173,7 @@ def _without_line(said: str, source: str) -> str:
     return f"{source}: {rest.lstrip('0123456789').removeprefix(':').strip()}"
 
 
-def _real(plan: Plan, cell: Cell, target: Target, sources: Sources, where: str) -> Prepared:
+def _real(plan: Plan, cell: Cell, target: Target, sources: Sources, where: str) -> ReadyCell:
     settings = cell.settings
     load = _load(settings)
     if target.several is not None:
@@ -185,10 +183,10 @@ def _real(plan: Plan, cell: Cell, target: Target, sources: Sources, where: str) 
             f"{plan.source}: target {target.asked}: no such device, file or machine; `create` makes a test file"
         )
     if load is not None and (settings.filesystem or settings.create):
-        raise Usage(f"{where}: load.command: the command brings its own files; leave filesystem and create out")
+        raise Usage(f"{where}: load.command: the command has its own files; leave filesystem and create out")
     if settings.filesystem and settings.create:
         raise Usage(f"{where}: create: a test file is made in the file system; give filesystem.size instead")
-    found = Prepared(
+    found = ReadyCell(
         cell=cell,
         on=target,
         workload=_workload(plan, settings, sources, where) if load is None else None,
@@ -206,8 +204,8 @@ def _real(plan: Plan, cell: Cell, target: Target, sources: Sources, where: str) 
     return found
 
 
-def _check_place(found: Prepared, settings: Settings, where: str) -> None:
-    """Whether there is a folder for files, and nothing else that they would be made in. Raises Usage."""
+def _check_place(found: ReadyCell, settings: Settings, where: str) -> None:
+    """Check that there is a folder for files, and nothing else to make them in. Raises Usage."""
     if found.workload is None or found.on.place is None:
         return
     folder = found.on.place.is_dir()
@@ -226,8 +224,9 @@ def _check_place(found: Prepared, settings: Settings, where: str) -> None:
 
 
 def _check_writes_no_other(wanted: FileSystem, where: str) -> None:
-    """mkfs and mount can be told to write to other devices and files: a journal, a log, further members, an undo file.
-    Nobody agreed to lose what is on those. Raises Usage."""
+    """Refuse options by which mkfs and mount write to other devices and files: a journal, a log, further members, an
+    undo file. The consent does not cover these. Raises Usage.
+    """
     for key, words in (("mkfs", wanted.mkfs), ("mount", wanted.mount.split(","))):
         for word in words:
             if "/" in word or re.search(r"(^|,)\s*(device|logdev|rtdev|name|journal_path|journal_dev|loop)\b", word):

@@ -1,4 +1,4 @@
-"""What a plan comes to before anything is done: cells, trials, order, time, and what it would change."""
+"""Preview of a plan: cells, trials, order, time, and changes of the machine."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from spindle.campaign.commands import filled
-from spindle.campaign.execution import Ready, trial_seconds
+from spindle.campaign.execution import CheckedPlan, trial_seconds
 from spindle.campaign.order import Trial
-from spindle.campaign.prepare import Prepared
+from spindle.campaign.prepare import ReadyCell
 from spindle.host.guard import consent_needed
-from spindle.host.knobs.files import Files
+from spindle.knobs.files import Files
 
 
 @dataclass(frozen=True)
 class Preview:
-    """Of a plan."""
+    """The preview of a plan."""
 
-    ready: Ready
+    ready: CheckedPlan
     first: Sequence[Trial]
-    """The trials that are known beforehand, in their order."""
+    """The trials that are known in advance, in order."""
     changes: Sequence[str]
-    """What is changed of the machine, a line each."""
+    """Changes of the machine, one line each."""
 
     @property
     def seconds(self) -> tuple[float, float] | None:
-        """At least and at most; None: not known beforehand."""
+        """Shortest and longest time; None: unknown in advance."""
         each = trial_seconds(self.ready)
         schedule = self.ready.schedule
         return (each * schedule.least, each * schedule.most) if each is not None else None
 
     @property
     def machine_seconds(self) -> float | None:
-        """Modelled machines: time of the machine that the least number of trials takes."""
+        """Modelled machines: the machine's time for the smallest number of trials."""
         spans = [one.seconds for one in self.ready.prepared if one.on.is_modelled]
         known = [one for one in spans if one is not None]
         return sum(known) * self.ready.plan.trials.count if known and len(known) == len(spans) else None
@@ -55,14 +55,14 @@ class Preview:
         }
 
 
-def preview(ready: Ready) -> Preview:
-    """Raises what the knobs of a device raise; changes nothing."""
+def preview(ready: CheckedPlan) -> Preview:
+    """Make the preview; it changes nothing. Raises as the knobs of a device."""
     first = next(ready.schedule.batches(lambda cell, blocks: []))
     lines = [line for one in ready.prepared for line in _changes(one)]
     return Preview(ready, first, [*_knobs(ready.prepared), *dict.fromkeys(lines)])
 
 
-def _knobs(cells: Sequence[Prepared]) -> list[str]:
+def _knobs(cells: Sequence[ReadyCell]) -> list[str]:
     """`loop3.scheduler: none -> bfq, kyber, put back after each trial`."""
     files = Files()
     found: dict[str, tuple[str, dict[str, None]]] = {}
@@ -78,7 +78,7 @@ def _knobs(cells: Sequence[Prepared]) -> list[str]:
     ]
 
 
-def _changes(prepared: Prepared) -> list[str]:
+def _changes(prepared: ReadyCell) -> list[str]:
     if prepared.on.is_modelled:
         return []
     lines = []
@@ -99,7 +99,7 @@ def _changes(prepared: Prepared) -> list[str]:
     return lines
 
 
-def _agrees(prepared: Prepared) -> str:
-    """What a person has to say to it."""
+def _agrees(prepared: ReadyCell) -> str:
+    """The consent that it needs."""
     options = consent_needed(prepared.target)
     return f"; needs {' '.join(options)}" if options else ""

@@ -1,8 +1,8 @@
-"""A file system made anew on a device that the user gave to be erased, for one trial, and taken away again.
+"""Scratch file systems: made for one trial on a device that the user gave to be erased, and removed afterwards.
 
-The guard decides whether the device may be written at all, with the same consent as `spindle run`; the device is then
-kept open, and tools get a node that can mean nothing else (`host.held`). The file system gets a UUID of ours, which is
-noted before it is made: what is removed later, after kill -9 as well, is what carries it.
+The guard decides if the device may be written, with the same consent as `spindle run`. The device then stays open, and
+tools get a node that always refers to it (`host.held`). The file system gets a UUID that is noted before it is made:
+later removal, also after kill -9, only removes what has this UUID.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from spindle.campaign.leftovers import Note, Scratch, noted, scratches
 from spindle.campaign.plan import FileSystem
 from spindle.host.busy import unmount
 from spindle.host.devices import HERE, DevNumber, by_number
-from spindle.host.errors import Held, TargetError, reason
+from spindle.host.errors import DeviceHeld, TargetError, reason
 from spindle.host.held import PRIVATE, HeldDevice, remove_node
 from spindle.host.mounts import Mount, devices_of, mount_of
 from spindle.host.patience import Busy, patiently
 from spindle.host.signals import held_back
-from spindle.host.signatures import Unknown, uuid_of
+from spindle.host.signatures import UnknownContent, uuid_of
 from spindle.run.consent import Consent
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
@@ -40,13 +40,13 @@ _UUID = {
     "xfs": ("-f", "-q", "-m"),
     "btrfs": ("-f", "-q", "-U"),
 }
-"""Type -> arguments of its mkfs; the last one sets the UUID. They are told not to ask: the guard has."""
+"""Type -> arguments of its mkfs; the last one sets the UUID. They disable questions: the guard has asked."""
 _BLOCK = 1 << 20
-"""Test files are so many bytes long, or a multiple of it."""
+"""Test files have this size, or a multiple of it."""
 
 
 def check_tools(kind: str) -> None:
-    """Raises Usage."""
+    """Raise Usage if a tool is missing."""
     for tool in (f"mkfs.{kind}", "mount", "wipefs", "blkid"):
         if _tool(tool) is None:
             raise Usage(f"filesystem.type: {kind}: {tool} is not installed")
@@ -58,10 +58,10 @@ def _tool(name: str) -> str | None:
 
 @contextmanager
 def made(campaign: str, device: str, wanted: FileSystem, consent: Consent, watch: Watch) -> Iterator[Path]:
-    """The folder where it is mounted. Raises Refused, TargetError or RunFailed.
+    """The folder where it is mounted. Raises Refusal, TargetError or RunFailed.
 
-    One that cannot be unmounted afterwards spoils no figure: it is told, noted, and taken away before the device is
-    used again or at the end (`clear`).
+    A file system that cannot be unmounted afterwards does not invalidate a figure: it is reported, noted, and removed
+    before the device is used again or at the end (`clear`).
     """
     clear(campaign, device)
     with ExitStack() as stack:
@@ -86,7 +86,9 @@ def made(campaign: str, device: str, wanted: FileSystem, consent: Consent, watch
 
 
 def clear(campaign: str, device: str | None = None) -> None:
-    """Take away what could not be taken away at the end of a trial: all, or what is on one device. Raises RunFailed."""
+    """Remove file systems that could not be removed after their trial: all, or those on one device. Raises
+    RunFailed.
+    """
     for path, scratch, same_boot in scratches(campaign):
         if device is None or _is(device, scratch):
             remove(scratch, same_boot)
@@ -101,7 +103,7 @@ def _is(device: str, scratch: Scratch) -> bool:
 
 
 def remove(scratch: Scratch, same_boot: bool) -> bool:
-    """Unmount and wipe what carries our UUID; whether there was anything. Raises RunFailed where it stays."""
+    """Unmount and wipe the file system with our UUID; False: there was none. Raises RunFailed if it stays."""
     remove_node(scratch.node)
     try:
         with _found_again(scratch, same_boot) as held, held.node(scratch.node or PRIVATE + scratch.uuid) as node:
@@ -112,12 +114,12 @@ def remove(scratch: Scratch, same_boot: bool) -> bool:
         if _mounted(scratch) is not None:
             raise RunFailed(f"{error}; unmount {scratch.mount}") from None
         _rmdir(scratch.mount)
-        return False  # a device that is gone, or has become another one, has nothing of ours
+        return False  # the device is gone, or is another one now
 
 
 @contextmanager
 def _found_again(scratch: Scratch, same_boot: bool) -> Iterator[HeldDevice]:
-    """By its number as long as that means the same, by its name after a reboot. Raises TargetError."""
+    """Find the device by its number in the same boot, by its name after a reboot. Raises TargetError."""
     if same_boot and scratch.identity is not None:
         device = by_number(scratch.identity.number)
         name = device.path if device is not None else scratch.device
@@ -136,7 +138,7 @@ def _found_again(scratch: Scratch, same_boot: bool) -> Iterator[HeldDevice]:
 
 
 def _make(held: HeldDevice, node: str, scratch: Scratch, wanted: FileSystem, consent: Consent) -> None:
-    """Raises Refused, TargetError or RunFailed."""
+    """Raises Refusal, TargetError or RunFailed."""
     options = ("-o", wanted.mount) if wanted.mount else ()
     try:
         Path(scratch.mount).mkdir(mode=0o700)
@@ -146,7 +148,7 @@ def _make(held: HeldDevice, node: str, scratch: Scratch, wanted: FileSystem, con
         patiently(_Mkfs(held, node, scratch, wanted, consent))
         _forget_pages(held)
         if not _carries(held, scratch):
-            raise RunFailed(f"{held.called}: what was made on it is not there; another program writes to it")
+            raise RunFailed(f"{held.called}: the file system is not there; another program writes to it")
         patiently(lambda: _run(held, node, "mount", "-t", wanted.type, *options, node, scratch.mount))
     except Busy as busy:
         raise RunFailed(str(busy)) from None
@@ -166,7 +168,7 @@ class _Mkfs:
     _again: bool = False
 
     def __call__(self) -> None:
-        """Raises Busy, RunFailed, Refused, TargetError."""
+        """Raises Busy, RunFailed, Refusal, TargetError."""
         if self._again:
             self._check()
         self._again = True
@@ -175,16 +177,16 @@ class _Mkfs:
         _run(self.held, self.node, f"mkfs.{self.wanted.type}", *quiet, sets, value, *self.wanted.mkfs, self.node)
 
     def _check(self) -> None:
-        """Somebody had the device; there may be something on it now that nobody agreed to lose."""
+        """Ask the guard again: another program used the device, and may have written to it."""
         try:
             with self.consent.held(self.scratch.device):
                 pass
-        except Held as error:
+        except DeviceHeld as error:
             raise Busy(str(error)) from None
 
 
 def _run(held: HeldDevice, node: str, tool: str, *arguments: str, claimed: bool = False) -> None:
-    """Raises Busy, RunFailed, Refused. The tool is given the node right after that was compared with the device, and
+    """Raises Busy, RunFailed, Refusal. The tool is given the node right after that was compared with the device, and
     has no other folder to work in. `claimed`: the claim is ours."""
     held.check(node)
     done = subprocess.run(
@@ -207,13 +209,13 @@ def _run(held: HeldDevice, node: str, tool: str, *arguments: str, claimed: bool 
 
 
 def _forget_pages(held: HeldDevice) -> None:
-    """What mkfs left in the page cache of the device, which would go if nobody kept the device open."""
+    """Drop pages that mkfs left in the device's page cache, which an open device would keep."""
     os.fsync(held.fd)
     os.posix_fadvise(held.fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
-    """Whether there was anything. Raises Busy."""
+    """Unmount and wipe; False: there was nothing. Raises Busy."""
     mounted = _mounted(scratch) is not None
     if mounted:
         try:
@@ -224,14 +226,14 @@ def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
     if not _carries(held, scratch):
         return mounted
     with held.claimed():
-        # --force: without it wipefs wants the claim for itself, which is better kept.
+        # --force: otherwise wipefs requires the claim, which must be kept.
         _run(held, node, "wipefs", "--all", "--force", "--quiet", node, claimed=True)
         os.fsync(held.fd)
     return True
 
 
 def _mounted(scratch: Scratch) -> Mount | None:
-    """What is mounted in our folder, if it is on our device."""
+    """The mount in our folder, if it is on our device."""
     try:
         found = mount_of(scratch.mount)
     except OSError:
@@ -245,17 +247,17 @@ def _mounted(scratch: Scratch) -> Mount | None:
 def _carries(held: HeldDevice, scratch: Scratch) -> bool:
     try:
         return uuid_of(held.fd) == scratch.uuid
-    except Unknown as error:
-        raise RunFailed(f"{held.called}: cannot tell what it holds ({error})") from None
+    except UnknownContent as error:
+        raise RunFailed(f"{held.called}: its content cannot be read ({error})") from None
 
 
 def _rmdir(folder: str) -> None:
-    with suppress(OSError):  # gone already, or a file system that somebody else has mounted there
+    with suppress(OSError):  # gone already, or another file system is mounted there
         Path(folder).rmdir()
 
 
 def file_bytes(folder: Path, size: str) -> int:
-    """Of a test file: a size, or a share of what is free."""
+    """Size of a test file: given, or a share of the free space."""
     share = re.fullmatch(r"([0-9]{1,2}(?:\.[0-9]+)?)\s*%", size)
     if share is None:
         return _core.parse_size(size)

@@ -1,4 +1,4 @@
-"""A plan as a person writes it: a preset or a TOML file, and what `--set` changes of it."""
+"""Reader of plans: a preset or a TOML file, with changes by `--set`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from spindle.base.suggestions import meant
 from spindle.campaign import document
 from spindle.campaign.document import Table, is_scalar, text_of
 from spindle.campaign.plan import Design, Factor, Kind, LevelOf, Order, Plan, Settings, Trials
-from spindle.host.knobs.asking import value_of
-from spindle.host.knobs.catalogue import knob
-from spindle.host.knobs.errors import KnobUsage
+from spindle.knobs.asking import value_of
+from spindle.knobs.catalogue import knob
+from spindle.knobs.errors import KnobUsage
 from spindle.result.checks import CHECKS
 from spindle.run.errors import Usage
 from spindle.run.resolve import read_text
@@ -41,7 +41,7 @@ TOP = (
 )
 """Keys of a plan."""
 FILE_SYSTEMS = ("ext2", "ext3", "ext4", "xfs", "btrfs")
-_FREE_KEYS = ("about", "table", "name")  # of workload files alone
+_FREE_KEYS = ("about", "table", "name")  # only in workload files
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 _SHORT = {"trials": "count", "load": "command", "filesystem": "type", "design": "kind"}
 _LISTS = ("values", "only", "ignores", "tolerate", "mkfs", "mount")
@@ -50,12 +50,12 @@ _MOST_LEVELS = 10_000
 
 
 def preset_names() -> list[str]:
-    """Plans that come with the program."""
+    """Plans of the catalogue."""
     return [name for name, _ in _core.campaign_presets()]
 
 
 def open_plan(name: str, assignments: Sequence[str] = ()) -> Plan:
-    """A preset, or the path of a TOML file. Raises Usage, one line."""
+    """Read a preset, or a TOML file by path. Raises Usage, one line."""
     if name.endswith(".toml") or "/" in name:
         text = read_text(Path(name), "plan", f"one of {', '.join(preset_names())}")
         return read_plan(text, name, Path(name).name.removesuffix(".toml"), assignments)
@@ -67,20 +67,20 @@ def open_plan(name: str, assignments: Sequence[str] = ()) -> Plan:
 
 
 def read_plan(text: str, source: str, name: str, assignments: Sequence[str] = ()) -> Plan:
-    """Of TOML text."""
+    """Read a plan from TOML text."""
     try:
         return _plan(text, source, name, assignments)
     except Usage as error:
         if not assignments:
             raise
-        _plan(text, source, name, ())  # raises what is wrong with the plan itself
+        _plan(text, source, name, ())  # raises errors of the plan itself
         said = re.sub(rf"^{re.escape(source)}(:\d+)?: ", "", str(error))
         raise Usage(said if said.startswith("`set=`") else f"`set=`: {said}") from None
 
 
 def _plan(text: str, source: str, name: str, assignments: Sequence[str]) -> Plan:
     if not re.fullmatch(_NAME, name):
-        raise Usage(f"plan {source}: `{name}` is no name for a campaign; use letters, digits, - and _")
+        raise Usage(f"plan {source}: `{name}` is not a name for a campaign; use letters, digits, - and _")
     data = document.parse(text, source)
     for assignment in assignments:
         _assign(data, assignment)
@@ -119,13 +119,15 @@ def _assign(data: dict[str, Any], assignment: str) -> None:
     for part in path[:-1]:
         inner = table.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise Usage(f"`set=` {assignment}: `{part}` is no table of the plan")
+            raise Usage(f"`set=` {assignment}: `{part}` is not a table of the plan")
         table = inner
     table[path[-1]] = _value(value.strip(), table.get(path[-1]), path, assignment)
 
 
 def _path(data: Mapping[str, Any], key: str, assignment: str) -> list[str]:
-    """Full, or short: a factor's name for its values, a workload key, `trials` for `trials.count`."""
+    """Resolve a key: full, or short. A factor's name means its values; a workload key and `trials` for
+    `trials.count` work too.
+    """
     parts = key.split(".")
     factors = data.get("factors")
     names = list(factors) if isinstance(factors, dict) else []
@@ -147,13 +149,13 @@ def _value(text: str, before: object, path: Sequence[str], assignment: str) -> o
         try:
             return document.parse(f"value = {text}", "`set=`")["value"]
         except Usage:
-            raise Usage(f"`set=` {assignment}: the value is no list or table of TOML") from None
+            raise Usage(f"`set=` {assignment}: the value is not a list or table of TOML") from None
     if path[-1] in _LISTS or isinstance(before, list):
         return [part.strip() for part in text.split(",")]
     return text
 
 
-# --- what is set -----------------------------------------------------------------------------------------------------
+# --- settings -----------------------------------------------------------------------------------------------------
 
 
 def _settings(table: Table) -> Settings:
@@ -214,7 +216,7 @@ def _knobs(table: Table) -> dict[str, str]:
 
 
 def _check_knob(table: Table, name: str, value: str, key: str | None = None) -> None:
-    """By the catalogue; whether the device has it is seen when it is there."""
+    """Check by the catalogue; the device is checked later."""
     prefix, dot, rest = name.partition(".")
     bare = name if not dot or prefix in ("vm", "raid", "cpu", "irq", "iosched") else rest
     if found := re.fullmatch(r"(cpu|irq)[0-9]+", prefix):
@@ -259,7 +261,7 @@ def _file_size(table: Table) -> str | None:
 
 
 def _commands(table: Table, key: str) -> tuple[tuple[str, ...], ...]:
-    """`["cmd", "arg"]`, or a list of such."""
+    """`["cmd", "arg"]`, or a list of them."""
     value = table.take(key)
     if value is None or value == []:
         return ()
@@ -365,20 +367,20 @@ def _values(table: Table) -> list[LevelOf]:
     sets = table.word("sets")
     values = table.take("values")
     if sets is None:
-        table.fail(None, 'what does it set? give sets = "options.size" and values = [...], or levels')
+        table.fail(None, 'it sets nothing; give sets = "options.size" and values = [...], or levels')
     if not isinstance(values, list) or not values:
         table.fail("values", "expected a list of at least one value")
     return [LevelOf(label=_label(value), settings=_single(table, sets, value)) for value in values]
 
 
 def _label(value: object) -> str:
-    """The value; without what selections of the store are written with."""
+    """The value without characters that selections of the store use."""
     text = " ".join(map(text_of, value)) if isinstance(value, list) else text_of(value)
     return text.replace(",", ";").replace("=", ":")[:100] or "none"
 
 
 def _single(table: Table, sets: str, value: object) -> Settings:
-    """One thing set."""
+    """Settings with one value."""
     kind, _, rest = sets.partition(".")
     if isinstance(value, str) and not value.isprintable():
         table.fail("values", "has control characters in it; leave them out")
@@ -459,7 +461,7 @@ def _design(table: Table, factors: Sequence[Factor]) -> Design:
     listed = tuple(_one_each(one, factors) for one in table.tables("cells"))
     kind = Kind(table.choice("kind", list(Kind), Kind.LIST if listed else Kind.FULL))
     if (kind is Kind.LIST) != bool(listed):
-        table.fail("kind", f'cells belong to kind = "list", and it to them; here it is "{kind}"')
+        table.fail("kind", f'cells and kind = "list" need each other; kind is "{kind}"')
     found = Design(
         kind=kind,
         baseline=_one_each(table.table("baseline"), factors),
@@ -473,7 +475,7 @@ def _design(table: Table, factors: Sequence[Factor]) -> Design:
 
 
 def _metric(table: Table) -> str | None:
-    """By its name; whether a result has it is seen when there is one."""
+    """Check the name; results are checked later."""
     name = table.word("metric")
     if name is not None and known(name) is None:
         near = nearest(name)

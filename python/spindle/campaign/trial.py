@@ -1,4 +1,4 @@
-"""One trial, carried out: on a modelled machine, on a real target, or under a command of the user's."""
+"""Runs one trial: on a modelled machine, on a real target, or with a user's command as the load."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from pathlib import Path
 from spindle.campaign import commands, scratch
 from spindle.campaign.loads import RunningLoad, loads, observe
 from spindle.campaign.plan import Load
-from spindle.campaign.prepare import Prepared
-from spindle.host.knobs.session import IN_FORCE, Session
-from spindle.host.knobs.undo import State
+from spindle.campaign.prepare import ReadyCell
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
+from spindle.knobs.session import IN_FORCE, Session
+from spindle.knobs.undo import State
 from spindle.result.record import PhasesRecord, Record, RunRecord
 from spindle.run import phases
 from spindle.run.bench import Bench
 from spindle.run.consent import NO_CONSENT, Consent
+from spindle.run.engine import EngineOptions
 from spindle.run.errors import RunFailed
-from spindle.run.files import OF_A_RUN, Sized, own_file, own_files
-from spindle.run.making import Making
-from spindle.run.preparation import Care, calm_machine
+from spindle.run.files import OF_A_RUN, ChosenSize, own_file, own_files
+from spindle.run.preparation import PreflightOptions, calm_machine
 from spindle.run.resolve import Resolved
 from spindle.run.targets import Opening
 from spindle.run.watch import Watch
 from spindle.store import Recording
 
-_Made = tuple[TestFile | TestFiles | None, Sized | None]
+_Made = tuple[TestFile | TestFiles | None, ChosenSize | None]
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a trial gave."""
+class TrialResult:
+    """The result of a trial."""
 
     record: Record
     recording: Recording | None = None
 
 
 class NotInForce(RunFailed):
-    """The kernel made another value of a setting: to try again would give the same."""
+    """The kernel changed a value of a setting: another attempt would give the same."""
 
 
 @dataclass
 class Workshop:
-    """What lives from trial to trial: consent that was given, test files, a load that runs on."""
+    """State that lasts from trial to trial: consent, test files, a running load."""
 
     campaign: str
-    """Its identity."""
+    """Its id."""
     consent: Consent
-    making: Making
-    care: Care
+    making: EngineOptions
+    care: PreflightOptions
     watch: Watch
     _stack: ExitStack
     _load: Callable[[Load, str, Mapping[str, str]], RunningLoad]
     _files: dict[tuple[str, int], TestFile]
 
-    def carry_out(self, prepared: Prepared, seed: int, label: str) -> Done:
-        """Raises RunFailed, `_core.RunError`, TargetError; Stopped if somebody asked it to end."""
+    def carry_out(self, prepared: ReadyCell, seed: int, label: str) -> TrialResult:
+        """Run a trial. Raises RunFailed, `_core.RunError`, TargetError; Stopped."""
         if prepared.on.is_modelled:
-            return Done(simulated(prepared, seed, self.making, self.watch, label))
+            return TrialResult(simulated(prepared, seed, self.making, self.watch, label))
         with ExitStack() as stack:
             made = self._made(prepared, seed, stack)
             stack.enter_context(self._knobs(prepared))
@@ -77,10 +77,10 @@ class Workshop:
                     observed = observe(
                         running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label, calm
                     )
-                return Done(calm.outcome_in(observed.record), observed.recording)
-            return Done(self._measured(prepared, seeded(prepared, seed), made, label))
+                return TrialResult(calm.outcome_in(observed.record), observed.recording)
+            return TrialResult(self._measured(prepared, seeded(prepared, seed), made, label))
 
-    def _measured(self, prepared: Prepared, workload: Resolved, made: _Made, label: str) -> Record:
+    def _measured(self, prepared: ReadyCell, workload: Resolved, made: _Made, label: str) -> Record:
         file, sized = made
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
         with (
@@ -95,8 +95,8 @@ class Workshop:
     def _consented(self) -> None:
         self.consent = self.consent.after_writing()
 
-    def _made(self, prepared: Prepared, seed: int, stack: ExitStack) -> _Made:
-        """What the trial writes to beside the target, and how its size was chosen."""
+    def _made(self, prepared: ReadyCell, seed: int, stack: ExitStack) -> _Made:
+        """The trial's files, with the reason for their size."""
         folder = Path(prepared.target)
         if prepared.filesystem is not None:
             folder = stack.enter_context(
@@ -110,8 +110,8 @@ class Workshop:
             return stack.enter_context(own_file(folder, size, self.watch)), None
         return self._kept_file(prepared), None
 
-    def _kept_file(self, prepared: Prepared) -> TestFile | None:
-        """From trial to trial."""
+    def _kept_file(self, prepared: ReadyCell) -> TestFile | None:
+        """The test file, kept from trial to trial."""
         if prepared.create_bytes is None:
             return None
         asked = prepared.target, prepared.create_bytes
@@ -122,7 +122,7 @@ class Workshop:
         return self._files[asked]
 
     @contextmanager
-    def _knobs(self, prepared: Prepared) -> Iterator[None]:
+    def _knobs(self, prepared: ReadyCell) -> Iterator[None]:
         wanted = prepared.knobs()
         if not wanted:
             yield
@@ -143,8 +143,10 @@ class Workshop:
 
 
 @contextmanager
-def workshop(campaign: str, consent: Consent, making: Making, care: Care, watch: Watch) -> Iterator[Workshop]:
-    """Everything it made is taken down at the end."""
+def workshop(
+    campaign: str, consent: Consent, making: EngineOptions, care: PreflightOptions, watch: Watch
+) -> Iterator[Workshop]:
+    """Everything it made is removed at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
         stack.callback(_clear, campaign)
@@ -155,17 +157,17 @@ def _clear(campaign: str) -> None:
     try:
         scratch.clear(campaign)
     except RunFailed as error:
-        raise RunFailed(f"{error}; all trials are kept, `spindle campaign resume` takes it away") from None
+        raise RunFailed(f"{error}; all trials are stored, `spindle campaign resume` removes it") from None
 
 
-def simulated(prepared: Prepared, seed: int, making: Making, watch: Watch, label: str) -> Record:
+def simulated(prepared: ReadyCell, seed: int, making: EngineOptions, watch: Watch, label: str) -> Record:
     """A trial on a modelled machine."""
     workload = seeded(prepared, seed)
     with prepared.on.open(workload, watch, Opening(making=making)) as opened:
         return _whole(opened, workload, label)
 
 
-def seeded(prepared: Prepared, seed: int) -> Resolved:
+def seeded(prepared: ReadyCell, seed: int) -> Resolved:
     """The workload with the trial's seed, unless the plan sets one."""
     assert prepared.workload is not None
     if "seed" in prepared.settings.options:
@@ -174,7 +176,7 @@ def seeded(prepared: Prepared, seed: int) -> Resolved:
 
 
 def _whole(opened: Bench, workload: Resolved, label: str) -> RunRecord | PhasesRecord:
-    """A trial that was cut short is none."""
+    """Run the whole trial; raises if it was cut short."""
     done = phases.whole(opened, workload, label)
     if done.stopped:
         raise Stopped(signal.SIGINT)

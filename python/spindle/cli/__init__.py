@@ -1,4 +1,4 @@
-"""The command line: one module a verb, none with logic of its own. `main` is the program."""
+"""The command line. `main` is the program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import _signal  # type: ignore[import-not-found]  # the bare module: `signal` ta
 
 
 def main() -> None:
-    """The program. Until it is there, Ctrl-C ends the process silently: there is nothing to say and nothing to undo."""
+    """The program. Until it is loaded, Ctrl-C ends the process silently: nothing has to be undone."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from spindle.cli.main import main as program

@@ -1,4 +1,4 @@
-"""What the program's exit status says."""
+"""The program's exit status."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ class Exit(IntEnum):
 
     FINE = 0
     FAILED = 1
-    """The run failed, was stopped, or a verdict is invalid. One line on stderr says why: an error's own, or that of
+    """The run failed, was stopped, or a verdict is invalid. One line on stderr says why: the error's, or the one of
     `failed`."""
     USAGE = 2
-    """What was asked for is wrong."""
+    """Wrong arguments."""
     REFUSED = 3
-    """It could have destroyed data."""
+    """Refused, because it could have destroyed data."""
 
 
 def failed(reason: str) -> Exit:
-    """The status of a verb that did its work and found something bad, with its line on stderr."""
+    """Print why on stderr and return the status of a verb that did its work and found something bad."""
     from spindle.cli.failure import one_line
 
     sys.stdout.flush()

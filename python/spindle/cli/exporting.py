@@ -1,4 +1,4 @@
-"""Results of the store as files."""
+"""Export of stored results to files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from spindle.cli.writing import keep_apart, named_by, output_of
+from spindle.cli.writing import named_by, output_of
 from spindle.store import Selected, Store
 from spindle.store.export import Sheet, as_csv, as_parquet, need_parquet
 
@@ -17,10 +17,10 @@ WRITERS: dict[str, Callable[[Sheet], bytes]] = {"csv": as_csv, "parquet": as_par
 
 
 def export(store: Store, chosen: list[Selected], output: Path, form: str | None, tables: bool) -> str:
-    """What was written, in a line."""
+    """Write the files and return one line about them."""
     form = form or SUFFIXES.get(output.suffix, "json")
     if tables and form not in WRITERS:
-        raise click.UsageError(f"--tables: goes with --format csv or parquet, not {form}")
+        raise click.UsageError(f"--tables: use it with --format csv or parquet, not {form}")
     if form == "parquet":
         need_parquet()
     if tables:
@@ -44,6 +44,8 @@ def _document(store: Store, each: Selected, form: str) -> bytes:
 
 
 def _file(output: Path, kind: str, data: bytes, what: str) -> str:
+    from spindle.library.outputs import keep_apart
+
     file = output_of(output, kind, "--output")
     keep_apart([file], named_by(click.get_current_context()))
     file.save(data)
@@ -51,7 +53,7 @@ def _file(output: Path, kind: str, data: bytes, what: str) -> str:
 
 
 def _folder(output: Path, files: Iterator[tuple[str, bytes]]) -> str:
-    """A new one, or one that is empty: nothing is written over."""
+    """Write into a new or empty folder, so that nothing is overwritten."""
     try:
         output.mkdir(parents=True, exist_ok=True)
         if any(output.iterdir()):

@@ -1,4 +1,4 @@
-"""An exception as one line: what, where, what to do; and the exit status that belongs to it."""
+"""Exceptions as one line (the problem, its place, what to do) and an exit status."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from spindle.cli.exits import Exit
 
 
 def explain(error: BaseException) -> tuple[str, Exit]:
-    """The line for stderr (a job file is refused with a line for each reason) and the exit status."""
+    """Return the line for stderr and the exit status. A refused job file has one line for each reason."""
     text, status = _known(error)
     lines = error.lines if isinstance(error, SpindleError) else []
     return "\n".join(f"spindle: {one_line(line)}" for line in lines or [text]), status
 
 
 def one_line(text: str) -> str:
-    """Line breaks and control characters in file names and messages must not break the line or the terminal."""
+    """Escape line breaks and control characters of file names and messages."""
     return " ".join("".join(char if char.isprintable() else " " for char in spelled(text)).split())
 
 
 def spelled(text: str) -> str:
-    """`verify_state=`, as a caller of the library gives it, as --verify-state."""
+    """Write a keyword of the library, `verify_state=`, as the option --verify-state."""
     return re.sub(r"`([a-z][a-z_]*)=`", lambda key: f"--{key[1].replace('_', '-')}", text)
 
 
@@ -32,19 +32,14 @@ def _known(error: BaseException) -> tuple[str, Exit]:
     if isinstance(error, click.ClickException):
         return _usage(error), Exit.USAGE
     if isinstance(error, click.Abort):
-        return "stopped at the question; nothing was done", Exit.FAILED
+        return "stopped at the confirmation; nothing was done", Exit.FAILED
     if isinstance(error, KeyboardInterrupt):
         return (
-            f"stopped{f' by {error}' if str(error) else ''} before there were figures; what was made is removed",
+            f"stopped{f' by {error}' if str(error) else ''} before the first result; temporary files are removed",
             Exit.FAILED,
         )
     if isinstance(error, SpindleError):
         return str(error), Exit(error.exit_code)
-
-    from spindle import _core
-
-    if isinstance(error, _core.ConfigError | _core.RunError):
-        return str(error), Exit.USAGE if isinstance(error, _core.ConfigError) else Exit.FAILED
     return _unexpected(error), Exit.FAILED
 
 

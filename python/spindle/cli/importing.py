@@ -1,4 +1,4 @@
-"""Results from elsewhere into the store."""
+"""Import of results into the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spindle.store.place import POSTGRES
 
 
 def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = None) -> str:
-    """What came in, in a line."""
+    """Import `place` and return one line about it."""
     if place.startswith(POSTGRES) or _is_database(Path(place)):
         return _store(store, place, tags)
     path = Path(place)
@@ -22,7 +22,7 @@ def take_in(store: Store, place: str, tags: Sequence[str], form: str | None = No
         return _folder(store, path, tags)
     before = store.count()
     ids = store.add_all(read(path, form), tags=tags, source=place)
-    return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', which was there already'}"
+    return f"{place}: {', '.join(ids)}{'' if store.count() > before else ', already stored'}"
 
 
 def _is_database(path: Path) -> bool:
@@ -30,13 +30,13 @@ def _is_database(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(HEADER)) == HEADER
     except OSError:
-        return False  # reading it as a result says why
+        return False  # the reader's error says why
 
 
 def _store(store: Store, place: str, tags: Sequence[str]) -> str:
     with open_store(place, read_only=True) as other:
         if str(other.place) == str(store.place):
-            raise Usage(f"{place}: this is the store itself; name another")
+            raise Usage(f"{place}: this is the store itself; name another one")
         came = store.take_in(other, tags=tags)
     parts = [f"{len(came.records)} results ({came.new} new)"]
     parts += [
@@ -47,8 +47,7 @@ def _store(store: Store, place: str, tags: Sequence[str]) -> str:
 
 
 def _folder(store: Store, folder: Path, tags: Sequence[str]) -> str:
-    """All files of the folder and those below it that end in .json; one that is no result stops it before anything
-    is stored."""
+    """Import every .json file in the folder and its subfolders. If one is not a result, nothing is stored."""
     files = sorted(path for path in folder.rglob("*.json") if path.is_file())
     if not files:
         raise Usage(f"{folder}: no file in it ends in .json; name files or another folder")

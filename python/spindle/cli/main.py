@@ -9,43 +9,53 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spindle.cli.exits import Exit
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 VERBS = {
-    "run": "Run a workload on a file, a block device or a modelled machine.",
+    "run": "Run a workload on a file, a device or a modelled machine.",
+    "quick": "Measure in about a minute what a device delivers.",
+    "verify": "Check that a target still has what was written to it.",
+    "durability": "Find acknowledged writes that a power cut loses.",
+    "campaign": "Compare alternatives: plans, random order, resumable.",
     "fio": "Run jobs of fio, given as fio's own command line.",
-    "durability": "Write, sync, and note elsewhere what was acknowledged, until the power is cut.",
-    "verify": "Tell whether a target still holds what was written to it.",
-    "convert": "Turn fio's job files into workloads, and tell what is not carried over.",
-    "campaign": "Compare alternatives: plans, trials in fair order, resumable.",
-    "quick": "Tell in about a minute what a device delivers.",
+    "convert": "Turn fio's job files into workloads; list what differs.",
+    "show": "Show a saved result.",
+    "compare": "Compare alternatives: differences, intervals, a ranking.",
+    "check": "Exit with 1 if results are worse than a baseline.",
+    "report": "Make one file of results: HTML, Markdown, CSV, a picture.",
     "store": "List, show, tag, export, import and check stored results.",
-    "sql": "Ask the store in SQL.",
-    "inspect": "Show the block stack from mount point to controller, with its settings.",
-    "doctor": "Tell what is wrong with the block stack, and what would mend it.",
-    "compare": "Tell by how much alternatives differ, how sure that is, and which is the best.",
-    "check": "Exit with 1 if results got worse than a baseline, beyond chance.",
-    "show": "Show a result that was saved.",
-    "report": "Make one file of results: HTML, Markdown, CSV, text or a picture.",
-    "knobs": "See and change settings of devices, memory and CPUs.",
+    "sql": "Query the store in SQL.",
+    "inspect": "Show the block stack from mount point to controller.",
+    "doctor": "Find problems of the block stack, with their remedies.",
+    "knobs": "Show and change settings of devices, memory and CPUs.",
     "restore": "Put back every setting that was changed.",
-    "monitor": "Show what disks, CPUs and control groups do, interval by interval.",
-    "array": "Draw a RAID array and tell what it holds, bears and costs.",
+    "monitor": "Show I/O of disks, CPUs and control groups as it happens.",
+    "array": "Draw a RAID array; its capacity, redundancy and cost.",
     "drives": "List the drives that models are made of, or draw one.",
-    "validate": "Hold the models against data of real arrays and drives.",
+    "validate": "Check the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
     "metrics": "List the metrics that results are compared by.",
     "verdicts": "List the verdicts on results.",
-    "schema": "Print the JSON Schema of results, workloads or inventories.",
+    "schema": "Print the JSON Schema of results, workloads, inventories.",
+    "help": "Show the pages of the documentation.",
+    "completion": "Print the completion script of a shell.",
 }
-"""Verb -> one line; the module of the same name has it as `command`."""
+"""Verb -> its help line. The module of the same name has its `command`."""
+
+
+COMPLETE = "_SPINDLE_COMPLETE"
+"""The variable by which a shell's completion script asks what fits."""
 
 
 class Verbs(click.Group):
-    """Lists the verbs without importing them."""
+    """A group that lists its verbs without importing them."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(VERBS)
@@ -53,19 +63,26 @@ class Verbs(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"spindle.cli.{name}").command
+        command: click.Command = importlib.import_module(f"spindle.cli.verbs.{name}").command
         return command
 
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in VERBS and not name.startswith("-"):
+        if name not in VERBS and not name.startswith("-") and not context.resilient_parsing:
             from spindle.base.suggestions import meant
 
             hint = meant(name, VERBS, f"the verbs are {', '.join(VERBS)}")
             context.fail(f"no verb `{name}`; {hint}")
         return super().resolve_command(context, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """The verbs with their lines, none of them imported."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=line) for name, line in VERBS.items() if name.startswith(incomplete)]
+        return verbs or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -84,12 +101,14 @@ def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -
     cls=Verbs,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 fine, 1 the run failed or a verdict is invalid, 2 usage, 3 refused for safety.",
+    epilog="""`spindle VERB --help` shows the options of a verb, `spindle help` the pages of the documentation.
+
+    Exit status: 0 fine, 1 the run failed or a verdict is invalid, 2 usage, 3 refused for safety.""",
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_context
 def spindle(context: click.Context) -> Exit | None:
-    """Measure disks, arrays and file systems: true figures, and whether they can be believed."""
+    """Measure, explain, tune and predict the performance of disks, RAID arrays and file systems."""
     if context.invoked_subcommand is not None:
         return None
     print(context.get_help(), file=sys.stderr)
@@ -97,8 +116,10 @@ def spindle(context: click.Context) -> Exit | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The program: exits with the status, never with a traceback."""
+    """Run the program and exit with its status, never with a traceback."""
     _open_standard_streams()
+    if asked := os.environ.get(COMPLETE):
+        sys.exit(_complete(asked))
     status = _interruptible(arguments)
     try:
         sys.stdout.flush()
@@ -107,19 +128,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if status is Exit.FINE and not isinstance(error, BrokenPipeError):
             print(f"spindle: the output cannot be written ({error.strerror})", file=sys.stderr)
             status = Exit.FAILED
-    # All is said and cleaned up: a late second Ctrl-C must not make another status of it.
+    # Everything is printed and cleaned up: a late second Ctrl-C must not change the status.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(status)
 
 
+def _complete(asked: str) -> int:
+    """Print what fits a line that is being typed: nothing, if the line is wrong so far."""
+    from click.shell_completion import shell_complete
+
+    try:
+        return shell_complete(spindle, {}, "spindle", COMPLETE, asked)
+    except Exception:
+        return Exit.FAILED
+
+
 def _interruptible(arguments: Sequence[str] | None) -> int:
-    """Ctrl-C unwinds the verb; before and after it, it ends the process silently."""
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as nohup asks
+    """Run the verb. Ctrl-C unwinds it; before and after it, Ctrl-C ends the process silently."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # nohup
     try:
         if not ignored:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return invoke(arguments)
-    except KeyboardInterrupt:  # a second one, while the first was being explained
+    except KeyboardInterrupt:  # a second signal while the first was being explained
         return Exit.FAILED
     finally:
         if not ignored:
@@ -127,8 +158,8 @@ def _interruptible(arguments: Sequence[str] | None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Started with one of them closed, the next file opened would take its number, and with it what is meant for
-    the terminal; and names that are not UTF-8 must not keep a result from being shown.
+    """Open closed standard streams, so that no other file takes their number and receives the terminal's text; let
+    names that are not UTF-8 be printed.
     """
     with open(os.devnull, "r+") as nowhere:
         spare = fcntl.fcntl(nowhere.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
@@ -149,7 +180,7 @@ def _open_standard_streams() -> None:
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run a verb. Every error becomes one line on stderr. The status is an `Exit`, or that of a command it ran."""
     try:
-        # Not `spindle.main`: it would turn the signals that unwind a run into an Abort of its own.
+        # Not `spindle.main`: it would turn the signals that unwind a run into its own Abort.
         with spindle.make_context("spindle", list(sys.argv[1:] if arguments is None else arguments)) as context:
             status = spindle.invoke(context)
     except click.exceptions.Exit as end:
@@ -157,7 +188,7 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_stdout()
         return Exit.FAILED
-    except click.exceptions.NoArgsIsHelpError as error:  # a verb with parts, and none was named
+    except click.exceptions.NoArgsIsHelpError as error:  # a verb with subcommands, and none was given
         print(error.ctx.get_help() if error.ctx is not None else error.format_message(), file=sys.stderr)
         return Exit.USAGE
     except (Exception, KeyboardInterrupt) as error:
@@ -172,6 +203,6 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
 
 
 def _forget_stdout() -> None:
-    """Whoever read our output is gone; without this the interpreter complains at its end."""
+    """Drop buffered output: its reader is gone, and the interpreter would complain at exit."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""A record to where it was asked for: the terminal, a pipe, a file."""
+"""Output of a record: to the terminal, a pipe or a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 from spindle.cli.exits import Exit, failed
 from spindle.cli.writing import OutputOption
 
-if TYPE_CHECKING:  # a verb's options are made without what shows its result
-    from spindle.cli.status import Growing
-    from spindle.cli.storing import Keeping
+if TYPE_CHECKING:  # parsing options must not import what shows the result
+    from spindle.cli.options.status import GrowingOutput
+    from spindle.cli.options.storing import StoreOptions
     from spindle.formats.fio_json import Shape
-    from spindle.formats.fio_output import Wanted
+    from spindle.formats.fio_output import OutputFormats
     from spindle.host.outputs import Output
     from spindle.result.record import Record
 
@@ -25,14 +25,14 @@ def emit(
     json: bool,
     output: Output | None,
     strict: bool = False,
-    keeping: Keeping | None = None,
-    output_format: Wanted | None = None,
+    keeping: StoreOptions | None = None,
+    output_format: OutputFormats | None = None,
     shape: Shape | None = None,
-    into: Growing | None = None,
+    into: GrowingOutput | None = None,
     why: bool = False,
 ) -> Exit:
-    """Print (save, store) the record; the exit status follows from its verdicts. `shape`: of fio's formats. `into`:
-    what would be printed goes to this file instead. `why`: every warning in full."""
+    """Print (save, store) the record and return the exit status by its verdicts. `shape`: shape of fio's formats.
+    `into`: write to this file instead of printing. `why`: show every warning in full."""
     from spindle.result.document import encode
 
     data = encode(record)
@@ -49,15 +49,15 @@ def put(
     record: Record,
     data: bytes = b"",
     json: bool = False,
-    output_format: Wanted | None = None,
+    output_format: OutputFormats | None = None,
     shape: Shape | None = None,
-    into: Growing | None = None,
+    into: GrowingOutput | None = None,
     why: bool = False,
     runs: Sequence[Record] | None = None,
     is_last: bool = True,
 ) -> None:
-    """Print it, or write what would be printed to a file. `data`: its own JSON. `runs`: those that fio's formats have
-    instead. `is_last`: it is the result, not a status report."""
+    """Print a record, or write it to a file. `data`: its own JSON. `runs`: the runs to show in fio's formats.
+    `is_last`: it is the result, not a status report."""
     from spindle.run.errors import RunFailed
 
     printed = _printed(record, data, json, output_format, shape, why, runs or [record], terminal=into is None)
@@ -80,14 +80,14 @@ def _printed(
     record: Record,
     data: bytes,
     json: bool,
-    wanted: Wanted | None,
+    wanted: OutputFormats | None,
     shape: Shape | None,
     why: bool,
     runs: Sequence[Record],
     *,
     terminal: bool,
 ) -> bytes:
-    """What is shown of a record; `data`: its own JSON, `runs`: what fio's formats show."""
+    """Return the text of a record; `data`: its own JSON, `runs`: the runs to show in fio's formats."""
     if json:
         return data
     if wanted is None:
@@ -99,8 +99,8 @@ def _printed(
 
 
 def _page(record: Record, why: bool, terminal: bool) -> bytes:
-    from spindle.report.page import page
-    from spindle.report.style import Style, style_of
+    from spindle.report.terminal.page import page
+    from spindle.report.terminal.style import Style, style_of
 
     lines = page(record, style_of(sys.stdout, why) if terminal else Style())
     text = "".join(f"{line}\n" for line in lines)
@@ -109,8 +109,8 @@ def _page(record: Record, why: bool, terminal: bool) -> bytes:
     return text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
 
 
-def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
-    """What keeps the store from taking it: said when the result was shown, which is then all there is of it."""
+def _keep(record: Record, keeping: StoreOptions | None) -> Exception | None:
+    """Store the record. Return the error, which is raised only after the result was shown."""
     if keeping is None:
         return None
     from spindle.store.errors import StoreError
@@ -123,7 +123,7 @@ def _keep(record: Record, keeping: Keeping | None) -> Exception | None:
 
 
 def status_of(records: Sequence[Record], strict: bool) -> Exit:
-    """Failed if a verdict is invalid; with `strict`, if one is not ok. The first such verdict is named."""
+    """Return FAILED if a verdict is invalid, or not ok with `strict`, and print the first such verdict."""
     bad = [record for record in records if _is_bad(record, strict)]
     if not bad:
         return Exit.FINE
@@ -138,7 +138,7 @@ def _is_bad(record: Record, strict: bool) -> bool:
 
 
 def _reason(record: Record) -> str:
-    """The worst verdict of a record in words; first what ended a run, as others follow from that."""
+    """Return the worst verdict of a record in words; first the one that ended the run, as others follow from it."""
     found = [(_place_of(record), verdict) for verdict in record.verdicts]
     for run in getattr(record, "runs", ()):
         found += [(run.target.asked, verdict) for verdict in run.verdicts]
@@ -181,16 +181,14 @@ def output_format_option(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def one_form(json: bool, output_format: object, status_interval: float | None = None) -> None:
-    """Refuse a result that is to be printed in two forms, and status reports where no form has any."""
+    """Refuse two output formats, and status reports in a format without any."""
     if json and status_interval is not None:
-        raise click.UsageError(
-            "--json is one document, which has each second; with --status-interval use --output-format"
-        )
+        raise click.UsageError("--json is one document with all seconds; with --status-interval use --output-format")
     if json and output_format:
         raise click.UsageError("--json and --output-format exclude each other; leave one out")
 
 
-def _output_format(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Wanted | None:
+def _output_format(_context: click.Context, _parameter: click.Parameter, text: str | None) -> OutputFormats | None:
     if text is None:
         return None
     from spindle.formats import fio_output
@@ -199,7 +197,7 @@ def _output_format(_context: click.Context, _parameter: click.Parameter, text: s
         return fio_output.parse(text)
     except ValueError as unknown:
         names = ", ".join(fio_output.NAMES)
-        raise click.BadParameter(f"`{unknown}` is none of {names}; Spindle's own JSON is --json") from None
+        raise click.BadParameter(f"`{unknown}` is not one of {names}; Spindle's own JSON is --json") from None
 
 
 def output_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -214,5 +212,5 @@ def output_option(command: click.decorators.FC) -> click.decorators.FC:
 
 
 def strict_option(command: click.decorators.FC) -> click.decorators.FC:
-    """`--strict`, for verbs that look at a result; those that measure have it from `care`."""
+    """`--strict` of verbs that show a result; verbs that measure have it among the preflight options."""
     return click.option("--strict", is_flag=True, help="Exit with 1 on a warning as well.")(command)

@@ -1,4 +1,4 @@
-"""What `spindle monitor` sees, into the store: each interval is on the disk before the next begins."""
+"""Recordings of `spindle monitor` in the store: each interval is on disk before the next begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spindle.store import MachineSample, Recording, Sample
 
 if TYPE_CHECKING:
-    from spindle.host.monitor import Report
+    from spindle.monitor import Interval
     from spindle.store import Store
 
 
@@ -24,10 +24,10 @@ class Recorder:
         self._id: str | None = None
         self._begun_ns = 0
 
-    def add(self, report: Report) -> None:
-        """Durable on return. Raises StoreError."""
-        seconds = report.seconds
-        start_ns = report.end_ns - round(seconds * 1e9)
+    def add(self, interval: Interval) -> None:
+        """Store an interval; it is durable on return. Raises StoreError."""
+        seconds = interval.seconds
+        start_ns = interval.end_ns - round(seconds * 1e9)
         if self._id is None:
             self._begin(start_ns)
         assert self._id is not None
@@ -36,9 +36,9 @@ class Recorder:
             self._id,
             [
                 Sample(device=name, start_ns=since_ns, seconds=seconds, iostat=activity.columns())
-                for name, activity in report.disks.items()
+                for name, activity in interval.disks.items()
             ],
-            [MachineSample(start_ns=since_ns, seconds=seconds, columns=report.host)],
+            [MachineSample(start_ns=since_ns, seconds=seconds, columns=interval.host)],
         )
 
     def _begin(self, start_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""`spindle verify --state FILE`: what an earlier run wrote, read back on another day."""
+"""`spindle verify --state FILE`: read back what an earlier run wrote."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def check(state: Path, target: str | None, json: bool, quiet: bool) -> Exit:
-    """Show what was found; failed unless all of it is right."""
+    """Show the result; FAILED unless every block is right."""
     import msgspec
 
     from spindle.cli.session import session
-    from spindle.report.style import style_of
-    from spindle.report.verification import state_page
+    from spindle.report.terminal.style import style_of
+    from spindle.report.terminal.verification import state_page
     from spindle.run.verification import check_state
 
     with session(quiet) as watch:
@@ -36,5 +36,5 @@ def _wrong(found: StateCheck) -> str:
 
     back = found.read_back
     if back.found.wrong:
-        return f"not what was written: {fault_words([back.found])}"
+        return f"wrong content: {fault_words([back.found])}"
     return f"stopped after {back.found.blocks} of {back.expected} blocks"

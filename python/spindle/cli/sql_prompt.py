@@ -1,4 +1,4 @@
-"""The SQL prompt, and answers as tables, CSV or JSON."""
+"""The SQL prompt, and results as tables, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 PROMPT, GOES_ON = "spindle> ", "    ...> "
 HELP = """\
-SQL, ended by `;`. The store is open for reading only.
+End SQL with `;`. The store is read-only.
 .tables         tables and views
 .schema TABLE   its columns
 .quit           or Ctrl-D"""
 
 
 class Form(Enum):
-    """How an answer is shown."""
+    """Format of a result."""
 
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
 
     def show(self, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-        """To stdout."""
+        """Print to stdout."""
         match self:
             case Form.TABLE:
                 _table(columns, rows)
@@ -44,12 +44,12 @@ class Form(Enum):
 
 
 def prompt(store: Store, form: Form) -> None:
-    """Questions until Ctrl-D. A mistake costs a line, not the prompt."""
+    """Answer queries until Ctrl-D. After an error the prompt goes on."""
 
     from spindle.cli.failure import one_line
     from spindle.store import StoreError
 
-    print(f"{store.place}, for reading; .help tells more")
+    print(f"{store.place}, read-only; .help lists commands")
     while (text := _asked()) is not None:
         try:
             if text.startswith("."):
@@ -65,7 +65,7 @@ def prompt(store: Store, form: Form) -> None:
 
 
 def _asked() -> str | None:
-    """A whole statement; None: the end. Ctrl-C forgets what was begun."""
+    """Read a whole statement; None at the end. Ctrl-C discards an unfinished one."""
     lines: list[str] = []
     while True:
         try:
@@ -97,8 +97,8 @@ def _command(store: Store, form: Form, text: str) -> None:
 
 
 def _table(columns: list[str], rows: list[tuple[Any, ...]]) -> None:
-    from spindle.report.style import style_of
-    from spindle.report.table import Column, table
+    from spindle.report.terminal.style import style_of
+    from spindle.report.terminal.table import Column, table
 
     if not columns:
         return
@@ -121,12 +121,12 @@ def _shown(value: Any) -> str:
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Values that JSON and CSV can hold: no bytes."""
+    """Convert values that JSON and CSV cannot contain: bytes."""
     return tuple(value.hex() if isinstance(value, bytes) else value for value in row)
 
 
 def _unequal(columns: Sequence[str]) -> list[str]:
-    """Names that JSON can hold as keys: the second `n` is `n:2`."""
+    """Make column names unique for JSON keys: the second `n` is `n:2`."""
     seen: Counter[str] = Counter()
     found = []
     for column in columns:

@@ -5,8 +5,8 @@
     FORMATS                                      # name -> Format(name, about, looks, read)
     fio_json.write(records) -> bytes
 
-The format is told by the content. Each reader is a module of its own that turns `Text` into `Found`s, one for each
-repetition in the file; `found.record_of` makes records of them. What a file does not say stays None.
+The format is detected by the content. Each reader is a module that turns `Text` into `Repetition`s, one for each
+repetition in the file; `found.record_of` makes records of them. Unknown figures are None.
 `fio_job` reads job files instead of results, and is imported by itself.
 """
 
@@ -38,7 +38,7 @@ from . import (
     sar,
     vdbench,
 )
-from .found import Found, is_empty, record_of
+from .found import Repetition, is_empty, record_of
 from .text import MOST_BYTES, Text, decoded
 
 __all__ = ["FORMATS", "NATIVE", "Format", "fio_json", "read", "read_bytes"]
@@ -55,9 +55,9 @@ class Format:
     name: str
     about: str
     looks: Callable[[Text], bool]
-    """Whether a text looks like it."""
-    read: Callable[[Text], list[Found]]
-    """Raises Unreadable: file, line, what is wrong."""
+    """True if a text looks like this format."""
+    read: Callable[[Text], list[Repetition]]
+    """Reader. Raises Unreadable: file, line, reason."""
 
 
 FORMATS = {
@@ -84,7 +84,7 @@ FORMATS = {
 
 
 def read(path: Path, format: str | None = None) -> list[Record]:
-    """The records of a file. Raises `Unreadable`, one line: the file, the place, what is wrong."""
+    """Return the records of a file. Raises `Unreadable`, one line: the file, the place, the reason."""
     try:
         if str(path) == "-":
             data = sys.stdin.buffer.read(MOST_BYTES + 1)
@@ -100,7 +100,7 @@ def read(path: Path, format: str | None = None) -> list[Record]:
 
 
 def read_bytes(data: bytes, name: str, format: str | None = None) -> list[Record]:
-    """The same of what was read already; `name` stands in messages and in the record."""
+    """Return the records in data; `name` is for messages and the record."""
     if format == NATIVE or (format is None and _is_native(data)):
         return [document.decode(data, name)]
     if format is not None and format not in FORMATS:
@@ -109,7 +109,7 @@ def read_bytes(data: bytes, name: str, format: str | None = None) -> list[Record
     chosen = FORMATS[format] if format is not None else _told(text, data)
     found = [each for each in chosen.read(text) if not is_empty(each)]
     if not found:
-        raise Unreadable(f"{name}: no figures of {chosen.name} in it ({chosen.about})")
+        raise Unreadable(f"{name}: it has no figures of {chosen.name} ({chosen.about})")
     if len(found) > MOST_RECORDS:
         raise Unreadable(f"{name}: {len(found)} results in one file; split it into files of at most {MOST_RECORDS}")
     file = name.rpartition("/")[2]
@@ -117,11 +117,11 @@ def read_bytes(data: bytes, name: str, format: str | None = None) -> list[Record
 
 
 def _clean(record: Record, name: str) -> Record:
-    """As it will be read back: nothing in it moves the cursor of who looks at it."""
+    """Return the record as it will be read back, without control characters for a terminal."""
     try:
         return document.decode(document.encode(record), name)
     except UnicodeEncodeError:
-        raise Unreadable(f"{name}: it holds halves of characters, which are no text") from None
+        raise Unreadable(f"{name}: it has halves of characters, which are not text") from None
 
 
 def _is_native(data: bytes) -> bool:
@@ -137,5 +137,5 @@ def _told(text: Text, data: bytes) -> Format:
         names = " or ".join(each.name for each in fitting)
         raise Unreadable(f"{text.file}: looks like {names}; say which with `from=`")
     if data.lstrip()[:1] in (b"{", b"["):
-        document.decode(data, text.file)  # says what is wrong with it as a record
-    raise Unreadable(f"{text.file}: of no known format; tried {', '.join([NATIVE, *FORMATS])}")
+        document.decode(data, text.file)  # reports the problem of the record
+    raise Unreadable(f"{text.file}: unknown format; tried {', '.join([NATIVE, *FORMATS])}")

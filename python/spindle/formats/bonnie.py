@@ -1,5 +1,5 @@
 """bonnie++'s CSV: formats 1.96 to 2.00, and the 27 fields of 1.03 without a version; and its tables
-(`bonnie_table`), where no CSV follows them.
+(`bonnie_table`), if no CSV follows them.
 
 The order of the fields is that of bon_csv2html(1). Rates are KiB/s, files/s or seeks/s; `+++++` means that it was too
 fast to be measured, an empty field that it was not run. The latencies are the worst of each phase.
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 
 from . import bonnie_table
-from .found import Found
+from .found import Repetition
 from .numbers import amount, scaled, time_ns
 from .text import Text
 
@@ -34,18 +34,18 @@ PHASES = (
     ("random-stat", "stat", False),
     ("random-delete", "delete", False),
 )
-"""(stream, operation, whether its rate is KiB/s); each has a rate and a CPU share, in this order."""
+"""(stream, operation, True if its rate is KiB/s); each has a rate and a CPU share, in this order."""
 _VERSIONED = re.compile(r"(1\.9[6-9]|2\.\d\d?)[a-z]?,[^,\n]*,[^,\n]*,\d*,", re.M)
 _OLD = re.compile(r"[^,\s<>\"]+,\d+[KMG]?(:\d+[kKMG]?)?,(\d+|\+*)?,(\d+|\+*)?,", re.M)
 
 
 def looks(text: Text) -> bool:
-    """A line of 48, 50 or 27 fields that begins as they do, or a table."""
+    """True for a line of 48, 50 or 27 fields with their beginning, or a table."""
     return any(_layout(line) for line in text.head.split("\n")) or bonnie_table.looks(text)
 
 
-def read(text: Text) -> list[Found]:
-    """A line is a run. bonnie++ prints the table of a run, then its line: the table is not another run."""
+def read(text: Text) -> list[Repetition]:
+    """Read a run per line. bonnie++ prints the table of a run, then its line: the table is not another run."""
     found = []
     begun = 0
     for at, line in enumerate(text.lines):
@@ -63,9 +63,9 @@ def read(text: Text) -> list[Found]:
     return found + [_of_table(text, table) for table in bonnie_table.tables(text, range(begun, len(text.lines)))]
 
 
-def _of_table(text: Text, table: bonnie_table.Table) -> Found:
+def _of_table(text: Text, table: bonnie_table.Table) -> Repetition:
     settings = {"file size": table.size, "files": table.files}
-    return Found(
+    return Repetition(
         tool="bonnie++",
         version=table.version,
         host=table.host or None,
@@ -81,7 +81,7 @@ def _layout(line: str) -> str | None:
     return "1.03" if fields == 27 and _OLD.match(line) else None
 
 
-def _run(text: Text, at: int, fields: Sequence[str], layout: str) -> Found:
+def _run(text: Text, at: int, fields: Sequence[str], layout: str) -> Repetition:
     if layout == "1.03":
         settings = {"file size": fields[1], "files": fields[14]}
         rates, latencies = [*fields[2:14], *fields[15:27]], [""] * len(PHASES)
@@ -102,7 +102,7 @@ def _run(text: Text, at: int, fields: Sequence[str], layout: str) -> Found:
         settings |= dict(zip(names, fields[start + 12 : start + 17], strict=True))
         rates = [*fields[start : start + 12], *fields[start + 17 : start + 29]]
         latencies = list(fields[start + 29 : start + 41])
-    return Found(
+    return Repetition(
         tool="bonnie++",
         version=version,
         host=host or None,
@@ -118,9 +118,9 @@ def _streams(text: Text, at: int, rates: Sequence[str], latencies: Sequence[str]
             continue  # it was not run
         value, latency = amount(rate), time_ns(worst) if worst else None
         if rate and value is None and not TOO_FAST.fullmatch(rate):
-            text.fail(at, f"{name}: {rate[:30]!r} is no rate")
+            text.fail(at, f"{name}: {rate[:30]!r} is not a rate")
         if worst and latency is None and not TOO_FAST.fullmatch(worst):
-            text.fail(at, f"{name}: {worst[:30]!r} is no latency")
+            text.fail(at, f"{name}: {worst[:30]!r} is not a latency")
         share = amount(cpu)
         yield PartialStream(
             name=name,

@@ -29,7 +29,7 @@ class Table:
     """One result, as the fields of the CSV."""
 
     at: int
-    """Line from 0."""
+    """Line number from 0."""
     host: str
     version: str | None
     size: str = ""
@@ -40,12 +40,12 @@ class Table:
 
 
 def looks(text: Text) -> bool:
-    """The heading of a table, with its columns."""
+    """True for the heading of a table, with its columns."""
     return bool(_TABLE.search(text.head)) and "/sec %CP" in text.head
 
 
 def tables(text: Text, lines: range) -> list[Table]:
-    """The results in these lines."""
+    """Return the results in these lines."""
     found: list[Table] = []
     version: str | None = None
     half, ends = 0, list[int]()
@@ -87,7 +87,7 @@ def _row(text: Text, at: int, half: int, ends: Sequence[int], found: list[Table]
 
 
 def _table_of(found: list[Table], name: str, at: int, half: int, version: str | None) -> Table:
-    """The one that a row goes on with, or a new one."""
+    """Return the table that a row continues, or a new one."""
     if half:
         waiting = [each for each in found if not each.files and name in ("", each.host)]
         if waiting:
@@ -106,14 +106,14 @@ def _in_kib(rate: str, share: str) -> str:
 
 
 def _cells(line: str, start: int) -> list[tuple[str, int]]:
-    """(cell, where it ends)."""
+    """Return (cell, its end)."""
     return [(cell[0], start + cell.end()) for cell in re.finditer(r"\S+", line)]
 
 
 def _placed(
     line: str, start: int, ends: Sequence[int], each: int, skipped: int = 0
 ) -> Iterator[tuple[int, tuple[str, str]]]:
-    """(phase, cells); in order where none is blank, since wide numbers push the others aside, else by their columns."""
+    """Yield (phase, cells); in order if none is blank, since wide numbers shift the others, else by their columns."""
     cells = _cells(line, start)[skipped:]
     if len(cells) == each * len(ends):
         for place in range(len(ends)):

@@ -1,4 +1,4 @@
-"""elbencho's `--csvfile`: a line for each phase, columns by name (docs/csv-docs.md of elbencho).
+"""elbencho's `--csvfile`: a line for each phase, columns by name (csv-docs.md among its pages).
 
 The figures are those of the end, when the slowest thread was done (`[last]`); those of the first thread's end are kept
 under their own names. MiB/s are 2^20 bytes, times microseconds.
@@ -10,7 +10,7 @@ import csv
 
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 
-from .found import Found, known
+from .found import Repetition, known
 from .numbers import amount, scaled, scaled_whole, whole
 from .text import Text
 
@@ -38,7 +38,7 @@ OPERATIONS = {"rmfiles": "delete", "rmdirs": "delete", "mkdirs": "create", "stat
 
 
 def looks(text: Text) -> bool:
-    """Its line of column names."""
+    """True for its line of column names."""
     return any(_is_heading(line) for line in text.head.split("\n")[:200])
 
 
@@ -48,7 +48,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _name(cell: str) -> str:
-    """Without the quotes and brackets that some versions have."""
+    """Remove the quotes and brackets that some versions have."""
     name = cell.strip().strip('"').lower()
     for part in ("first", "last", "min", "avg", "max"):
         if name.endswith((f" {part}", f" {part} done")):
@@ -56,8 +56,8 @@ def _name(cell: str) -> str:
     return name
 
 
-def read(text: Text) -> list[Found]:
-    """A phase that comes again with the same parameters begins another repetition."""
+def read(text: Text) -> list[Repetition]:
+    """Read the phases. A phase repeated with the same parameters begins another repetition."""
     runs: list[dict[str, PartialStream]] = []
     version: str | None = None
     columns: list[str] = []
@@ -81,7 +81,7 @@ def read(text: Text) -> list[Found]:
     except csv.Error as error:
         text.fail(reader.line_num - 1, f"not CSV ({error})")
     return [
-        Found(
+        Repetition(
             tool="elbencho",
             version=version,
             workload=next((label for s in run.values() if (label := s.settings.get("label"))), None),
@@ -142,7 +142,7 @@ def _size(size: int) -> str:
 
 
 def _operation(row: dict[str, str], prefix: str) -> PartialOp:
-    """Of files and directories where nothing was moved: entries a second."""
+    """Return the operation; of files and directories without data: entries per second."""
     iops = amount(row.get(f"{prefix}iops [last]"))
     rate = scaled(row.get(f"{prefix}mib/s [last]"), MIB)
     entries = iops is None and rate is None

@@ -13,11 +13,11 @@ BITS = 6
 PER_GROUP = 1 << BITS
 GROUPS = 29
 BUCKETS = GROUPS * PER_GROUP
-"""Of fio 2.99 and later."""
+"""Number of buckets of fio 2.99 and later."""
 
 
 def bucket_of(ns: int) -> int:
-    """Number of the bucket that a latency falls into; the last one also holds all that is longer."""
+    """Return the number of a latency's bucket; the last one contains all longer latencies too."""
     error_bits = max(ns.bit_length() - 1 - BITS, 0)
     if not error_bits:
         return ns
@@ -26,7 +26,7 @@ def bucket_of(ns: int) -> int:
 
 
 def value_of(bucket: int) -> int:
-    """The latency by which fio names a bucket, ns: the middle of it."""
+    """Return the latency by which fio names a bucket, ns: its middle."""
     error_bits = max((bucket >> BITS) - 1, 0)
     if not error_bits:
         return bucket
@@ -34,7 +34,7 @@ def value_of(bucket: int) -> int:
 
 
 def counted(counts: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """(latency, how often) by bucket, ascending."""
+    """Sum (latency, count) by bucket, ascending."""
     found: Counter[int] = Counter()
     for ns, count in counts:
         found[bucket_of(ns)] += count

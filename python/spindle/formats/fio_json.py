@@ -1,6 +1,6 @@
 """fio's `--output-format=json` and `json+`, of fio 2 and 3; read, and (`write`) written.
 
-What differs between versions: fio 2 tells times in microseconds under `lat`, `slat`, `clat` and bytes in KiB; fio 3 in
+Differences between versions: fio 2 has times in microseconds under `lat`, `slat`, `clat` and bytes in KiB; fio 3 in
 nanoseconds under `lat_ns` ... and bytes in bytes. `bw` is KiB/s in both, `bw_bytes` came with 3.2. The time stamp is of
 the report; `job_start` (since 3.36) is of the start. json+ has the latency counts (`bins`): they become a histogram.
 
@@ -21,7 +21,7 @@ from spindle.result.record import Level, Verdict
 
 from .fio_snapshots import is_continued, series
 from .fio_writer import Shape, write
-from .found import Found, known, utc, writer_of
+from .found import Repetition, known, utc, writer_of
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text, documents
 
@@ -37,12 +37,12 @@ CPU = ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")
 
 
 def looks(text: Text) -> bool:
-    """Its first key is on nobody else's list; long logs may stand before it."""
+    """True if its first key is there; long logs may precede it."""
     return '"fio version"' in text.whole or ('"jobs"' in text.head and '"job options"' in text.head)
 
 
-def read(text: Text) -> list[Found]:
-    """One for each run of fio: a file may hold several, one after another, each with its snapshots."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each run of fio: a file may contain several, one after another, each with its snapshots."""
     runs: list[list[Mapping[str, Any]]] = []
     for line, document in documents(text):
         if not isinstance(document, dict) or not ("jobs" in document or "client_stats" in document):
@@ -63,8 +63,8 @@ def _jobs(text: Text, line: int, document: Mapping[str, Any]) -> list[Mapping[st
     return [job for job in jobs if job.get("jobname") != "All clients"]  # their sum
 
 
-def _run(reports: Sequence[Mapping[str, Any]]) -> Found:
-    """`reports`: of one run, the last is of its end."""
+def _run(reports: Sequence[Mapping[str, Any]]) -> Repetition:
+    """Read a run. `reports`: those of one run, the last is the final one."""
     document = reports[-1]
     jobs = document["jobs"]
     shared = _options(document.get("global options"))
@@ -75,7 +75,7 @@ def _run(reports: Sequence[Mapping[str, Any]]) -> Found:
     targets = {_options(job.get("job options")).get("filename") or shared.get("filename") for job in jobs}
     names = list(dict.fromkeys(str(job.get("jobname", "")) for job in jobs))
     tool, version = writer_of(document.get("fio version"))
-    return Found(
+    return Repetition(
         tool=tool,
         version=version,
         started=utc(min(starts) / 1000) if starts else None,
@@ -99,7 +99,7 @@ def _errors(jobs: list[Mapping[str, Any]]) -> Iterator[Verdict]:
                 check="errors",
                 level=Level.INVALID,
                 evidence=f"fio says that job {job.get('jobname')} ended with error {error}",
-                advice="its figures are partial; mend the cause and repeat the run",
+                advice="its figures are partial; fix the cause and repeat the run",
                 numbers={"error": float(error)},
             )
 
@@ -157,7 +157,7 @@ def _operation(figures: Mapping[str, Any]) -> PartialOp:
 def _latency(figures: Mapping[str, Any], name: str) -> PartialLatency | None:
     found = ((figures.get(f"{name}{suffix}"), factor) for suffix, factor in UNITS.items())
     times, factor = next(((times, factor) for times, factor in found if isinstance(times, dict)), ({}, 1))
-    if whole(times.get("N")) == 0:  # nothing was timed: the zeros are no figures
+    if whole(times.get("N")) == 0:  # nothing was timed: the zeros are not figures
         return None
     if "N" not in times and not amount(times.get("max")) and not amount(times.get("mean")):  # the same in fio 2
         return None
@@ -174,7 +174,7 @@ def _latency(figures: Mapping[str, Any], name: str) -> PartialLatency | None:
 
 
 def _times(value: object, factor: int) -> int | None:
-    """Exact where they are integers."""
+    """Return a time in ns, exact for integers."""
     count = whole(value)
     return whole(count * factor) if isinstance(value, int) and count is not None else scaled_whole(value, factor)
 

@@ -3,7 +3,7 @@ read those.
 
 A line is `time [ms], value, direction, block size, priority`, with the offset before the priority if asked for; see
 fio's HOWTO, "Log File Formats". Values are KiB/s, ns, and requests a second (1 for a single request). Spindle does not
-tell submission from completion: `clat` is the whole latency and `slat` is empty, as with fio's synchronous engines.
+separate submission and completion: `clat` is the whole latency and `slat` is empty, as with fio's synchronous engines.
 A line of `write_hist_log` is `time [ms], direction, block size` and the count of each bucket of a window.
 """
 
@@ -19,13 +19,13 @@ from spindle.result.completions import Completion
 from .fio_bins import BUCKETS, bucket_of
 
 DIRECTIONS = {"read": 0, "write": 1, "trim": 2}
-"""Operations on names have that of their job, as with fio's engines."""
+"""Direction -> fio's number. Metadata operations have that of their job, as with fio's engines."""
 UNTOLD = ("fsync", "zero")
 HISTOGRAM = "hist"
 FILES = {"bw": ("bw",), "iops": ("iops",), "lat": ("lat", "clat", "slat"), HISTOGRAM: ("clat_hist",)}
 """Kind of log -> the files that fio writes for it."""
 REST = 0.1
-"""Part of a window that is too short to tell a rate from."""
+"""Part of a window that is too short for a rate."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,31 @@ class LogOrder:
     name: str
     """First part of the file's name."""
     average_ms: int = 0
-    """Length of a window of which one line tells; 0: a line for each request (of histograms none)."""
+    """Length of the window of a line; 0: a line for each request (histograms: none)."""
     largest: bool = False
-    """Of a window the largest value instead of the mean."""
+    """Log the largest value of a window instead of the mean."""
     offsets: bool = False
     per_job: bool = True
     """A file for each clone, with its number in the name."""
     epoch_ms: int = 0
     """Added to each time."""
     coarseness: int = 0
-    """Of histograms: so often are two neighbouring buckets made one."""
+    """Histograms: number of times that neighbouring buckets are merged."""
 
     def files(self, number: int) -> list[str]:
-        """Names of the files of the clone with this number."""
+        """Return the names of the files of the clone with this number."""
         ends = f".{number}.log" if self.per_job else ".log"
         return [f"{self.name}_{part}{ends}" for part in FILES[self.kind]]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A clone of a job, as the completions know it."""
+    """A clone of a job, as identified in completions."""
 
     number: int
     """fio's thread number, from 1."""
     directions: tuple[int, ...]
-    """What it does at all."""
+    """Directions that it uses."""
     orders: Sequence[LogOrder]
 
 
@@ -96,11 +96,11 @@ class _Writer:
     job: Job
     order: LogOrder
     files: list[IO[str]]
-    """All that hold values: of `lat` without `slat`."""
+    """Files with values: of `lat` without `slat`."""
     windows: dict[int, dict[int, _Window]] = field(default_factory=dict)
-    """By number of the window and direction."""
+    """Windows by number and direction."""
     last_ns: int = 0
-    """Of the latest completion."""
+    """Time of the latest completion."""
 
     def take(self, each: Completion, direction: int) -> None:
         order = self.order
@@ -117,8 +117,8 @@ class _Writer:
         self._line(each.time_ns // 10**6, value, direction, each.bytes, each.offset)
 
     def finish(self) -> None:
-        """Windows in the order of time; where nothing was done, rates are 0 and latencies have no line. The last one is
-        as long as there were completions; a mere rest of what was under way at the end is left out."""
+        """Write windows in the order of time; in an empty one rates are 0 and latencies have no line. The last one ends
+        with the last completion; a short rest of requests outstanding at the end is left out."""
         last = max(self.windows, default=-1)
         rest_ms = self.last_ns / 10**6 - last * self.order.average_ms
         if last > 0 and rest_ms < REST * self.order.average_ms:
@@ -158,7 +158,7 @@ class _HistogramWriter:
     order: LogOrder
     files: list[IO[str]]
     windows: dict[int, dict[int, _Counts]] = field(default_factory=dict)
-    """By number of the window and direction."""
+    """Windows by number and direction."""
 
     def take(self, each: Completion, direction: int) -> None:
         if not self.order.average_ms:
@@ -169,8 +169,8 @@ class _HistogramWriter:
         counts.last_bytes, counts.last_ns = each.bytes, each.time_ns
 
     def finish(self) -> None:
-        """Windows in the order of time; one in which nothing was done has no line, as in fio. The last one ends with
-        the last request."""
+        """Write windows in the order of time; an empty one has no line, as in fio. The last one ends with the last
+        request."""
         last = max(self.windows, default=0)
         for at, directions in sorted(self.windows.items()):
             for direction, counts in sorted(directions.items()):
@@ -185,13 +185,13 @@ class _HistogramWriter:
 
 
 def names_of(jobs: Mapping[tuple[str, int], Job]) -> set[str]:
-    """The files of all their logs."""
+    """Return the file names of all their logs."""
     return {name for job in jobs.values() for order in job.orders for name in order.files(job.number)}
 
 
 def write(completions: Iterable[Completion], jobs: Mapping[tuple[str, int], Job], files: Mapping[str, IO[str]]) -> None:
-    """The logs of all jobs, by stream and worker; those asked for without a number are of all jobs together. `files`:
-    by name, open; an earlier phase may have written to them. Memory is taken for the windows alone. Raises OSError."""
+    """Write the logs of all jobs, by stream and worker; logs without a number are of all jobs together. `files`: open
+    files by name; an earlier phase may have written to them. Memory is used only for the windows. Raises OSError."""
     writers: dict[int, list[_Writer | _HistogramWriter]] = {}
     for job in {job.number: job for job in jobs.values()}.values():
         for order in job.orders:

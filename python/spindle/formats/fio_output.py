@@ -1,4 +1,4 @@
-"""fio's `--output-format`: which of its formats are wanted, and records in them."""
+"""fio's `--output-format`: the requested formats, and records in them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from . import fio_terse_writer, fio_writer
 from .fio_writer import Shape
 
 NAMES = ("normal", "terse", "json", "json+")
-"""As fio's HOWTO has them."""
+"""Names in fio's HOWTO."""
 ALIASES = {"minimal": "terse", "csv": "terse", "fio-json": "json", "fio-json+": "json+", "fio-terse": "terse"}
 """fio's other names, and those of the readers of these formats."""
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The formats of one output. fio writes them in this order, however they were asked for."""
+class OutputFormats:
+    """The formats of one output. fio always writes them in this order."""
 
     terse: bool = False
     json: bool = False
@@ -29,12 +29,12 @@ class Wanted:
     terse_version: int = fio_terse_writer.VERSION
 
 
-def parse(text: str, terse_version: int = fio_terse_writer.VERSION) -> Wanted:
-    """Names with commas between them. Raises ValueError with the name that is none."""
+def parse(text: str, terse_version: int = fio_terse_writer.VERSION) -> OutputFormats:
+    """Parse names separated by commas. Raises ValueError with the unknown name."""
     names = {ALIASES.get(name, name) for name in text.split(",")}
     if unknown := names.difference(NAMES):
         raise ValueError(min(unknown))
-    return Wanted(
+    return OutputFormats(
         terse="terse" in names,
         json=bool(names & {"json", "json+"}),
         bins="json+" in names,
@@ -43,8 +43,8 @@ def parse(text: str, terse_version: int = fio_terse_writer.VERSION) -> Wanted:
     )
 
 
-def write(records: Record | Sequence[Record], wanted: Wanted, shape: Shape | None = None) -> bytes:
-    """All but the page. Raises `Unreadable` for what was imported."""
+def write(records: Record | Sequence[Record], wanted: OutputFormats, shape: Shape | None = None) -> bytes:
+    """Write all formats but the page. Raises `Unreadable` for imported results."""
     shape = shape or Shape()
     found = b""
     if wanted.terse:

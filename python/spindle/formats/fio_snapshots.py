@@ -17,7 +17,7 @@ from .found import utc
 from .numbers import amount, scaled
 
 Report = Mapping[str, Any]
-"""A document of fio's; its `jobs` are a list of jobs."""
+"""A document of fio; its `jobs` are a list of jobs."""
 DIRECTIONS = ("read", "write", "trim", "mixed")
 TOTALS = ("total_ios", "io_bytes", "runtime")
 ROUNDED_MS = 1000
@@ -25,7 +25,7 @@ ROUNDED_MS = 1000
 
 
 def is_continued(earlier: Report, later: Report) -> bool:
-    """Whether `later` is of the same run."""
+    """True if `later` is of the same run."""
     if [_identity(job) for job in earlier["jobs"]] != [_identity(job) for job in later["jobs"]]:
         return False
     if earlier.get("global options") != later.get("global options"):
@@ -45,7 +45,7 @@ def _identity(job: Report) -> tuple[object, ...]:
 
 
 def _is_fallen(before: Report, after: Report) -> bool:
-    """Whether a total of a job is lower in the later report."""
+    """True if a total of a job is lower in the later report."""
     return any(was > now for was, now in zip(_totals(before), _totals(after), strict=True))
 
 
@@ -79,12 +79,12 @@ def _elapsed_ms(report: Report) -> float:
 
 
 def _worked_ms(report: Report) -> float:
-    """The longest time that a direction of a job was at work."""
+    """Return the longest time that a direction of a job was at work."""
     return max((_total(job, name, "runtime") for job in report["jobs"] for name in DIRECTIONS), default=0.0)
 
 
 def series(reports: Sequence[Report], place: int) -> list[Moment]:
-    """What the job at `place` did from report to report, requests and bytes a second; empty of a single report."""
+    """Return the rates of the job at `place` between reports, requests and bytes per second; empty for one report."""
     if len(reports) < 2:
         return []
     begin: Report = {"jobs": [{} for _ in reports[0]["jobs"]]}

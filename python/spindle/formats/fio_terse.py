@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
-from .found import Found, known, writer_of
+from .found import Repetition, known, writer_of
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text
 
@@ -27,20 +27,20 @@ BEFORE = 5
 """Versions, name, group, error."""
 PERCENTILES = 20
 LEAST_INTERVAL_MS = 200
-"""By how much the time of a job rises at least between two reports of one run; that of clones hardly differs."""
+"""Least increase of a job's time between two reports of one run; the times of clones hardly differ."""
 Lines = list[tuple[int, list[str]]]
 """(line from 0, fields) of each job."""
 _SHARE = re.compile(r"([\d.]+%)?")
-"""Empty where nobody knows: Spindle writes such lines."""
+"""Empty if unknown: Spindle writes such lines."""
 
 
 def looks(text: Text) -> bool:
-    """A line that begins with the two versions."""
+    """True for a line that begins with the two versions."""
     return re.search(r"^[2345];(fio-[^;]*;)?[^;\n]*;\d+;\d+;", text.head, re.M) is not None
 
 
-def read(text: Text) -> list[Found]:
-    """The lines of a run have rising groups: where the group falls, another run begins."""
+def read(text: Text) -> list[Repetition]:
+    """Read the lines. In a run the groups rise: where the group falls, another run begins."""
     runs: list[Lines] = []
     for at, line in enumerate(text.lines):
         if re.match(r"2;[^;]*;\d+;\d+;", line):
@@ -58,7 +58,7 @@ def _group(fields: Sequence[str]) -> int:
 
 
 def _ended(runs: list[Lines]) -> list[Lines]:
-    """Without what is followed by a later report of the same run."""
+    """Drop reports that are followed by a later one of the same run."""
     found: list[Lines] = []
     goes_on = False
     for run in runs:
@@ -75,14 +75,14 @@ def _names(lines: Lines) -> list[list[str]]:
 
 
 def _is_continued(earlier: Lines, later: Lines, first: bool) -> bool:
-    """Whether these are two reports of one run: of all jobs the later one has at least as much."""
+    """True if these are two reports of one run: the later one has at least as much of all jobs."""
     rising = all(_goes_on(before[1], after[1]) for before, after in zip(earlier, later, strict=True))
     return rising and (not first or _worked_ms(later) - _worked_ms(earlier) >= LEAST_INTERVAL_MS)
 
 
 def _last_report(lines: Lines) -> Lines:
-    """Of lines that are several reports of one run, the last one's: the same jobs in the same order, and no total
-    falls. Else all."""
+    """Return the last report if the lines are several reports of one run (the same jobs in the same order, and no
+    total falls), else all."""
     names = _names(lines)
     period = next((each for each in range(1, len(names)) if names == _repeated(names, each)), len(names))
     reports = [lines[at : at + period] for at in range(0, len(lines), period)]
@@ -95,7 +95,7 @@ def _repeated(names: list[list[str]], period: int) -> list[list[str]]:
 
 
 def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the later line of a job may be a later report of the same run: it moved more, if it worked longer."""
+    """True if the later line of a job may be a later report of the same run: it moved more, if it worked longer."""
     if len(before) != len(after) or before[0] != after[0]:
         return False
     for start in range(BEFORE, _cpu_at(before) or BEFORE, LENGTHS[before[0]]):
@@ -110,7 +110,7 @@ def _goes_on(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def _worked_ms(lines: Lines) -> float:
-    """How long all jobs were at work, together."""
+    """Return the time that all jobs were at work, in total."""
     return sum(
         _number(fields[start + 3])
         for _, fields in lines
@@ -123,7 +123,7 @@ def _number(text: str) -> float:
 
 
 def _cpu_at(fields: Sequence[str]) -> int | None:
-    """Where the CPU shares begin: behind one part, one for each direction, or one more. None: they are not there."""
+    """Return the start of the CPU shares: after one part, one for each direction, or one more. None: missing."""
     directions, length = len(DIRECTIONS[fields[0]]), LENGTHS[fields[0]]
     places = (BEFORE + length * parts for parts in (1, directions, directions + 1))
     return next(
@@ -132,23 +132,23 @@ def _cpu_at(fields: Sequence[str]) -> int | None:
     )
 
 
-def _run(text: Text, lines: Lines) -> Found:
+def _run(text: Text, lines: Lines) -> Repetition:
     lines = _last_report(lines)
     names = list(dict.fromkeys(fields[2] for _, fields in lines))
     tool, version = writer_of(lines[0][1][1])
-    return Found(
+    return Repetition(
         tool=tool,
         version=version,
         workload=names[0] if len(names) == 1 else None,
         settings={"terse_version": lines[0][1][0]},
-        streams=_told_apart([_stream(text, at, fields) for at, fields in lines]),
+        streams=_separated([_stream(text, at, fields) for at, fields in lines]),
         verdicts=list(_errors(lines)),
     )
 
 
-def _told_apart(streams: list[PartialStream]) -> list[PartialStream]:
-    """Two lines of the same name and group are clones of a job, or two runs in one file: nobody knows, so that their
-    rates must not be added up.
+def _separated(streams: list[PartialStream]) -> list[PartialStream]:
+    """Separate lines of the same name and group. They are clones of a job or two runs in one file; that is unknown, so
+    their rates must not be added up.
     """
     names = [(stream.name, stream.group) for stream in streams]
     if len(set(names)) == len(names):
@@ -163,7 +163,7 @@ def _errors(lines: Lines) -> Iterator[Verdict]:
                 check="errors",
                 level=Level.INVALID,
                 evidence=f"fio says that job {fields[2]} ended with error {fields[4]}",
-                advice="its figures are partial; mend the cause and repeat the run",
+                advice="its figures are partial; fix the cause and repeat the run",
             )
 
 

@@ -1,8 +1,8 @@
 """Spindle's records as lines of fio's terse output (`--output-format=terse`), versions 2 to 5: stat.c,
 `show_thread_status_terse_all`.
 
-The figures are those of the jobs of fio's JSON. Bytes are KiB, rates KiB/s, times microseconds. A field that no record
-knows (`fio_writer.NOT_TOLD`) is empty, so that the others keep their places.
+The figures are those of the jobs of fio's JSON. Bytes are KiB, rates KiB/s, times microseconds. A field that records
+lack (`fio_writer.MISSING`) is empty, so that the others keep their places.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spindle.result.record import Record
 from .fio_writer import Job, Shape, jobs_of
 
 VERSION = 3
-"""The one that fio writes where `--terse-version` asks for no other."""
+"""fio's default of `--terse-version`."""
 VERSIONS = (2, 3, 4, 5)
 WITH_TRIMS = (2, 4, 5)
 WITH_SAMPLES = 5
@@ -24,13 +24,13 @@ PERCENTILES = 20
 DEPTHS = 7
 """Fields for the shares of queue depths."""
 LEAST_SHARE = 0.01
-"""fio shows no less where there is something, %."""
+"""Smallest share above 0 that fio shows, %."""
 _DISK = ("name", "read_ios", "write_ios", "read_merges", "write_merges", "read_ticks", "write_ticks", "in_queue")
 UNKNOWN = ""
 
 
 def write(records: Record | Sequence[Record], shape: Shape, version: int = VERSION) -> bytes:
-    """A line for each job. Raises `Unreadable` for what was imported."""
+    """Write a line for each job. Raises `Unreadable` for imported results."""
     program, jobs = jobs_of(records, shape)
     return "".join(f"{_line(job, program, version)}\n" for job in jobs).encode()
 
@@ -53,7 +53,7 @@ def _line(job: Job, program: str, version: int) -> str:
 
 
 def _parts(report: Mapping[str, Any], version: int) -> Iterator[Mapping[str, Any]]:
-    """By `unified_rw_reporting`, as the report has them."""
+    """Yield the parts of a report by `unified_rw_reporting`."""
     for name in ("read", "write", "trim", "mixed"):
         if name in report and (name != "trim" or version in WITH_TRIMS):
             yield report[name]
@@ -84,13 +84,13 @@ def _percentiles(found: Mapping[str, Any], asked: Sequence[float]) -> list[str]:
 
 
 def _cpu(report: Mapping[str, Any]) -> list[str]:
-    """Shares, context switches, and both kinds of page faults."""
+    """Return shares, context switches, and both kinds of page faults."""
     shares = [f"{report[name]:.6f}%" if name in report else UNKNOWN for name in ("usr_cpu", "sys_cpu")]
     return [*shares, str(report.get("ctx", UNKNOWN)), UNKNOWN, UNKNOWN]
 
 
 def _shares(report: Mapping[str, Any]) -> Iterable[str]:
-    """Shares of latencies: fio counts what is below a microsecond with those below two."""
+    """Return the shares of latencies: fio counts those below 1 us with those below 2 us."""
     if "latency_us" not in report:
         return [UNKNOWN] * 22
     first, *rest = report["latency_us"].values()

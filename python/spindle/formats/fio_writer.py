@@ -1,7 +1,7 @@
-"""Spindle's records as fio 3.33 writes its own (`--output-format=json` and `json+`), for programs that read that.
+"""Spindle's records in the format of fio 3.33 (`--output-format=json` and `json+`), for programs that read that.
 
-A job is a stream, a group is a run. Spindle does not tell submission from completion: `slat_ns` has no samples, and
-`clat_ns` is the whole latency, as with fio's synchronous engines. What no record knows (`NOT_TOLD`) is left out.
+A job is a stream, a group is a run. Spindle does not separate submission and completion: `slat_ns` has no samples, and
+`clat_ns` is the whole latency, as with fio's synchronous engines. Fields that records lack (`MISSING`) are left out.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .fio_bins import counted, value_of
 
 LIKE = "fio-3.33"
 """The version whose structure this is."""
-NOT_TOLD = ("majf", "minf", "iodepth_level", "iodepth_submit", "iodepth_complete")
-"""Page faults, and how deep the queue was how often."""
+MISSING = ("majf", "minf", "iodepth_level", "iodepth_submit", "iodepth_complete")
+"""Page faults, and the distribution of queue depths."""
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99)
-"""Those that fio writes where `percentile_list` asks for no others."""
+"""fio's default of `percentile_list`."""
 NO_SAMPLES = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 ENGINES = {"io_uring": "io_uring", "pread": "psync"}
 COUNTERS = {
@@ -43,21 +43,21 @@ COUNTERS = {
 _DIRECTIONS = ("read", "write", "trim")
 _STEPS = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 BOUNDS = {"latency_ns": (1, _STEPS), "latency_us": (10**3, _STEPS), "latency_ms": (10**6, (*_STEPS, 2000))}
-"""Name -> (ns in its unit, upper bounds): each share is of what lies below its bound and not below the one before."""
+"""Name -> (ns in its unit, upper bounds): each share is of latencies from the bound before to below its bound."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The job of fio's that a stream stands for."""
+    """The fio job of a stream."""
 
     name: str
     group: int
     entry: int
     """Streams of a run with the same number are one entry: clones of a group, both directions of a job."""
     options: Mapping[str, str]
-    """As its section has them."""
+    """Options of its section."""
     names_as: str = "read"
-    """Where operations on names are told: read or write."""
+    """Direction of metadata operations: read or write."""
     unified: str = "none"
     """`mixed`: one entry for all directions instead of one for each; `both`: that as well."""
     percentiles: tuple[float, ...] = ()
@@ -66,28 +66,28 @@ class Origin:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a job file says about its report."""
+    """A job file's options about its report."""
 
     common: Mapping[str, str] = field(default_factory=dict)
     """Options of [global]."""
     origins: Sequence[Sequence[Origin]] = ()
-    """Of each run, of each stream; empty: a job is a stream."""
+    """For each run and stream; empty: a job is a stream."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One of the document's jobs, with what ran for it."""
+    """One of the document's jobs, with its disks."""
 
     report: dict[str, Any]
-    """As it is in the document."""
+    """Its part of the document."""
     disks: Sequence[dict[str, Any]]
-    """Those of its run, as they are in the document."""
+    """Disks of its run, as in the document."""
     percentiles: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What one of the document's jobs is made of."""
+    """Source of one of the document's jobs."""
 
     run: RunRecord
     name: str
@@ -103,8 +103,8 @@ class _Entry:
     description: str = ""
 
     def ops(self, kind: str) -> list[Op]:
-        """`kind`: read, write, trim, fsync, or mixed for the first three; operations on names are a read or a write, as
-        with fio's engines."""
+        """Return the operations. `kind`: read, write, trim, fsync, or mixed for the first three; metadata operations
+        are a read or a write, as with fio's engines."""
         if kind == "mixed":
             return [op for each in _DIRECTIONS for op in self.ops(each)]
         found = [getattr(self.run.figures.streams[at], kind) for at in self.streams]
@@ -113,7 +113,7 @@ class _Entry:
         return [op for op in found if op is not None]
 
     def names(self) -> list[tuple[int, str]]:
-        """Streams that work on names, with what they do."""
+        """Streams with metadata operations, and the operation."""
         asked = self.run.workload.streams
         return [(at, names.operation) for at in self.streams if at < len(asked) and (names := asked[at].names)]
 
@@ -123,8 +123,8 @@ class _Entry:
 
 
 def write(records: Record | Sequence[Record], shape: Shape = Shape(), bins: bool = False) -> bytes:
-    """One document with the jobs of all runs. `bins`: as `json+`. Raises `Unreadable` for what was imported: it does
-    not know enough."""
+    """Write one document with the jobs of all runs. `bins`: as `json+`. Raises `Unreadable` for imported results, which
+    lack data."""
     runs = _runs(records)
     ended = max(_start(run) + -(-run.figures.elapsed_ns // 10**9) for run in runs)
     document = {
@@ -140,13 +140,13 @@ def write(records: Record | Sequence[Record], shape: Shape = Shape(), bins: bool
 
 
 def jobs_of(records: Record | Sequence[Record], shape: Shape) -> tuple[str, list[Job]]:
-    """The version in the document, and its jobs. Raises `Unreadable`."""
+    """Return the version in the document, and its jobs. Raises `Unreadable`."""
     runs = _runs(records)
     return version_of(runs[0]), _jobs(runs, shape, bins=False)
 
 
 def version_of(run: RunRecord) -> str:
-    """Which fio this is like, and who wrote it."""
+    """Return the version of fio that is imitated, and the writer."""
     return f"{LIKE}-spindle-{run.tool.version}"
 
 
@@ -159,7 +159,7 @@ def _runs(records: Record | Sequence[Record]) -> list[RunRecord]:
             )
     runs = [run for record in listed for run in ([record] if isinstance(record, RunRecord) else record.runs)]
     if not runs:
-        raise Unreadable("no run in it: there is nothing to write as fio's output")
+        raise Unreadable("it has no run: there is nothing to write as fio's output")
     return runs
 
 
@@ -172,7 +172,7 @@ def _jobs(runs: Sequence[RunRecord], shape: Shape, bins: bool) -> list[Job]:
 
 
 def _start(run: RunRecord) -> int:
-    """0: a later phase of a run that goes on."""
+    """Return the start; 0: a later phase of a run."""
     if not run.started:
         return 0
     return int(datetime.fromisoformat(run.started).timestamp())
@@ -238,7 +238,7 @@ def _job(entry: _Entry) -> dict[str, Any]:
 
 
 def _directions(entry: _Entry) -> dict[str, Any]:
-    """By `unified_rw_reporting`: reads, writes and trims, all of them as one, or both."""
+    """Return reads, writes and trims, all of them as one, or both, by `unified_rw_reporting`."""
     found: dict[str, Any] = {}
     if entry.unified != "mixed":
         fsyncs = entry.ops("fsync")
@@ -271,7 +271,7 @@ def _options(run: RunRecord, asked: WorkloadStream | None) -> dict[str, str]:
 
 
 def _rw(asked: WorkloadStream) -> str:
-    """The nearest of fio's words."""
+    """Return the nearest value of fio's `rw`."""
     sequential = isinstance(asked.pattern, Sequential)
     if asked.mix.trim == 1:
         return "trim" if sequential else "randtrim"
@@ -290,7 +290,7 @@ def _size(size: int) -> str:
 
 
 def _cpu(entry: _Entry) -> dict[str, float]:
-    """As fio has it: shares of the threads' time. Not known of some streams among several: 0 shares would be false."""
+    """Return shares of the threads' time, as in fio. Unknown for some streams among several: 0 would be false."""
     figures = entry.run.figures
     if len(figures.streams) != len(entry.streams) or not figures.measured_ns:
         return {}
@@ -303,7 +303,7 @@ def _cpu(entry: _Entry) -> dict[str, float]:
 
 
 def _shares(entry: _Entry) -> dict[str, dict[str, float]]:
-    """What part of the requests took how long, %."""
+    """Return the distribution of latencies, %."""
     edges = sorted(unit * bound for unit, bounds in BOUNDS.values() for bound in bounds)
     counts = [0] * (len(edges) + 1)
     for op in (op for at in entry.streams for _, op in entry.run.figures.streams[at].ops()):
@@ -355,7 +355,7 @@ def _direction(entry: _Entry, kind: str) -> dict[str, Any]:
 
 
 def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
-    """(bytes, requests) a second in each interval; of trims none are known."""
+    """Yield (bytes, requests) per second in each interval; unknown for trims."""
     if kind == "trim":
         return
     names = {at for at, _ in entry.names()}
@@ -375,7 +375,7 @@ def _rates(entry: _Entry, kind: str) -> Iterator[tuple[float, float]]:
 
 
 def _timed(ops: Sequence[Op], entry: _Entry) -> dict[str, Any]:
-    """The same with percentiles, and with bins where these are wanted."""
+    """Return the latency with percentiles, and with bins if requested."""
     found = _latency(ops)
     ops = [op for op in ops if op.requests]
     if not ops:
@@ -390,7 +390,7 @@ def _timed(ops: Sequence[Op], entry: _Entry) -> dict[str, Any]:
 
 
 def _latency(ops: Sequence[Op]) -> dict[str, Any]:
-    """Of all together."""
+    """Return the latency of all operations together."""
     ops = [op for op in ops if op.requests]
     if not ops:
         return dict(NO_SAMPLES)
@@ -408,7 +408,7 @@ def _latency(ops: Sequence[Op]) -> dict[str, Any]:
 
 def _percentiles(ops: Sequence[Op], asked: tuple[float, ...]) -> Iterable[tuple[float, int]]:
     values = _core.histogram_percentiles([op.latency.histogram for op in ops], asked)
-    most = max(op.latency.max_ns for op in ops)  # the middle of the last bucket may lie above
+    most = max(op.latency.max_ns for op in ops)  # the middle of the last bucket may be above
     return [(percent, min(ns, most)) for percent, ns in zip(asked, values, strict=False)]
 
 
@@ -418,7 +418,7 @@ def _bins(ops: Sequence[Op]) -> dict[str, int]:
 
 
 def _disk(device: DeviceCounters) -> dict[str, Any]:
-    """In fio's words; what the counters do not have is left out."""
+    """Return the counters with fio's names; missing ones are left out."""
     known = {theirs: round(device.delta[ours]) for theirs, ours in COUNTERS.items() if ours in device.delta}
     util = {"util": device.iostat["%util"]} if "%util" in device.iostat else {}
     return {"name": device.name, **known, **util}

@@ -1,4 +1,4 @@
-"""What a reader found, on its way to a record."""
+"""Results of a reader, before they become records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ UNKNOWN_TIME = "00000000T000000Z"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
-    """One repetition of what a tool measured."""
+class Repetition:
+    """One repetition of a tool's measurement."""
 
     tool: str
     version: str | None = None
@@ -35,8 +35,8 @@ class Found:
     verdicts: list[Verdict] = field(default_factory=list)
 
 
-def record_of(found: Found, form: str, file: str, data: bytes, place: int) -> ImportedRecord:
-    """`place`: which one of its file it is, from 0."""
+def record_of(found: Repetition, form: str, file: str, data: bytes, place: int) -> ImportedRecord:
+    """Return a record. `place`: its number in the file, from 0."""
     digest = hashlib.sha256(data).hexdigest()
     own = hashlib.sha256(data + b"%d" % place).hexdigest() if place else digest
     moment = found.started or found.reported
@@ -47,7 +47,7 @@ def record_of(found: Found, form: str, file: str, data: bytes, place: int) -> Im
         check="imported",
         level=Level.WARN,
         evidence=f"measured by {by}, read from a file: the conditions are unknown, Spindle checked nothing",
-        advice="repeat it with `spindle run` where a decision hangs on it",
+        advice="repeat it with `spindle run` if a decision depends on it",
     )
     return ImportedRecord(
         id=f"{stamp}-{own[:6]}",
@@ -67,7 +67,7 @@ def record_of(found: Found, form: str, file: str, data: bytes, place: int) -> Im
 
 
 def _unique(streams: Iterable[PartialStream]) -> list[PartialStream]:
-    """A name that was there before gets a number: clones of a job."""
+    """Number repeated names: clones of a job."""
     seen: dict[str, int] = {}
     taken = set()
     unique = []
@@ -82,24 +82,24 @@ def _unique(streams: Iterable[PartialStream]) -> list[PartialStream]:
 
 
 def utc(seconds: float | None) -> str | None:
-    """Seconds since 1970 as text; None where they cannot be."""
+    """Return seconds since 1970 as text; None if out of range."""
     if seconds is None or not 0 <= seconds < 253402300800:
         return None
     return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def writer_of(version: object) -> tuple[str, str | None]:
-    """Tool and version: fio's, or Spindle's where it wrote as fio does and says so."""
+    """Return tool and version: fio's, or Spindle's if it wrote in fio's format."""
     like, _, own = str(version).partition("-spindle-")
     return ("spindle", own) if own else ("fio", like if version is not None else None)
 
 
 def known(latency: PartialLatency) -> PartialLatency | None:
-    """None where nothing at all is known of it."""
+    """Return the latency; None if nothing is known of it."""
     values = (latency.min_ns, latency.mean_ns, latency.max_ns, latency.sdev_ns, latency.histogram)
     return latency if latency.percentiles or any(value is not None for value in values) else None
 
 
-def is_empty(found: Found) -> bool:
-    """Whether no figure is in it."""
+def is_empty(found: Repetition) -> bool:
+    """True if it has no figure."""
     return not (found.streams or found.devices or found.machine)

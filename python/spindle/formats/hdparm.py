@@ -6,7 +6,7 @@ import re
 
 from spindle.result.imported import PartialOp, PartialStream
 
-from .found import Found
+from .found import Repetition
 from .numbers import amount, scaled
 from .text import Text
 
@@ -18,12 +18,12 @@ _UNITS = {"k": 1024.0, "M": 1024.0**2, "G": 1024.0**3}
 
 
 def looks(text: Text) -> bool:
-    """`Timing ... reads:`."""
+    """True for `Timing ... reads:`."""
     return re.search(r"^\s*Timing .+ reads(?: \(.+\))?:", text.head, re.M) is not None
 
 
-def read(text: Text) -> list[Found]:
-    """One for each time a device is named, and for each repetition of a test."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each time a device is named, and for each repetition of a test."""
     found: list[tuple[str | None, list[PartialStream]]] = []
     device: str | None = None
     for at, line in enumerate(text.lines):
@@ -36,7 +36,7 @@ def read(text: Text) -> list[Found]:
                 found.append((device, []))
             found[-1][1].append(stream)
     return [
-        Found(tool="hdparm", target=target, workload="hdparm", streams=_in_turn(streams))
+        Repetition(tool="hdparm", target=target, workload="hdparm", streams=_in_turn(streams))
         for target, streams in found
         if streams
     ]
@@ -52,7 +52,7 @@ def _in_turn(streams: list[PartialStream]) -> list[PartialStream]:
 def _stream(text: Text, at: int, line: str) -> PartialStream:
     match = _TIMING.match(line)
     if match is None:
-        text.fail(at, f"not what hdparm says: {line.strip()[:70]}")
+        text.fail(at, f"not a line of hdparm: {line.strip()[:70]}")
     rate = scaled(match[5], _UNITS[match[6]])
     if rate is None or amount(match[4]) is None:
         text.fail(at, f"no numbers: {line.strip()[:70]}")

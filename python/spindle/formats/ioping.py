@@ -1,7 +1,7 @@
 """ioping: the text, the raw numbers of `-B` and `-p` (ten columns, since 1.0), and the JSON of `-J`.
 
-The rate is that of the requests alone, without the pauses between them. The raw numbers do not tell reads from writes:
-the operation is `request`.
+The rate is that of the requests alone, without the pauses between them. The raw numbers do not distinguish
+reads from writes: the operation is `request`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 
-from .found import Found, known
+from .found import Repetition, known
 from .numbers import amount, prefixed, scaled, scaled_whole, time_ns, whole
 from .text import Text, documents
 
@@ -25,7 +25,7 @@ _RAW = re.compile(r"^\d+( \d+){9}$")
 
 
 def looks(text: Text) -> bool:
-    """Its statistics, its JSON, or lines of ten numbers that agree with one another."""
+    """True for its statistics, its JSON, or lines of ten consistent numbers."""
     if _TITLE.search(text.head) or "ioping statistics ---" in text.head:
         return True
     if '"io"' in text.head and '"target"' in text.head and '"stat"' in text.whole and '"bps"' in text.whole:
@@ -42,8 +42,8 @@ def _is_raw(line: str) -> bool:
     return least <= mean <= most and count <= total and time <= whole_time and abs(rate - iops) <= 1 + rate / 100
 
 
-def read(text: Text) -> list[Found]:
-    """One for each summary."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each summary."""
     if "ioping statistics ---" in text.whole:
         return _text(text)
     if text.whole.lstrip()[:1] in ("[", "{"):
@@ -58,9 +58,9 @@ def read(text: Text) -> list[Found]:
     return found
 
 
-def _found(target: str | None, settings: dict[str, str], name: str, op: PartialOp, seconds: float | None) -> Found:
+def _found(target: str | None, settings: dict[str, str], name: str, op: PartialOp, seconds: float | None) -> Repetition:
     stream = PartialStream(name="main", seconds=seconds, operations={name: op})
-    return Found(tool="ioping", target=target, workload="ioping", settings=settings, streams=[stream])
+    return Repetition(tool="ioping", target=target, workload="ioping", settings=settings, streams=[stream])
 
 
 def _raw(cells: list[str]) -> PartialOp:
@@ -77,7 +77,7 @@ def _float(value: int | None) -> float | None:
     return None if value is None else float(value)
 
 
-def _text(text: Text) -> list[Found]:
+def _text(text: Text) -> list[Repetition]:
     found = []
     target: str | None = None
     done: re.Match[str] | None = None
@@ -92,11 +92,11 @@ def _text(text: Text) -> list[Found]:
         elif target is not None and " requests completed in " in line:
             done = _DONE.match(line)
             if done is None:
-                text.fail(at, f"not what ioping says: {line[:70]}")
+                text.fail(at, f"not a line of ioping: {line[:70]}")
         elif done is not None and line.startswith("min/avg/max/mdev"):
             times = _TIMES.match(line)
             if times is None or any(time_ns(each) is None for each in times.groups()):
-                text.fail(at, f"not what ioping says: {line[:70]}")
+                text.fail(at, f"not a line of ioping: {line[:70]}")
             found.append(_of_text(target, done, times))
             target, done = None, None
     if done is not None:
@@ -104,7 +104,7 @@ def _text(text: Text) -> list[Found]:
     return found
 
 
-def _of_text(target: str | None, done: re.Match[str], times: re.Match[str] | None) -> Found:
+def _of_text(target: str | None, done: re.Match[str], times: re.Match[str] | None) -> Repetition:
     least, mean, most, mdev = (time_ns(each) for each in times.groups()) if times else (None,) * 4
     exact = done[2] is None
     seconds = time_ns(done[3])
@@ -125,7 +125,7 @@ def _of_text(target: str | None, done: re.Match[str], times: re.Match[str] | Non
 
 
 def _summaries(text: Text, line: int, value: Any) -> list[tuple[dict[str, Any], str]]:
-    """(the part with the statistics, the operation) of each."""
+    """Return (the part with the statistics, the operation) of each."""
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, dict) for part in parts):
         text.fail(line, "not ioping's JSON")
@@ -139,7 +139,7 @@ def _summaries(text: Text, line: int, value: Any) -> list[tuple[dict[str, Any], 
     return found
 
 
-def _json(text: Text, line: int, summary: tuple[dict[str, Any], str]) -> Found:
+def _json(text: Text, line: int, summary: tuple[dict[str, Any], str]) -> Repetition:
     part, operation = summary
     stat = part["stat"]
     target = part.get("target")

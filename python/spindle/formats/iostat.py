@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from spindle.result.imported import Moment
 
-from .found import Found
+from .found import Repetition
 from .numbers import number
 from .series import device_of, in_our_units, since_boot
 from .text import Text
@@ -22,12 +22,12 @@ _KNOWN = {"tps", "r/s", "w/s", "%util"}
 
 
 def looks(text: Text) -> bool:
-    """A heading of devices."""
+    """True for a heading of devices."""
     return any((found := _HEADING.match(line)) and set(found[1].split()) & _KNOWN for line in text.head.split("\n"))
 
 
 class _Reading:
-    """What was gathered so far."""
+    """State of the reader."""
 
     def __init__(self, host: str | None) -> None:
         self.host = host
@@ -36,8 +36,8 @@ class _Reading:
         self.reports = 0
 
 
-def read(text: Text) -> list[Found]:
-    """One for each time iostat was started."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each time iostat was started."""
     runs: list[_Reading] = []
     columns: list[str] = []
     shares: list[str] = []
@@ -72,7 +72,7 @@ def read(text: Text) -> list[Found]:
 
 
 def _named(line: str, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """Names of devices may hold blanks (NFS exports, device-mapper names)."""
+    """Split a row; names of devices may contain blanks (NFS exports, device-mapper names)."""
     cells = line.split()
     cut = max(1, len(cells) - len(columns))
     return " ".join(cells[:cut])[:200], cells[cut:]
@@ -85,14 +85,14 @@ def _row(text: Text, at: int, columns: Sequence[str], cells: Sequence[str]) -> d
     for name, cell in zip(columns, cells, strict=True):
         value = number(cell)
         if value is None:
-            text.fail(at, f"{name}: {cell[:30]!r} is no number")
+            text.fail(at, f"{name}: {cell[:30]!r} is not a number")
         values[name] = value
     return values
 
 
-def _found(run: _Reading) -> Found:
+def _found(run: _Reading) -> Repetition:
     skipped = 1 if run.reports > 1 else 0
-    return Found(
+    return Repetition(
         tool="iostat",
         host=run.host,
         devices=[

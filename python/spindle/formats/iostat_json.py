@@ -6,7 +6,7 @@ from typing import Any
 
 from spindle.result.imported import Moment
 
-from .found import Found
+from .found import Repetition
 from .numbers import number
 from .series import device_of, in_our_units, since_boot
 from .text import Text, documents
@@ -15,17 +15,17 @@ CPU = ("user", "nice", "system", "iowait", "steal", "idle")
 
 
 def looks(text: Text) -> bool:
-    """sysstat's JSON with iostat's names."""
+    """True for sysstat's JSON with iostat's names."""
     return '"sysstat"' in text.head and '"disk_device"' in text.head
 
 
-def read(text: Text) -> list[Found]:
-    """One for each host."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each host."""
     return [_host(text, line, host) for line, document in documents(text) for host in hosts_of(text, line, document)]
 
 
 def hosts_of(text: Text, line: int, document: Any) -> list[dict[str, Any]]:
-    """sysstat's outer frame."""
+    """Return the hosts of sysstat's outer frame."""
     frame = document.get("sysstat") if isinstance(document, dict) else None
     hosts = frame.get("hosts") if isinstance(frame, dict) else None
     if not isinstance(hosts, list) or not all(
@@ -36,7 +36,7 @@ def hosts_of(text: Text, line: int, document: Any) -> list[dict[str, Any]]:
 
 
 def disks_of(text: Text, line: int, part: Any, named: str) -> list[tuple[str, dict[str, float]]]:
-    """(name, columns) of each device of an interval."""
+    """Return (name, columns) of each device of an interval."""
     disks = part.get("disk", []) if isinstance(part, dict) else None
     if not isinstance(disks, list) or not all(isinstance(disk, dict) and named in disk for disk in disks):
         text.fail(line, f"`disk` is not a list of devices with `{named}`")
@@ -46,7 +46,7 @@ def disks_of(text: Text, line: int, part: Any, named: str) -> list[tuple[str, di
     ]
 
 
-def _host(text: Text, line: int, host: dict[str, Any]) -> Found:
+def _host(text: Text, line: int, host: dict[str, Any]) -> Repetition:
     devices: dict[str, list[Moment]] = {}
     machine = []
     parts = host["statistics"]
@@ -60,7 +60,7 @@ def _host(text: Text, line: int, host: dict[str, Any]) -> Found:
         for name, columns in disks:
             devices.setdefault(name, []).append(Moment(at=at, values=in_our_units(columns)))
     skipped = 1 if len(parts) > 1 else 0
-    return Found(
+    return Repetition(
         tool="iostat",
         host=str(host["nodename"]) if "nodename" in host else None,
         settings={"kernel": str(host["release"])} if "release" in host else {},

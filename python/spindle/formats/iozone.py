@@ -1,8 +1,8 @@
 """iozone's report as text: the table of file and record sizes, the Excel part of `-R`, and the throughput mode of `-t`.
 
-Sizes are KiB and rates KiB/s, operations/s with `-O`, microseconds an operation with `-N`. A column of the table has a
-name only by its place; which tests were run is taken from the command line in the report, or else from where the
-numbers stand.
+Sizes are KiB and rates KiB/s, operations/s with `-O`, microseconds an operation with `-N`. A column of the table is
+named only by its place; the tests are taken from the command line in the report, or else from the position of the
+numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
-from .found import Found
+from .found import Repetition
 from .numbers import amount, scaled, whole
 from .text import Text
 
@@ -48,7 +48,7 @@ REPORTS = {
 UNIT = Verdict(
     check="unit",
     level=Level.WARN,
-    evidence="the file does not say its unit: KiB/s, which iozone writes unless -O or -N is given, is taken",
+    evidence="the file does not name its unit: KiB/s is assumed, which iozone writes without -O or -N",
     advice="import the whole report, not the tables alone",
 )
 _HEADING = re.compile(r"^\s*(?:kB|KB)\s+reclen\s+write\b")
@@ -63,12 +63,12 @@ _EXCEL = re.compile(r'^"(?:Re-)?(?:Writer|Reader|Fwrite|Fread|Random read|Random
 
 
 def looks(text: Text) -> bool:
-    """Its heading, or that of one of its tables."""
+    """True for its heading, or that of one of its tables."""
     return _SIGNS.search(text.head) is not None or _EXCEL.search(text.head) is not None
 
 
-def read(text: Text) -> list[Found]:
-    """One for each time the program was run: its banner or a command line begins another."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each run of the program: its banner or a command line begins another."""
     starts = [at for at, line in enumerate(text.lines) if "Iozone: Performance Test" in line]
     if not starts:
         starts = [0]
@@ -76,7 +76,7 @@ def read(text: Text) -> list[Found]:
     return [found for start, end in zip(starts, ends, strict=True) if (found := _run(text, start, end)).streams]
 
 
-def _run(text: Text, start: int, end: int) -> Found:
+def _run(text: Text, start: int, end: int) -> Repetition:
     lines = text.lines[start:end]
     settings = _settings(lines)
     streams: dict[str, PartialStream] = {}
@@ -93,7 +93,7 @@ def _run(text: Text, start: int, end: int) -> Found:
         PartialStream(name=s.name, group=place, operations=s.operations, settings=s.settings, extra=s.extra)
         for place, s in enumerate(streams.values())
     ]
-    return Found(
+    return Repetition(
         tool="iozone",
         version=version,
         target=target[1] if target else None,
@@ -161,7 +161,7 @@ def _table(text: Text, start: int, lines: Sequence[str], settings: dict[str, str
             numbers = line.split()
             names = _columns(heading, line, settings)
             if names is None:
-                text.fail(start + at, f"{len(numbers) - 2} figures: which tests they are of cannot be told")
+                text.fail(start + at, f"{len(numbers) - 2} figures: their tests are unknown")
             size, record = whole(numbers[0]), whole(numbers[1])
             if size is None or record is None:
                 text.fail(start + at, "no file and record size")
@@ -172,7 +172,7 @@ def _table(text: Text, start: int, lines: Sequence[str], settings: dict[str, str
 
 
 def _columns(heading: str, line: str, settings: dict[str, str]) -> list[str] | None:
-    """The names of the figures of a row."""
+    """Return the names of the figures of a row."""
     count = len(line.split()) - 2
     tests = sorted(
         {int(n) for n in re.findall(r"\s-i\s*(\d+)", settings.get("command line", ""))} & set(range(len(TESTS)))

@@ -1,4 +1,4 @@
-"""Numbers as tools write them. None: not a number, or one that cannot be."""
+"""Numbers as tools write them. None: not a number, or an impossible one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIME = re.compile(r"([0-9.,]+)\s*([a-z]+)", re.ASCII)
 
 
 def number(text: object) -> float | None:
-    """Finite; a decimal comma is read as one, as some locales write it."""
+    """Parse a finite number, also with a decimal comma, as in some locales."""
     if isinstance(text, bool):
         return None
     if isinstance(text, int | float):
@@ -25,13 +25,13 @@ def number(text: object) -> float | None:
 
 
 def amount(value: object) -> float | None:
-    """A number that is not negative."""
+    """Parse a number that is not negative."""
     found = number(value)
     return found if found is not None and found >= 0 else None
 
 
 def whole(value: object) -> int | None:
-    """A count, or a time in ns: an integer that is not negative and has less than 64 bits."""
+    """Parse a count, or a time in ns: an integer that is not negative and has less than 64 bits."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 <= value < _MOST else None
     found = amount(value)
@@ -39,22 +39,22 @@ def whole(value: object) -> int | None:
 
 
 def scaled(value: object, factor: float) -> float | None:
-    """In another unit."""
+    """Convert to another unit."""
     found = amount(value)
     return None if found is None or not isfinite(found * factor) else found * factor
 
 
 def scaled_whole(value: object, factor: float) -> int | None:
-    """In another unit, as an integer."""
+    """Convert to another unit, as an integer."""
     return whole(scaled(value, factor))
 
 
 def time_ns(text: str) -> int | None:
-    """`123us`, `45ms`, `1.5 s`."""
+    """Parse `123us`, `45ms`, `1.5 s`."""
     found = _TIME.fullmatch(text.strip())
     return scaled_whole(found[1], _UNITS[found[2]]) if found and found[2] in _UNITS else None
 
 
 def prefixed(prefix: str, base: int) -> float:
-    """What `k`, `M`, `G` ... stand for, at a base of 1000 or 1024."""
+    """Return the factor of `k`, `M`, `G` ... at a base of 1000 or 1024."""
     return float(base ** _PREFIX[prefix.lower()])

@@ -1,7 +1,7 @@
 """randomio's table: a row for each sample, latencies in ms; `inf` and `nan` where there was nothing to time.
 
 The rows are intervals of one run: rates are their mean, mean latencies are weighted by the requests, the deviation is
-that of all together. Bytes are in no row; the command line, if it stands above the table, tells file, threads and size.
+that of all together. No row has bytes; the command line, if it is above the table, has file, threads and size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import sqrt
 
 from spindle.result.imported import Moment, PartialLatency, PartialOp, PartialStream
 
-from .found import Found
+from .found import Repetition
 from .numbers import amount
 from .text import Text
 
@@ -35,12 +35,12 @@ class Side:
 
 
 def looks(text: Text) -> bool:
-    """Its heading."""
+    """True for its heading."""
     return _HEAD.search(text.head) is not None
 
 
-def read(text: Text) -> list[Found]:
-    """A run ends where another command stands; the heading alone is repeated on every screen."""
+def read(text: Text) -> list[Repetition]:
+    """Read the runs. A run ends at another command; the heading is repeated on every screen."""
     runs: list[tuple[list[str], list[tuple[Side, Side]]]] = []
     command: list[str] = []
     below = False
@@ -68,11 +68,11 @@ def _row(text: Text, at: int, line: str) -> tuple[Side, Side]:
 def _side(text: Text, at: int, cells: Sequence[str]) -> Side:
     iops = amount(cells[0])
     if iops is None:
-        text.fail(at, f"{cells[0][:30]!r} is no rate")
+        text.fail(at, f"{cells[0][:30]!r} is not a rate")
     return Side(iops, *(amount(cell) for cell in cells[1:]))
 
 
-def _run(command: Sequence[str], rows: list[tuple[Side, Side]]) -> Found:
+def _run(command: Sequence[str], rows: list[tuple[Side, Side]]) -> Repetition:
     operations = {}
     for name, sides in (("read", [row[0] for row in rows]), ("write", [row[1] for row in rows])):
         if any(side.iops for side in sides):
@@ -82,7 +82,7 @@ def _run(command: Sequence[str], rows: list[tuple[Side, Side]]) -> Found:
         for row in rows
     ]
     settings = dict(zip(ARGUMENTS, command[1:], strict=True)) if command else {}
-    return Found(
+    return Repetition(
         tool="randomio",
         target=command[0] if command else None,
         workload="randomio",

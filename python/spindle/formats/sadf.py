@@ -6,7 +6,7 @@ from typing import Any
 
 from spindle.result.imported import Moment
 
-from .found import Found
+from .found import Repetition
 from .iostat_json import CPU, disks_of, hosts_of
 from .numbers import amount, number
 from .series import device_of, in_our_units
@@ -14,16 +14,16 @@ from .text import Text, documents
 
 
 def looks(text: Text) -> bool:
-    """sysstat's JSON with sar's names."""
+    """True for sysstat's JSON with sar's names."""
     return '"sysstat"' in text.head and ('"disk-device"' in text.head or '"file-date"' in text.head)
 
 
-def read(text: Text) -> list[Found]:
-    """One for each host."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each host."""
     return [_host(text, line, host) for line, document in documents(text) for host in hosts_of(text, line, document)]
 
 
-def _host(text: Text, line: int, host: dict[str, Any]) -> Found:
+def _host(text: Text, line: int, host: dict[str, Any]) -> Repetition:
     devices: dict[str, list[Moment]] = {}
     machine = []
     started = None
@@ -43,8 +43,8 @@ def _host(text: Text, line: int, host: dict[str, Any]) -> Found:
                 values = {f"%{name}": share for name in CPU if (share := number(load.get(name))) is not None}
                 machine.append(Moment(at=at, seconds=seconds, values=values))
     if not devices:
-        text.fail(line, "no devices in it; make it with `sadf -j FILE -- -d`")
-    return Found(
+        text.fail(line, "it has no devices; make it with `sadf -j FILE -- -d`")
+    return Repetition(
         tool="sar",
         reported=started,
         host=str(host["nodename"]) if "nodename" in host else None,

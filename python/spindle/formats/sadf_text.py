@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from spindle.result.imported import Moment
 
-from .found import Found, utc
+from .found import Repetition, utc
 from .numbers import amount, number
 from .series import device_of, in_our_units
 from .text import Text
@@ -22,12 +22,12 @@ _TIME = r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: [A-Z]+)?|\d{9,11})"
 _FIGURE = re.compile(rf"^([^\t]+)\t(\d+)\t({_TIME})\t([^\t]+)\t([\w%/-]+)\t(\S+)$")
 _ALL_DEVICES = "[...]"
 _IDLE, _RATE = "%idle", "tps"
-"""Figures that only CPUs have, and that devices have."""
+"""A figure of CPUs, and one of devices."""
 _EVERY_CPU = ("-1", "all")
 
 
 def looks(text: Text) -> bool:
-    """A heading with devices, or figures of one."""
+    """True for a heading with devices, or figures of one."""
     for line in text.head.split("\n"):
         if (heading := _HEADING.match(line)) and heading[1].startswith("DEV;"):
             return True
@@ -44,7 +44,7 @@ class _Reading:
     machine: list[Moment] = field(default_factory=list)
 
     def add(self, item: str, when: str, seconds: float | None, values: Mapping[str, float]) -> None:
-        """Of a device or of a CPU, told by its figures."""
+        """Add figures of a device or a CPU; the names of the figures distinguish them."""
         if _IDLE in values and item in _EVERY_CPU:
             self.machine.append(Moment(at=when, seconds=seconds, values=dict(values)))
         elif _RATE in values and item != "-":
@@ -52,8 +52,8 @@ class _Reading:
             self.devices.setdefault(item[:200], []).append(moment)
 
 
-def read(text: Text) -> list[Found]:
-    """One for each host."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each host."""
     hosts: dict[str, _Reading] = {}
     columns: list[str] = []
     figures: dict[tuple[str, str, str, str], dict[str, float]] = {}
@@ -99,7 +99,7 @@ def _items(text: Text, at: int, columns: Sequence[str], cells: Sequence[str]) ->
 
 
 def _moment(when: str) -> str:
-    """UTC as everywhere; a local time as it is written."""
+    """Return UTC; a local time as it is written."""
     if when.isdigit():
         return utc(float(when)) or when
     date, _, rest = when.partition(" ")
@@ -107,9 +107,9 @@ def _moment(when: str) -> str:
     return f"{date}T{time}{'Z' if zone == 'UTC' else ''}"[:40]
 
 
-def _found(host: str, reading: _Reading) -> Found:
+def _found(host: str, reading: _Reading) -> Repetition:
     first = next(iter(reading.devices.values()))[0].at or ""
-    return Found(
+    return Repetition(
         tool="sar",
         reported=first if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", first) else None,
         host=host,

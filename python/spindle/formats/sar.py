@@ -1,7 +1,7 @@
 """`sar -d` as text, of every age: devices in the first column or (`-p`) in the last, `dev8-0` or names, sectors or kB,
 12 or 24 hours, decimal commas; and the CPU shares of `-u` where they are in the text as well.
 
-A heading begins with the end of the interval before: that tells how long an interval was. The averages at the end,
+A heading begins with the end of the interval before, which gives the length of an interval. The averages at the end,
 whose first word is in the language of the system, are left out.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from spindle.result.imported import Moment
 
-from .found import Found
+from .found import Repetition
 from .iostat import BANNER
 from .numbers import number
 from .series import device_of, in_our_units
@@ -25,7 +25,7 @@ _DAY_S = 86_400
 
 
 def looks(text: Text) -> bool:
-    """A heading of devices behind a time."""
+    """True for a heading of devices after a time."""
     return any((row := _ROW.match(line)) and _is_of_devices(row[2].split()) for line in text.head.split("\n"))
 
 
@@ -42,8 +42,8 @@ class _Reading:
     machine: list[Moment] = field(default_factory=list)
 
 
-def read(text: Text) -> list[Found]:
-    """One for each banner."""
+def read(text: Text) -> list[Repetition]:
+    """Return one for each banner."""
     runs: list[_Reading] = []
     columns: list[str] = []
     before, ended, seconds = "", "", 0
@@ -72,12 +72,12 @@ def read(text: Text) -> list[Found]:
 
 
 def _is_heading(cells: Sequence[str]) -> bool:
-    """Of a part that is not read, or a note (LINUX RESTART)."""
+    """True for the heading of a part that is not read, or a note (LINUX RESTART)."""
     return number(cells[-1]) is None and all(number(cell) is None for cell in cells[1:])
 
 
 def _second(when: str) -> int:
-    """Of the day."""
+    """Return the second of the day."""
     hours, minutes, seconds = (int(part) for part in re.split("[:.]", when[:8]))
     if half := when[9:].lower():
         hours = hours % 12 + (12 if half == "pm" else 0)
@@ -107,8 +107,8 @@ def _figure(text: Text, at: int, name: str, cell: str) -> float:
     return value
 
 
-def _found(run: _Reading) -> Found:
-    return Found(
+def _found(run: _Reading) -> Repetition:
+    return Repetition(
         tool="sar",
         host=run.host,
         devices=[device_of(name, moments, 0) for name, moments in run.devices.items()],

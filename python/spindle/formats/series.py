@@ -46,7 +46,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "rrqm": ("%rrqm", 1.0),
     "wrqm": ("%wrqm", 1.0),
 }
-"""Another column -> (ours, how many of theirs make one of ours)."""
+"""Another column -> (ours, number of their units in ours)."""
 TOTALS = ("Blk_", "kB_", "MB_")
 """Columns since the start of the interval that are sums, not rates."""
 WEIGHTS = {
@@ -61,11 +61,11 @@ WEIGHTS = {
     "areq-sz": ("tps", "r/s", "w/s"),
     "svctm": ("tps", "r/s", "w/s"),
 }
-"""What is an average of requests -> the rates that count them."""
+"""Average of requests -> the rates that count them."""
 
 
 def in_our_units(columns: Mapping[str, float]) -> dict[str, float]:
-    """Where a file has the same twice (sectors and kB), the last stands."""
+    """Convert to our columns and units; if a file has a column twice (sectors and kB), the last is used."""
     found = {}
     for name, value in columns.items():
         if name.startswith(TOTALS) and not name.endswith("/s"):
@@ -76,7 +76,7 @@ def in_our_units(columns: Mapping[str, float]) -> dict[str, float]:
 
 
 def device_of(name: str, moments: Sequence[Moment], skipped: int) -> DeviceSeries:
-    """`skipped`: how many of the first intervals are in no mean."""
+    """Return a device. `skipped`: number of first intervals that are not in the mean."""
     counted = moments[skipped:] or moments
     names = dict.fromkeys(name for moment in counted for name in moment.values)
     return DeviceSeries(name=name, moments=list(moments), mean={each: _mean(each, counted) for each in names})
@@ -100,7 +100,7 @@ def _weight(name: str, moment: Moment) -> float:
 
 
 def since_boot(reports: int) -> Verdict:
-    """iostat's first report covers all the time since the machine was started, unless -y was given: no file tells."""
+    """Return a verdict: iostat's first report covers the time since boot, unless -y was given, which is unknown."""
     if reports > 1:
         text = f"the first of {reports} reports is left out of the means: it covers"
     else:

@@ -1,4 +1,4 @@
-"""A file's text, and how readers complain about it."""
+"""A file's text, and errors in it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ MOST_LINES = 500_000
 
 @dataclass(frozen=True)
 class Text:
-    """What was read."""
+    """Text of a file."""
 
     file: str
     whole: str
 
     @cached_property
     def lines(self) -> list[str]:
-        """Without line ends of any system."""
+        """Lines without line ends of any system."""
         return self.whole.split("\n")
 
     @cached_property
     def head(self) -> str:
-        """Enough to tell what it is."""
+        """Beginning that is enough to detect the format."""
         return self.whole[: 1 << 16]
 
     def fail(self, line: int, reason: str) -> NoReturn:
-        """`line` counts from 0."""
+        """Raise an error at a line, counted from 0."""
         raise Unreadable(f"{self.file}:{line + 1}: {reason}")
 
 
 def decoded(file: str, data: bytes) -> Text:
-    """Bytes as text, whatever system wrote them."""
+    """Decode bytes written by any system."""
     if len(data) > MOST_BYTES:
         raise Unreadable(f"{file}: longer than {MOST_BYTES >> 20} MiB; cut it into parts, or give the results alone")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -57,7 +57,7 @@ _DOCUMENT = re.compile(r"^[ \t]*(\{|\[\s*\{)", re.M)
 
 
 def documents(text: Text) -> Iterator[tuple[int, Any]]:
-    """(line, value) of each JSON document in a text; what stands before and between them is passed over."""
+    """Yield (line, value) of each JSON document in a text; other text is skipped."""
     decoder = json.JSONDecoder()
     at = 0
     while (found := _DOCUMENT.search(text.whole, at)) is not None:

@@ -1,7 +1,8 @@
 """vdbench's flatfile.html: columns by name, a line for each interval, and one for the average of each run.
 
-MB are 2^20 bytes, response times ms (the comments at the head of the file). Reads and writes are told apart where the
-file does: all of one kind (`read%`), or `MB_read` and `MB_write` beside it; else they stay together as `mixed`.
+MB are 2^20 bytes, response times ms (the comments at the head of the file). Reads and writes are separate if
+the file separates them: all of one kind (`read%`), or `MB_read` and `MB_write` beside it; else
+they stay together as `mixed`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 
 from spindle.result.imported import Moment, PartialLatency, PartialOp, PartialStream
 
-from .found import Found, known
+from .found import Repetition, known
 from .numbers import amount, scaled, scaled_whole
 from .text import Text
 
@@ -22,12 +23,12 @@ EXTRA = ("queue_depth", "cpu_used", "cpu_user", "cpu_kernel", "cpu_wait", "cpu_i
 
 
 def looks(text: Text) -> bool:
-    """Its line of column names."""
+    """True for its line of column names."""
     return any(_HEADING.match(_TAG.sub("", line[:4000])) for line in text.head.split("\n"))
 
 
-def read(text: Text) -> list[Found]:
-    """All runs of the file; one that comes again is another repetition, with a number behind its name."""
+def read(text: Text) -> list[Repetition]:
+    """Read all runs of the file; a repeated one gets a number after its name."""
     columns: list[str] = []
     streams: list[PartialStream] = []
     series: list[Moment] = []
@@ -45,7 +46,7 @@ def read(text: Text) -> list[Found]:
             text.fail(at, f"{len(cells)} values under {len(columns)} columns: cut off")
         row = dict(zip(columns, cells, strict=True))
         if amount(row["rate"]) is None:
-            text.fail(at, f"rate: {row['rate'][:30]!r} is no number")
+            text.fail(at, f"rate: {row['rate'][:30]!r} is not a number")
         if row["run"] != run:
             run, series = row["run"], []
         version = row.get("version", version)
@@ -58,7 +59,7 @@ def read(text: Text) -> list[Found]:
             series.append(Moment(at=row["tod"][:40], values=rates))
     if series and run is not None:  # stopped before its average was written
         streams.append(PartialStream(name=run, group=len(streams), operations={}, series=series))
-    return [Found(tool="vdbench", version=version, streams=streams)] if streams else []
+    return [Repetition(tool="vdbench", version=version, streams=streams)] if streams else []
 
 
 def _stream(row: dict[str, str], place: int, series: list[Moment]) -> PartialStream:

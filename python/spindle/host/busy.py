@@ -1,4 +1,4 @@
-"""Unmounting, and who keeps a file system from it: what umount(2) calls busy and does not name."""
+"""Unmounting, and the users that keep a file system busy, which umount(2) does not name."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import errno
 from collections.abc import Iterator
 from pathlib import Path
 
+from spindle.base.words import listed
+
 from . import kernel
 from .devices import HERE, DevNumber, Machine, loops, text_of
 from .kernel import Node
 from .mounts import Mount, mount_of, own_mounts, swaps
 from .openers import mapped_files, others, tables
 from .patience import Busy, patiently
-from .words import listed
 
 _MOST = 3
 _PLACES = {"cwd": "works in it", "root": "has its root in it"}
 
 
 def unmount(point: str, called: str) -> None:
-    """Tried again while it is busy. `called`: what is unmounted, for people. Raises Busy, with who holds it; OSError
-    for another reason."""
+    """Unmount, and retry while it is busy. `called`: its name for people. Raises Busy with the users; OSError for
+    another reason."""
     patiently(lambda: _unmount(point, called))
 
 
@@ -34,10 +35,10 @@ def _unmount(point: str, called: str) -> None:
 
 
 def holders_of(point: str, machine: Machine = HERE) -> str:
-    """`process 12 (bash) works in it and process 40 (less) has /data/x open`; says so where nobody can be seen."""
+    """`process 12 (bash) works in it and process 40 (less) has /data/x open`; says so if no user can be seen."""
     found = _found(point, machine)
     if not found:
-        return "nobody who can be seen holds it"
+        return "no user of it can be seen"
     return listed(found[:_MOST]) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
 
 

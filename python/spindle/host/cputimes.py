@@ -1,4 +1,4 @@
-"""Where the CPUs' time went since boot (proc(5), /proc/stat)."""
+"""CPU times since boot (proc(5), /proc/stat)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from .number import whole_number
 
 _LEAST = 4
-"""user, nice, system and idle: every kernel gives these; iowait, irq, softirq and steal came later."""
+"""user, nice, system and idle: in every kernel; iowait, irq, softirq and steal came later."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class CpuTimes:
 
     @property
     def total(self) -> int:
-        """Sum."""
+        """Sum of all times."""
         return self.user + self.system + self.idle + self.iowait + self.steal
 
 
 def of_cpus(stat: str, cpus: Collection[int]) -> CpuTimes | None:
-    """Of these CPUs together, from the text of /proc/stat; None where it does not have them all."""
+    """Times of these CPUs together, from the text of /proc/stat; None if one of them is missing."""
     found = []
     for line in stat.splitlines():
         name, _, rest = line.partition(" ")
@@ -40,7 +40,7 @@ def of_cpus(stat: str, cpus: Collection[int]) -> CpuTimes | None:
 
 
 def times_of(parts: Sequence[str]) -> CpuTimes | None:
-    """From the numbers of the `cpu` line; None where they are none."""
+    """Times from the numbers of the `cpu` line; None if they are not numbers."""
     values = [whole_number(part) for part in parts[:8]]
     known = [value for value in values if value is not None]
     if len(known) < len(values) or len(known) < _LEAST:

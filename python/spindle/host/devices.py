@@ -1,6 +1,6 @@
-"""Block devices by their number, never by their name: what each is, what lies below it and what stands on it.
+"""Block devices, identified by number, never by name: their properties, the layers below and above.
 
-All of it is read from sysfs and procfs. `Machine` holds their roots, so that a captured tree can stand in for them.
+All is read from sysfs and procfs. `Machine` has their roots, so that a captured tree can replace them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECTOR = 512  # unit of `size` and `start` in sysfs, whatever the device's own b
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the kernel's files are."""
+    """Roots of the kernel's file systems."""
 
     sys: Path = Path("/sys")
     proc: Path = Path("/proc")
@@ -28,7 +28,7 @@ class Machine:
 
     @property
     def live(self) -> bool:
-        """Whether this is the running machine, so that its devices can be asked directly."""
+        """True for the running machine, whose devices can be asked directly."""
         return self.sys == Path("/sys")
 
 
@@ -37,7 +37,7 @@ HERE = Machine()
 
 
 class DevNumber(NamedTuple):
-    """A device's identity: what `stat` calls st_rdev (or st_dev)."""
+    """A device's identity: st_rdev (or st_dev) of `stat`."""
 
     major: int
     minor: int
@@ -47,12 +47,12 @@ class DevNumber(NamedTuple):
 
     @classmethod
     def of(cls, number: int) -> DevNumber:
-        """From st_rdev or st_dev."""
+        """Split st_rdev or st_dev."""
         return cls(os.major(number), os.minor(number))
 
     @classmethod
     def parse(cls, text: str) -> DevNumber:
-        """From '8:16', as sysfs and mountinfo write it. Raises ValueError."""
+        """Parse '8:16', as sysfs and mountinfo write it. Raises ValueError."""
         major, _, minor = text.strip().partition(":")
         numbers = whole_number(major), whole_number(minor)
         if numbers[0] is None or numbers[1] is None:
@@ -61,7 +61,7 @@ class DevNumber(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> DevNumber | None:
-        """From a sysfs `dev` file; None also where it holds something else."""
+        """Read a sysfs `dev` file; None if it contains something else."""
         try:
             return cls.parse(text_of(path) or "")
         except ValueError:
@@ -70,7 +70,7 @@ class DevNumber(NamedTuple):
 
 @dataclass(frozen=True)
 class Backing:
-    """What a loop device stands on: a regular file (file system and inode), or a block device."""
+    """The storage behind a loop device: a regular file (file system and inode), or a block device."""
 
     path: str
     file: tuple[DevNumber, int] | None
@@ -101,7 +101,7 @@ class Device:
 
     @property
     def path(self) -> str:
-        """The node udev and devtmpfs make."""
+        """Node that udev and devtmpfs make."""
         return "/dev/" + self.name.replace("!", "/")
 
     def node(self, machine: Machine) -> Path:
@@ -110,11 +110,11 @@ class Device:
 
     @property
     def stacked(self) -> bool:
-        """Whether it is built of other block devices (md, dm)."""
+        """True if it is built of other block devices (md, dm)."""
         return self.kind in ("md", "dm")
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         return {
             "name": self.name,
             "number": str(self.dev),
@@ -130,7 +130,7 @@ class Device:
 
 
 def text_of(path: Path) -> str | None:
-    """Content of a small kernel file without the final newline; None when it is not there or not for us to read."""
+    """Content of a small kernel file without the final newline; None if it is missing or not readable."""
     try:
         return path.read_text(errors="replace").rstrip("\n")
     except OSError:
@@ -138,7 +138,7 @@ def text_of(path: Path) -> str | None:
 
 
 def int_of(path: Path) -> int | None:
-    """A whole number in a kernel file."""
+    """The whole number in a kernel file."""
     return signed_number((text_of(path) or "").strip())
 
 
@@ -163,7 +163,7 @@ def by_name(name: str, machine: Machine = HERE) -> Device | None:
 
 
 def all_devices(machine: Machine = HERE) -> list[Device]:
-    """Every block device, partitions too."""
+    """All block devices, including partitions."""
     found = (by_name(name, machine) for name in _names(machine.sys / "class/block"))
     return [device for device in found if device is not None]
 
@@ -208,7 +208,7 @@ def _kind(sysfs: Path, partition: int | None) -> str:
 def _model(disk: Path) -> str | None:
     model = (text_of(disk / "device/model") or text_of(disk / "device/name") or "").strip()
     vendor = (text_of(disk / "device/vendor") or "").strip()
-    # Virtio and NVMe give a PCI number there; 'ATA' is the SCSI layer's own word, not a maker's.
+    # Virtio and NVMe give a PCI number there; 'ATA' comes from the SCSI layer, not from the maker.
     if model and vendor and not vendor.startswith("0x") and vendor != "ATA":
         model = f"{vendor} {model}"
     return model or None
@@ -230,14 +230,14 @@ def _serial(disk: Path) -> str | None:
 
 
 def whole(device: Device) -> Device:
-    """The disk a partition lies on; any other device itself."""
+    """The disk of a partition; any other device itself."""
     if device.partition is None:
         return device
     return _load(device.sysfs.parent) or device
 
 
 def partitions(device: Device) -> list[Device]:
-    """The partitions of a disk, as the kernel knows them."""
+    """The partitions of a disk, as the kernel lists them."""
     if device.partition is not None:
         return []
     inside = (
@@ -247,7 +247,7 @@ def partitions(device: Device) -> list[Device]:
 
 
 def passthrough_nodes(disk: Device) -> dict[DevNumber, str]:
-    """Character devices that take commands for a disk past the block layer: SCSI generic, bsg, NVMe generic."""
+    """Character devices that send commands to a disk past the block layer: SCSI generic, bsg, NVMe generic."""
     folders = [*disk.sysfs.glob("device/scsi_generic/*"), *disk.sysfs.glob("device/bsg/*")]
     if found := re.fullmatch(r"nvme(\d+n\d+)", disk.name):
         folders += [disk.sysfs.parent / f"ng{found[1]}", disk.sysfs / f"device/ng{found[1]}"]
@@ -256,7 +256,7 @@ def passthrough_nodes(disk: Device) -> dict[DevNumber, str]:
 
 
 def other_paths(device: Device, machine: Machine = HERE) -> list[Device]:
-    """Other disks with the same world-wide name: further paths to one drive that no multipath driver has joined."""
+    """Other disks with the same world-wide name: further paths to one drive without a multipath driver."""
     disk = whole(device)
     name = world_wide_name(disk)
     if name is None:
@@ -266,7 +266,7 @@ def other_paths(device: Device, machine: Machine = HERE) -> list[Device]:
 
 
 def world_wide_name(disk: Device) -> str | None:
-    """The name a drive has whatever way it is reached (SCSI: device/wwid, NVMe: wwid)."""
+    """World-wide name of a drive, the same on every path (SCSI: device/wwid, NVMe: wwid)."""
     return text_of(disk.sysfs / "wwid") or text_of(disk.sysfs / "device/wwid") or None
 
 
@@ -296,7 +296,7 @@ def _linked(folder: Path) -> list[Device]:
 
 
 def backing(device: Device, machine: Machine = HERE) -> Backing | None:
-    """What is behind a loop device; None for other devices and unused loop devices."""
+    """The storage behind a loop device; None for other devices and unused loop devices."""
     text = text_of(device.sysfs / "loop/backing_file")
     if text is None:
         return None
@@ -318,7 +318,7 @@ def backing(device: Device, machine: Machine = HERE) -> Backing | None:
 
 
 def _ask_loop(device: Device, machine: Machine) -> kernel.LoopStatus | None:
-    """The kernel's own answer, true whatever the path means by now; needs the right to read the device."""
+    """The kernel's own answer, right even if the path has changed its meaning; needs the right to read the device."""
     try:
         fd = os.open(device.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -330,12 +330,12 @@ def _ask_loop(device: Device, machine: Machine) -> kernel.LoopStatus | None:
 
 
 def loops(machine: Machine = HERE) -> list[tuple[Device, Backing]]:
-    """Every loop device in use and what is behind it."""
+    """All loop devices in use, with the storage behind them."""
     found = []
     listed = machine.sys / "class/block"
     for name in _names(listed):
         if not re.fullmatch(r"loop\d+", name) or not (listed / name / "loop").exists():
-            continue  # there may be hundreds that nobody uses
+            continue  # there may be hundreds of unused ones
         if (device := by_name(name, machine)) is not None:
             behind = backing(device, machine)
             if behind is not None:
@@ -344,5 +344,5 @@ def loops(machine: Machine = HERE) -> list[tuple[Device, Backing]]:
 
 
 def loops_over(device: Device, machine: Machine = HERE) -> list[Device]:
-    """Loop devices whose backing 'file' is this block device."""
+    """Loop devices whose backing file is this block device."""
     return [loop for loop, behind in loops(machine) if behind.block == device.dev]

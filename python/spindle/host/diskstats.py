@@ -1,7 +1,7 @@
-"""Device counters from /proc/diskstats and what iostat derives from them.
+"""Device counters from /proc/diskstats and the columns that iostat computes from them.
 
-Fields: Documentation/admin-guide/iostats.rst of the kernel. Read here rather than by iostat, which loses fields in JSON
-and takes a second to say anything.
+Fields: Documentation/admin-guide/iostats.rst of the kernel. iostat itself is not used: its JSON lacks fields, and it
+needs a second for any output.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _WRAP = 1 << 32
 """Counts and sectors are `unsigned long`, so they wrap here on 32-bit kernels; times are cut to 32 bits on all
 (block/genhd.c, diskstats_show)."""
 _LEAST = 11
-"""Fields that every kernel gives; discards came with Linux 4.18, flushes with 5.5."""
+"""Number of fields in every kernel; discards came with Linux 4.18, flushes with 5.5."""
 
 
 @dataclass(frozen=True)
 class Counters:
-    """One device since boot; `in_flight` is of the moment. Times in ms, as the kernel gives them."""
+    """Counters of one device since boot; `in_flight` is the current value. Times in ms, as the kernel prints them."""
 
     reads: int = 0
     read_merges: int = 0
@@ -56,7 +56,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class DiskDelta:
-    """What one device did between two snapshots."""
+    """Activity of one device between two snapshots."""
 
     seconds: float
     reads: int
@@ -95,12 +95,12 @@ class DiskDelta:
         columns["f/s"] = _per(self.flushes, self.seconds)
         columns["f_await"] = _per(self.flush_ms, self.flushes)
         columns["aqu-sz"] = _per(self.weighted_ms / 1000, self.seconds)
-        # busy_ms is counted in ticks of the scheduler's clock, so a short interval can come out a little above.
+        # busy_ms is counted in ticks of the scheduler's clock, so for a short interval it can be a little too large.
         columns["%util"] = min(100.0, 100 * _per(self.busy_ms / 1000, self.seconds))
         return columns
 
     def to_dict(self) -> dict[str, object]:
-        """Differences and derived columns, for the result record."""
+        """Differences and derived columns, the JSON of the result record."""
         return {**asdict(self), "iostat": self.iostat()}
 
 
@@ -109,7 +109,7 @@ def _per(amount: float, divisor: float) -> float:
 
 
 def counters_of(parts: Sequence[str]) -> Counters | None:
-    """Of a line's fields after the name; None where one of them is no number. What a kernel does not count is 0."""
+    """Counters from the fields after the name; None if one is not a number. Counters that a kernel lacks are 0."""
     values = [whole_number(part) for part in parts[: len(_NAMES)]]
     known = [value for value in values if value is not None]
     readable = len(known) == len(values) and len(values) >= _LEAST
@@ -117,8 +117,7 @@ def counters_of(parts: Sequence[str]) -> Counters | None:
 
 
 def parse(text: str, names: Collection[str] | None = None) -> dict[str, Counters]:
-    """/proc/diskstats by device name, of all or of these. A line that cannot be understood gives nothing: that device
-    is not counted."""
+    """Parse /proc/diskstats: counters by device name, of all or of these. A line that cannot be parsed is skipped."""
     found = {}
     for line in text.splitlines():
         parts = line.split(maxsplit=3 + len(_NAMES))
@@ -128,18 +127,20 @@ def parse(text: str, names: Collection[str] | None = None) -> dict[str, Counters
 
 
 def snapshot(devices: Iterable[Device] | None = None, machine: Machine = HERE) -> Snapshot:
-    """Counters now, of these devices (those that have any: hidden NVMe paths may not) or of all."""
+    """Counters now, of these devices (hidden NVMe paths may have none) or of all."""
+    names = None if devices is None else [device.name.replace("!", "/") for device in devices]
+    if names == []:
+        return Snapshot(time.monotonic_ns(), {})
     text = text_of(machine.proc / "diskstats") or ""
     at_ns = time.monotonic_ns()
-    if devices is None:
+    if names is None:
         return Snapshot(at_ns, parse(text))
-    names = [device.name.replace("!", "/") for device in devices]
     counters = parse(text, names)
     return Snapshot(at_ns, {name: counters[name] for name in names if name in counters})
 
 
 def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:
-    """What each device did in between. A device that is gone, or that was made anew, is left out."""
+    """Activity of each device in between. A device that is gone or was replaced is left out."""
     seconds = (after.at_ns - before.at_ns) / 1e9
     found = {}
     for name, new in after.counters.items():
@@ -150,7 +151,7 @@ def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:
 
 
 def difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None:
-    """What the device did in between; None when the counters began anew."""
+    """Activity in between; None if the counters were reset."""
     values: dict[str, int] = {}
     for name in _NAMES:
         before, after = getattr(old, name), getattr(new, name)
@@ -160,7 +161,7 @@ def difference(old: Counters, new: Counters, seconds: float) -> DiskDelta | None
         elif name.endswith("_ms"):
             change %= _WRAP
         elif change < 0:
-            # A wrap of a 32-bit kernel goes a little way past zero; a device made anew falls back to it.
+            # A wrap of a 32-bit kernel goes a little past zero; a replaced device falls back to zero.
             change += _WRAP
             if before >= _WRAP or change >= _WRAP // 2:
                 return None

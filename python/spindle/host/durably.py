@@ -1,4 +1,4 @@
-"""Names and files that are on the disk when the call returns."""
+"""Functions that return when names and files are on the disk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def sync_folder(path: Path) -> None:
-    """The names in it are on the disk. Raises OSError."""
+    """Sync the names in a folder to the disk. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -16,7 +16,7 @@ def sync_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """All of it or nothing: a new file takes the name when it is complete, whatever had it before. Raises OSError."""
+    """Write a file, all or nothing: the complete new file replaces the old one. Raises OSError."""
     part = path.absolute().with_name(f".{path.name}.{os.urandom(4).hex()}")
     with part.open("xb") as file:
         try:

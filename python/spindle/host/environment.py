@@ -1,4 +1,4 @@
-"""The machine a figure was taken on: kernel, CPU, memory, block stack, versions."""
+"""The machine of a result: kernel, CPU, memory, block stack, versions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import sys
+from functools import cache
 from importlib import metadata
 
 from .devices import HERE, Machine, text_of
@@ -14,7 +15,7 @@ from .mounts import swaps
 from .settings import governors
 from .stack import PathLike, stack_of
 
-# Of the kernel's command line only what bears on speed: the rest may hold names and secrets, and results get shared.
+# Only options that influence speed: the rest of the command line may contain names and secrets, and results get shared.
 _TELLING = re.compile(
     r"(mem|maxcpus|nr_cpus|nosmt|isolcpus|nohz|nohz_full|rcu_nocbs|mitigations|idle|cpuidle\.\w+|intel_idle\.\w+"
     r"|processor\.max_cstate|intel_pstate|amd_pstate|elevator|scsi_mod\.\w+|nvme(_core)?\.\w+|libata\.\w+|threadirqs"
@@ -23,7 +24,8 @@ _TELLING = re.compile(
 
 
 def environment(path: PathLike | None = None, machine: Machine = HERE) -> dict[str, object]:
-    """JSON-ready. With a path (or descriptor), the block stack from its file system down to the drives."""
+    """The environment as JSON data. With a path (or descriptor), the block stack from its file system down to the
+    drives."""
     found = memory(machine)
     return {
         "kernel": _kernel(machine),
@@ -68,7 +70,7 @@ def _cpu(machine: Machine) -> dict[str, object]:
 
 
 def _turbo(machine: Machine) -> bool | None:
-    """Whether the clock may rise above its nominal rate; None where it cannot be told."""
+    """True if the clock may rise above its nominal rate; None if that is not known."""
     cpu = machine.sys / "devices/system/cpu"
     if (off := text_of(cpu / "intel_pstate/no_turbo")) is not None:
         return off == "0"
@@ -86,6 +88,7 @@ def _machine(machine: Machine) -> dict[str, object]:
     }
 
 
+@cache
 def _versions() -> dict[str, object]:
     try:
         spindle = metadata.version("spindle")

@@ -1,4 +1,4 @@
-"""What can be wrong with a target. Each text is one line: what, where, what to do."""
+"""Errors of a target. Each text is one line: what, where, what to do."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from spindle.base.errors import SpindleError
 
 
 class TargetError(SpindleError):
-    """The target cannot be used: full, no right, gone, an I/O error."""
+    """The target cannot be used: full, no permission, gone, an I/O error."""
 
 
 class WrongTarget(TargetError):
-    """What was named is no target: it is not there, or of a kind that cannot be one. The command line is wrong."""
+    """The name is not a target: it does not exist, or is of a kind that cannot be one. The command line is wrong."""
 
     exit_code = 2
 
 
 class NoCapture(WrongTarget):
-    """What was named as a capture is not there or is none."""
+    """The name is not a capture, or does not exist."""
 
 
-class Refused(TargetError):
-    """Refused for safety: going on could destroy data."""
+class Refusal(TargetError):
+    """Refusal for safety: going on could destroy data."""
 
     exit_code = 3
 
 
-class Held(Refused):
-    """Some program that is not known holds the device: it may let go again."""
+class DeviceHeld(Refusal):
+    """An unknown program holds the device; it may release it soon."""
 
 
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def not_found(path: object, error: OSError | ValueError, hint: str = "") -> TargetError:
-    """Why a named target cannot be looked up. ValueError: the name holds a zero byte."""
+    """The error for a target that cannot be looked up. ValueError: the name contains a zero byte."""
     is_wrong = isinstance(error, ValueError) or error.errno in _NOT_THERE
     text = str(error) if isinstance(error, ValueError) else reason(error)
     return (WrongTarget if is_wrong else TargetError)(f"{path}: {text}{hint}")
 
 
 def reason(error: OSError) -> str:
-    """The system's words for an error, in lower case and without the number."""
+    """The system's text of an error, in lower case and without the number."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]

@@ -1,7 +1,8 @@
-"""What the kernel serves to other machines: NVMe over fabrics, iSCSI and Fibre Channel targets, USB mass storage.
+"""Devices and files that the kernel serves to other machines: NVMe over fabrics, iSCSI and Fibre Channel targets, USB
+mass storage.
 
-These open a device or a file inside the kernel, without a claim and without a process that has it open. They are set up
-in configfs (Documentation/ABI/testing/configfs-*, drivers/nvme/target/configfs.c), which names what they serve.
+The kernel opens them itself, without a claim and without a process. They are configured in configfs
+(Documentation/ABI/testing/configfs-*, drivers/nvme/target/configfs.c), which names the served device or file.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _PLACES = {
     "target/core/*/*/udev_path": "a SCSI target (LIO)",
     "usb_gadget/*/functions/mass_storage.*/lun.*/file": "a USB mass storage gadget",
 }
-"""Below configfs -> what serves it."""
+"""Path below configfs -> the server."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """A device or a file that is served."""
+    """A served device or file."""
 
     server: str
     device: DevNumber | None
@@ -33,7 +34,7 @@ class Export:
 
 
 def exports(machine: Machine) -> list[Export]:
-    """What is served now."""
+    """All current exports."""
     return list(_exports(machine))
 
 
@@ -55,6 +56,6 @@ def _exports(machine: Machine) -> Iterator[Export]:
 
 
 def _name(entry: Path) -> str:
-    """The subsystem or back end: two folders above, but for the root of them all."""
+    """The subsystem or back end: two folders above, except at the root."""
     parents = entry.parts
     return next((name for name in reversed(parents[:-1]) if not name.isdigit() and name != "namespaces"), "")

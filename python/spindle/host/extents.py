@@ -1,5 +1,5 @@
-"""What of a file is on its device at all: a hole or an unwritten extent is answered with zeros by the file system, and
-of compressed data fewer bytes are moved than are read."""
+"""The parts of a file that are on its device: the file system answers reads of holes and unwritten extents with zeros,
+and reads fewer bytes for compressed data."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from .mounts import Mount, parse_mountinfo
 from .number import whole_number
 
 MOST_EXTENTS = 200_000
-"""Of a file in more pieces the rest is not looked at."""
+"""Most extents that are read; the rest of a more fragmented file is ignored."""
 _OPTION = re.compile(r"(?:^|,)(compress(?:-force|ion|_algorithm)?(?:=[^,]*)?)(?:,|$)")
 _ALWAYS = ("squashfs", "erofs", "cramfs", "zfs")
-"""File systems that compress unless told not to, and do not say it in their mount options."""
+"""File systems that compress by default, without a mount option."""
 _UNSET = ("compress=no", "compress=none", "compression=none")
 _NOT_ALL_THERE = 0.95
-"""Space over size below which a file of such a file system must be compressed, or has holes."""
+"""Space divided by size; a smaller value means compression or holes on such a file system."""
 
 
 @dataclass(frozen=True)
 class Extents:
-    """Of one file, or of several together. Bytes."""
+    """Totals of one file, or of several together, in bytes."""
 
     size_bytes: int
     hole_bytes: int | None
-    """Without any space; None: the file system cannot tell."""
+    """Bytes without any space; None: the file system does not report them."""
     unwritten_bytes: int
-    """With space that was never written (fallocate)."""
+    """Bytes with space that was never written (fallocate)."""
     compressed_bytes: int
-    """Size, unpacked, of what is stored compressed."""
+    """Uncompressed size of compressed data."""
     compresses: str
-    """How the file system compresses this file: its mount option or attribute; empty: it does not."""
+    """Compression of this file: a mount option or attribute; empty: none."""
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         return asdict(self)
 
 
 def extents_of(fd: int, machine: Machine = HERE) -> Extents | None:
-    """Of an open file; None for what is no regular file, or an empty one."""
+    """Extents of an open file; None if it is empty or not a regular file."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode) or status.st_size <= 0:
         return None
@@ -70,7 +70,7 @@ def extents_of(fd: int, machine: Machine = HERE) -> Extents | None:
 
 
 def backing_extents(device: Device, machine: Machine = HERE) -> Extents | None:
-    """Of the file behind a loop device; None for every other device."""
+    """Extents of the file behind a loop device; None for every other device."""
     path = (text_of(device.sysfs / "loop/backing_file") or "").strip()
     if not path.startswith("/") or not machine.live:
         return None
@@ -100,7 +100,7 @@ def _compression(fd: int, packed: int, space: float, machine: Machine) -> str:
 
 
 def _mount_of(fd: int, machine: Machine) -> Mount | None:
-    """By the number of the mount: device numbers of btrfs files are those of no mount."""
+    """The mount, found by its number: device numbers of btrfs files match no mount."""
     found = re.search(r"^mnt_id:\s*([0-9]{1,9})$", text_of(machine.proc / f"self/fdinfo/{fd}") or "", re.MULTILINE)
     number = whole_number(found[1]) if found else None
     mounts = parse_mountinfo(text_of(machine.proc / "self/mountinfo") or "")

@@ -1,7 +1,7 @@
-"""What test files are filled with: data that neither compresses nor repeats in any aligned block of 4 KiB.
+"""Content of test files: data that neither compresses nor repeats in any aligned block of 4 KiB.
 
-Blocks are pieces of a random pool, each at another distance from a multiple of 4 KiB; the pool is made anew before the
-distances repeat. About the speed of a copy: the random numbers for all of it would cost ten times as much.
+Blocks are pieces of a random pool, each at another offset from a multiple of 4 KiB; the pool is renewed before offsets
+repeat. This is about as fast as a copy: random numbers for all data would cost ten times as much.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 import secrets
 from collections.abc import Callable
 
+from spindle.base.units import si_size
+
 from .errors import reason
-from .words import size
 
 _BLOCK = 8 << 20
 _POOL = 2 * _BLOCK
@@ -21,7 +22,7 @@ _PAGE = 4096
 _WRITE_BEHIND = 64 << 20
 
 Progress = Callable[[int, int], None]
-"""Told (bytes written, bytes in all)."""
+"""Called with (bytes written, bytes in all)."""
 
 
 class Filler:
@@ -36,13 +37,13 @@ class Filler:
         self._at = 0
 
     def fill(self, fd: int, size_bytes: int) -> None:
-        """Write so many bytes from the start of an empty file. They may not be on the medium yet. Raises OSError."""
+        """Write `size_bytes` from the start of an empty file, perhaps not yet to the medium. Raises OSError."""
         done = behind = 0
         while done < size_bytes:
             done += os.pwrite(fd, self._piece(min(_BLOCK, size_bytes - done)), done)
             if done - behind >= 2 * _WRITE_BEHIND:
-                # Starts the writing of what is dirty and forgets what is written: memory stays free, the end is no
-                # flood.
+                # Starts writing dirty pages and drops written ones: memory stays free, and the end has no burst of
+                # writes.
                 os.posix_fadvise(fd, behind, _WRITE_BEHIND, os.POSIX_FADV_DONTNEED)
                 behind += _WRITE_BEHIND
             if self._on_progress:
@@ -62,16 +63,16 @@ class Filler:
         if self._turn % _POOL_TURNS == 0:
             wanted = min(_POOL, max(2 * length, 2 * (self._total - self._done)))
             self._pool = memoryview(os.urandom(wanted + 2 * _POOL_TURNS + 2 * _PAGE))
-        # Anywhere in the first half, so that what begins here has room for the longest piece.
+        # Anywhere in the first half, so that the longest piece fits.
         self._at = secrets.randbelow(max(1, len(self._pool) // 2 // _PAGE)) * _PAGE
 
 
 def fill_error(error: OSError, size_bytes: int) -> str:
-    """Why so many bytes could not be written, in words."""
+    """Text of the error that ended the writing of `size_bytes`."""
     if error.errno == errno.ENOSPC:
-        return f"the file system is full before {size(size_bytes)} are written"
+        return f"the file system is full before {si_size(size_bytes)} are written"
     if error.errno == errno.EDQUOT:
-        return f"the disk quota ends before {size(size_bytes)} are written"
+        return f"the disk quota ends before {si_size(size_bytes)} are written"
     if error.errno == errno.EFBIG:
-        return f"{size(size_bytes)} is more than a file may have here"
+        return f"{si_size(size_bytes)} is more than a file may have here"
     return f"the test file cannot be written: {reason(error)}"

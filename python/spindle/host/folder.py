@@ -1,10 +1,10 @@
-"""What Spindle makes in a folder of its own, and its removal: sets of files, and trees for operations on names.
+"""Files and folders that Spindle makes in a folder of its own, and their removal: sets of files, and trees of names.
 
-A set lies in one folder, its files called `f0000000000` ... A tree lies in one folder too: directories `d0000000` ...,
-in them files `f0000000000` ..., called `r0000000000` ... once they are renamed (crates/engine/src/names.rs makes
-them). Nothing is registered for a name: the folder is registered, and in it only what is called as Spindle calls
-things, is of the kind that it makes, and is no larger than it made it (`Part`), is removed. Links are never followed:
-every step goes through the descriptor of a directory that was opened without following any.
+A set is in one folder, with files `f0000000000` ... A tree is in one folder too: directories `d0000000` ... with files
+`f0000000000` ..., which are renamed to `r0000000000` ... (crates/engine/src/names.rs makes them). Single names are not
+registered, only the folder is. In it, only files with Spindle's names, of the kinds that it makes, and not larger than
+it made them (`Part`), are removed. Links are never followed: every step uses the descriptor of a directory that was
+opened without following any.
 """
 
 from __future__ import annotations
@@ -18,46 +18,46 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 PREFIX = "tree-"
-"""A tree's folder is called so and by its set's name."""
+"""Prefix of a tree's folder, before the name of its set."""
 SET_PREFIX = "files-"
-"""A set's folder is called so and by its name."""
+"""Prefix of a set's folder, before its name."""
 MODE = 0o700
 _DIRECTORY = re.compile(r"d[0-9]{7,}")
 _FILE = re.compile(r"[fr][0-9]{10,}")
 _SHOWN = 3
 
 Progress = Callable[[int], None]
-"""Told how many names are removed, now and then."""
+"""Called now and then with the number of removed names."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The files that Spindle makes in a set or a tree. Further ones, and larger ones, are somebody else's."""
+    """Limits of the files that Spindle makes in a set or a tree. Further or larger files belong to somebody else."""
 
     files: int
     most_bytes: int
-    """Of one file."""
+    """Largest size of one file."""
     sizes: Sequence[int] | None = None
-    """Of each file, where the process that made them still runs."""
+    """Size of each file, while the process that made them still runs."""
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> Part:
-        """Of files of these sizes."""
+        """The limits for files of these sizes."""
         return cls(len(sizes), max(sizes, default=0), sizes)
 
     def has(self, number: int, size_bytes: int) -> bool:
-        """Can this file be as Spindle made it?"""
+        """True if Spindle can have made this file."""
         if number >= self.files:
             return False
         return size_bytes <= (self.most_bytes if self.sizes is None else self.sizes[number])
 
     def and_also(self, other: Part) -> Part:
-        """What can belong to either."""
+        """Limits that allow the files of either."""
         return Part(max(self.files, other.files), max(self.most_bytes, other.most_bytes))
 
 
 Parts = Mapping[str, Part]
-"""By the names of their folders; those of `REST` have no entry of their own."""
+"""Limits by folder name; `REST` is for folders without an entry."""
 REST = ""
 _NOTHING = Part(0, 0)
 
@@ -73,12 +73,13 @@ def tree_folder(name: str) -> str:
 
 
 def parts_within(most_bytes: int) -> Parts:
-    """For a folder of which only the size of all its files is known."""
+    """Limits for a folder of which only the total size is known."""
     return {REST: Part(sys.maxsize, most_bytes)}
 
 
 def make_set(folder: int, name: str) -> int:
-    """An empty folder for the files of a set, in a folder of Spindle's own; its descriptor. Raises OSError."""
+    """Make an empty folder for the files of a set, in a folder of Spindle's own. Returns its descriptor. Raises
+    OSError."""
     place = set_folder(name)
     os.mkdir(place, MODE, dir_fd=folder)
     return _open(place, folder)
@@ -90,16 +91,18 @@ def file_name(index: int) -> str:
 
 
 def make_tree(folder: int, name: str) -> int:
-    """An empty folder for the tree of a set, in a folder of Spindle's own; its descriptor. Raises OSError."""
+    """Make an empty folder for the tree of a set, in a folder of Spindle's own. Returns its descriptor. Raises
+    OSError."""
     place = tree_folder(name)
     os.mkdir(place, MODE, dir_fd=folder)
     return _open(place, folder)
 
 
 def empty_folder(folder: int, parts: Parts, on_progress: Progress | None = None) -> list[str]:
-    """Remove what Spindle made in a folder of its own. Returns the paths in it that were left. Raises OSError."""
+    """Remove Spindle's files in a folder of its own. Returns the paths that were left. Raises OSError."""
     left: list[str] = []
-    # btrfs lists what was there when the folder was opened (fs/btrfs/inode.c, btrfs_opendir): it is opened again.
+    # btrfs lists the entries of the time when the folder was opened (fs/btrfs/inode.c, btrfs_opendir): so open it
+    # again.
     fresh = _open(".", folder)
     try:
         names = os.listdir(fresh)
@@ -117,7 +120,7 @@ def empty_folder(folder: int, parts: Parts, on_progress: Progress | None = None)
 
 
 def remove_folder(parent: int, name: str, folder: int) -> None:
-    """Remove the folder itself, empty by now, if the name still stands for it. Raises OSError."""
+    """Remove the empty folder, if the name still leads to it. Raises OSError."""
     there = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not os.path.samestat(there, os.fstat(folder)):
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), name)
@@ -125,7 +128,7 @@ def remove_folder(parent: int, name: str, folder: int) -> None:
 
 
 def _remove_tree(folder: int, name: str, part: Part, on_progress: Progress | None) -> list[str]:
-    """Remove the tree called `name` in `folder`; what is not the tree's own stays. Returns the paths that were left."""
+    """Remove the tree called `name` in `folder`; other files stay. Returns the paths that were left."""
     removal = _Removal(os.fstat(folder).st_dev, part, on_progress)
     with _opened(name, folder, removal.device) as top:
         if top is not None:
@@ -145,7 +148,7 @@ def _remove_set(folder: int, name: str, part: Part, on_progress: Progress | None
 
 
 def left_line(place: str, left: list[str]) -> str:
-    """One line about what was left."""
+    """One line about the paths that were left."""
     shown = ", ".join(f"{place}/{path}" for path in left[:_SHOWN])
     more = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
     return f"left {shown}{more}: Spindle did not make it, or somebody else has written to it; it is yours now"
@@ -173,7 +176,7 @@ class _Removal:
             _rmdir(directory, top, self, inside)
 
     def files(self, directory: int, path: str) -> None:
-        """Those of one directory."""
+        """Remove the files of one directory."""
         for file, is_ours in _listed(directory, _FILE, directories=False):
             with suppress(FileNotFoundError):
                 if not is_ours or not self._is_as_made(file, directory):
@@ -190,7 +193,8 @@ class _Removal:
 
 
 def _listed(folder: int, pattern: re.Pattern[str], *, directories: bool) -> list[tuple[str, bool]]:
-    """Every name there, and whether it is one of the tree's; the list is whole before anything is removed."""
+    """All names in a folder, each with True if it belongs to the tree; the list is complete before anything is
+    removed."""
     with os.scandir(folder) as entries:
         return [
             (
@@ -208,7 +212,7 @@ def _open(name: str, folder: int) -> int:
 
 @contextmanager
 def _opened(name: str, folder: int, device: int) -> Iterator[int | None]:
-    """None: it is gone, is a link or a mount, or somebody else's."""
+    """Open a folder; None if it is gone, a link, a mount, or somebody else's."""
     try:
         fd = _open(name, folder)
     except FileNotFoundError:
@@ -234,6 +238,6 @@ def _rmdir(name: str, folder: int, removal: _Removal, path: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY, errno.EACCES, errno.EPERM):
             raise
-        # What keeps a directory is told; the directories above it go without saying.
+        # The entry that keeps a directory is reported; the directories above it need no line of their own.
         if not any(left.startswith(f"{path}/") for left in removal.left):
             removal.left.append(path)

@@ -1,7 +1,7 @@
-"""The control groups that this process is in, and what they limit: I/O, memory, CPU time (cgroup v1 and v2).
+"""The control groups of this process and their limits on I/O, memory and CPU time (cgroup v1 and v2).
 
-Limits of v2 hold for a group and all groups below it, and so do those of v1 of memory and CPU time. Those of v1 of I/O
-hold for the group alone (Documentation/admin-guide/cgroup-v1/blkio-controller.rst: they reach further only with
+Limits of v2 apply to a group and all groups below it; so do limits of v1 on memory and CPU time. Limits of v1 on I/O
+apply to the group alone (Documentation/admin-guide/cgroup-v1/blkio-controller.rst: they reach further only with
 sane_behavior).
 """
 
@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
@@ -18,7 +19,7 @@ from .mounts import parse_mountinfo
 from .number import whole_number
 
 NO_LIMIT = 1 << 60
-"""v1 writes a number of about 2^63 where there is no limit."""
+"""v1 prints a number of about 2^63 if there is no limit."""
 _V1_IO = {
     "rbps": "blkio.throttle.read_bps_device",
     "wbps": "blkio.throttle.write_bps_device",
@@ -36,7 +37,7 @@ _FILES = {
 
 @dataclass(frozen=True)
 class IoLimit:
-    """Of one group, on one device."""
+    """Limit of one group on one device."""
 
     group: str
     """Its path below the root of its hierarchy."""
@@ -48,27 +49,27 @@ class IoLimit:
 
 @dataclass(frozen=True)
 class Limits:
-    """What control groups allow this process; None: they do not limit it."""
+    """Limits of the control groups on this process; None: no limit."""
 
     io: tuple[IoLimit, ...] = ()
     memory_bytes: int | None = None
     memory_group: str | None = None
     cpus: float | None = None
-    """CPU time a second."""
+    """CPU seconds per second."""
     cpu_group: str | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         return asdict(self) | {"io": [asdict(limit) for limit in self.io]}
 
 
 @dataclass(frozen=True)
-class Pressure:
-    """How often the groups held this process back since they were made; None: not counted."""
+class Throttling:
+    """How often the groups slowed this process down since they were made; None: not counted."""
 
     cpu_throttled_ns: int | None
     memory_full: int | None
-    """Times that memory was asked for beyond the limit."""
+    """Number of times that memory beyond the limit was requested."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class _Group:
 
 
 def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
-    """The tightest of memory and CPU time, and every one of I/O on these devices."""
+    """The tightest limits of memory and CPU time, and all limits of I/O on these devices."""
     memory = min(_memory(machine), default=None)
     cpu = min(_cpus(machine), default=None)
     return Limits(
@@ -91,8 +92,8 @@ def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
     )
 
 
-def pressure(machine: Machine = HERE) -> Pressure:
-    """At this moment."""
+def pressure(machine: Machine = HERE) -> Throttling:
+    """The counters at this moment."""
     throttled, full = [], []
     for group in _groups("cpu", machine):
         stat = _pairs(group.folder / "cpu.stat")
@@ -107,23 +108,23 @@ def pressure(machine: Machine = HERE) -> Pressure:
             else _pairs(group.folder / "memory.events").get("max")
         )
         full += [] if count is None else [count]
-    return Pressure(max(throttled, default=None), sum(full) if full else None)
+    return Throttling(max(throttled, default=None), sum(full) if full else None)
 
 
 def runnable_cpus(asked: Collection[int] | None = None) -> set[int]:
-    """CPUs that this process may run on; of these, those asked for."""
+    """CPUs that this process may run on; only those in `asked`, if given."""
     allowed = os.sched_getaffinity(0)
     return (allowed & set(asked) if asked else allowed) or allowed
 
 
 def usable_cpus(asked: Collection[int] | None = None, machine: Machine = HERE) -> float:
-    """CPUs' worth of time that this process may use: as many as it may run on, or what its groups allow."""
+    """CPU time that this process may use, in CPUs: those it may run on, or the limit of its groups."""
     quota = min((cpus for cpus, _ in _cpus(machine)), default=math.inf)
     return min(float(len(runnable_cpus(asked))), quota)
 
 
 def settings(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, str]:
-    """The limits as settings in force: `cgroup.io.rbps:/group:sda`."""
+    """The limits as settings: `cgroup.io.rbps:/group:sda`."""
     found = limits(devices, machine)
     named = {f"cgroup.io.{one.kind}:{one.group}:{one.device}": str(one.value) for one in found.io}
     if found.memory_bytes is not None:
@@ -134,14 +135,14 @@ def settings(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, st
 
 
 def files_of(machine: Machine = HERE) -> Iterator[Path]:
-    """Every file with a limit of this process's groups; not each of them is there."""
+    """All files with a limit of this process's groups; some may not exist."""
     for controller, names in _FILES.items():
         for group in _groups(controller, machine):
             yield from (group.folder / name for name in names)
 
 
 def memory_limit(machine: Machine = HERE) -> int | None:
-    """The tightest limit of memory, bytes; None without one."""
+    """The tightest limit of memory in bytes; None without one."""
     return min((value for value, _ in _memory(machine)), default=None)
 
 
@@ -154,7 +155,7 @@ def _memory(machine: Machine) -> Iterator[tuple[int, str]]:
 
 
 def _cpus(machine: Machine) -> Iterator[tuple[float, str]]:
-    """cpu.max is `QUOTA PERIOD` (v2); v1 has a file for each. `max` and -1: no limit."""
+    """Parse cpu.max, which is `QUOTA PERIOD` (v2); v1 has a file for each. `max` and -1: no limit."""
     for group in _groups("cpu", machine):
         if group.version == 1:
             quota, period = int_of(group.folder / "cpu.cfs_quota_us"), int_of(group.folder / "cpu.cfs_period_us")
@@ -166,7 +167,7 @@ def _cpus(machine: Machine) -> Iterator[tuple[float, str]]:
 
 
 def _io(devices: Iterable[Device], machine: Machine) -> Iterator[IoLimit]:
-    """Limits are set on whole disks."""
+    """Limits of I/O, which are set on whole disks."""
     names = {disk.dev: disk.name for disk in map(whole, devices)}
     if not names:
         return
@@ -190,7 +191,7 @@ def _v1_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
 
 
 def _v2_limits(group: _Group, names: dict[DevNumber, str]) -> Iterator[IoLimit]:
-    """`8:0 rbps=1048576 wbps=max riops=max wiops=max`."""
+    """Parse `8:0 rbps=1048576 wbps=max riops=max wiops=max`."""
     for line in (text_of(group.folder / "io.max") or "").splitlines():
         words = line.split()
         number = _number(words[0]) if words else None
@@ -218,10 +219,20 @@ def _pairs(path: Path) -> dict[str, int]:
     return found
 
 
-def _groups(controller: str, machine: Machine) -> Iterator[_Group]:
-    """This process's group of a controller and those above it, of both versions, the innermost first."""
-    places = _places(machine)
-    for line in (text_of(machine.proc / "self/cgroup") or "").splitlines():
+def _groups(controller: str, machine: Machine) -> tuple[_Group, ...]:
+    """This process's group of a controller and the groups above it, in both versions, the innermost first."""
+    own, mounts = text_of(machine.proc / "self/cgroup") or "", text_of(machine.proc / "self/mountinfo") or ""
+    return _groups_of(controller, own, mounts, machine)
+
+
+@lru_cache(maxsize=32)
+def _groups_of(controller: str, own: str, mounts: str, machine: Machine) -> tuple[_Group, ...]:
+    """The same from the kernel's texts. Cached, as they are often read and seldom change."""
+    return tuple(_each_group(controller, own, _places(mounts, machine), machine))
+
+
+def _each_group(controller: str, own: str, places: dict[str, tuple[str, Path]], machine: Machine) -> Iterator[_Group]:
+    for line in own.splitlines():
         parts = line.split(":", 2)
         if len(parts) < 3 or (parts[1] and controller not in parts[1].split(",")):
             continue
@@ -239,10 +250,10 @@ def _groups(controller: str, machine: Machine) -> Iterator[_Group]:
             folder = folder.parent
 
 
-def _places(machine: Machine) -> dict[str, tuple[str, Path]]:
-    """Controller (empty: version 2) -> the group that is mounted, and where."""
+def _places(mounts: str, machine: Machine) -> dict[str, tuple[str, Path]]:
+    """Controller (empty: version 2) -> the mounted group, and its folder."""
     found: dict[str, tuple[str, Path]] = {}
-    for mount in parse_mountinfo(text_of(machine.proc / "self/mountinfo") or ""):
+    for mount in parse_mountinfo(mounts):
         point = (
             machine.sys / mount.point.removeprefix("/sys/") if mount.point.startswith("/sys/") else Path(mount.point)
         )

@@ -1,9 +1,9 @@
 """The write guard: decides whether a target may be opened, and opens it. Nothing else opens a device for writing.
 
-A path is looked up once (O_PATH); all that follows - checks, exclusive claim, the descriptors of the streams - goes
-through that descriptor, so renaming or exchanging a link in between changes nothing. A device to be written is claimed
-exclusively (O_EXCL) before it is checked, and the claim is kept until the target is closed: what was true at the check
-stays true during the run.
+A path is looked up once (O_PATH). All further steps - checks, exclusive claim, the descriptors of the streams - use
+that descriptor, so renaming or replacing a link in between changes nothing. A device to be written is claimed
+exclusively (O_EXCL) before the checks, and the claim is kept until the target is closed: the results of the checks stay
+valid during the run.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, NoReturn
 
+from spindle.base.units import si_size
+from spindle.base.words import listed
+
 from . import kernel
 from .devices import HERE, Device, DevNumber, Machine, backing, by_number, partitions, whole
-from .errors import Held, Refused, TargetError, WrongTarget, not_found, reason
+from .errors import DeviceHeld, Refusal, TargetError, WrongTarget, not_found, reason
 from .folder import SET_PREFIX, file_name
 from .held import HeldDevice
 from .identity import Identity
-from .openers import How, Sought, openers
+from .openers import SearchSet, UseKind, openers
 from .paths import is_under_dev
-from .several import Several, erase_of_each
-from .signatures import Signature, Unknown, signatures_of
+from .several import PathSets, erase_of_each
+from .signatures import Signature, UnknownContent, signatures_of
 from .stack import below, devices_under
 from .testfile import TestFile
-from .testfiles import MadeSet, TestFiles, allow_open, cannot_open
+from .testfiles import FileSet, TestFiles, allow_open, cannot_open
 from .usage import Usage
-from .words import listed, size
 
-LOCK_PATIENCE_S = 2.0  # udev holds its lock on a device for the moment it looks at it
+LOCK_PATIENCE_S = 2.0  # udev locks a device for the moment in which it probes it
 _END_BYTES = 1 << 20
 _FALLBACK_MEMORY_ALIGN = 4096  # a page: enough for every driver (block/blk-settings.c: dma_alignment is below it)
 _BUFFERED_MEMORY_ALIGN = 512
@@ -45,7 +47,7 @@ _BUFFERED_MEMORY_ALIGN = 512
 
 @dataclass(frozen=True)
 class StreamAccess:
-    """What one stream of a workload wants of the target."""
+    """Access that one stream of a workload needs."""
 
     write: bool = False
     """It writes, trims or zeroes."""
@@ -58,11 +60,11 @@ class StreamAccess:
     files: str | None = None
     """Name of the set of files it uses; None: the target itself."""
     names: bool = False
-    """It works on names in the target's folder."""
+    """It creates and removes names in the target's folder."""
 
     @classmethod
     def of(cls, stream: Mapping[str, Any]) -> StreamAccess:
-        """Of a stream of a resolved workload (`Workload.to_json`)."""
+        """Access of a stream of a resolved workload (`Workload.to_json`)."""
         mix = stream["mix"]
         changes = any(mix[share] > 0 for share in ("write", "trim", "zero"))
         sync = stream["sync"]
@@ -70,7 +72,7 @@ class StreamAccess:
 
     @property
     def flags(self) -> int:
-        """For open(2)."""
+        """Flags for open(2)."""
         flags = os.O_RDWR if self.write else os.O_RDONLY
         synced = os.O_SYNC if self.osync else os.O_DSYNC if self.dsync else 0
         return flags | (os.O_DIRECT if self.direct else 0) | synced | os.O_CLOEXEC
@@ -78,7 +80,7 @@ class StreamAccess:
 
 @dataclass(frozen=True)
 class StreamFile:
-    """What the engine gets for one stream."""
+    """An open file for one stream of the engine."""
 
     fd: int
     size_bytes: int
@@ -88,12 +90,12 @@ class StreamFile:
     """Buffers begin at multiples of this."""
 
     def as_tuple(self) -> tuple[int, int, int, int]:
-        """In the order of `spindle._core.Run`."""
+        """The fields in the order of `spindle._core.Run`."""
         return self.fd, self.size_bytes, self.block_bytes, self.memory_align
 
 
 class OpenTarget:
-    """A target that may be used as asked, until it is closed."""
+    """An open target with the requested access."""
 
     def __init__(
         self,
@@ -104,38 +106,38 @@ class OpenTarget:
         devices: list[Device],
         writes: bool,
         machine: Machine,
-        sets: _Sets | _SeveralSets | None = None,
+        sets: _OpenSets | _OpenPathSets | None = None,
         identity: Identity | None = None,
     ) -> None:
         self.path = path
         self.kind = kind
         self.size_bytes = size_bytes
         self.files = files
-        """For each stream its file, or the first of its set."""
+        """The file of each stream, or the first of its set."""
         self._sets = sets
         self.identity = identity
-        """Of a device that is written to."""
+        """Identity of a device that is written to."""
         self.devices = devices
         self.writes = writes
         self._machine = machine
         self._opened = ExitStack()
 
     def take_over(self, opened: ExitStack) -> None:
-        """Nothing can fail any more: the descriptors become the target's own."""
+        """Take over the descriptors; nothing can fail after this."""
         self._opened = opened.pop_all()
 
     @property
     def is_one_file(self) -> bool:
-        """Not a device, and not a folder of files."""
+        """True unless it is a device or a folder of files."""
         return self.kind == "file"
 
     @property
     def device(self) -> Device | None:
-        """The block device, or the one under the file's file system; None where there is none (tmpfs, NFS ...)."""
+        """The block device, or the one under the file's file system; None if there is none (tmpfs, NFS ...)."""
         return self.devices[0] if self.devices else None
 
     def engine_files(self) -> list[list[tuple[int, int, int, int]]]:
-        """What `spindle._core.Run` takes: for each stream its files."""
+        """The files of each stream, for `spindle._core.Run`."""
         if self._sets is not None:
             return [[file.as_tuple() for file in files] for files in self._sets.of_streams]
         return [[file.as_tuple()] for file in self.files]
@@ -145,7 +147,7 @@ class OpenTarget:
         return self._sets.sizes(name) if self._sets is not None else ()
 
     def counted_devices(self) -> list[Device]:
-        """The device (all of them, for a file system with several) and everything below, for diskstats."""
+        """The device (all of them, for a file system with several) and all devices below, for diskstats."""
         found = {device.name: device for device in self.devices}
         for device in self.devices:
             for under in below(device, self._machine):
@@ -153,30 +155,30 @@ class OpenTarget:
         return list(found.values())
 
     def drop_cache(self) -> None:
-        """Write out and forget what the page cache holds of this target."""
+        """Write out this target's dirty pages and drop its page cache."""
         for file in self._sets.all_files() if self._sets is not None else self.files[:1]:
             with suppress(OSError):  # a cache that cannot be dropped shows in the cache verdict
                 os.fdatasync(file.fd)
                 os.posix_fadvise(file.fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def trouble(self) -> str | None:
-        """One line when the target is no longer what was opened: gone, or of another size."""
+        """One line if the target has changed since it was opened: gone, or of another size."""
         for device in self.devices:
             now = by_number(device.dev, self._machine)
             if now is None or now.name != device.name or now.size_bytes == 0:
                 return f"{device.path} has disappeared"
             if self.kind == "device" and now.size_bytes != device.size_bytes:
-                return f"{device.path} changed its size from {size(device.size_bytes)} to {size(now.size_bytes)}"
+                return f"{device.path} changed its size from {si_size(device.size_bytes)} to {si_size(now.size_bytes)}"
         if self._sets is not None:
             return self._sets.trouble()
         if self.is_one_file and self.files:
             length = os.fstat(self.files[0].fd).st_size
             if length != self.size_bytes:
-                return f"{self.path} changed its size from {size(self.size_bytes)} to {size(length)}"
+                return f"{self.path} changed its size from {si_size(self.size_bytes)} to {si_size(length)}"
         return None
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         sets = {} if self._sets is None else {"sets": self._sets.to_dicts()}
         return {
             "path": self.path,
@@ -188,7 +190,7 @@ class OpenTarget:
         }
 
     def close(self) -> None:
-        """Close the descriptors and give up the claim."""
+        """Close the descriptors and release the claim."""
         self._opened.close()
 
     def __enter__(self) -> OpenTarget:
@@ -201,7 +203,7 @@ class OpenTarget:
 
 
 def open_target(
-    path: str | os.PathLike[str] | TestFile | TestFiles | Several,
+    path: str | os.PathLike[str] | TestFile | TestFiles | PathSets,
     streams: Sequence[StreamAccess],
     *,
     erase: str | None = None,
@@ -213,16 +215,16 @@ def open_target(
     confirm: Callable[[str], bool] | None = None,
     machine: Machine = HERE,
 ) -> OpenTarget:
-    """Open a target for the streams of a workload. Raises Refused or TargetError, one line each.
+    """Open a target for the streams of a workload. Raises Refusal or TargetError, one line each.
 
-    Writing (and trimming, and zeroing) needs files that Spindle made (`TestFile`, `TestFiles`), or a block device that
-    `erase` names and that nobody uses. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
+    Writing (and trimming, and zeroing) needs files that Spindle made (`TestFile`, `TestFiles`), or an unused block
+    device that `erase` names. `erase_signature` repeats the signatures on it (`ext4`, or several: `gpt,ext4`).
     `erase_stacked`: it may be built of other devices. `erase_shared`: it may be a partition while another partition of
-    the same disk is in use. `erased_before`: it was written to with this consent already, so that signatures which are
-    gone are not missed; others than those named are refused as ever. `agreed`: the device that this consent was given
-    for; names may lead to another one by now. `confirm` gets one line that names the device, while the device is
-    already claimed; when it returns False, the target is refused. `erase` that names another device is refused also
-    where nothing is written: it is a sign of a mix-up.
+    the same disk is in use. `erased_before`: it was written to with this consent already, so the named signatures may
+    be missing; others are still refused. `agreed`: the device that this consent was given for, as names may lead to
+    another one now. `confirm` gets one line that names the device, while the device is already claimed; if it returns
+    False, the target is refused. If `erase` names another device, that is refused even without any write: it is a sign
+    of a mix-up.
     """
     consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, agreed, confirm)
     with ExitStack() as opened:
@@ -232,7 +234,7 @@ def open_target(
         elif isinstance(path, TestFile):
             _check_no_device_named(str(path.path), erase)
             target = _open_test_file(path, streams, opened, machine)
-        elif isinstance(path, Several):
+        elif isinstance(path, PathSets):
             target = _open_several(path, streams, consent, opened, machine)
         else:
             target = _open_path(os.fspath(path), streams, consent, opened, machine)
@@ -252,13 +254,13 @@ def hold_device(
     agreed: Identity | None = None,
     confirm: Callable[[str], bool] | None = None,
 ) -> Iterator[HeldDevice]:
-    """A block device that tools may write to: checked as `open_target` does, then kept open without the claim, which
-    they want for themselves. Raises Refused or TargetError."""
+    """Open a block device for tools that write to it: checked as in `open_target`, then kept open without the claim, as
+    the tools need to claim it. Raises Refusal or TargetError."""
     consent = _Consent(erase, erase_signature, erase_stacked, erase_shared, erased_before, agreed, confirm)
     with ExitStack() as checked:
         found = _look_up(path, True, checked)
         if not stat.S_ISBLK(os.fstat(found).st_mode):
-            raise Refused(f"{path}: is {_kind_of(os.fstat(found).st_mode)}; a file system is made on a block device")
+            raise Refusal(f"{path}: is {_kind_of(os.fstat(found).st_mode)}; a file system is made on a block device")
         device, called = _device_at(path, found, True, HERE)
         claim = _claim(called, path, found, device, consent, checked, HERE)
         with HeldDevice.opened(called, f"/proc/self/fd/{claim}") as held:
@@ -268,7 +270,7 @@ def hold_device(
 
 @dataclass(frozen=True)
 class _Consent:
-    """What the user agreed to lose."""
+    """The data that the user agreed to lose."""
 
     erase: str | None
     signature: str | None
@@ -306,18 +308,18 @@ def _kind_of(mode: int) -> str:
 
 
 def _fail(writes: bool, text: str) -> NoReturn:
-    raise Refused(text) if writes else WrongTarget(text)
+    raise Refusal(text) if writes else WrongTarget(text)
 
 
 def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
-    """The one look at the path. O_PATH neither waits for a pipe's other end nor wakes a device's driver."""
+    """Look up the path, once. O_PATH neither waits for a pipe's other end nor activates a device's driver."""
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         if is_under_dev(path):
             _fail(writes, f"{path}: no such device; no file is ever made under /dev (lsblk lists the devices)")
         raise WrongTarget(
-            f"{path}: does not exist; check the name, or let `spindle run --create SIZE` make a test file of it"
+            f"{path}: does not exist; check the name, or let `spindle run --create SIZE` make a test file with it"
         ) from None
     except (OSError, ValueError) as error:
         raise not_found(path, error) from None
@@ -332,9 +334,9 @@ def _refuse_file(path: str, found: int, machine: Machine) -> NoReturn:
     status = os.fstat(found)
     use = next(Usage.now(machine).of_file((DevNumber.of(status.st_dev), status.st_ino)), None)
     if use:
-        raise Refused(f"{path}: {use}; nothing is written to it")
-    raise Refused(
-        f"{path}: is a file Spindle did not make, and is not written; give a new name and `create=` SIZE, or only read"
+        raise Refusal(f"{path}: {use}; nothing is written to it")
+    raise Refusal(
+        f"{path}: is not a file that Spindle made, and is not written; give a new name and `create=` SIZE, or only read"
     )
 
 
@@ -343,17 +345,17 @@ def _open_test_file(file: TestFile, streams: Sequence[StreamAccess], opened: Exi
 
 
 @dataclass(frozen=True)
-class _Sets:
-    """Open files of sets."""
+class _OpenSets:
+    """The open files of sets."""
 
-    made: dict[str, MadeSet]
+    made: dict[str, FileSet]
     of_streams: list[tuple[StreamFile, ...]]
-    """For each stream the files of its set."""
+    """The files of each stream's set."""
     first_of_set: dict[str, int]
-    """A stream that uses the set."""
+    """One stream that uses the set."""
 
     def all_files(self) -> Iterator[StreamFile]:
-        """Each file once."""
+        """All files, each once."""
         for stream in self.first_of_set.values():
             yield from self.of_streams[stream]
 
@@ -362,11 +364,11 @@ class _Sets:
         return self.made[name].wanted.sizes
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """For the result record."""
+        """The JSON of the result record."""
         return [made.to_dict() for made in self.made.values()]
 
     def trouble(self) -> str | None:
-        """One line when a file is no longer what was opened."""
+        """One line if a file has changed since it was opened."""
         for name, stream in self.first_of_set.items():
             made = self.made[name]
             for index, file in enumerate(self.of_streams[stream]):
@@ -375,20 +377,20 @@ class _Sets:
                 if status.st_nlink == 0:
                     return f"{called} has been removed by someone else"
                 if status.st_size > file.size_bytes or (made.wanted.fill and status.st_size < file.size_bytes):
-                    return f"{called} changed its size from {size(file.size_bytes)} to {size(status.st_size)}"
+                    return f"{called} changed its size from {si_size(file.size_bytes)} to {si_size(status.st_size)}"
         return None
 
 
 @dataclass(frozen=True)
-class _SeveralSets:
-    """Devices and files that were there before, open."""
+class _OpenPathSets:
+    """Existing devices and files, open."""
 
     of_streams: list[tuple[StreamFile, ...]]
     of_sets: dict[str, tuple[StreamFile, ...]]
     paths: Mapping[str, tuple[str, ...]]
 
     def all_files(self) -> Iterator[StreamFile]:
-        """Each file once, or more often if it is in several sets."""
+        """All files; a file in several sets may come more than once."""
         for files in self.of_sets.values():
             yield from files
 
@@ -397,25 +399,25 @@ class _SeveralSets:
         return [file.size_bytes for file in self.of_sets[name]]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """For the result record."""
+        """The JSON of the result record."""
         return [
             {"name": name, "paths": list(self.paths[name]), "sizes": list(self.sizes(name))} for name in self.of_sets
         ]
 
     def trouble(self) -> str | None:
-        """One line when a file has another size than before; the target looks at devices itself."""
+        """One line if a file has changed its size; devices are checked by the target."""
         for name, files in self.of_sets.items():
             for path, file in zip(self.paths[name], files, strict=True):
                 status = os.fstat(file.fd)
                 if stat.S_ISREG(status.st_mode) and status.st_size != file.size_bytes:
-                    return f"{path} changed its size from {size(file.size_bytes)} to {size(status.st_size)}"
+                    return f"{path} changed its size from {si_size(file.size_bytes)} to {si_size(status.st_size)}"
         return None
 
 
 def _open_several(
-    several: Several, streams: Sequence[StreamAccess], consent: _Consent, opened: ExitStack, machine: Machine
+    several: PathSets, streams: Sequence[StreamAccess], consent: _Consent, opened: ExitStack, machine: Machine
 ) -> OpenTarget:
-    """Each as if it were the only one, for the streams that use it."""
+    """Open each as if it were the only one, for the streams that use it."""
     erase = erase_of_each(several.paths, consent.erase)
     found: dict[tuple[str, int], StreamFile] = {}
     targets: list[OpenTarget] = []
@@ -429,7 +431,7 @@ def _open_several(
     of_sets: dict[str, tuple[StreamFile, ...]] = {}
     for at, stream in enumerate(streams):
         if stream.files is None or stream.files not in several.sets:
-            raise WrongTarget(f"{several.path}: are several; a stream without a set of files cannot use them")
+            raise WrongTarget(f"{several.path}: these are several; a stream without a set of files cannot use them")
         of_streams.append(tuple(found[path, at] for path in several.sets[stream.files]))
         of_sets.setdefault(stream.files, of_streams[-1])
     devices = {device.name: device for target in targets for device in target.devices}
@@ -437,14 +439,14 @@ def _open_several(
     whole_size = sum(target.size_bytes for target in targets)
     firsts = tuple(each[0] for each in of_streams)
     writes = any(stream.write for stream in streams)
-    sets = _SeveralSets(of_streams, of_sets, several.sets)
+    sets = _OpenPathSets(of_streams, of_sets, several.sets)
     return OpenTarget(several.path, kind, whole_size, firsts, list(devices.values()), writes, machine, sets)
 
 
 def _open_test_files(
     files: TestFiles, streams: Sequence[StreamAccess], opened: ExitStack, machine: Machine
 ) -> OpenTarget:
-    """Streams that want the same access to a set share its descriptors."""
+    """Open the sets; streams with the same access to a set share its descriptors."""
     known: dict[tuple[str, int], tuple[StreamFile, ...]] = {}
     wanted = {(stream.files, stream.flags) for stream in streams if stream.files is not None}
     allow_open(sum(len(files.sets[name].wanted.sizes) for name, _ in wanted), files.path)
@@ -464,7 +466,7 @@ def _open_test_files(
     writes = any(stream.write for stream in streams)
     devices = devices_under(files.fileno(), machine)
     firsts = tuple(each[0] for each in of_streams)
-    sets = _Sets(files.sets, of_streams, first_of_set)
+    sets = _OpenSets(files.sets, of_streams, first_of_set)
     return OpenTarget(files.path, "directory", files.size_bytes, firsts, devices, writes, machine, sets)
 
 
@@ -474,7 +476,7 @@ def _again(fd: int, opened: ExitStack) -> int:
     return copy
 
 
-def _open_set(path: str, made: MadeSet, stream: StreamAccess, opened: ExitStack) -> Iterator[StreamFile]:
+def _open_set(path: str, made: FileSet, stream: StreamAccess, opened: ExitStack) -> Iterator[StreamFile]:
     alignment = None
     for index, length in enumerate(made.wanted.sizes):
         try:
@@ -484,7 +486,7 @@ def _open_set(path: str, made: MadeSet, stream: StreamAccess, opened: ExitStack)
                 raise TargetError(f"{path}: its file system has no direct I/O; use `buffered=`") from None
             raise cannot_open(f"{path}/{SET_PREFIX}{made.wanted.name}", error) from None
         opened.callback(os.close, fd)
-        # All lie on one file system.
+        # All are on one file system.
         alignment = alignment or _alignment(path, fd, stream.direct, 1)
         yield StreamFile(fd, length, *alignment)
 
@@ -502,7 +504,7 @@ def _open_regular(
 
 
 def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block: int, opened: ExitStack) -> StreamFile:
-    """A descriptor of its own for each stream, of the very file that was looked up."""
+    """Open a descriptor for one stream, of the very file that was looked up."""
     try:
         fd = os.open(f"/proc/self/fd/{found}", stream.flags)
     except OSError as error:
@@ -514,7 +516,7 @@ def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block
 
 
 def _alignment(path: str, fd: int, direct: bool, block: int) -> tuple[int, int]:
-    """Of offsets and lengths, and of memory."""
+    """Alignment of offsets and lengths, and of memory."""
     if not direct:
         return block, _BUFFERED_MEMORY_ALIGN
     alignment = kernel.direct_alignment(fd)
@@ -526,7 +528,7 @@ def _alignment(path: str, fd: int, direct: bool, block: int) -> tuple[int, int]:
 
 
 def _block_below(fd: int) -> int:
-    """The logical block of the device itself, or the file system's block: what direct I/O needs at most."""
+    """The logical block of the device, or the file system's block: the largest alignment that direct I/O can need."""
     if stat.S_ISBLK(os.fstat(fd).st_mode):
         return kernel.logical_block_bytes(fd)
     return os.fstatvfs(fd).f_bsize
@@ -536,14 +538,14 @@ def _open_error(error: OSError, writes: bool) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         verb = "write" if writes else "read"
         if os.geteuid() == 0:
-            return f"the system lets not even root {verb} it (a container's device rules, or a security module)"
-        return f"no right to {verb} it; run as its owner or as root"
+            return f"the system does not let even root {verb} it (a container's device rules, or a security module)"
+        return f"no permission to {verb} it; run as its owner or as root"
     if error.errno == errno.EROFS:
         return "is read-only"
     if error.errno == errno.ENOMEDIUM:
         return "has no medium in it"
     if error.errno in (errno.ENXIO, errno.ENODEV):
-        return "the device is not there (any more)"
+        return "the device does not exist (any more)"
     return reason(error)
 
 
@@ -574,7 +576,7 @@ def _open_device(
 
 
 def _device_at(path: str, found: int, writes: bool, machine: Machine) -> tuple[Device, str]:
-    """The device, and how to call it: the user's name and the kernel's."""
+    """The device, and its name for messages: the user's name and the kernel's."""
     device = by_number(DevNumber.of(os.fstat(found).st_rdev), machine)
     if device is None:
         _fail(writes, f"{path}: the kernel knows no such device (any more)")
@@ -588,7 +590,7 @@ def _device_bytes(called: str, files: tuple[StreamFile, ...], device: Device) ->
     return length
 
 
-_NO_SIZE = "has no size: nothing is behind it, or it has no medium"
+_NO_SIZE = "has no size: it has no medium or no storage behind it"
 
 
 def _claim(
@@ -600,7 +602,7 @@ def _claim(
     opened: ExitStack,
     machine: Machine,
 ) -> int:
-    """Claim a device that may be erased; Refused when it may not. The descriptor keeps the claim."""
+    """Claim a device that may be erased; Refusal if it may not. The descriptor keeps the claim."""
     _check_named(called, path, device, consent.erase)
     if device.size_bytes == 0:
         raise TargetError(f"{called}: {_NO_SIZE}")
@@ -610,32 +612,32 @@ def _claim(
 
     claim = _open_exclusively(called, found, device, None, machine, opened)
     if consent.agreed not in (None, Identity.of(claim, machine)):
-        raise Refused(f"{called}: is another device than the one agreed to be erased; nothing is written to it")
+        raise Refusal(f"{called}: is another device than the one that was agreed; nothing is written to it")
     under = _claim_below_loop(called, device, machine, opened)
     usage = Usage.now(machine)
     lower_uses = (_uses_of_lower(usage, lower, above) for above, lower in itertools.pairwise([whole(device), *under]))
     for use in itertools.chain(_uses(usage, device), *lower_uses):
-        raise Refused(f"{called}: {use}; nothing is written to it")
+        raise Refusal(f"{called}: {use}; nothing is written to it")
     _check_writers(called, usage, device)
     _lock(called, claim)
 
     if not consent.stacked and (whole(device).stacked or under):
         parts = listed([part.name for part in below(device, machine)][:4])
-        raise Refused(f"{called}: is built of {parts}; `erase_stacked=` agrees to overwrite what is on them")
+        raise Refusal(f"{called}: is built of {parts}; `erase_stacked=` agrees to overwrite their data")
     if device.partition is not None and not consent.shared:
         sibling = next(usage.of_siblings(device), "another partition of the same disk is in use" if disk_busy else None)
         if sibling:
-            raise Refused(f"{called}: {sibling}; `erase_shared=` agrees to write to this partition alone")
+            raise Refusal(f"{called}: {sibling}; `erase_shared=` agrees to write to this partition alone")
     blank = _is_blank(called, claim, device)
     shown = _check_signatures(called, claim, device, consent, machine)
     if consent.confirm and not consent.confirm(describe_for_confirmation(device, shown, blank, machine)):
-        raise Refused(f"{called}: not confirmed; nothing was written")
+        raise Refusal(f"{called}: not confirmed; nothing was written")
     return claim
 
 
 def _check_named(called: str, path: str, device: Device, erase: str | None) -> None:
     if erase is None:
-        raise Refused(f"{called}: writing destroys what is on it; `erase=` {path} agrees to that")
+        raise Refusal(f"{called}: writing destroys its data; `erase=` {path} agrees to that")
     _check_names_target(called, device, erase)
 
 
@@ -644,13 +646,13 @@ def _check_names_target(called: str, device: Device, erase: str) -> None:
         named = os.stat(erase)
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else error
-        raise Refused(f"{called}: `erase=` names {erase}, which cannot be looked at: {why}") from None
+        raise Refusal(f"{called}: `erase=` names {erase}, which cannot be looked up: {why}") from None
     if not stat.S_ISBLK(named.st_mode) or DevNumber.of(named.st_rdev) != device.dev:
-        raise Refused(f"{called}: `erase=` names {erase}, which is another device; name the target itself")
+        raise Refusal(f"{called}: `erase=` names {erase}, which is another device; name the target itself")
 
 
 def same_device(name: str, other: str) -> bool:
-    """Whether two names lead to one block device."""
+    """True if two names lead to one block device."""
     try:
         found = os.stat(name), os.stat(other)
     except (OSError, ValueError):
@@ -659,12 +661,12 @@ def same_device(name: str, other: str) -> bool:
 
 
 def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
-    """The options that agree to lose what is on a device, as far as a look without a claim can tell; none where it is
-    not a block device."""
+    """The options that agree to lose the data of a device, as far as they are known without a claim; none if it is not
+    a block device."""
     if not same_device(path, path):
         return []
     options = [f"--erase {path}"]
-    with suppress(OSError, Unknown), ExitStack() as opened:
+    with suppress(OSError, UnknownContent), ExitStack() as opened:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         opened.callback(os.close, fd)
         device = by_number(DevNumber.of(os.fstat(fd).st_rdev), machine)
@@ -680,11 +682,13 @@ def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
 
 def _check_no_device_named(called: str, erase: str | None) -> None:
     if erase is not None:
-        raise Refused(f"{called}: is no device, yet `erase=` names {erase}; is it the target meant? leave `erase=` out")
+        raise Refusal(
+            f"{called}: is not a device, but `erase=` names {erase}; is it the right target? leave `erase=` out"
+        )
 
 
 def _is_claimed(device: Device, machine: Machine) -> bool:
-    """Whether someone holds the device or a partition of it: the kernel refuses a second claim."""
+    """True if someone holds the device or a partition of it: the kernel refuses a second claim."""
     try:
         os.close(os.open(device.node(machine), os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK))
     except OSError as error:
@@ -695,30 +699,30 @@ def _is_claimed(device: Device, machine: Machine) -> bool:
 def _open_exclusively(
     called: str, found: int, device: Device, above: Device | None, machine: Machine, opened: ExitStack
 ) -> int:
-    """The claim is taken read-only: to write is asked for when every check is passed. `above` is the loop device of
-    ours that the device is behind."""
+    """Claim the device read-only; write access is opened after all checks. `above`: our loop device that uses this
+    one."""
     try:
         claim = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         use = _who_holds(device, above, error.errno == errno.EBUSY, machine)
         if use:
-            kind = Held if _HELD in use else Refused
+            kind = DeviceHeld if _HELD in use else Refusal
             raise kind(f"{called}: {use}; nothing is written to it") from None
         raise TargetError(f"{called}: {_open_error(error, writes=True)}") from None
     opened.callback(os.close, claim)
     if DevNumber.of(os.fstat(claim).st_rdev) != device.dev:
-        raise Refused(f"{called}: became another device while it was opened")
+        raise Refusal(f"{called}: became another device while it was opened")
     return claim
 
 
 def _who_holds(device: Device, above: Device | None, claimed: bool, machine: Machine) -> str | None:
-    """Why a device cannot be claimed."""
+    """The reason why a device cannot be claimed."""
     usage = Usage.now(machine)
     use = next(_uses(usage, device) if above is None else _uses_of_lower(usage, device, above), None)
     if use or not claimed:
         return use
-    sought = Sought({part.dev: part.path for part in (device, *partitions(device))})
-    others = openers(sought, machine, usage.mounts)
+    wanted = SearchSet({part.dev: part.path for part in (device, *partitions(device))})
+    others = openers(wanted, machine, usage.mounts)
     subject = "" if above is None else f"{device.path}, which is behind it, "
     return f"{subject}{_HELD}" + (f", maybe {others[0]}" if others else "")
 
@@ -727,32 +731,32 @@ _HELD = "is held exclusively by another program"
 
 
 def _claim_below_loop(called: str, device: Device, machine: Machine, opened: ExitStack) -> list[Device]:
-    """Block devices under loop devices. A loop device takes no claim on what is under it, so the guard does."""
+    """Claim block devices under loop devices, as a loop device takes no claim on them."""
     under: list[Device] = []
     above = whole(device)
     behind = backing(above, machine)
     while behind is not None and behind.block is not None:
         lower = by_number(behind.block, machine)
         if lower is None:
-            raise Refused(f"{called}: what is behind it ({behind.path}) cannot be found")
+            raise Refusal(f"{called}: the storage behind it ({behind.path}) cannot be found")
         try:
             lower_path = os.open(lower.node(machine), os.O_PATH | os.O_CLOEXEC)
         except OSError as error:
-            raise Refused(f"{called}: {lower.path}, which is behind it, cannot be checked: {reason(error)}") from None
+            raise Refusal(f"{called}: {lower.path}, which is behind it, cannot be checked: {reason(error)}") from None
         opened.callback(os.close, lower_path)
         _open_exclusively(called, lower_path, lower, above, machine, opened)
         under.append(lower)
         above = lower
         behind = backing(lower, machine)
     if behind is not None and behind.file is None:
-        raise Refused(
+        raise Refusal(
             f"{called}: the file behind {above.path} ({behind.path}) cannot be found; nothing is written to it"
         )
     return under
 
 
 def _uses(usage: Usage, device: Device) -> Iterator[str]:
-    """All that forbids writing to a device, in words."""
+    """All uses that forbid writing to a device, in words."""
     yield from usage.of(device)
     if device.partition is not None:
         yield from usage.of_disk(device)
@@ -761,25 +765,25 @@ def _uses(usage: Usage, device: Device) -> Iterator[str]:
 
 
 def _uses_of_lower(usage: Usage, device: Device, above: Device) -> Iterator[str]:
-    """The same of a device behind a loop device, apart from its being so."""
+    """The same for a device behind a loop device, except for that use."""
     for use in _uses(usage, device):
         if use.partition(",")[0] != f"is behind {above.path}":
             yield f"{device.path}, which is behind it, {use}"
 
 
 def _check_writers(called: str, usage: Usage, device: Device) -> None:
-    """Programs that write without a claim: a virtual machine, dd, an iSCSI target in user space. A lock says that
-    somebody counts on the content; udev and partitioners hold one for a moment."""
-    sought = usage.written_through(device)
+    """Check for programs that write without a claim: a virtual machine, dd, an iSCSI target in user space. A lock means
+    that somebody relies on the content; udev and partitioners hold one for a moment."""
+    wanted = usage.written_through(device)
     until = time.monotonic() + LOCK_PATIENCE_S
-    while found := [one for one in openers(sought, usage.machine, usage.mounts) if one.how is not How.READS]:
+    while found := [one for one in openers(wanted, usage.machine, usage.mounts) if one.how is not UseKind.READS]:
         if found[0].how.writing or time.monotonic() > until:
-            raise Refused(f"{called}: {found[0].use}; nothing is written to it")
+            raise Refusal(f"{called}: {found[0].use}; nothing is written to it")
         time.sleep(0.05)
 
 
 def _lock(called: str, claim: int) -> None:
-    """The lock that udev and partitioning tools respect (systemd: Locking Block Device Access)."""
+    """Take the lock that udev and partitioning tools respect (systemd: Locking Block Device Access)."""
     until = time.monotonic() + LOCK_PATIENCE_S
     while True:
         try:
@@ -787,11 +791,11 @@ def _lock(called: str, claim: int) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise Held(f"{called}: another program has locked it (flock); nothing is written to it") from None
+                raise DeviceHeld(f"{called}: another program has locked it (flock); nothing is written to it") from None
             time.sleep(0.05)
 
 
-# --- what is on it ---------------------------------------------------------------------------------------------------
+# --- content of the device -------------------------------------------------------------------------------------------
 
 
 def _check_signatures(called: str, claim: int, device: Device, consent: _Consent, machine: Machine) -> list[Signature]:
@@ -802,31 +806,29 @@ def _check_signatures(called: str, claim: int, device: Device, consent: _Consent
     if given == set(types) or (consent.erased_before and given > set(types)):
         return shown
     if not types:
-        raise Refused(
-            f"{called}: carries no signature, yet `erase_signature=` says {repeated}; is it the device meant?"
-        )
+        raise Refusal(f"{called}: has no signature, but `erase_signature=` says {repeated}; is it the right device?")
     what = listed([str(signature) for signature in shown])
-    raise Refused(f"{called}: carries a signature: {what}; `erase_signature=` {','.join(types)} agrees to lose it")
+    raise Refusal(f"{called}: has a signature: {what}; `erase_signature=` {','.join(types)} agrees to lose it")
 
 
 def _all_signatures(called: str, claim: int, device: Device, machine: Machine) -> list[Signature]:
-    """Of the device and of every partition on it. Raises Refused."""
+    """Signatures of the device and of all its partitions. Raises Refusal."""
     try:
         return _signatures(claim, device, machine)
-    except Unknown as error:
-        raise Refused(f"{called}: cannot tell what it holds ({error}); nothing is written to it") from None
+    except UnknownContent as error:
+        raise Refusal(f"{called}: its content cannot be determined ({error}); nothing is written to it") from None
     except OSError as error:
-        raise Refused(f"{called}: cannot tell what its partitions hold: {reason(error)}") from None
+        raise Refusal(f"{called}: the content of its partitions cannot be determined: {reason(error)}") from None
 
 
 def _signatures(fd: int, device: Device, machine: Machine) -> list[Signature]:
-    """Raises Unknown, OSError."""
+    """Read the signatures. Raises UnknownContent, OSError."""
     found = signatures_of(fd)
     for part in partitions(device):
         inside = os.open(part.node(machine), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             if DevNumber.of(os.fstat(inside).st_rdev) != part.dev:
-                raise Unknown(f"{part.path} is not the device the kernel calls {part.name}")
+                raise UnknownContent(f"{part.path} is not the device the kernel calls {part.name}")
             found += [entry for entry in signatures_of(inside) if entry not in found]
         finally:
             os.close(inside)
@@ -834,20 +836,20 @@ def _signatures(fd: int, device: Device, machine: Machine) -> list[Signature]:
 
 
 def _is_blank(called: str, claim: int, device: Device) -> bool:
-    """Whether both ends, where signatures are, hold nothing but zeroes. libblkid takes a place it cannot read for
-    one that holds nothing; so a device with unreadable ends is refused here."""
+    """True if both ends, where signatures are, contain only zeros. libblkid treats unreadable places as empty, so a
+    device with unreadable ends is refused here."""
     try:
         ends = [os.pread(claim, _END_BYTES, place) for place in (0, max(0, device.size_bytes - _END_BYTES))]
     except OSError as error:
-        raise Refused(f"{called}: cannot tell what it holds: {reason(error)}; nothing is written to it") from None
+        raise Refusal(f"{called}: its content cannot be read: {reason(error)}; nothing is written to it") from None
     return not any(map(any, ends))
 
 
 def describe_for_confirmation(
     device: Device, signatures: Sequence[Signature] = (), blank: bool = False, machine: Machine = HERE
 ) -> str:
-    """One line that tells a person which device will lose its contents: size, model, serial, what is on it."""
-    facts = [size(device.size_bytes)]
+    """One line that shows a person which device will lose its data: size, model, serial, content."""
+    facts = [si_size(device.size_bytes)]
     named = whole(device)
     if device.partition is not None:
         facts.append(f"partition {device.partition} of {named.path}")

@@ -1,7 +1,7 @@
-"""A device that was checked, for tools that want a name: mkfs, mount, wipefs.
+"""A checked device for tools that need a name: mkfs, mount, wipefs.
 
-A name may mean another device at the next moment. So the device is kept open, which keeps its number from being used
-again, and the tools get a node of their own, made for that number in a folder that only root can enter.
+A name may lead to another device at the next moment. So the device is kept open, which prevents reuse of its number,
+and the tools get a private node, made for that number in a folder that only root can enter.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .devices import HERE, Device, by_number
-from .errors import Refused, TargetError, reason
+from .errors import Refusal, TargetError, reason
 from .identity import Identity
-from .openers import Sought, openers
+from .openers import SearchSet, openers
 from .patience import Busy, patiently
 
 PRIVATE = "/dev/.spindle-"
-"""Beginning of such folders. Elsewhere nodes often cannot be opened (`nodev`)."""
+"""Prefix of these folders. Nodes elsewhere often cannot be opened (`nodev`)."""
 
 
 class HeldDevice:
-    """An open descriptor (without a claim) and the identity that the device had when it was checked."""
+    """An open descriptor (without a claim) and the identity of the device when it was checked."""
 
     def __init__(self, called: str, fd: int, identity: Identity) -> None:
         self.called = called
@@ -36,26 +36,26 @@ class HeldDevice:
     @classmethod
     @contextmanager
     def opened(cls, called: str, place: str) -> Iterator[HeldDevice]:
-        """`place`: a path under /proc/self/fd, or a node that can mean nothing else. Raises TargetError."""
+        """`place`: a path under /proc/self/fd, or a node that cannot change its meaning. Raises TargetError."""
         try:
             fd = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise TargetError(f"{called}: {reason(error)}") from None
         try:
             if not stat.S_ISBLK(os.fstat(fd).st_mode):
-                raise TargetError(f"{called}: is no block device")
+                raise TargetError(f"{called}: is not a block device")
             yield cls(called, fd, Identity.of(fd))
         finally:
             os.close(fd)
 
     @property
     def device(self) -> Device | None:
-        """As sysfs describes it; None when it has gone."""
+        """The device in sysfs; None if it has gone."""
         return by_number(self.identity.number, HERE)
 
     @contextmanager
     def node(self, folder: str) -> Iterator[str]:
-        """A name for it, in a new folder (see `PRIVATE`). Raises TargetError."""
+        """A node for it, in a new folder (see `PRIVATE`). Raises TargetError."""
         device = self.device
         name = f"{folder}/{device.name if device is not None else 'device'}"
         try:
@@ -70,21 +70,21 @@ class HeldDevice:
             remove_node(folder)
 
     def check(self, node: str) -> None:
-        """Right before a tool is given the name. Raises Refused when it is not the device that was checked."""
+        """Check right before a tool gets the name. Raises Refusal if it is not the device that was checked."""
         try:
             fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
-            raise Refused(f"{self.called}: {node}: {reason(error)}; nothing is written to it") from None
+            raise Refusal(f"{self.called}: {node}: {reason(error)}; nothing is written to it") from None
         try:
             same = stat.S_ISBLK(os.fstat(fd).st_mode) and Identity.of(fd) == self.identity == Identity.of(self.fd)
         finally:
             os.close(fd)
         if not same:
-            raise Refused(f"{self.called}: is no longer the device that was checked; nothing is written to it")
+            raise Refusal(f"{self.called}: is no longer the device that was checked; nothing is written to it")
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Nobody can mount it meanwhile. Raises Busy, after some patience."""
+        """Claim the device, so that nobody can mount it meanwhile. Raises Busy after some retries."""
         fd = patiently(self._claim)
         try:
             yield
@@ -100,7 +100,7 @@ class HeldDevice:
             raise TargetError(f"{self.called}: {reason(error)}") from None
 
     def is_claimed(self) -> bool:
-        """Whether somebody holds it exclusively now."""
+        """True if somebody holds it exclusively now."""
         try:
             os.close(self._claim())
         except Busy:
@@ -108,12 +108,12 @@ class HeldDevice:
         return False
 
     def held_by(self) -> str:
-        """`is held by process 12 (lvm)`."""
-        found = openers(Sought({self.identity.number: "it"}), HERE)
-        return f"is held by {found[0]}" if found else "is held, nobody who can be seen has it open"
+        """The user, as in `is held by process 12 (lvm)`."""
+        found = openers(SearchSet({self.identity.number: "it"}), HERE)
+        return f"is held by {found[0]}" if found else "is held by a process that cannot be seen"
 
 
 def remove_node(folder: str) -> None:
-    """A folder made by `HeldDevice.node`, after a kill too."""
+    """Remove a folder made by `HeldDevice.node`, also after a kill."""
     if re.fullmatch(rf"{re.escape(PRIVATE)}[0-9a-f-]+", folder):
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Which device a number means: numbers, names and loop devices are used again."""
+"""Identity of a device: numbers, names and loop devices are used again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .devices import HERE, DevNumber, Machine, backing, by_number, text_of, whol
 
 @dataclass(frozen=True)
 class Identity:
-    """A device as it was when somebody agreed to lose what is on it."""
+    """A device at the time when somebody agreed to erase it."""
 
     number: DevNumber
     sequence: int | None
-    """Of all disks since boot; None before Linux 5.15."""
+    """Sequence number among all disks since boot; None before Linux 5.15."""
     size_bytes: int
     place: str
-    """Where a partition begins on its disk; what is behind a loop device."""
+    """Start of a partition on its disk; storage behind a loop device."""
 
     @classmethod
     def of(cls, fd: int, machine: Machine = HERE) -> Identity:
-        """Of an open device. Raises OSError."""
+        """The identity of an open device. Raises OSError."""
         number = DevNumber.of(os.fstat(fd).st_rdev)
         device = by_number(number, machine)
         place = ""

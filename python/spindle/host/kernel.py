@@ -1,4 +1,4 @@
-"""The few kernel interfaces that Python has no function for: statx, kcmp, umount2 and block device ioctls."""
+"""Kernel interfaces without a Python function: statx, kcmp, umount2 and block device ioctls."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Alignment:
-    """What O_DIRECT asks of a request: offset and length, and the buffer's address, are multiples of these (bytes).
-    0: direct I/O is not possible on this file."""
+    """Requirements of O_DIRECT: offset and length, and the buffer's address, are multiples of these (bytes). 0: direct
+    I/O is not possible on this file."""
 
     offset: int
     memory: int
 
 
 def _statx(fd: int, mask: int) -> bytes | None:
-    call = getattr(_libc, "statx", None)  # musl and glibc before 2.28 have none
+    call = getattr(_libc, "statx", None)  # missing in musl and in glibc before 2.28
     if call is None:
         return None
     buffer = ctypes.create_string_buffer(_STATX_BYTES)
@@ -71,23 +71,23 @@ def _statx(fd: int, mask: int) -> bytes | None:
 
 @dataclass(frozen=True)
 class Node:
-    """What a path leads to, as the kernel remembers it without asking a server."""
+    """The inode that a path leads to, as the kernel knows it without asking a server."""
 
     mode: int
-    """st_mode; 0 in its type for io_uring, epoll and the like."""
+    """st_mode; its type is 0 for io_uring, epoll and the like."""
     device: tuple[int, int]
     inode: int
     number: tuple[int, int]
-    """Of the device that it is a node of (st_rdev)."""
+    """Number of the device behind a device node (st_rdev)."""
     mount_id: int | None
-    """Of the mount it was reached through; None before Linux 5.8."""
+    """Mount through which it was reached; None before Linux 5.8."""
     birth_ns: int | None
-    """Only where asked for, and where the file system keeps it."""
+    """Only if requested, and if the file system stores it."""
 
 
 def node_at(path: str, *, born: bool = False) -> Node | None:
-    """A link of /proc is followed to what it stands for, whatever has become of its name. None where it is gone or
-    not for us to see. No network file system is asked, so that a dead server cannot hang the caller; `born` may ask."""
+    """Look up a path. A link of /proc leads to its object, even if that has lost its name. None if it is gone or not
+    visible to us. No network file system is asked, so that a dead server cannot block the caller; `born` may ask."""
     call = getattr(_libc, "statx", None)
     if call is None:
         return _node_by_stat(path)
@@ -118,13 +118,14 @@ def _node_by_stat(path: str) -> Node | None:
 
 
 def share_descriptors(task: int, other: int) -> bool:
-    """Whether two tasks certainly have one table of descriptors (kcmp(2)). False also where that cannot be told."""
+    """True if two tasks certainly share one table of descriptors (kcmp(2)). False also if that is not known."""
     number = _KCMP.get(platform.machine())
     return number is not None and _libc.syscall(number, task, other, _KCMP_FILES, 0, 0) == 0
 
 
 def direct_alignment(fd: int) -> Alignment | None:
-    """`stx_dio_offset_align` and `stx_dio_mem_align` (Linux 6.1); None where the kernel or file system does not say."""
+    """`stx_dio_offset_align` and `stx_dio_mem_align` (Linux 6.1); None if the kernel or file system does not report
+    them."""
     found = _statx(fd, _STATX_DIOALIGN)
     if found is None:
         return None
@@ -133,7 +134,7 @@ def direct_alignment(fd: int) -> Alignment | None:
 
 
 def birth_time_ns(fd: int) -> int | None:
-    """When the file was made, ns since 1970; None where the file system does not keep it."""
+    """Birth time of the file, ns since 1970; None if the file system does not store it."""
     found = _statx(fd, _STATX_BTIME)
     if found is None:
         return None
@@ -146,12 +147,12 @@ def _ioctl_int(fd: int, request: int) -> int:
 
 
 def is_read_only(fd: int) -> bool:
-    """Whether a block device refuses writes."""
+    """True if a block device refuses writes."""
     return _ioctl_int(fd, BLKROGET) != 0
 
 
 def logical_block_bytes(fd: int) -> int:
-    """Smallest unit a block device addresses."""
+    """Smallest addressable unit of a block device."""
     return _ioctl_int(fd, BLKSSZGET)
 
 
@@ -161,8 +162,8 @@ def device_bytes(fd: int) -> int:
 
 
 def disk_sequence(fd: int) -> int | None:
-    """Which of all disks since boot this one is: a number used again, a loop device set up anew, a medium exchanged
-    have another. None before Linux 5.15."""
+    """Sequence number among all disks since boot: it changes when a number is used again, a loop device is set up
+    again, or a medium is replaced. None before Linux 5.15."""
     try:
         return int(struct.unpack("Q", fcntl.ioctl(fd, BLKGETDISKSEQ, b"\0" * 8))[0])
     except OSError:
@@ -171,8 +172,8 @@ def disk_sequence(fd: int) -> int | None:
 
 @dataclass(frozen=True)
 class LoopStatus:
-    """What a loop device says of the file behind it: that file's file system, inode, and, when it is a block device,
-    its number; and where in the file the loop device begins."""
+    """Report of a loop device on its file: the file's file system, inode, and, for a block device, its number; and the
+    offset in the file at which the loop device begins."""
 
     file_device: tuple[int, int]
     file_inode: int
@@ -181,7 +182,7 @@ class LoopStatus:
 
 
 def loop_status(fd: int) -> LoopStatus | None:
-    """None when the device is not set up or not a loop device."""
+    """Status of a loop device; None if it is not set up or not a loop device."""
     try:
         data = fcntl.ioctl(fd, LOOP_GET_STATUS64, b"\0" * 232)
     except OSError:
@@ -197,7 +198,7 @@ def _decode(number: int) -> tuple[int, int]:
 
 
 def ata_buffer_bytes(fd: int) -> int | None:
-    """Size of the buffer an ATA drive reports (word 21 of IDENTIFY DEVICE, in sectors); None for all others."""
+    """Buffer size that an ATA drive reports (word 21 of IDENTIFY DEVICE, in sectors); None for all others."""
     try:
         data = fcntl.ioctl(fd, HDIO_GET_IDENTITY, b"\0" * 512)
     except OSError:
@@ -207,14 +208,14 @@ def ata_buffer_bytes(fd: int) -> int | None:
 
 
 def sync_file_system(fd: int) -> None:
-    """syncfs(2)."""
+    """Call syncfs(2)."""
     if _libc.syncfs(fd) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
 def unmount(point: str) -> None:
-    """umount2(2) of what is mounted at this very path; a link is not followed. Raises OSError."""
+    """Call umount2(2) for the mount at this very path; does not follow a link. Raises OSError."""
     if _libc.umount2(os.fsencode(point), _UMOUNT_NOFOLLOW) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -222,7 +223,7 @@ def unmount(point: str) -> None:
 
 @dataclass(frozen=True)
 class Extent:
-    """Where a part of a file is; bytes."""
+    """Position of a part of a file; bytes."""
 
     offset: int
     length: int
@@ -231,8 +232,8 @@ class Extent:
 
 
 def extents(fd: int) -> Iterator[Extent]:
-    """The parts of a file that have space, in order (Documentation/filesystems/fiemap.rst). Raises OSError where the
-    file system cannot tell."""
+    """The parts of a file that have space, in order (Documentation/filesystems/fiemap.rst). Raises OSError if the file
+    system does not support this."""
     start = 0
     while True:
         asked = _FIEMAP.pack(start, (1 << 64) - 1 - start, FIEMAP_FLAG_SYNC, 0, _EXTENTS_A_CALL, 0)
@@ -250,7 +251,7 @@ def extents(fd: int) -> Iterator[Extent]:
 
 
 def file_attributes(fd: int) -> int | None:
-    """FS_*_FL of a file (chattr); None where the file system has none."""
+    """FS_*_FL of a file (chattr); None if the file system has none."""
     try:
         return _ioctl_int(fd, FS_IOC_GETFLAGS)
     except OSError:

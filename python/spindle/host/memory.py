@@ -1,4 +1,4 @@
-"""What the kernel says of its memory."""
+"""The kernel's report on memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .number import whole_number
 
 
 def memory(machine: Machine = HERE) -> dict[str, int]:
-    """/proc/meminfo in bytes; what cannot be understood is left out."""
+    """/proc/meminfo in bytes; lines that cannot be parsed are left out."""
     found = {}
     for line in (text_of(machine.proc / "meminfo") or "").splitlines():
         name, _, rest = line.partition(":")
@@ -18,10 +18,11 @@ def memory(machine: Machine = HERE) -> dict[str, int]:
 
 
 def swapped_pages(machine: Machine = HERE) -> int | None:
-    """Pages that went to swap and came from it since boot (/proc/vmstat); None: not known."""
+    """Pages written to and read from swap since boot (/proc/vmstat); None: not known."""
     counters = {}
     for line in (text_of(machine.proc / "vmstat") or "").splitlines():
         name, _, value = line.partition(" ")
-        counters[name] = whole_number(value.strip())
+        if name in ("pswpin", "pswpout"):
+            counters[name] = whole_number(value.strip())
     pages_in, pages_out = counters.get("pswpin"), counters.get("pswpout")
     return None if pages_in is None or pages_out is None else pages_in + pages_out

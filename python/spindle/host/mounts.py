@@ -1,4 +1,4 @@
-"""What is mounted, here and in other mount namespaces, and what is used as swap."""
+"""Mounts, here and in other mount namespaces, and swap areas."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Mount:
     source: str
     super_options: str
     where: str = ""
-    """Empty here; otherwise whose mount namespace, for people: 'process 123 (dockerd)'."""
+    """Empty for this namespace; otherwise its owner, for people: 'process 123 (dockerd)'."""
     root_path: Path = Path("/")
-    """Where the paths of that namespace begin, seen from here."""
+    """Root of that namespace's paths, seen from here."""
 
     def __str__(self) -> str:
         return f"{self.point} (in the mount namespace of {self.where})" if self.where else self.point
@@ -44,11 +44,11 @@ class Swap:
     used_bytes: int
     size_bytes: int = 0
     priority: int | None = None
-    """Below 0 where the kernel chose it."""
+    """Below 0 if the kernel chose it."""
 
 
 def unescape(text: str) -> str:
-    """The kernel writes blanks, tabs, newlines and backslashes of a path as octal."""
+    """Decode a path, in which the kernel writes blanks, tabs, newlines and backslashes as octal."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), text)
 
 
@@ -78,17 +78,17 @@ def parse_mountinfo(text: str, where: str = "", root_path: Path = Path("/")) -> 
 
 
 def _sound(mount_id: str, dev: str) -> bool:
-    """A captured file may hold anything."""
+    """True if the numbers are valid: a captured file may contain anything."""
     return re.fullmatch(r"[0-9]{1,18} [0-9]{1,9}:[0-9]{1,9}", f"{mount_id} {dev}") is not None
 
 
 def own_mounts(machine: Machine) -> list[Mount]:
-    """What this process sees mounted."""
+    """The mounts that this process sees."""
     return parse_mountinfo(text_of(machine.proc / "self/mountinfo") or "")
 
 
 def all_mounts(machine: Machine) -> list[Mount]:
-    """What is mounted here and in every other mount namespace that this user may look into, each once."""
+    """The mounts here and in all other mount namespaces that this user may read, each once."""
     mounts = own_mounts(machine)
     seen = {_namespace(machine.proc / "self")}
     for process in _processes(machine):
@@ -105,7 +105,7 @@ def all_mounts(machine: Machine) -> list[Mount]:
 
 
 def mount_of(path: str | os.PathLike[str] | int, machine: Machine = HERE) -> Mount | None:
-    """The mount a path or an open descriptor lies on."""
+    """The mount of a path or an open descriptor."""
     fd = path if isinstance(path, int) else os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         text = text_of(Path(f"/proc/self/fdinfo/{fd}")) or ""
@@ -136,7 +136,7 @@ _NUMBER_OPTION = re.compile(r"^journal_dev=(0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,1
 
 
 def devices_of(mount: Mount, machine: Machine) -> set[DevNumber]:
-    """Every block device a mounted file system is known to use."""
+    """All block devices that a mounted file system is known to use."""
     found = {mount.dev} if mount.dev.major != 0 else set()
     paths = [part for part in _split_source(mount.source) if part.startswith("/")]
     for option in mount.super_options.split(","):
@@ -154,12 +154,12 @@ def devices_of(mount: Mount, machine: Machine) -> set[DevNumber]:
 
 
 def _split_source(source: str) -> list[str]:
-    """bcachefs names its members as /dev/a:/dev/b."""
+    """Split the source: bcachefs names its members as /dev/a:/dev/b."""
     return re.split(r":(?=/)", source)
 
 
 def _number_of(root: Path, path: str) -> DevNumber | None:
-    """The device a path names in the namespace it comes from, or failing that, here."""
+    """The device that a path names in its namespace, or else here."""
     for candidate in (f"{root}/{path.lstrip('/')}", path):
         try:
             found = os.stat(candidate)
@@ -171,7 +171,7 @@ def _number_of(root: Path, path: str) -> DevNumber | None:
 
 
 def btrfs_members(machine: Machine) -> dict[str, set[DevNumber]]:
-    """Members of each mounted btrfs by its UUID. mountinfo names only one of them."""
+    """Members of each mounted btrfs by its UUID; mountinfo names only one of them."""
     members: dict[str, set[DevNumber]] = {}
     for folder in (machine.sys / "fs/btrfs").glob("*/devices"):
         numbers = (DevNumber.read(entry / "dev") for entry in folder.iterdir())
@@ -180,7 +180,7 @@ def btrfs_members(machine: Machine) -> dict[str, set[DevNumber]]:
 
 
 def swaps(machine: Machine) -> list[Swap]:
-    """What is used as swap now."""
+    """All swap areas in use."""
     found = []
     for line in (text_of(machine.proc / "swaps") or "").splitlines()[1:]:
         fields = line.split()
@@ -195,7 +195,7 @@ def swaps(machine: Machine) -> list[Swap]:
             else:
                 file = (DevNumber.of(status.st_dev), status.st_ino)
         except OSError:
-            # Seen from another namespace the path may mean nothing; the kernel's name for the device still does.
+            # The path may lead nowhere in this namespace; the kernel's name for the device still works.
             dev = DevNumber.read(machine.sys / "class/block" / Path(path).name / "dev")
         total, used = whole_number(fields[2]) or 0, whole_number(fields[3]) or 0
         found.append(Swap(path, dev, file, used * 1024, total * 1024, signed_number(fields[4])))

@@ -1,4 +1,4 @@
-"""Numbers as the kernel prints them, told from everything else: a file of /proc or /sys may hold anything."""
+"""Strict parsers for the kernel's numbers: a file of /proc or /sys may contain anything."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LIMIT = 1 << 64
 
 
 def whole_number(text: str) -> int | None:
-    """A counter: up to 64 bits, nothing but digits."""
+    """Parse a counter: up to 64 bits, only digits."""
     if not re.fullmatch(r"[0-9]{1,20}", text):
         return None
     value = int(text)
@@ -16,6 +16,6 @@ def whole_number(text: str) -> int | None:
 
 
 def signed_number(text: str) -> int | None:
-    """The same, perhaps below 0."""
+    """Parse a counter that may be negative."""
     value = whole_number(text.removeprefix("-"))
     return -value if value is not None and text.startswith("-") else value

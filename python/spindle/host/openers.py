@@ -1,8 +1,8 @@
-"""Which processes use a device, a file or a file system: by a descriptor, a mapping, an io_uring or a lock.
+"""Processes that use a device, a file or a file system: by a descriptor, a mapping, an io_uring or a lock.
 
-Everything is compared by number, never by name: a device has as many nodes as somebody makes (chroots, jailers of
-virtual machines), a file as many links, and both go on being used when all of them are gone. Nothing is opened; a link
-of /proc leads to what it stands for. docs/safety.md lists what cannot be seen.
+All comparisons use numbers, never names: a device can have many nodes (chroots, jailers of virtual machines), a file
+many links, and both stay in use after all names are gone. Nothing is opened; a link of /proc leads to its object.
+docs/explanation/safety.md lists uses that cannot be seen.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _LOCK = re.compile(r"^\d+: (?:FLOCK|POSIX|OFDLCK)\s+\S+\s+\S+ (-?\d+) ([0-9a-f]+
 _REGISTERED = re.compile(r"^\s+\d+: (/.*)$", re.M)
 
 
-class How(Enum):
-    """How a process uses what was looked for; the text goes between its name and the thing's."""
+class UseKind(Enum):
+    """How a process uses the thing; the text goes between the process's name and the thing's."""
 
     WRITES = "has {} open for writing"
     MAPS = "has {} mapped and can write to it"
@@ -37,20 +37,20 @@ class How(Enum):
 
     @property
     def writing(self) -> bool:
-        """Whether it can change what it uses."""
-        return self in (How.WRITES, How.MAPS, How.RING)
+        """True if it can change the thing."""
+        return self in (UseKind.WRITES, UseKind.MAPS, UseKind.RING)
 
 
 @dataclass(frozen=True)
 class Opener:
-    """A process that uses one of the things looked for."""
+    """A process that uses one of the things searched for."""
 
     pid: int
     """0: not known."""
     command: str
-    how: How
+    how: UseKind
     thing: str
-    """As the one who looks calls it."""
+    """The thing's name, as the caller gave it."""
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.command})" if self.pid else "a program that cannot be seen from here"
@@ -62,29 +62,29 @@ class Opener:
 
 
 @dataclass
-class Sought:
-    """Devices and files to look for, each with what to call it."""
+class SearchSet:
+    """Devices and files to search for, each with its name for messages."""
 
     devices: dict[DevNumber, str] = field(default_factory=dict)
     passthrough: dict[DevNumber, str] = field(default_factory=dict)
     """Character devices that lead to one of them."""
     files: dict[FileId, str] = field(default_factory=dict)
     paths: dict[FileId, str] = field(default_factory=dict)
-    """Where a file was when it was last known, for file systems that show one file under two identities."""
+    """Last known path of a file, for file systems that show one file under two identities."""
 
     def add_file(self, file: FileId, path: str, called: str) -> None:
-        """A regular file."""
+        """Add a regular file."""
         self.files[file] = called
         self.paths[file] = path
 
 
-def openers(sought: Sought, machine: Machine, mounts: Sequence[Mount] | None = None) -> list[Opener]:
-    """Other processes that use one of these, as far as this user may see; writers first. `mounts`: all of them, where
-    they are known already."""
-    look = _Look(sought, machine, all_mounts(machine) if mounts is None else mounts)
+def openers(wanted: SearchSet, machine: Machine, mounts: Sequence[Mount] | None = None) -> list[Opener]:
+    """Other processes that use one of these, as far as this user may see; writers first. `mounts`: all mounts, if
+    already known."""
+    look = _Search(wanted, machine, all_mounts(machine) if mounts is None else mounts)
     found = dict.fromkeys(one for process in others(machine) for one in look.in_process(process))
-    ordered = sorted(found, key=lambda one: (not one.how.writing, one.how is How.READS, one.pid))
-    return [*ordered, *look.locks({one.thing for one in ordered if one.how is not How.READS})]
+    ordered = sorted(found, key=lambda one: (not one.how.writing, one.how is UseKind.READS, one.pid))
+    return [*ordered, *look.locks({one.thing for one in ordered if one.how is not UseKind.READS})]
 
 
 def others(machine: Machine) -> Iterator[Path]:
@@ -94,40 +94,40 @@ def others(machine: Machine) -> Iterator[Path]:
             yield process
 
 
-# --- what a process has ----------------------------------------------------------------------------------------------
+# --- the uses of one process -----------------------------------------------------------------------------------------
 
 
-class _Look:
-    """One look at every process for the same things."""
+class _Search:
+    """One search through all processes."""
 
-    def __init__(self, sought: Sought, machine: Machine, mounts: Sequence[Mount]) -> None:
-        self._sought = sought
+    def __init__(self, wanted: SearchSet, machine: Machine, mounts: Sequence[Mount]) -> None:
+        self._sought = wanted
         self._machine = machine
         self._overlays = Overlays(mounts)
         self._births: dict[int, str] = {}
         self._through_overlay = False
-        """Whether one of the files is itself named through an overlay."""
-        for file, path in sought.paths.items():
+        """True if one of the files is itself named through an overlay."""
+        for file, path in wanted.paths.items():
             if (birth := self._overlays.birth_of(file, path)) is not None:
-                self._births[birth[0]] = sought.files[file]
+                self._births[birth[0]] = wanted.files[file]
                 self._through_overlay |= birth[1]
-        self._listed = {**sought.files, **_as_locks_list_them(sought, mounts)}
+        self._listed = {**wanted.files, **_as_locks_list_them(wanted, mounts)}
 
     def in_process(self, process: Path) -> Iterator[Opener]:
-        """Everything that one process has, in all its tables of descriptors."""
+        """All uses by one process, in all its tables of descriptors."""
         pid, command = int(process.name), text_of(process / "comm") or "?"
         for how, thing in self._uses(process):
             yield Opener(pid, command, how, thing)
 
-    def _uses(self, process: Path) -> Iterator[tuple[How, str]]:
+    def _uses(self, process: Path) -> Iterator[tuple[UseKind, str]]:
         for table in tables(process, self._machine):
             for name in _names(f"{table}/fd"):
                 yield from self._descriptor(table, name)
         for mapping in mapped_files(process, shared_only=True):
             if mapping.can_write and (thing := self._thing(mapping.node, mapping.place)):
-                yield How.MAPS, thing
+                yield UseKind.MAPS, thing
 
-    def _descriptor(self, table: str, name: str) -> Iterator[tuple[How, str]]:
+    def _descriptor(self, table: str, name: str) -> Iterator[tuple[UseKind, str]]:
         place = f"{table}/fd/{name}"
         node = kernel.node_at(place)
         if node is None:
@@ -139,7 +139,7 @@ class _Look:
             yield _how(info), thing
 
     def _thing(self, node: Node, place: str) -> str | None:
-        """What was looked for, if it is one of them."""
+        """The name of the thing that a node leads to, if it is searched for."""
         if stat.S_ISBLK(node.mode):
             return self._sought.devices.get(DevNumber(*node.number))
         if stat.S_ISCHR(node.mode):
@@ -152,8 +152,8 @@ class _Look:
             known = self._births.get(born.birth_ns) if born is not None and born.birth_ns is not None else None
         return known
 
-    def _ring(self, place: str, info: str) -> Iterator[tuple[How, str]]:
-        """Files registered with an io_uring need no descriptor; the kernel tells no more than their paths."""
+    def _ring(self, place: str, info: str) -> Iterator[tuple[UseKind, str]]:
+        """Files registered with an io_uring, which need no descriptor; the kernel reports only their paths."""
         try:
             if "io_uring" not in os.readlink(place):
                 return
@@ -163,38 +163,38 @@ class _Look:
         for path in _REGISTERED.findall(registered):
             node = kernel.node_at(unescape(path))
             if node is not None and (thing := self._thing(node, path)):
-                yield How.RING, thing
+                yield UseKind.RING, thing
 
     def locks(self, known: set[str]) -> Iterator[Opener]:
-        """Locks on files whose holder was not found above: by a descriptor that travels, by a server in the kernel."""
+        """Locks whose holder was not found above: a descriptor in transit, or a server in the kernel."""
         for pid, major, minor, inode in _LOCK.findall(text_of(self._machine.proc / "locks") or ""):
             thing = self._listed.get((DevNumber(int(major, 16), int(minor, 16)), int(inode)))
             if thing is not None and thing not in known and int(pid) != os.getpid():
                 command = text_of(self._machine.proc / pid / "comm") if int(pid) > 0 else None
-                yield Opener(int(pid) if command else 0, command or "?", How.LOCKS, thing)
+                yield Opener(int(pid) if command else 0, command or "?", UseKind.LOCKS, thing)
 
 
-def _how(info: str) -> How:
+def _how(info: str) -> UseKind:
     flags = re.search(r"^flags:\s*([0-7]+)$", info, re.M)
     if flags is not None and int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY:
-        return How.WRITES
-    return How.LOCKS if re.search(r"^lock:\s+\d+: (FLOCK|POSIX|OFDLCK)", info, re.M) else How.READS
+        return UseKind.WRITES
+    return UseKind.LOCKS if re.search(r"^lock:\s+\d+: (FLOCK|POSIX|OFDLCK)", info, re.M) else UseKind.READS
 
 
-def _as_locks_list_them(sought: Sought, mounts: Sequence[Mount]) -> dict[FileId, str]:
-    """btrfs gives each subvolume a number of its own, but locks are listed under the file system's."""
+def _as_locks_list_them(wanted: SearchSet, mounts: Sequence[Mount]) -> dict[FileId, str]:
+    """Files under the file system's number, as in the list of locks: btrfs numbers each subvolume differently."""
     numbers = {mount.mount_id: mount.dev for mount in mounts if mount.fs_type == "btrfs"}
     found: dict[FileId, str] = {}
-    for file, path in sought.paths.items() if numbers else ():
+    for file, path in wanted.paths.items() if numbers else ():
         node = kernel.node_at(path)
         if node is not None and node.mount_id in numbers and file_id(node) == file:
-            found[numbers[node.mount_id], file[1]] = sought.files[file]
+            found[numbers[node.mount_id], file[1]] = wanted.files[file]
     return found
 
 
 def tables(process: Path, machine: Machine) -> Iterator[str]:
-    """The folder in /proc of one task for each table of descriptors: threads may have one of their own (unshare(2)),
-    and outlive the first thread with its table."""
+    """The /proc folder of one task for each table of descriptors: threads may have their own (unshare(2)), which can
+    outlive the first thread."""
     tasks = sorted(_names(f"{process}/task"), key=int) or [process.name]
     distinct: list[str] = []
     for task in tasks:
@@ -210,13 +210,13 @@ class MappedFile:
 
     node: Node
     place: str
-    """Its link under /proc."""
+    """Link under /proc."""
     can_write: bool
-    """It is shared, and the file was opened for writing: mprotect(2) makes it writable where it is not now."""
+    """The mapping is shared and the file was opened for writing: mprotect(2) can make it writable."""
 
 
 def mapped_files(process: Path, *, shared_only: bool = False) -> Iterator[MappedFile]:
-    """Mappings need no descriptor."""
+    """Files mapped into a process; mappings need no descriptor."""
     for folder, text in _memory_maps(process):
         for start, end, permissions in _MAPPED.findall(text):
             shared = permissions.endswith("s")
@@ -229,7 +229,7 @@ def mapped_files(process: Path, *, shared_only: bool = False) -> Iterator[Mapped
 
 
 def _opened_for_writing(place: str, permissions: str) -> bool:
-    """The mode of the link is that of the open file (proc(5))."""
+    """True if the file was opened for writing: the link's mode is that of the open file (proc(5))."""
     try:
         return bool(os.lstat(place).st_mode & stat.S_IWUSR)
     except OSError:
@@ -237,7 +237,7 @@ def _opened_for_writing(place: str, permissions: str) -> bool:
 
 
 def _memory_maps(process: Path) -> Iterator[tuple[str, str]]:
-    """Of the process; of one of its threads where the first one has ended, which then has no memory of its own."""
+    """Memory maps of the process; of one of its threads if the first has ended, which then has no memory of its own."""
     for task in dict.fromkeys((process.name, *_names(f"{process}/task"))):
         text = text_of(process.parent / task / "maps")
         if text:

@@ -1,9 +1,9 @@
-"""Files that a user names for results: the one place that decides what may be there already, and that makes them.
+"""Output files that a user names: the only module that decides if an existing file may be replaced, and makes them.
 
-A file that is there is replaced only if its content shows that Spindle wrote it as a file of that kind and it belongs
-to the user who runs this, or if `--force` was given. Only regular files are ever replaced; links are not followed. The
-new file is complete before it takes the name, so the old one, and every other hard link to it, keeps its content.
-docs/safety.md, "Outputs", lists what is refused.
+An existing file is replaced only if its content shows that Spindle wrote it as a file of that kind and it belongs to
+this user, or if `--force` was given. Only regular files are ever replaced; links are not followed. The new file is
+complete before it gets the name, so the old file, and every other hard link to it, keeps its content.
+docs/explanation/safety.md, "Outputs", lists the refusals.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from .errors import Refused, TargetError, reason
+from .errors import Refusal, TargetError, reason
 from .mounts import mount_of
 
 Recognise = Callable[[IO[bytes]], bool]
-"""Whether this is the content of a file of the kind. The file is read from its beginning."""
+"""Recognises the content of a file of the kind; reads the file from its beginning."""
 
 MODE = 0o666
-"""Less the umask."""
+"""Mode of a new file, less the umask."""
 _PATH = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40
-"""As the kernel (path_resolution(7))."""
+"""Limit of links on a path, as in the kernel (path_resolution(7))."""
 _LONGEST_PART = 200
-"""Bytes of a name that its unfinished file repeats; names have at most 255."""
+"""Bytes of the name that the name of the unfinished file repeats; names have at most 255."""
 _NOT_FOR_FILES = {"devtmpfs", "devpts", "proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs"}
 
 
 class OutputUnusable(TargetError):
-    """Nothing can be saved there: no such folder, no right, not a regular file."""
+    """Nothing can be saved there: no such folder, no permission, not a regular file."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is written to an output."""
+    """The kind of an output."""
 
     words: str
-    """With its article: `a result of Spindle`."""
+    """Its name with an article: `a result of Spindle`."""
     is_own: Recognise
     """Recognises files of this kind that Spindle wrote."""
 
 
 def begins(head: bytes) -> Recognise:
-    """Files whose first bytes are these."""
+    """Recognise files by their first bytes."""
     return lambda file: file.read(len(head)) == head
 
 
 def never(_file: IO[bytes]) -> bool:
-    """For kinds whose content does not show who wrote it, and for those that are never written twice."""
+    """Recognise no file: for kinds whose content does not show the writer, and for those that are never replaced."""
     return False
 
 
@@ -65,27 +65,27 @@ class Output:
     path: Path
     kind: Kind
     option: str
-    """That named it, for messages."""
+    """The option that named it, for messages."""
     force: bool = False
-    """Whatever regular file is there may be replaced."""
+    """True if any existing regular file may be replaced."""
 
     def named(self, name: str) -> Output:
-        """The same for a file beside it."""
+        """The same output for a file beside it."""
         return replace(self, path=self.path.with_name(name))
 
     def check(self) -> None:
-        """Before a minute of work. Raises Refused if a file is there that is not replaced, OutputUnusable if none can
-        be made.
+        """Check before the work begins. Raises Refusal if a file exists that is not replaced, OutputUnusable if none
+        can be made.
         """
         with self._folder() as folder:
             self._look(folder)
 
     def draft(self) -> Draft:
-        """A new file that takes the name when it is complete. Raises as `check`."""
+        """A new file that gets the name when it is complete. Raises as `check`."""
         return Draft(self)
 
     def save(self, data: bytes) -> None:
-        """All of it or nothing. Raises as `check`."""
+        """Save all or nothing. Raises as `check`."""
         with self.draft() as draft:
             try:
                 draft.file.write(data)
@@ -94,15 +94,15 @@ class Output:
             draft.commit()
 
     def create(self, flags: int = os.O_WRONLY) -> int:
-        """A descriptor of the file itself, for what is read while it grows. It is new and empty: nothing that was
-        there is written to. Raises as `check`.
+        """Create a new, empty file that can be read while it grows, and return its descriptor. No existing content is
+        overwritten. Raises as `check`.
         """
         with self.draft() as draft:
             draft.commit()
             return os.open(f"/proc/self/fd/{draft.file.fileno()}", flags | os.O_CLOEXEC)
 
     def failed(self, error: OSError) -> OutputUnusable:
-        """Writing it failed."""
+        """The error for a failed write."""
         return OutputUnusable(f"{self.option} {self.path}: {reason(error)}; it is not saved, name a file elsewhere")
 
     @contextmanager
@@ -120,7 +120,7 @@ class Output:
             os.close(folder)
 
     def _look(self, folder: int) -> bool:
-        """Whether a file is there, which may be replaced; False: nothing is, and a file can be made."""
+        """True if a file exists that may be replaced; False: none exists, and one can be made."""
         there = self._may_take(folder)
         mount = mount_of(folder)
         in_shared_memory = PurePosixPath(os.readlink(f"/proc/self/fd/{folder}")).is_relative_to("/dev/shm")
@@ -131,7 +131,7 @@ class Output:
         return there
 
     def _may_take(self, folder: int) -> bool:
-        """Whether a file is there, which may be replaced; False: nothing is."""
+        """True if a file exists that may be replaced; False: none exists."""
         name, where = self.path.name, f"{self.option} {self.path}"
         try:
             there = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -144,9 +144,9 @@ class Output:
         if self.force:
             return True
         if there.st_uid != os.geteuid():
-            raise Refused(f"{where}: exists, and belongs to another user (uid {there.st_uid}); {_ADVICE}")
+            raise Refusal(f"{where}: exists, and belongs to another user (uid {there.st_uid}); {_ADVICE}")
         if not self._is_own(name, folder, there):
-            raise Refused(f"{where}: exists, and is not {self.kind.words}; {_ADVICE}")
+            raise Refusal(f"{where}: exists, and is not {self.kind.words}; {_ADVICE}")
         return True
 
     def _is_own(self, name: str, folder: int, there: os.stat_result) -> bool:
@@ -167,7 +167,7 @@ _ADVICE = "name another file, or `force=` to replace it"
 
 
 class Draft:
-    """The new file of an output, under a hidden name until `commit`. Dropped at the end if there was none."""
+    """The new file of an output, under a hidden name until `commit`. Without a commit it is removed at the end."""
 
     def __init__(self, output: Output) -> None:
         self.output = output
@@ -193,8 +193,8 @@ class Draft:
         self.drop()
 
     def commit(self) -> None:
-        """To the disk, and under its name. Raises as `Output.check`: if something has taken the name meanwhile, the new
-        file stays under its hidden name, which the message tells.
+        """Sync it and give it its name. Raises as `Output.check`. If another file has taken the name meanwhile, the new
+        file keeps its hidden name, and the message shows it.
         """
         output = self.output
         try:
@@ -211,11 +211,11 @@ class Draft:
             self._there = False
             said = reason(error) if isinstance(error, OSError) else str(error).partition(";")[0]
             kept = output.path.with_name(self._part)
-            raise Refused(f"{said.removeprefix(f'{output.option} ')}; what was to be saved is in {kept}") from None
+            raise Refusal(f"{said.removeprefix(f'{output.option} ')}; what was to be saved is in {kept}") from None
         self._there = False
 
     def drop(self) -> None:
-        """Close it; remove it if it has not taken its name."""
+        """Close it; remove it if it has no name yet."""
         if not self._open:
             return
         self._open = False
@@ -227,7 +227,7 @@ class Draft:
         os.close(self._folder)
 
     def _take_free_name(self) -> None:
-        """Fails if the name was taken since it was looked at."""
+        """Take the name; fails if somebody took it since the check."""
         name = self.output.path.name
         ends = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
         try:
@@ -242,8 +242,8 @@ class Draft:
 
 
 def _open_folder(path: Path, option: str) -> int:
-    """A descriptor of a folder. A link on the way is followed only if the user, root or the owner of the folder that it
-    is in made it, as the kernel does with `fs.protected_symlinks`, which may be off (proc(5)).
+    """Open a folder. A link on the way is followed only if its owner is the user, root or the owner of its folder, as
+    the kernel does with `fs.protected_symlinks`, which may be off (proc(5)).
     """
     left = list(reversed(path.parts[1:]))
     links = 0
@@ -263,7 +263,7 @@ def _open_folder(path: Path, option: str) -> int:
                 if links > _MOST_LINKS:
                     raise OutputUnusable(f"{option}: {path}: too many links; name another folder")
                 if found.st_uid not in (0, os.geteuid(), parent.st_uid):
-                    raise Refused(
+                    raise Refusal(
                         f"{option}: {path}: the link {part} on the way was made by another user (uid {found.st_uid}), "
                         "and is not followed; name the folder itself"
                     )

@@ -1,4 +1,4 @@
-"""Something of Spindle's own on the user's file system: registered while it is there, removed when closed."""
+"""A file or folder of Spindle's own on the user's file system: registered while it exists, removed when closed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .register import Record
 from .signals import held_back
 
 
-class Own:
-    """A file or folder, open, with the folder it lies in and its entry in the register."""
+class OwnedPath:
+    """An open file or folder, its parent folder, and its entry in the register."""
 
     WHAT: ClassVar[str]
-    """What messages call it."""
-    __test__: ClassVar[bool] = False  # names of heirs are no tests for pytest
+    """Its name in messages."""
+    __test__: ClassVar[bool] = False  # pytest must not collect subclasses by their names
 
     def __init__(self, path: Path, fd: int, parent: int, record: Record) -> None:
         self.path = path
@@ -27,17 +27,17 @@ class Own:
         self._maker = os.getpid()
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """The descriptor."""
         if self._record is None:
-            raise TargetError(f"{self.path}: the {self.WHAT} is removed already")
+            raise TargetError(f"{self.path}: the {self.WHAT} is already removed")
         return self._fd
 
     def remove(self) -> str | None:
-        """Remove it and its entry. Returns one line when something was left, and why. Idempotent."""
+        """Remove it and its entry. Returns one line with the reason if something was left. Idempotent."""
         raise NotImplementedError
 
     def keep(self) -> None:
-        """Leave it where it is: from now on it is the user's own. May be called again."""
+        """Leave it in place; from now on it belongs to the user. May be called again."""
         if (record := self._taken()) is None:
             return
         with held_back():
@@ -48,7 +48,7 @@ class Own:
                 self._close()
 
     def _taken(self) -> Record | None:
-        """Its entry, if it is still there and this process made it."""
+        """Its entry, if it still exists and this process made it."""
         return self._record if os.getpid() == self._maker else None
 
     def _close(self) -> None:
@@ -64,6 +64,6 @@ class Own:
         self.remove()
 
     def __del__(self) -> None:
-        # An exception may strike after it is made and before `with` has it.
+        # An exception may occur after it is made and before `with` has it.
         if hasattr(self, "_maker"):
             self.remove()

@@ -1,4 +1,4 @@
-"""What a path means before it is opened."""
+"""Meaning of a path before it is opened."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .several import joined, split
 
 
 def is_under_dev(path: str | os.PathLike[str]) -> bool:
-    """Whether a path lies under /dev, by whatever way it gets there: `..`, or a link on the way."""
+    """True if a path is under /dev, also through `..` or a link on the way."""
     folder = os.path.dirname(os.path.abspath(path))
     return any(name == "/dev" or name.startswith("/dev/") for name in (folder, os.path.realpath(folder)))
 
 
 def target_path(name: str, machine: Machine = HERE) -> str:
-    """What a target's name stands for, in every verb: a bare name (`sdb`) that the kernel knows as a block device, with
-    no file of that name here, means /dev/NAME. Of several (`sdb:sdc`) each by itself. Anything else stays as it is."""
+    """The path of a target, for every verb: a bare name (`sdb`) of a block device, without a file of that name here,
+    becomes /dev/NAME. Each of several (`sdb:sdc`) by itself. Anything else stays as it is."""
     parts = split(name)
     meant = [_device_path(part, machine) for part in parts]
     return joined(meant) if meant != parts else name

@@ -1,4 +1,4 @@
-"""Calls that fail because something is busy for a moment: tried again, with growing pauses, for a bounded time.
+"""Retries, with growing pauses and for a bounded time, of calls that fail because something is busy for a moment.
 
 A program that lists open files (lsof, fuser, another spindle), probes a device (udev, lvm) or ends with requests in
 flight keeps a file system or a device busy for milliseconds to seconds.
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Busy(Exception):
-    """Something is in use; the text says what, and by whom as far as that can be seen."""
+    """Something is in use; the text names it and its users, as far as they can be seen."""
 
 
 def patiently(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """What `attempt` returns, once it no longer raises `Busy`. Raises the last `Busy`, with the time that was spent."""
+    """Call `attempt` until it no longer raises `Busy`. Raises the last `Busy`, with the time that was spent."""
     for pause in PAUSES_S:
         try:
             return attempt()

@@ -1,13 +1,12 @@
-"""The files of a block device's `queue/` that this program knows (Documentation/ABI/stable/sysfs-block).
+"""The files of a block device's `queue/` that Spindle knows (Documentation/ABI/stable/sysfs-block).
 
-The one list of their names: what is recorded with a run (`settings`), what `inspect` shows and what can be turned
-(`knobs.catalogue`) is taken from it.
+The only list of their names: a run's record (`settings`), `inspect` and the knobs (`knobs.catalogue`) use it.
 """
 
 from __future__ import annotations
 
 TEXTS = ("scheduler", "write_cache", "zoned")
-"""Those that hold words."""
+"""Files with words."""
 
 NUMBERS = (
     "nr_requests",
@@ -40,12 +39,12 @@ NUMBERS = (
     "dax",
     "async_depth",
 )
-"""Those that hold a whole number."""
+"""Files with a whole number."""
 
 NAMES = (*TEXTS, *NUMBERS)
 
 
 def path_of(name: str) -> str:
-    """Relative to the device's folder. Raises ValueError on a name that is not in the list."""
+    """Path relative to the device's folder. Raises ValueError for a name that is not in the list."""
     NAMES.index(name)
     return f"queue/{name}"

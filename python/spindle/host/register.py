@@ -1,7 +1,7 @@
-"""The register of test files: which file Spindle made, written down before the file has a name.
+"""The register of test files: records which file Spindle makes, before the file has a name.
 
-One small JSON file per test file in the state folder. Its maker holds a lock on it (flock) as long as it lives, so an
-entry without a lock belongs to a process that was killed.
+One small JSON file per test file, in the state folder. Its maker holds a lock on it (flock) as long as it lives, so an
+entry without a lock belongs to a killed process.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from typing import IO
 from . import kernel
 from .durably import sync_folder
 from .errors import TargetError, reason
-from .trusted import Untrusted, make_folder, new_own, open_own
+from .trusted import UntrustedFile, make_folder, new_own, open_own
 
 MARKER = "user.spindle.testfile"
-"""Extended attribute that holds the token of a test file."""
+"""Extended attribute with the token of a test file."""
 PRIVATE = 0o600
 """Mode of a test file."""
 PRIVATE_FOLDER = 0o700
-"""Mode of a folder of Spindle's own."""
+"""Mode of Spindle's own folders."""
 FILE, FOLDER = "file", "folder"
 FORGET_AFTER_S = 90 * 86400
-"""An entry is given up when its file system has not been seen for so long."""
+"""Age after which an entry is deleted, if its file system has not been seen."""
 _NAMED, _DRAFT = ".json", ".new"
 _CLOCK_NS = 1_000_000_000  # file times come from a coarser clock, which lags by up to a tick (10 ms)
-_DRAFT_S = 60  # far longer than it takes to lock and name one
+_DRAFT_S = 60  # far longer than locking and naming one takes
 _ENTRY_BYTES = 16384  # entries are padded to this, so that one write replaces an entry whole; a path is at most 4 KiB
 
 
 @dataclass(frozen=True)
-class Identity:
-    """Which file it is, whatever its name: file system, inode, birth time, and the token in its marker."""
+class FileIdentity:
+    """FileIdentity of a file, independent of its name: file system, inode, birth time, and the token in its marker."""
 
     device: int
     inode: int
@@ -47,16 +47,16 @@ class Identity:
     marked: bool
 
     @classmethod
-    def of(cls, fd: int, token: str) -> Identity:
-        """Of an open file."""
+    def of(cls, fd: int, token: str) -> FileIdentity:
+        """The identity of an open file."""
         status = os.fstat(fd)
         return cls(status.st_dev, status.st_ino, kernel.birth_time_ns(fd), read_marker(fd) == token)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One test file, or a folder of Spindle's own. `identity` is None between the intent and the making, where the file
-    system cannot make it without a name."""
+    """One test file, or a folder of Spindle's own. `identity` is None between intent and creation, on file systems that
+    cannot create files without a name."""
 
     token: str
     path: str
@@ -64,21 +64,21 @@ class Entry:
     host: str
     boot: str
     created_ns: int
-    identity: Identity | None = None
+    identity: FileIdentity | None = None
     kind: str = FILE
     parts: dict[str, tuple[int, int]] | None = None
-    """A folder's sets and trees: how many files, and bytes of the largest. None: an older version did not note them."""
+    """Sets and trees of a folder: number of files, and bytes of the largest. None: written by an older version."""
 
     @classmethod
     def intent(cls, token: str, path: str, size_bytes: int, kind: str = FILE) -> Entry:
-        """What is about to be made on this machine."""
+        """The entry for a file that is about to be made on this machine."""
         return cls(token, path, size_bytes, os.uname().nodename, boot_id(), time.time_ns(), kind=kind)
 
     def matches(self, fd: int) -> bool:
-        """Whether what is open is what was registered."""
+        """True if the open file is the registered one."""
         status = os.fstat(fd)
         is_kind = stat.S_ISDIR if self.kind == FOLDER else stat.S_ISREG
-        # Root may sweep with the state folder of a user who wrote an entry about somebody's file.
+        # Root may sweep with the state folder of a user who wrote an entry about somebody else's file.
         if not is_kind(status.st_mode) or status.st_uid != os.geteuid():
             return False
         marked = read_marker(fd) == self.token
@@ -88,30 +88,31 @@ class Entry:
             return False
         if self.identity.birth_ns != kernel.birth_time_ns(fd):
             return False
-        # After a boot a file system may come back under another number; then the marker has to vouch.
+        # After a boot a file system may get another number; then the marker decides.
         if self.identity.device != status.st_dev and (self.boot == boot_id() or not marked):
             return False
         if self.kind == FOLDER:
             return marked or self.identity.birth_ns is not None
-        # With neither marker nor birth time, the size is all that is left to tell a new file of the same inode.
+        # Without marker and birth time, only the size distinguishes it from a new file with the same inode.
         return marked or self.identity.birth_ns is not None or not self.grown_to(fd)
 
     def grown_to(self, fd: int) -> int | None:
-        """Its size, where it is more than Spindle ever gave it: somebody else has written to it."""
+        """Its size, if that is more than Spindle ever gave it: somebody else has written to it."""
         size_bytes = os.fstat(fd).st_size
         return size_bytes if self.kind == FILE and size_bytes > self.size_bytes else None
 
     def _is_just_made(self, status: os.stat_result) -> bool:
-        """Its maker may have died between making and marking it: it is empty, private, and younger than the intent."""
+        """True if its maker may have died between making and marking it: empty, private, and younger than the
+        intent."""
         if status.st_ctime_ns <= self.created_ns - _CLOCK_NS:
             return False
-        if self.kind == FOLDER:  # what is in it is not touched without an identity
+        if self.kind == FOLDER:  # the content of a folder without identity is not touched
             return stat.S_IMODE(status.st_mode) == PRIVATE_FOLDER
         return status.st_size == 0 and stat.S_IMODE(status.st_mode) == PRIVATE
 
 
 def read_marker(fd: int) -> str | None:
-    """The token a file is marked with."""
+    """The token in a file's marker."""
     try:
         return os.getxattr(fd, MARKER).decode("ascii", errors="replace")
     except OSError:
@@ -119,7 +120,7 @@ def read_marker(fd: int) -> str | None:
 
 
 def boot_id() -> str:
-    """Names this boot of the kernel."""
+    """Identifier of this boot of the kernel."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -127,19 +128,19 @@ def boot_id() -> str:
 
 
 def state_folder() -> Path:
-    """Where Spindle keeps what must outlive a process (XDG base directory specification)."""
+    """Folder of state that outlives a process (XDG base directory specification)."""
     named = os.environ.get("XDG_STATE_HOME", "")
     base = Path(named) if os.path.isabs(named) else Path.home() / ".local/state"
     return base / "spindle"
 
 
 def folder() -> Path:
-    """The register. Each user has one, even in a home that `sudo` has kept: an entry is only believed from oneself."""
+    """Folder of the register. One for each user, also in a home that `sudo` keeps: only own entries are trusted."""
     return state_folder() / f"testfiles-{os.geteuid()}"
 
 
 class Record:
-    """An entry that this process keeps and holds the lock of."""
+    """An entry that this process has locked."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self.path = path
@@ -147,13 +148,13 @@ class Record:
 
     @classmethod
     def create(cls, entry: Entry) -> Record:
-        """Write it down, on the disk, before anything else happens."""
+        """Write the entry to the disk before anything else happens."""
         place = folder() / f"{entry.token}{_NAMED}"
         draft = place.with_suffix(_DRAFT)
         try:
             make_folder(place.parent)
             file = os.fdopen(new_own(draft), "r+b", buffering=0)
-            # The lock comes before the name that a sweep looks for.
+            # The lock comes before the name that a sweep searches for.
             fcntl.flock(file, fcntl.LOCK_EX)
             record = cls(place, file)
             record.write(entry)
@@ -173,29 +174,29 @@ class Record:
         os.fsync(self._file.fileno())
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """The descriptor."""
         return self._file.fileno()
 
     def discard(self) -> None:
-        """The file is gone, or is somebody else's by now."""
+        """Delete the entry: the file is gone, or belongs to somebody else."""
         with suppress(FileNotFoundError):
             self.path.unlink()
         self._file.close()
 
     def keep(self) -> None:
-        """Give up the lock and leave the entry to the next sweep."""
+        """Release the lock and leave the entry to the next sweep."""
         self._file.close()
 
 
 def settle() -> None:
-    """What was discarded stays so: an entry that came back after a power cut would have its file swept."""
+    """Sync deletions: an entry that came back after a power cut would have its file swept."""
     with suppress(OSError):
         sync_folder(folder())
 
 
 @contextmanager
 def orphans() -> Iterator[list[tuple[Record, Entry]]]:
-    """Entries of this machine whose makers are dead, each locked for the time of the sweep."""
+    """Entries of this machine with dead makers, each locked during the sweep."""
     found: list[tuple[Record, Entry]] = []
     with ExitStack() as adopted:
         for place in _own_entries():
@@ -205,7 +206,7 @@ def orphans() -> Iterator[list[tuple[Record, Entry]]]:
             adopted.callback(record.keep)
             entry = _read(record)
             if entry is None and _is_older(place, FORGET_AFTER_S):
-                record.discard()  # nobody understands it any more
+                record.discard()  # unreadable for every version
             elif place.suffix == _DRAFT:
                 if _is_older(place, _DRAFT_S):
                     record.discard()  # its maker died before it made anything
@@ -220,15 +221,15 @@ def refused() -> list[str]:
     for place in _own_entries():
         try:
             os.close(open_own(place))
-        except Untrusted as error:
-            lines.append(f"{error}; the test file it tells of, if any, is left alone")
+        except UntrustedFile as error:
+            lines.append(f"{error}; its test file, if any, is left alone")
         except OSError:
             continue
     return lines
 
 
 def _own_entries() -> list[Path]:
-    """Only what this user wrote, in a folder that only this user can write to."""
+    """Entries of this user, in a folder that only this user can write to."""
     place = folder()
     try:
         status = place.stat()
@@ -249,11 +250,11 @@ def _is_older(place: Path, seconds: float) -> bool:
 def _adopt(place: Path) -> Record | None:
     try:
         file = os.fdopen(open_own(place, appending=True), "r+b", buffering=0)
-    except (OSError, Untrusted):
+    except (OSError, UntrustedFile):
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another sweep may have removed it, or its maker given it its name, between opening and locking.
+        # Between opening and locking, another sweep may have removed it, or its maker may have renamed it.
         if os.path.samestat(os.fstat(file.fileno()), os.stat(place, follow_symlinks=False)):
             return Record(place, file)
     except OSError:
@@ -266,7 +267,7 @@ def _read(record: Record) -> Entry | None:
     try:
         fields = json.loads(os.pread(record.fileno(), _ENTRY_BYTES, 0))
         identity = fields.pop("identity")
-        entry = Entry(identity=Identity(**identity) if identity else None, **fields)
+        entry = Entry(identity=FileIdentity(**identity) if identity else None, **fields)
         return entry if isinstance(entry.path, str) and isinstance(entry.created_ns, int) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

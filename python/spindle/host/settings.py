@@ -1,4 +1,4 @@
-"""The settings in force: of a device and everything below it, of virtual memory, of the CPUs. Only read here."""
+"""The settings in force: of a device and all devices below, of virtual memory, of the CPUs. Read only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MD = (
     "bitmap/chunksize",
     "safe_mode_delay",
 )
-"""Files of `md/` (md(4)). `sync_action` is a condition, not a setting."""
+"""Files of `md/` (md(4)). `sync_action` is a state, not a setting."""
 
 OTHER = (
     "cache_type",  # virtio
@@ -66,7 +66,7 @@ VM = (
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that is not what it was; None when it was not or is no longer there."""
+    """A changed setting; None: it did not exist before, or does not exist any more."""
 
     name: str
     before: str | None
@@ -76,12 +76,12 @@ class Change:
         return f"{self.name}: {self.before or '-'} -> {self.after or '-'}"
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         return asdict(self)
 
 
 def settings_of(devices: Collection[Device], machine: Machine = HERE) -> dict[str, str]:
-    """What is in force now: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor',
+    """All settings in force: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor',
     'cgroup.io.rbps:/group:sda'."""
     found = {
         name: chosen(value.strip())
@@ -92,7 +92,7 @@ def settings_of(devices: Collection[Device], machine: Machine = HERE) -> dict[st
 
 
 def files_of(devices: Iterable[Device], machine: Machine = HERE) -> Iterator[tuple[str, Path]]:
-    """(name, file) of each setting that has a file of its own; not each of them is there."""
+    """(name, file) of each setting with a file of its own; some files may not exist."""
     for device in devices:
         yield from _of_device(whole(device))
         if device.partition is not None:
@@ -121,7 +121,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def chosen(value: str) -> str:
-    """The choice in force, of a list such as 'none [mq-deadline] kyber'."""
+    """The selected word of a list such as 'none [mq-deadline] kyber'."""
     found = re.search(r"(?:^|\s)\[([^\]]+)\](?:\s|$)", value)
     return found[1] if found else value
 
@@ -137,6 +137,6 @@ def _governor_files(machine: Machine) -> Iterator[tuple[str, Path]]:
 
 
 def diff(before: dict[str, str], after: dict[str, str]) -> list[Change]:
-    """Settings that differ."""
+    """The settings that differ."""
     names = sorted(before.keys() | after.keys())
     return [Change(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]

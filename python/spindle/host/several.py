@@ -1,4 +1,4 @@
-"""Several devices or files that are there, as the sets of files of a workload: nothing is made."""
+"""Several existing devices or files as the sets of files of a workload: nothing is made."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .errors import Refused, WrongTarget, not_found
+from .errors import Refusal, WrongTarget, not_found
 
 SEPARATOR = ":"
-"""As in fio's `filename`; a colon of a name is written `\\:`."""
+"""Separator of paths, as in fio's `filename`; a colon in a name is written `\\:`."""
 
 
 @dataclass(frozen=True)
-class Several:
-    """By name of the set, the paths that it stands for, in order."""
+class PathSets:
+    """Name of the set -> its paths, in order."""
 
     sets: Mapping[str, tuple[str, ...]]
 
     @property
     def paths(self) -> list[str]:
-        """Each once."""
+        """All paths, each once."""
         return list(dict.fromkeys(path for paths in self.sets.values() for path in paths))
 
     @property
     def path(self) -> str:
-        """All of them, as a person would write it."""
+        """All paths, as a user would write them."""
         return joined(self.paths)
 
 
 def joined(paths: list[str]) -> str:
-    """`/dev/a:/dev/b`."""
+    """Join paths to `/dev/a:/dev/b`."""
     return SEPARATOR.join(path.replace(SEPARATOR, f"\\{SEPARATOR}") for path in paths)
 
 
 def split(text: str) -> list[str]:
-    """The reverse; a path that is there is one, whatever colons it has."""
+    """Split paths again; an existing path is one path, even with colons."""
     if os.path.exists(text):
         return [text]
     return [part.replace(f"\\{SEPARATOR}", SEPARATOR) for part in re.split(r"(?<!\\):", text) if part]
 
 
 def erase_of_each(paths: list[str], erase: str | None) -> dict[str, str | None]:
-    """For each path, how `erase`, one name or several, names it; None: it does not. Raises Refused or TargetError."""
+    """Path -> the name in `erase` (one or several) that leads to it, or None. Raises Refusal or TargetError."""
     known: dict[tuple[int, int, int], str] = {}
     for path in paths:
         key = _key(path)
@@ -54,7 +54,7 @@ def erase_of_each(paths: list[str], erase: str | None) -> dict[str, str | None]:
     for named in [] if erase is None else split(erase):
         meant = known.get(_key(named))
         if meant is None:
-            raise Refused(f"{named}: `erase=` names it, but it is none of {', '.join(paths)}")
+            raise Refusal(f"{named}: `erase=` names it, but it is none of {', '.join(paths)}")
         found[meant] = named
     return found
 
@@ -64,5 +64,5 @@ def _key(path: str) -> tuple[int, int, int]:
         status = os.stat(path)
     except (OSError, ValueError) as error:
         raise not_found(path, error) from None
-    # A device is its number, whichever node names it.
+    # A device is identified by its number, whichever node names it.
     return (0, 0, status.st_rdev) if status.st_rdev else (status.st_dev, status.st_ino, 0)

@@ -1,4 +1,4 @@
-"""Signals that end the program unwind it instead, so that test files are removed and devices let go."""
+"""Ending signals unwind the program, so that test files are removed and devices released."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the program to end. Its exit status by convention is 128 + signum."""
+    """A signal asked the program to end. The exit status is 128 + signum by convention."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
@@ -21,7 +21,7 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def unwinding() -> Iterator[None]:
-    """Within it, SIGINT, SIGTERM and SIGHUP raise `Stopped` in the main thread. What was ignored (nohup) stays so."""
+    """Raise `Stopped` in the main thread at SIGINT, SIGTERM and SIGHUP. Ignored signals stay ignored (nohup)."""
 
     def stop(signum: int, _frame: FrameType | None) -> None:
         raise Stopped(signum)
@@ -41,15 +41,15 @@ def unwinding() -> Iterator[None]:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Within it, those signals wait: a second Ctrl-C must not cut the clean-up short.
+    """Delay these signals: a second Ctrl-C must not interrupt the clean-up.
 
-    Blocked, so that programs started meanwhile are spared too. That holds for this thread alone: what the kernel gives
-    to another thread (of the I/O engine) is noted, and sent again at the end.
+    They are blocked, so that programs started meanwhile are spared too. That covers only this thread: signals that the
+    kernel delivers to another thread (of the I/O engine) are recorded, and sent again at the end.
     """
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     noted: list[int] = []
     before = {}
-    if threading.current_thread() is threading.main_thread():  # handlers run in no other
+    if threading.current_thread() is threading.main_thread():  # Python runs handlers only there
         handlers = {number: signal.getsignal(number) for number in ENDING}
         before = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
     for number in before:

@@ -1,8 +1,8 @@
 """Signatures of file systems, arrays, partition tables and the like, as util-linux finds them.
 
-`wipefs` lists all that have a magic number, `blkid -p` decides what the content is; a type that either of them
-knows counts. Both get the open descriptor, so they look at the very device that was checked. When they cannot tell,
-that is an error and never "nothing there".
+`wipefs` lists all signatures with a magic number, `blkid -p` decides on the content; a type that either reports counts.
+Both get the open descriptor, so they read the very device that was checked. If they fail, that is an error and never
+"no signature".
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import os
 import subprocess
 from dataclasses import dataclass
 
-TIMEOUT_S = 60  # a drive that has to spin up first takes half a minute
+TIMEOUT_S = 60  # a drive in standby needs half a minute to spin up
 TOOL_FOLDERS = "/usr/sbin:/sbin"
-"""Where util-linux may be when the user's PATH does not say."""
+"""Folders of util-linux that may be missing in the user's PATH."""
 _FOUND, _NOTHING, _AMBIVALENT = 0, 2, 8  # exit status of blkid -p (blkid(8))
 
 
-class Unknown(Exception):
-    """It cannot be told what the device holds; the text says why."""
+class UnknownContent(Exception):
+    """The content of the device cannot be determined; the text says why."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One thing found: its type in libblkid's words (ext4, LVM2_member, gpt ...) and label."""
+    """One signature: its type in libblkid's words (ext4, LVM2_member, gpt ...) and label."""
 
     type: str
     label: str | None = None
@@ -34,7 +34,7 @@ class Signature:
 
 
 def signatures_of(fd: int) -> list[Signature]:
-    """Every signature on an open block device. Raises Unknown."""
+    """All signatures on an open block device. Raises UnknownContent."""
     found = {signature.type: signature for signature in _wipefs(fd)}
     for signature in _blkid(fd):
         found.setdefault(signature.type, signature)
@@ -42,10 +42,10 @@ def signatures_of(fd: int) -> list[Signature]:
 
 
 def uuid_of(fd: int) -> str | None:
-    """Of the file system on an open block device, in lower case; None where there is none. Raises Unknown."""
+    """UUID of the file system on an open block device, in lower case; None without one. Raises UnknownContent."""
     result = _tool(["blkid", "--probe", "--match-tag", "UUID", "--output", "value", f"/proc/self/fd/{fd}"], fd)
     if result.returncode not in (_FOUND, _NOTHING, _AMBIVALENT):
-        raise Unknown(f"blkid: {_first_line(result.stderr)}")
+        raise UnknownContent(f"blkid: {_first_line(result.stderr)}")
     return result.stdout.strip().lower() or None
 
 
@@ -53,14 +53,14 @@ def _wipefs(fd: int) -> list[Signature]:
     # Without --all, wipefs only reads.
     result = _tool(["wipefs", "--json", "--output", "TYPE,LABEL", f"/proc/self/fd/{fd}"], fd)
     if result.returncode != 0:
-        raise Unknown(f"wipefs: {_first_line(result.stderr)}")
+        raise UnknownContent(f"wipefs: {_first_line(result.stderr)}")
     if not result.stdout.strip():
         return []
     try:
         entries = json.loads(result.stdout)["signatures"]
         return [Signature(entry["type"], entry["label"]) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
-        raise Unknown("wipefs: answer not understood") from error
+        raise UnknownContent("wipefs: answer not understood") from error
 
 
 def _blkid(fd: int) -> list[Signature]:
@@ -70,7 +70,7 @@ def _blkid(fd: int) -> list[Signature]:
     if result.returncode == _NOTHING and not result.stderr.strip():
         return []
     if result.returncode != _FOUND:
-        raise Unknown(f"blkid: {_first_line(result.stderr)}")
+        raise UnknownContent(f"blkid: {_first_line(result.stderr)}")
     tags = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
     return [Signature(tags[key], tags.get("LABEL")) for key in ("TYPE", "PTTYPE") if key in tags]
 
@@ -90,12 +90,12 @@ def _tool(command: list[str], fd: int) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except FileNotFoundError as error:
-        raise Unknown(f"{command[0]} is missing (package util-linux)") from error
+        raise UnknownContent(f"{command[0]} is missing (package util-linux)") from error
     except subprocess.TimeoutExpired as error:
-        raise Unknown(f"{command[0]} gave no answer in {TIMEOUT_S} s") from error
+        raise UnknownContent(f"{command[0]} gave no answer in {TIMEOUT_S} s") from error
     except OSError as error:
-        raise Unknown(f"{command[0]}: {error.strerror}") from error
+        raise UnknownContent(f"{command[0]}: {error.strerror}") from error
 
 
 def _first_line(text: str) -> str:
-    return (text.strip().splitlines() or ["failed without a word"])[0]
+    return (text.strip().splitlines() or ["failed without a message"])[0]

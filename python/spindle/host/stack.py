@@ -1,4 +1,4 @@
-"""The block stack: what lies below a path or a device, down to the drives, and what stands on a device."""
+"""The block stack: the layers below a path or a device, down to the drives, and the layers above a device."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ PathLike = str | os.PathLike[str] | int
 
 
 def device_of(path: PathLike, machine: Machine = HERE) -> Device | None:
-    """The block device itself, or the one under the file's file system (the first, if it has several); None for tmpfs,
-    network file systems and the like."""
+    """The block device itself, or the one under the file's file system (the first of several); None for tmpfs, network
+    file systems and the like."""
     return next(iter(devices_under(path, machine)), None)
 
 
 def devices_under(path: PathLike, machine: Machine = HERE) -> list[Device]:
-    """As `device_of`, with every member of a file system that has several."""
+    """The same with all members of a file system on several devices."""
     status = os.stat(path)
     if stat.S_ISBLK(status.st_mode):
         found = by_number(DevNumber.of(status.st_rdev), machine)
@@ -50,7 +50,7 @@ def _under_file(dev: DevNumber, path: PathLike, machine: Machine) -> list[Device
     found = by_number(dev, machine)
     if found is not None:
         return [found]
-    # btrfs, overlayfs and ZFS have numbers of their own; the mount tells what is underneath.
+    # btrfs, overlayfs and ZFS have numbers of their own; the mount names the device.
     mount = mount_of(path, machine)
     if mount is None:
         return []
@@ -61,7 +61,7 @@ def _under_file(dev: DevNumber, path: PathLike, machine: Machine) -> list[Device
 
 
 def _under_overlay(dev: DevNumber, mount: Mount, machine: Machine) -> list[Device]:
-    """An overlay writes to its upper folder, when that can be seen from here."""
+    """The device of an overlay's upper folder, which gets the writes, if it is visible from here."""
     upper = re.search(r"(?:^|,)upperdir=([^,]*)", mount.super_options)
     try:
         below_it = DevNumber.of(os.stat(upper[1]).st_dev) if upper else dev
@@ -71,12 +71,12 @@ def _under_overlay(dev: DevNumber, mount: Mount, machine: Machine) -> list[Devic
 
 
 def below(device: Device, machine: Machine = HERE) -> list[Device]:
-    """Every device underneath, nearest first: the disk of a partition, members, what a loop device's file lies on."""
+    """All devices underneath, nearest first: the disk of a partition, members, the device of a loop device's file."""
     return _walk(device, lambda found: directly_below(found, machine))
 
 
 def above(device: Device, machine: Machine = HERE) -> list[Device]:
-    """Every device on top, nearest first: partitions, holders, loop devices over it."""
+    """All devices above, nearest first: partitions, holders, loop devices."""
     return _walk(device, lambda found: [*partitions(found), *holders(found), *loops_over(found, machine)])
 
 
@@ -92,7 +92,7 @@ def _walk(start: Device, step: Callable[[Device], Iterable[Device]]) -> list[Dev
 
 
 def directly_below(device: Device, machine: Machine = HERE) -> list[Device]:
-    """The next layer down."""
+    """The next layer below."""
     if device.partition is not None:
         return [whole(device)]
     behind = backing(device, machine)
@@ -116,18 +116,18 @@ class Layer:
     details: dict[str, object] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         return {"depth": self.depth, "kind": self.kind, "name": self.name, **self.details}
 
 
 def stack_of(path: PathLike, machine: Machine = HERE) -> list[Layer]:
-    """What lies between a path and the drives, from the top down."""
+    """The layers between a path and the drives, from the top down."""
     layers: list[Layer] = []
     try:
         if not stat.S_ISBLK(os.stat(path).st_mode):
             layers.append(_file_system_layer(path, machine))
         top = devices_under(path, machine)
-    except OSError:  # it disappeared during the run; the rest of the record is still worth having
+    except OSError:  # it disappeared during the run; the rest of the record is still useful
         return layers
     seen: set[str] = set()
 
@@ -171,7 +171,7 @@ def _file_system_layer(path: PathLike, machine: Machine) -> Layer:
 
 
 def _source(mount: Mount, machine: Machine) -> str:
-    """A file system that was mounted by a private node is on a device with a name."""
+    """Device name of a file system that was mounted through a private node."""
     if mount.source.startswith(PRIVATE):
         return next(
             (device.path for number in devices_of(mount, machine) if (device := by_number(number, machine))), ""

@@ -1,4 +1,4 @@
-"""Writing out what is dirty before a run, so that it is not written during it."""
+"""Writes dirty data before a run, so that it is not written during the run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .stack import above
 
 
 def sync_stack(fd: int, devices: Iterable[Device], machine: Machine = HERE) -> list[str]:
-    """Write out the file system of an open target, and every one that lies on these devices: what shares a disk with
-    the target, or holds the file behind a loop device. Their mount points; those that could not be opened are left
+    """Sync the file system of an open target, and all that use these devices: those that share a disk with the target,
+    or contain the file behind a loop device. Returns their mount points; those that could not be opened are left
     out."""
     synced: list[Mount] = []
     for mount in mounted_on(devices, machine):
@@ -22,14 +22,14 @@ def sync_stack(fd: int, devices: Iterable[Device], machine: Machine = HERE) -> l
         if _sync(mount.point):
             synced.append(mount)
     try:
-        kernel.sync_file_system(fd)  # also where it lies on no block device (NFS, tmpfs)
+        kernel.sync_file_system(fd)  # also if it is on no block device (NFS, tmpfs)
     except OSError:
         os.sync()
     return [mount.point for mount in synced]
 
 
 def mounted_on(devices: Iterable[Device], machine: Machine = HERE) -> list[Mount]:
-    """File systems that use one of the devices, or something that stands on one."""
+    """File systems that use one of the devices, or a device built on one."""
     numbers = {one.dev for device in devices for one in (device, *above(device, machine))}
     return [mount for mount in own_mounts(machine) if numbers & devices_of(mount, machine)]
 

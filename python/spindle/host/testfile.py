@@ -1,9 +1,9 @@
-"""Test files: the only regular files that are ever written, made here, marked, and removed when done.
+"""Test files: the only regular files that are ever written. They are made here, marked, and removed when done.
 
 A file is made without a name (O_TMPFILE), marked, registered with its identity, and only then linked to its name with a
-call that fails when the name is taken. So there is no moment at which a name stands for a file the register does not
-know, and no way to open somebody's file by mistake. Removal looks at the identity again: a file that has taken the name
-in the meantime is left alone.
+call that fails if the name is taken. So a name never leads to a file that the register does not know, and somebody
+else's file can never be opened by mistake. Removal checks the identity again: another file that has taken the name in
+the meantime is left alone.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from spindle.base.units import si_size
+
 from . import register
-from .errors import Refused, TargetError, WrongTarget, not_found, reason
+from .errors import Refusal, TargetError, WrongTarget, not_found, reason
 from .filling import Filler, Progress, fill_error
 from .folder import Part, Parts, empty_folder, left_line, parts_within, remove_folder
 from .mounts import mount_of
-from .own import Own
+from .own import OwnedPath
 from .paths import is_under_dev
-from .register import Entry, Identity, Record
+from .register import Entry, FileIdentity, Record
 from .signals import held_back
-from .words import size
 
 KEEP_FREE = 0.05
-"""Share of a file system that is never taken; what is reserved for root does not count as free."""
+"""Share of a file system that is never used; space reserved for root does not count as free."""
 _NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL)
 
 
-class TestFile(Own):
-    """A regular file of Spindle's own, filled with incompressible data. Removed when closed."""
+class TestFile(OwnedPath):
+    """A regular file made by Spindle, filled with incompressible data. Removed when closed."""
 
     WHAT = "test file"
 
@@ -45,14 +46,14 @@ class TestFile(Own):
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], size_bytes: int, *, on_progress: Progress | None = None) -> TestFile:
-        """Make and fill it. `path` is a name that is free, or a folder. Raises Refused or TargetError."""
+        """Make and fill it. `path` is a free name, or a folder. Raises Refusal or TargetError."""
         if size_bytes <= 0:
-            raise WrongTarget(f"{path}: a test file of {size_bytes} bytes is of no use; `create=` takes a size")
+            raise WrongTarget(f"{path}: a test file of {size_bytes} bytes is too small; `create=` takes a size")
         token = secrets.token_hex(8)
         place = _place(path, token)
         file = None
         try:
-            # Between two steps of the making nobody could undo the first one: signals wait until the file has an owner.
+            # Signals wait until the file has an owner: between two steps of creation nothing could undo the first one.
             with held_back():
                 file = cls._make(place, size_bytes, token)
             _fill(file, on_progress)
@@ -82,7 +83,7 @@ class TestFile(Own):
             return cls(place, size_bytes, fd, folder, record)
 
     def remove(self) -> str | None:
-        """Remove the file and its entry. Returns one line when the name was left alone, and why. Idempotent."""
+        """Remove the file and its entry. Returns one line with the reason if the file was left. Idempotent."""
         if (record := self._taken()) is None:
             return None
         with held_back():
@@ -112,11 +113,11 @@ class TestFile(Own):
 
 
 def grown(made: int, now: int) -> str:
-    """Why a test file is not removed."""
-    return f"has {now} bytes, was made with {made}; somebody else has written to it, it is yours now"
+    """The reason why a test file is not removed."""
+    return f"has {now} bytes, was made with {made}; somebody else has written to it, it belongs to you now"
 
 
-# --- making ----------------------------------------------------------------------------------------------------------
+# --- creation --------------------------------------------------------------------------------------------------------
 
 
 def _place(path: str | os.PathLike[str], token: str) -> Path:
@@ -129,7 +130,7 @@ def _place(path: str | os.PathLike[str], token: str) -> Path:
 
 
 def open_folder(place: Path) -> int:
-    """The folder is looked up once; all that follows goes through its descriptor. Raises TargetError."""
+    """Open the folder once; all further steps use its descriptor. Raises TargetError."""
     try:
         return os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -137,33 +138,33 @@ def open_folder(place: Path) -> int:
 
 
 def check_place(place: Path, folder: int) -> None:
-    """Nothing is made under /dev, or in the place of something else. Raises Refused."""
+    """Check that the place is not under /dev and the name is free. Raises Refusal."""
     mount = mount_of(folder)
     if is_under_dev(place) or (mount is not None and mount.fs_type == "devtmpfs"):
-        raise Refused(f"{place}: no file is ever made under /dev; name a device as it is called there (lsblk)")
+        raise Refusal(f"{place}: no file is ever made under /dev; name a device as it is called there (lsblk)")
     if os.path.lexists(f"/proc/self/fd/{folder}/{place.name}"):
         raise _taken(place)
 
 
-def _taken(place: Path) -> Refused:
-    return Refused(f"{place}: exists already, and only files that Spindle makes are written; choose another name")
+def _taken(place: Path) -> Refusal:
+    return Refusal(f"{place}: already exists, and Spindle writes only to files that it made; choose another name")
 
 
 def _check_space(place: Path, folder: int, size_bytes: int) -> None:
     space = os.statvfs(f"/proc/self/fd/{folder}")
     total, available = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
     if total == 0:
-        raise Refused(f"{place}: its file system does not say how much space it has; choose another place")
+        raise Refusal(f"{place}: its file system does not report its free space; choose another place")
     takable = available - int(total * KEEP_FREE)
     if size_bytes > takable:
-        raise Refused(
-            f"{place}: {size(size_bytes)} would take the last {KEEP_FREE:.0%} of the file system "
-            f"({size(total)}, {size(available)} free); at most {size(max(takable, 0))} can be had"
+        raise Refusal(
+            f"{place}: {si_size(size_bytes)} would take the last {KEEP_FREE:.0%} of the file system "
+            f"({si_size(total)}, {si_size(available)} free); at most {si_size(max(takable, 0))} are available"
         )
 
 
 def _make_unnamed(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
-    """Mark and register the file while it has no name: killed before the last step, it is gone by itself."""
+    """Mark and register the file while it has no name: if killed before the last step, it disappears by itself."""
     with ExitStack() as undo:
         fd = os.open(".", os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, register.PRIVATE, dir_fd=folder)
         undo.callback(os.close, fd)
@@ -179,7 +180,7 @@ def _make_unnamed(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
 
 
 def _make_named(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
-    """Where a file cannot be made without a name: register the intent, make it, mark it, register its identity."""
+    """For file systems without nameless files: register the intent, make it, mark it, register its identity."""
     with ExitStack() as undo:
         record = Record.create(entry)
         undo.callback(record.discard)
@@ -198,17 +199,17 @@ def _make_named(place: Path, folder: int, entry: Entry) -> tuple[int, Record]:
         return fd, record
 
 
-def mark(fd: int, token: str) -> Identity:
-    """Make it known as Spindle's own, and lock it, as far as the file system can."""
+def mark(fd: int, token: str) -> FileIdentity:
+    """Mark it as Spindle's own, and lock it, as far as the file system supports that."""
     with suppress(OSError):  # no locks or attributes on this file system: the register's lock and the identity remain
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with suppress(OSError):
         os.setxattr(fd, register.MARKER, token.encode())
-    return Identity.of(fd, token)
+    return FileIdentity.of(fd, token)
 
 
 def make_error(place: Path, error: OSError) -> TargetError:
-    """Why nothing can be made there."""
+    """The error for a place where nothing can be made."""
     hint = "; choose a folder you may write to" if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) else ""
     return TargetError(f"{place}: no test file can be made there: {reason(error)}{hint}")
 
@@ -217,19 +218,19 @@ def make_error(place: Path, error: OSError) -> TargetError:
 
 
 def _fill(file: TestFile, on_progress: Progress | None) -> None:
-    """Fill it and see that it is on the medium."""
+    """Fill the file and sync it to the medium."""
     fd = file.fileno()
     Filler(file.size_bytes, on_progress).fill(fd, file.size_bytes)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-# --- what a killed process left --------------------------------------------------------------------------------------
+# --- leftovers of a killed process -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A test file of a process that was killed."""
+    """The handling of a test file of a killed process."""
 
     path: str
     size_bytes: int
@@ -239,7 +240,7 @@ class Sweep:
 
 
 def sweep_leftovers() -> list[Sweep]:
-    """Remove what killed processes left. Only what has an identity that the register knows is touched."""
+    """Remove files of killed processes. Only files with a registered identity are touched."""
     swept = [Sweep(line.partition(":")[0], 0, False, line) for line in register.refused()]
     with register.orphans() as found:
         for record, entry in found:
@@ -253,13 +254,13 @@ def sweep_leftovers() -> list[Sweep]:
 
 
 def _sweep(entry: Entry) -> Sweep | None:
-    """What became of an entry; None to look again next time."""
+    """The result for an entry; None to try again next time."""
     place = Path(entry.path)
     with ExitStack() as opened:
         try:
             folder = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             opened.callback(os.close, folder)
-            # O_PATH: what has the name now may be a pipe or a device, which an ordinary open would wait for or wake.
+            # O_PATH: the name may lead to a pipe or a device now; an ordinary open would block on it or activate it.
             there = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             opened.callback(os.close, there)
             if not stat.S_ISREG(os.fstat(there).st_mode):
@@ -278,7 +279,7 @@ def _sweep(entry: Entry) -> Sweep | None:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return None  # a descriptor of the dead process lives on in a child
+            return None  # a child still has a descriptor of the dead process
         except OSError:
             pass
         try:
@@ -288,12 +289,12 @@ def _sweep(entry: Entry) -> Sweep | None:
             os.unlink(place.name, dir_fd=folder)
         except OSError:
             return None
-    line = f"removed {entry.path} ({size(entry.size_bytes)}), a test file that an interrupted run left behind"
+    line = f"removed {entry.path} ({si_size(entry.size_bytes)}), a test file that an interrupted run left behind"
     return Sweep(entry.path, entry.size_bytes, True, line)
 
 
 def _sweep_folder(entry: Entry) -> Sweep | None:
-    """The same of a folder: what Spindle makes in one goes, then the folder."""
+    """The same for a folder: removes Spindle's files in it, then the folder."""
     left: list[str] = []
     place = Path(entry.path)
     with ExitStack() as opened:
@@ -341,7 +342,7 @@ def _left_alone(entry: Entry) -> Sweep:
 
 
 def _may_come_back(entry: Entry, place: Path) -> bool:
-    """Whether the file may only be out of sight: its file system is not mounted now."""
+    """True if the file may only be invisible: its file system is not mounted now."""
     if time.time_ns() - entry.created_ns > register.FORGET_AFTER_S * 1_000_000_000:
         return False
     if entry.identity is None:

@@ -1,8 +1,8 @@
 """The files of a workload's sets, in a folder of Spindle's own (`TestFolder`), removed with it.
 
 The folder is registered before it exists and nobody else can enter it (0700), so its files need no entries of their
-own. Every one is made with a call that fails when the name is taken and does not follow links, and is opened for the
-load only if it still is the file that was made.
+own. Each is made with a call that fails if the name is taken and does not follow links, and is opened for the load only
+if it is still the file that was made.
 """
 
 from __future__ import annotations
@@ -15,46 +15,47 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar
 
+from spindle.base.units import si_size
+
 from . import kernel, register
 from .errors import TargetError, reason
 from .filling import Filler, Progress, fill_error
 from .folder import Part, Parts, file_name, make_set, set_folder, tree_folder
 from .folder import Progress as Removed
 from .testfolder import TestFolder
-from .words import size
 
 _SPARE = 512
-"""Descriptors for everything else: rings, sysfs, the state folder."""
+"""Descriptors kept for other uses: rings, sysfs, the state folder."""
 _SYNCED_APART = 1 << 20
-"""Files of this size on are forced to the medium one by one; smaller ones all at once."""
+"""Files from this size on are synced one by one; smaller ones all at once."""
 
 
 @dataclass(frozen=True)
-class FilesWanted:
-    """One set."""
+class FileSetSpec:
+    """Description of one set."""
 
     name: str
     sizes: Sequence[int]
-    """Bytes of each file."""
+    """Size of each file in bytes."""
     fill: bool = True
-    """Whether the files hold data; otherwise they are empty."""
+    """True if the files contain data; otherwise they are empty."""
 
 
 @dataclass(frozen=True)
-class TreeWanted:
-    """Room for a tree that others make."""
+class TreeSpec:
+    """Space for a tree that the engine makes."""
 
     name: str
     files: int
     largest_bytes: int
-    """Of one file."""
+    """Size of the largest file."""
     names: int
-    """Files and directories."""
+    """Number of files and directories."""
     data_bytes: int
 
-    def or_larger(self, other: TreeWanted) -> TreeWanted:
-        """Room for either of the two."""
-        return TreeWanted(
+    def or_larger(self, other: TreeSpec) -> TreeSpec:
+        """Space for either of the two."""
+        return TreeSpec(
             name=self.name,
             files=max(self.files, other.files),
             largest_bytes=max(self.largest_bytes, other.largest_bytes),
@@ -63,22 +64,22 @@ class TreeWanted:
         )
 
 
-class MadeSet:
+class FileSet:
     """The files of one set."""
 
-    def __init__(self, wanted: FilesWanted, folder: int) -> None:
+    def __init__(self, wanted: FileSetSpec, folder: int) -> None:
         self.wanted = wanted
         self.folder = folder
         self.identities: list[tuple[int, int]] = []
-        """Device and inode of each."""
+        """Device and inode of each file."""
 
     @property
     def size_bytes(self) -> int:
-        """Of all files."""
+        """Size of all files."""
         return sum(self.wanted.sizes)
 
     def open(self, index: int, flags: int) -> int:
-        """Open one of the files. Raises OSError, or TargetError if it is no longer the file that was made."""
+        """Open one of the files. Raises OSError, or TargetError if it is not the file that was made any more."""
         fd = os.open(file_name(index), flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
         status = os.fstat(fd)
         if (status.st_dev, status.st_ino) != self.identities[index]:
@@ -87,7 +88,7 @@ class MadeSet:
         return fd
 
     def to_dict(self) -> dict[str, object]:
-        """For the result record."""
+        """The JSON of the result record."""
         sizes = self.wanted.sizes
         return {
             "name": self.wanted.name,
@@ -102,23 +103,23 @@ class MadeSet:
 class TestFiles:
     """Sets of files. Removed when closed."""
 
-    __test__: ClassVar[bool] = False  # the name is not a test for pytest
+    __test__: ClassVar[bool] = False  # pytest must not collect it by its name
 
     def __init__(self, folder: TestFolder, opened: ExitStack) -> None:
         self.folder = folder
-        self.sets: dict[str, MadeSet] = {}
+        self.sets: dict[str, FileSet] = {}
         self._opened = opened
 
     @classmethod
     def create(
         cls,
         place: str | os.PathLike[str],
-        sets: Sequence[FilesWanted],
+        sets: Sequence[FileSetSpec],
         *,
-        trees: Sequence[TreeWanted] = (),
+        trees: Sequence[TreeSpec] = (),
         on_progress: Progress | None = None,
     ) -> TestFiles:
-        """Make and fill them in a new folder in the folder `place`, where there is room for the trees too. Raises
+        """Make and fill them in a new folder in the folder `place`, which must have space for the trees too. Raises
         Refused or TargetError."""
         names = sum(len(wanted.sizes) for wanted in sets) + sum(tree.names for tree in trees)
         total = sum(sum(wanted.sizes) for wanted in sets)
@@ -136,35 +137,35 @@ class TestFiles:
 
     @property
     def path(self) -> str:
-        """Of the folder."""
+        """Path of the folder."""
         return str(self.folder.path)
 
     @property
     def size_bytes(self) -> int:
-        """Of all files, those that grow as large as they will be."""
+        """Size of all files; growing files with their final size."""
         return sum(made.size_bytes for made in self.sets.values())
 
     def fileno(self) -> int:
-        """The open folder."""
+        """Descriptor of the folder."""
         return self.folder.fileno()
 
-    def _make(self, sets: Sequence[FilesWanted], on_progress: Progress | None) -> None:
+    def _make(self, sets: Sequence[FileSetSpec], on_progress: Progress | None) -> None:
         filler = Filler(sum(sum(wanted.sizes) for wanted in sets if wanted.fill), on_progress)
         for wanted in sets:
             fd = make_set(self.folder.fileno(), wanted.name)
             self._opened.callback(os.close, fd)
-            made = self.sets[wanted.name] = MadeSet(wanted, fd)
+            made = self.sets[wanted.name] = FileSet(wanted, fd)
             for index, size_bytes in enumerate(wanted.sizes):
                 made.identities.append(_make_file(fd, index, size_bytes if wanted.fill else 0, filler))
         kernel.sync_file_system(self.folder.fileno())
 
     def remove(self, on_progress: Removed | None = None) -> str | None:
-        """Remove everything. Returns one line when something was left. Idempotent."""
+        """Remove everything. Returns one line if something was left. Idempotent."""
         self._opened.close()
         return self.folder.remove(on_progress)
 
     def keep(self) -> None:
-        """Leave everything where it is: from now on it is the user's own."""
+        """Leave everything in place; from now on it belongs to the user."""
         self._opened.close()
         self.folder.keep()
 
@@ -177,7 +178,7 @@ class TestFiles:
         self.remove()
 
 
-def _parts(sets: Sequence[FilesWanted], trees: Sequence[TreeWanted]) -> Parts:
+def _parts(sets: Sequence[FileSetSpec], trees: Sequence[TreeSpec]) -> Parts:
     return {
         **{set_folder(wanted.name): Part.of(wanted.sizes) for wanted in sets},
         **{tree_folder(tree.name): Part(tree.files, tree.largest_bytes) for tree in trees},
@@ -199,13 +200,14 @@ def _make_file(folder: int, index: int, size_bytes: int, filler: Filler) -> tupl
 
 
 def allow_open(count: int, what: str) -> None:
-    """Have so many descriptors allowed. Raises TargetError."""
+    """Raise the limit of open descriptors to `count` more. Raises TargetError."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = count + _SPARE
     if soft != resource.RLIM_INFINITY and soft < needed:
         if hard != resource.RLIM_INFINITY and hard < needed:
             raise TargetError(
-                f"{what}: {count} files would be open at once, and a process may have {hard} (ulimit -Hn); set fewer "
+                f"{what}: {count} files would be open at once, but the limit of a process is {hard} (ulimit -Hn); "
+                "set fewer "
                 "nrfiles, or raise the limit"
             )
         with suppress(OSError, ValueError):
@@ -213,12 +215,12 @@ def allow_open(count: int, what: str) -> None:
 
 
 def cannot_open(path: str, error: OSError) -> TargetError:
-    """In words."""
+    """The error for files that cannot be opened."""
     return TargetError(f"{path}: the files that were made there cannot be opened: {reason(error)}")
 
 
-def words_of(sets: Sequence[FilesWanted]) -> str:
+def words_of(sets: Sequence[FileSetSpec]) -> str:
     """`8 files of 16 GiB in all`."""
     count = sum(len(wanted.sizes) for wanted in sets)
     total = sum(sum(wanted.sizes) for wanted in sets)
-    return f"{count} {'file' if count == 1 else 'files'} of {size(total)}{'' if count == 1 else ' in all'}"
+    return f"{count} {'file' if count == 1 else 'files'} of {si_size(total)}{'' if count == 1 else ' in all'}"

@@ -1,7 +1,7 @@
-"""A folder of Spindle's own: the only place where it makes more than one file, removed with all that it made there.
+"""A folder of Spindle's own: the only place where it makes more than one file, removed with its files.
 
-It is registered before it exists, private (0700), marked, and its name holds a random token that nobody could have
-guessed. Nothing of another name, kind or size than Spindle makes is removed; what others put there stays, and is told.
+It is registered before it exists, private (0700), marked, and its name has a random token that nobody can guess. Only
+files with Spindle's names, kinds and sizes are removed; files of others stay, and are reported.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 
+from spindle.base.units import si_size
+
 from . import register
-from .errors import Refused, WrongTarget, reason
+from .errors import Refusal, WrongTarget, reason
 from .folder import REST, Part, Parts, Progress, empty_folder, left_line, remove_folder
-from .own import Own
+from .own import OwnedPath
 from .register import Entry, Record
 from .signals import held_back
 from .testfile import KEEP_FREE, check_place, make_error, mark, open_folder
-from .words import size
 
 _INODE = 512
-"""Bytes that a name and its attributes take at least: an inode of XFS, two of ext4."""
+"""Smallest space of a name and its attributes: an inode of XFS, two of ext4."""
 _PARTS_BYTES = 8192
-"""Most that an entry in the register holds about parts: half of an entry, the other half is for the path."""
+"""Limit for parts in an entry of the register: half of an entry, the other half is for the path."""
 
 
-class TestFolder(Own):
-    """An empty folder in a folder of the user's. Removed when closed."""
+class TestFolder(OwnedPath):
+    """A folder made by Spindle in a user's folder. Removed when closed."""
 
     WHAT = "test folder"
 
@@ -42,12 +43,11 @@ class TestFolder(Own):
     def create(
         cls, place: str | os.PathLike[str], names: int = 0, data_bytes: int = 0, parts: Parts | None = None
     ) -> TestFolder:
-        """Make it in `place`, where `names` names and so many bytes are to be made, in these parts. Raises Refused or
-        TargetError."""
+        """Make it in `place`, for `names` names and `data_bytes` in these parts. Raises Refusal or TargetError."""
         parts = parts or {}
         if not os.path.isdir(place):
             what = "is not a folder" if os.path.exists(place) else "no such folder"
-            raise WrongTarget(f"{os.fspath(place) or 'the empty path'}: {what}; a folder is needed to make files in")
+            raise WrongTarget(f"{os.fspath(place) or 'the empty path'}: {what}; name a folder for the files")
         token = secrets.token_hex(8)
         path = Path(os.path.abspath(place)) / f"spindle-test-{token}"
         with held_back(), ExitStack() as undo:
@@ -71,7 +71,7 @@ class TestFolder(Own):
             return cls(path, fd, parent, record, parts)
 
     def remove(self, on_progress: Progress | None = None) -> str | None:
-        """Remove what was made in it, itself and its entry. Returns one line when something was left. Idempotent."""
+        """Remove its files, the folder and its entry. Returns one line if something was left. Idempotent."""
         if (record := self._taken()) is None:
             return None
         with held_back():
@@ -93,7 +93,7 @@ class TestFolder(Own):
 
 
 def _noted(parts: Parts) -> dict[str, tuple[int, int]]:
-    """For the register; where they are too many for an entry, what holds for all of them."""
+    """The parts for the register; one common entry if they are too many."""
     noted = {name: (part.files, part.most_bytes) for name, part in parts.items()}
     if len(json.dumps(noted)) <= _PARTS_BYTES:
         return noted
@@ -102,20 +102,20 @@ def _noted(parts: Parts) -> dict[str, tuple[int, int]]:
 
 
 def _check_room(path: Path, parent: int, names: int, data_bytes: int) -> None:
-    """The last 5 % of a file system's blocks and inodes are never taken."""
+    """Check the free space: the last 5 % of a file system's blocks and inodes are never used."""
     space = os.statvfs(f"/proc/self/fd/{parent}")
     if space.f_blocks == 0:
-        raise Refused(f"{path}: its file system does not say how much space it has; choose another place")
+        raise Refusal(f"{path}: its file system does not report its free space; choose another place")
     total, available = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
     needed, takable = data_bytes + names * _INODE, available - int(total * KEEP_FREE)
     if needed > takable:
-        raise Refused(
-            f"{path.parent}: {names} names with {size(data_bytes)} would take the last {KEEP_FREE:.0%} of the file "
-            f"system ({size(total)}, {size(available)} free); set fewer nrfiles or a smaller filesize"
+        raise Refusal(
+            f"{path.parent}: {names} names with {si_size(data_bytes)} would take the last {KEEP_FREE:.0%} of the file "
+            f"system ({si_size(total)}, {si_size(available)} free); set fewer nrfiles or a smaller filesize"
         )
     # 0: inodes are made as they are needed (btrfs).
     if space.f_files and names > space.f_favail - int(space.f_files * KEEP_FREE):
-        raise Refused(
+        raise Refusal(
             f"{path.parent}: {names} names would take the last {KEEP_FREE:.0%} of the file system's inodes "
             f"({space.f_files}, {space.f_favail} free); set fewer nrfiles"
         )

@@ -1,8 +1,7 @@
-"""Who uses a block device. Each answer is a clause for people: 'is mounted on /data'.
+"""Users of a block device. Each answer is a clause for people: 'is mounted on /data'.
 
-The kernel's exclusive claim (O_EXCL) is what keeps users apart; what is found here says who it is, and covers those
-who take no claim: loop devices, targets of the kernel, file systems seen from other mount namespaces. `openers` finds
-the processes.
+The kernel's exclusive claim (O_EXCL) separates users; this module names them, and finds users without a claim: loop
+devices, targets of the kernel, file systems in other mount namespaces. `openers` finds the processes.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from .devices import (
 )
 from .exports import Export, exports
 from .mounts import Mount, Swap, all_mounts, btrfs_members, devices_of, swaps
-from .openers import Sought
+from .openers import SearchSet
 from .overlays import FileId, Overlays, file_id
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What the machine uses, read once for one decision."""
+    """All uses on the machine, read once for one decision."""
 
     machine: Machine
     mounts: list[Mount]
@@ -48,7 +47,7 @@ class Usage:
 
     @classmethod
     def now(cls, machine: Machine) -> Usage:
-        """Read it."""
+        """Read the current uses."""
         mounts = all_mounts(machine)
         mounted: dict[DevNumber, list[Mount]] = {}
         for mount in mounts:
@@ -57,14 +56,14 @@ class Usage:
         return cls(machine, mounts, mounted, swaps(machine), loops(machine), btrfs_members(machine), exports(machine))
 
     def of(self, device: Device) -> Iterator[str]:
-        """Uses of the device as a whole, of its partitions, and of what is built on it."""
+        """Uses of the whole device, of its partitions, and of devices built on it."""
         yield from self._itself(device)
         for part in partitions(device):
             for use in self._itself(part):
                 yield f"its partition {part.name} {use}"
 
     def of_disk(self, partition: Device) -> Iterator[str]:
-        """Uses of the disk a partition lies on that cover the partition too."""
+        """Uses of a partition's disk that cover the partition too."""
         disk = whole(partition)
         for use in self._itself(disk):
             yield f"{disk.name}, the disk it is a partition of, {use}"
@@ -77,13 +76,13 @@ class Usage:
                     yield f"{part.name} on the same disk {use}"
 
     def of_other_paths(self, device: Device) -> Iterator[str]:
-        """Uses of the same drive by another way. The kernel takes the ways for different disks."""
+        """Uses of the same drive through another path. The kernel treats the paths as different disks."""
         for other in other_paths(device, self.machine):
             for use in self.of(other):
                 yield f"{other.name}, which has the same world-wide name, {use}"
 
     def of_layers_below(self, device: Device) -> Iterator[str]:
-        """Uses, by others, of what the device is made of."""
+        """Uses, by others, of the devices below."""
         disk = whole(device)
         for member in slaves(disk):
             for use in [*self._mounts(member), *self._swap(member)]:
@@ -92,10 +91,10 @@ class Usage:
         if behind is not None:
             yield from self._behind_loop(disk, behind)
 
-    def written_through(self, device: Device) -> Sought:
-        """What a write to the device goes through or changes: itself, its disk and partitions, all it is built of,
-        other paths to the same drive, the files behind loop devices."""
-        found = Sought()
+    def written_through(self, device: Device) -> SearchSet:
+        """Everything that a write to the device passes through or changes: itself, its disk and partitions, all layers
+        below, other paths to the same drive, the files behind loop devices."""
+        found = SearchSet()
         pending = [device]
         while pending:
             part = pending.pop(0)
@@ -176,7 +175,7 @@ class Usage:
                 yield f"has {behind.path} behind it, which is served to others by {export.server}"
 
     def _mounts_of_file(self, file: FileId | None) -> Iterator[Mount]:
-        """File systems that need no loop device (EROFS since Linux 6.12)."""
+        """File systems in a file without a loop device (EROFS since Linux 6.12)."""
         for mount in self.mounts if file is not None else ():
             if mount.fs_type == "erofs" and mount.dev.major == 0:
                 node = kernel.node_at(f"{mount.root_path}/{mount.source.lstrip('/')}")
@@ -185,7 +184,7 @@ class Usage:
 
 
 def _journal_use(device: Device, machine: Machine) -> str | None:
-    """jbd2 names its folder after the journal's device, with '-INODE' when the journal is a file of the file system."""
+    """Use as a journal. jbd2 names its folder after the journal's device, with '-INODE' if it is a file."""
     try:
         names = os.listdir(machine.proc / "fs/jbd2")
     except OSError:
@@ -193,5 +192,5 @@ def _journal_use(device: Device, machine: Machine) -> str | None:
     if device.name in names:
         return "is the journal of a mounted file system"
     if any(re.fullmatch(rf"{re.escape(device.name)}-\d+", name) for name in names):
-        return "holds a file system that is mounted out of sight"
+        return "holds a file system that is mounted but not visible"
     return None

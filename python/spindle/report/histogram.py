@@ -1,4 +1,4 @@
-"""Percentiles of stored distributions: of several together they are those of the whole, never means of percentiles."""
+"""Percentiles of stored distributions: several are merged first, percentiles are never averaged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spindle import _core
 
 
 def percentiles(histograms: Sequence[str], wanted: Sequence[float]) -> list[int]:
-    """Latencies at ascending percentiles, ns; empty if the distributions hold nothing or one cannot be read."""
+    """Return latencies at ascending percentiles, ns; empty if the distributions are empty or one cannot be read."""
     try:
         return _core.histogram_percentiles(histograms, wanted)
     except ValueError:  # a record made by hand, or damaged

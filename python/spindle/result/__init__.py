@@ -1,4 +1,4 @@
-"""The result of a run: one record that holds what was asked, what came out and whether it can be believed.
+"""The result of a run: one record with the request, the figures, and the verdicts on them.
 
-`record` is the shape, `rules` give the verdicts, `schema` its JSON Schema, `units` the words for quantities.
+`record` has the types, `rules` gives the verdicts, `document` reads and writes records and has their JSON Schema.
 """

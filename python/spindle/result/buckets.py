@@ -1,8 +1,8 @@
-"""Coarse latency counts of an interval: what their buckets hold, and percentiles of them.
+"""Coarse latency counts of an interval: the bounds of their buckets, and percentiles.
 
-The buckets are the core's (`crates/measure/src/coarse.rs`); a test holds this mirror to it. They are four to a power of
-two from 256 ns on, so what they tell of a latency is right within a quarter: enough for a course in time. Percentiles
-of a run come from its whole histogram.
+The buckets are the core's (`crates/measure/src/coarse.rs`); a test compares this copy with it. There are four for each
+power of two from 256 ns on, so a latency is exact to a quarter: enough for a chart over time. Percentiles of a run come
+from its full histogram.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ FIRST_NS = 256
 QUARTERS = 4
 """Buckets of one power of two."""
 BUCKETS = 137
-"""How many there are: up to 2^42 ns."""
+"""Number of buckets: up to 2^42 ns."""
 LEAST_NS = FIRST_NS // 2
-"""Where the first bucket begins on a logarithmic axis."""
+"""Start of the first bucket on a logarithmic axis."""
 
 Counts = Sequence[tuple[int, int]]
 """(bucket, count), ascending."""
 
 
 def bounds_ns(bucket: int) -> tuple[int, int]:
-    """First latency of a bucket and the first beyond it; the last bucket of all also holds what is longer."""
+    """First latency of a bucket and the first beyond it. The last bucket also counts all longer ones."""
     return _lowest_ns(bucket), _lowest_ns(bucket + 1)
 
 
@@ -45,7 +45,7 @@ def together(several: Iterable[Counts]) -> dict[int, int]:
 
 
 def percentile_ns(counts: Mapping[int, int], percent: float) -> float | None:
-    """Latency at a percentile, its place within its bucket by equal ratio; None: nothing was counted."""
+    """Latency at a percentile, interpolated within its bucket by equal ratio; None without counts."""
     total = sum(counts.values())
     rank = max(0.5, percent / 100 * total)
     for bucket, count in sorted(counts.items()):

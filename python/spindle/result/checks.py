@@ -1,11 +1,11 @@
-"""The verdicts: one table of their names and meanings. Their limits: docs/verdicts.md."""
+"""The verdicts: one table of their names and meanings. Their limits: docs/reference/verdicts.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-PAGE = "docs/verdicts.md"
+PAGE = "docs/reference/verdicts.md"
 
 
 @dataclass(frozen=True)
@@ -14,9 +14,9 @@ class Check:
 
     name: str
     meaning: str
-    """The question that it answers, or what it warns of."""
+    """The question that it answers, or the problem that it warns of."""
     of: str
-    """The results that have it."""
+    """The results that have this verdict."""
 
     def to_dict(self) -> dict[str, str]:
         """For `--json`."""
@@ -37,7 +37,7 @@ _CONDITIONS = {
     "throttling": "the CPUs are slowed down for heat",
 }
 CONDITIONS = tuple(_CONDITIONS)
-"""Of the machine, checked before the run and during it."""
+"""Checks of the machine, before the run and during it."""
 
 
 def _of_the_machine(when: str) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""Completion logs (`spindle run --log FILE`, docs/log.md) read back."""
+"""Reader of completion logs (`spindle run --log FILE`, docs/reference/log.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Completion(NamedTuple):
     """One line: a request, or an fsync, that was completed."""
 
     time_ns: int
-    """When its completion was seen, from the start of the run, ramp included."""
+    """Time of its completion, from the start of the run, ramp included."""
     latency_ns: int
     """From its issue; in an open loop from its intended start."""
     service_ns: int
@@ -33,7 +33,7 @@ class Completion(NamedTuple):
     operation: str
     """`read`, `write`, `trim`, `zero`, `fsync` ..."""
     file: int
-    """Which of the stream's files; 0 where it has one."""
+    """Number of the file within the stream; 0 if the stream has one file."""
     offset: int
     """First byte in the file; 0 for an fsync."""
     bytes: int
@@ -42,17 +42,17 @@ class Completion(NamedTuple):
 
 
 class NotALog(ValueError):
-    """The file is something else, or damaged: one line with its place."""
+    """The file is not a completion log, or is damaged. The message has one line and names the place."""
 
 
 def completions(path: Path) -> Iterator[Completion]:
-    """The lines as they stand: those of one worker in the order of time, those of several nearly so. Takes the memory
-    of one line. Raises NotALog, OSError.
+    """Yield the lines in file order: one worker's lines are sorted by time, those of several nearly so. Needs memory
+    for one line. Raises NotALog, OSError.
     """
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)
         if tuple(next(lines, ())) != COLUMNS:
-            raise NotALog(f"{path}:1: this is no completion log; `spindle run ... --log FILE` writes one")
+            raise NotALog(f"{path}:1: not a completion log; `spindle run ... --log FILE` writes one")
         for line in lines:
             try:
                 time, latency, service, operation, number, offset, length, stream, worker = line

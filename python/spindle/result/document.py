@@ -21,7 +21,9 @@ class Unreadable(SpindleError):
 
 
 def encode(record: Record) -> bytes:
-    """One JSON document, indented, with a newline at its end; the same bytes again after it was read."""
+    """Return one indented JSON document that ends with a newline; reading and encoding it again gives the same
+    bytes.
+    """
     try:
         data = msgspec.json.encode(record)
     except UnicodeEncodeError:  # a file name that is not UTF-8
@@ -30,19 +32,19 @@ def encode(record: Record) -> bytes:
 
 
 def _as_read(data: bytes) -> bytes:
-    """With 0.0 where a program put the integer 0 for a float."""
+    """Return the document with 0.0 where a program wrote the integer 0 for a float."""
     try:
         return msgspec.json.encode(msgspec.json.decode(data, type=Record))
-    except msgspec.ValidationError:  # reading it will say so
+    except msgspec.ValidationError:  # the reader reports it
         return data
 
 
 LINES = "machine"
-"""The one key whose value has several lines: the text of a modelled machine. It is never printed as it is."""
+"""The only key whose value has several lines: the text of a modelled machine. It is never printed unchanged."""
 
 
 def _one_line_each(value: Any, kept: str = "") -> Any:
-    """The same without control characters, which must not reach the terminal of whoever looks at the record."""
+    """Replace control characters, which must not reach a terminal."""
     match value:
         case str() if not value.isprintable():
             return "".join(char if char.isprintable() or char in kept else "?" for char in value)
@@ -57,7 +59,7 @@ def _one_line_each(value: Any, kept: str = "") -> Any:
 
 
 def _printable(value: Any) -> Any:
-    """The same with `\\xff` for bytes of a name that are not UTF-8: JSON has no other way to hold them."""
+    """Write `\\xff` for bytes of a name that are not UTF-8, as JSON cannot contain them."""
     match value:
         case str():
             return os.fsencode(value).decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What a durability test did, and what is found after the crash. Mirrors `crates/engine/src/durable`.
+"""Records of durability tests and of the check after a crash. Mirrors `crates/engine/src/durable`.
 
 Times are ns, sizes bytes.
 """
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What is written: all of it follows from these numbers."""
+    """The parameters of the writes: they determine every byte."""
 
     seed: int
     workers: int
@@ -20,20 +20,20 @@ class Plan(Struct, frozen=True, kw_only=True):
     """`append`, `random` or `mixed`."""
     block_bytes: int
     batch: int
-    """Up to so many writes before a sync."""
+    """Most writes before a sync."""
     sync: str
     """`fsync`, `fdatasync`, `dsync`, `fua` or `none`."""
     region_blocks: int
-    """Of each worker."""
+    """Blocks of each worker's region."""
 
     @property
     def size_bytes(self) -> int:
-        """Of all regions."""
+        """Bytes of all regions."""
         return self.workers * self.region_blocks * self.block_bytes
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """The target as it was when it was written."""
+    """The target at the time of writing."""
 
     path: str
     kind: str
@@ -43,20 +43,20 @@ class Place(Struct, frozen=True, kw_only=True):
     device: dict[str, Any] | None = None
     """The device, or the one under the file."""
     write_cache: str | None = None
-    """What the kernel takes its cache for (queue/write_cache): it flushes none that is `write through`."""
+    """The kernel's view of the cache (queue/write_cache): it does not flush one that is `write through`."""
     file_system: str | None = None
     file_system_id: int | None = None
-    """statvfs f_fsid of a file's folder."""
+    """statvfs f_fsid of the file's folder."""
 
 
-class About(Struct, frozen=True, kw_only=True):
-    """Who wrote where and when."""
+class TestDetails(Struct, frozen=True, kw_only=True):
+    """Version, host, boot and target of a test, and when it started."""
 
     version: str
     started: str
     host: str
     boot: str
-    """The kernel's boot, by its id."""
+    """Boot id of the kernel."""
     target: Place
 
 
@@ -65,20 +65,20 @@ class Header(Struct, frozen=True, kw_only=True):
 
     run: str
     plan: Plan
-    about: About
+    about: TestDetails
 
 
 class Journal(Struct, frozen=True, kw_only=True):
-    """What a journal says."""
+    """The content of a journal."""
 
     header: Header
     begun: bool
     acknowledged: list[int]
     syncs: int
     last_ns: int
-    """Last sign of life, since writing began."""
+    """Time of the last entry since writing began."""
     end: str | None
-    """`time`, `stopped` or `error`; None: the writer did not end in good order, as in a power cut."""
+    """`time`, `stopped` or `error`; None: the writer did not end regularly, as in a power cut."""
     ending: str
     """`whole`, `cut` or `damaged`."""
     bytes: int
@@ -86,7 +86,7 @@ class Journal(Struct, frozen=True, kw_only=True):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """What ended a test before its time."""
+    """The error that ended a test early."""
 
     what: str
     """`read`, `write`, `sync`, `thread` or `journal`."""
@@ -96,7 +96,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class SyncLatency(Struct, frozen=True, kw_only=True):
-    """From the call to its return."""
+    """Latency of a sync, from the call to its return."""
 
     mean_ns: float
     p50_ns: int
@@ -105,7 +105,7 @@ class SyncLatency(Struct, frozen=True, kw_only=True):
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """What a test did."""
+    """The figures of a test."""
 
     end: str
     failure: Failure | None
@@ -116,17 +116,17 @@ class Figures(Struct, frozen=True, kw_only=True):
     target_fraction: float
     """Share of the workers' time in writes and syncs."""
     journal_fraction: float
-    """Share of the workers' time in which the journal was written."""
+    """Share of the workers' time that went into writing the journal."""
     journal_bytes: int
 
     @property
     def syncs_per_s(self) -> float:
-        """Rate."""
+        """Syncs a second."""
         return self.syncs / self.elapsed_ns * 1e9 if self.elapsed_ns else 0.0
 
 
-class Written(Struct, frozen=True, kw_only=True):
-    """A test that is over."""
+class WriteTest(Struct, frozen=True, kw_only=True):
+    """A completed durability test."""
 
     kind: str = "durability-run"
     journal: str
@@ -135,7 +135,7 @@ class Written(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(StrEnum):
-    """The whole in one word."""
+    """The outcome in one word."""
 
     KEPT = "kept"
     LOST = "lost"
@@ -147,7 +147,7 @@ class Verdict(StrEnum):
 
 
 class Loss(Struct, frozen=True, kw_only=True):
-    """An acknowledged write that is not there."""
+    """An acknowledged write that is missing."""
 
     worker: int
     write: int
@@ -158,7 +158,7 @@ class Loss(Struct, frozen=True, kw_only=True):
 
 
 class Blocks(Struct, frozen=True, kw_only=True):
-    """How blocks are; each is counted once, `of_this_run` beside."""
+    """Blocks by state. Each is counted once, except in `of_this_run`."""
 
     checked: int
     kept: int
@@ -170,15 +170,15 @@ class Blocks(Struct, frozen=True, kw_only=True):
     of_this_run: int
 
 
-class Instead(Struct, frozen=True, kw_only=True):
-    """How often a lost block holds this instead."""
+class Replacement(Struct, frozen=True, kw_only=True):
+    """How many lost blocks contain this instead."""
 
     found: str
     blocks: int
 
 
 class Reordering(Struct, frozen=True, kw_only=True):
-    """A write that is there although one that had to be durable before it was issued is not."""
+    """A write that is present although an earlier write, which had to be durable before it, is missing."""
 
     worker: int
     missing_write: int
@@ -188,7 +188,7 @@ class Reordering(Struct, frozen=True, kw_only=True):
 
 
 class WorkerFindings(Struct, frozen=True, kw_only=True):
-    """One writer."""
+    """The findings of one worker."""
 
     acknowledged: int
     newest: int
@@ -197,14 +197,14 @@ class WorkerFindings(Struct, frozen=True, kw_only=True):
 
 
 class Findings(Struct, frozen=True, kw_only=True):
-    """What the core's check found."""
+    """The findings of the core's check."""
 
     verdict: Verdict
     journal: Journal
     blocks: Blocks
-    instead: list[Instead]
+    instead: list[Replacement]
     order_kept: bool | None
-    """None: nothing promised an order, or nothing of the run is there."""
+    """None: no order was promised, or nothing of the run is present."""
     reordered: int
     reorderings: list[Reordering]
     first_lost_ns: int | None
@@ -213,21 +213,21 @@ class Findings(Struct, frozen=True, kw_only=True):
     workers: list[WorkerFindings]
 
 
-class Checked(Struct, frozen=True, kw_only=True):
-    """A target held against a journal."""
+class DurabilityCheck(Struct, frozen=True, kw_only=True):
+    """A check of a target against a journal."""
 
     kind: str = "durability-check"
     target: str
     findings: Findings
     notes: list[str]
-    """What else a person should know."""
+    """Further remarks for people."""
 
     @property
     def verdict(self) -> Verdict:
-        """The whole in one word."""
+        """The outcome in one word."""
         return self.findings.verdict
 
     @property
     def sound(self) -> bool:
-        """Nothing is lost, and order was kept."""
+        """True if nothing is lost and order was kept."""
         return self.findings.verdict is Verdict.KEPT

@@ -1,4 +1,4 @@
-"""What can be asked of figures beside their fields: bases of the generated types of `result.figures`."""
+"""Properties and methods of figures: bases of the generated types of `result.figures`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DATA = ("read", "write", "trim", "zero")
 NAMES = ("create", "open", "stat", "rename", "unlink", "mkdir", "rmdir", "readdir")
 """Operations on the names of a tree of files."""
 OPERATIONS = (*DATA, "fsync", *NAMES)
-"""All that figures are kept of."""
+"""All operations that have figures."""
 COMMAND = "command"
-"""Engine of a load that is a program of the user's: what it did is known from the devices alone."""
+"""Engine of a load that is the user's own program: only the devices' counters show what it did."""
 
 
 class Latency:
-    """Of `result.figures.Latency`."""
+    """Properties and methods of `result.figures.Latency`."""
 
     __slots__ = ()
     percentiles: list[tuple[float, int]]
@@ -30,12 +30,12 @@ class Latency:
 
 
 class Stream:
-    """Of `result.figures.Stream`."""
+    """Properties and methods of `result.figures.Stream`."""
 
     __slots__ = ()
 
     def ops(self) -> Iterator[tuple[str, figures.Op]]:
-        """The operations that were asked for, by name: on data or on names, fsyncs apart."""
+        """The requested operations by name: on data or on names, without fsyncs."""
         for name in (*DATA, *NAMES):
             op: figures.Op | None = getattr(self, name)
             if op is not None:
@@ -43,22 +43,22 @@ class Stream:
 
     @property
     def requests(self) -> int:
-        """Completed in the measured time, fsyncs apart."""
+        """Requests completed in the measured time, without fsyncs."""
         return sum(op.requests for _, op in self.ops())
 
     @property
     def iops(self) -> float:
-        """All operations, fsyncs apart."""
+        """Rate of all operations, without fsyncs."""
         return sum(op.iops for _, op in self.ops())
 
     @property
     def bytes_per_s(self) -> float:
-        """All operations."""
+        """Throughput of all operations."""
         return sum(op.bytes_per_s for _, op in self.ops())
 
 
 class Figures:
-    """Of `result.figures.Figures`."""
+    """Properties and methods of `result.figures.Figures`."""
 
     __slots__ = ()
     measured_ns: int
@@ -72,48 +72,48 @@ class Figures:
 
     @property
     def is_partial(self) -> bool:
-        """Whether the run was ended by a person or an error."""
+        """True if a person or an error ended the run."""
         return self.ended_by.__struct_config__.tag in ("stopped", "error")
 
     @property
     def requests(self) -> int:
-        """All streams and operations, fsyncs apart."""
+        """Requests of all streams and operations, without fsyncs."""
         return sum(stream.requests for stream in self.streams)
 
     @property
     def iops(self) -> float:
-        """All streams and operations, fsyncs apart."""
+        """Rate of all streams and operations, without fsyncs."""
         return sum(stream.iops for stream in self.streams)
 
     @property
     def bytes_per_s(self) -> float:
-        """All streams and operations."""
+        """Throughput of all streams and operations."""
         return sum(stream.bytes_per_s for stream in self.streams)
 
     @property
     def total_read_bytes(self) -> int:
-        """Ramp included."""
+        """Bytes read, ramp included."""
         return sum(stream.total_read_bytes for stream in self.streams)
 
     @property
     def total_write_bytes(self) -> int:
-        """Ramp included."""
+        """Bytes written, ramp included."""
         return sum(stream.total_write_bytes for stream in self.streams)
 
     @property
     def total_freed_bytes(self) -> int:
-        """Discarded or zeroed, ramp included."""
+        """Bytes discarded or zeroed, ramp included."""
         return sum(stream.total_bytes - stream.total_read_bytes - stream.total_write_bytes for stream in self.streams)
 
     def mean_latency_ns(self) -> float | None:
-        """Over all data operations of all streams, weighted by their number."""
+        """Mean over all data operations of all streams, weighted by their number."""
         pairs = [(op.requests, op.latency.mean_ns) for stream in self.streams for _, op in stream.ops()]
         requests = sum(count for count, _ in pairs)
         return sum(count * mean for count, mean in pairs) / requests if requests else None
 
 
 class Checked:
-    """Of `result.figures.Checked`."""
+    """Properties and methods of `result.figures.Checked`."""
 
     __slots__ = ()
     faults: list[figures.Fault]
@@ -125,19 +125,19 @@ class Checked:
 
 
 class ReadBack:
-    """Of `result.figures.ReadBack`."""
+    """Properties and methods of `result.figures.ReadBack`."""
 
     __slots__ = ()
     direct: bool
 
     @property
     def how(self) -> str:
-        """Why it was not the page cache that answered."""
+        """How the page cache was avoided."""
         return "past the page cache" if self.direct else "after the page cache was dropped"
 
 
 class Verification:
-    """Of `result.figures.Verification`."""
+    """Properties and methods of `result.figures.Verification`."""
 
     __slots__ = ()
     during: figures.Checked
@@ -145,10 +145,10 @@ class Verification:
 
     @property
     def found(self) -> list[figures.Checked]:
-        """During the load, and afterwards."""
+        """The blocks checked during the load and those checked after it."""
         return [self.during, *([self.read_back.found] if self.read_back is not None else [])]
 
     @property
     def wrong(self) -> int:
-        """Findings of blocks that are wrong; one found by several reads counts as often."""
+        """Number of times a block was found wrong; a block found wrong by several reads counts several times."""
         return sum(found.wrong for found in self.found)

@@ -1,6 +1,6 @@
-"""Figures that another tool measured. Whatever its file does not say is None, never a guess.
+"""Figures that another tool measured. Values missing from its file are None, never a guess.
 
-Times are ns, sizes bytes, as everywhere; the readers in `spindle.formats` convert what the files say.
+Times are ns, sizes bytes, as everywhere; the readers in `spindle.formats` convert.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ NOT_DATA = ("fsync",)
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where the figures come from."""
+    """The file that the figures come from."""
 
     format: str
     """Name of the reader, as in `spindle.formats.FORMATS`."""
     tool: str
-    """What measured: `fio`, `bonnie++` ..."""
+    """The tool that measured: `fio`, `bonnie++` ..."""
     version: str | None
     """Its version, as the file writes it."""
     file: str
     """Name of the file."""
     sha256: str
-    """Of the file's bytes."""
+    """SHA-256 of the file's bytes."""
 
 
 class PartialLatency(Struct, frozen=True, kw_only=True):
-    """As much of a latency distribution as a file tells, ns."""
+    """The part of a latency distribution that a file contains, ns."""
 
     min_ns: int | None = None
     mean_ns: float | None = None
@@ -46,7 +46,7 @@ class PartialLatency(Struct, frozen=True, kw_only=True):
 
 
 class PartialOp(Struct, frozen=True, kw_only=True):
-    """As much of the figures of one operation of one stream as a file tells."""
+    """The part of one operation's figures that a file contains."""
 
     requests: int | None = None
     bytes: int | None = None
@@ -58,11 +58,11 @@ class PartialOp(Struct, frozen=True, kw_only=True):
     submission: PartialLatency | None = None
     """fio's slat: time in the call that submits."""
     completion: PartialLatency | None = None
-    """fio's clat: from there to completion."""
+    """fio's clat: from submission to completion."""
 
     @property
     def timed(self) -> PartialLatency | None:
-        """Issue to completion, with the percentiles of the completion where the file has only those: fio's way."""
+        """Issue to completion; with the percentiles of clat where the file has only those, as fio's has."""
         whole, part = self.latency, self.completion
         if whole is None or part is None or whole.percentiles:
             return whole or part
@@ -80,9 +80,9 @@ class Moment(Struct, frozen=True, kw_only=True):
     """One interval of a series."""
 
     at: str | None = None
-    """When it ended, as the file writes it."""
+    """Time of its end, as in the file."""
     seconds: float | None = None
-    """How long it was."""
+    """Length of the interval."""
     values: dict[str, float]
 
 
@@ -92,18 +92,19 @@ class PartialStream(Struct, frozen=True, kw_only=True):
     name: str
     """Unique in its record."""
     group: int = 0
-    """Streams of the same group ran at the same time, so that their rates add up; groups ran one after another, or
-    nobody knows."""
+    """Streams of the same group ran at the same time, so that their rates add up. Groups ran one after another, or
+    the order is unknown.
+    """
     seconds: float | None = None
-    """How long it ran."""
+    """Its duration."""
     operations: dict[str, PartialOp]
     """`read`, `write`, `trim`, `fsync`, and what else tools do: `rewrite`, `seek`, `create`, `stat`, `delete`."""
     settings: dict[str, str] = {}
-    """What was asked for, in the tool's own words."""
+    """The request, in the tool's own words."""
     extra: dict[str, float] = {}
-    """Figures that have no place of their own here, under the tool's names and in its units: CPU shares."""
+    """Figures without a field here, under the tool's names and in its units: CPU shares."""
     series: list[Moment] = []
-    """Interval by interval, where the file has that; values are named like metrics (`read.iops`)."""
+    """Values by interval, if the file has them, named like metrics (`read.iops`)."""
 
     def data_ops(self) -> Iterator[tuple[str, PartialOp]]:
         """The operations that move data, by name."""
@@ -111,15 +112,15 @@ class PartialStream(Struct, frozen=True, kw_only=True):
 
 
 class DeviceSeries(Struct, frozen=True, kw_only=True):
-    """What one block device did, interval by interval: iostat, sar."""
+    """One block device by interval: iostat, sar."""
 
     name: str
     moments: list[Moment]
-    """Values are the columns of `iostat -xm`, named as there and in its units: MiB/s, ms, KiB, %."""
+    """Values are the columns of `iostat -xm`, with its names and units: MiB/s, ms, KiB, %."""
     mean: dict[str, float]
-    """Over the intervals: times by request, the others by time."""
+    """Mean over the intervals: latencies weighted by requests, the others by time."""
 
 
 def together(streams: list[PartialStream]) -> bool:
-    """Whether the rates of all streams may be added up."""
+    """True if the rates of all streams may be added up."""
     return bool(streams) and all(stream.group == streams[0].group for stream in streams)

@@ -1,4 +1,4 @@
-"""How far a figure can be believed. Apart from the record, which takes time to import: every table has colours."""
+"""How reliable a figure is. Apart from the record, which is slow to import: every table needs the colours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How far a figure can be believed."""
+    """How reliable a figure is."""
 
     OK = "ok"
     WARN = "warn"
@@ -14,5 +14,5 @@ class Level(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for ok; the worse, the higher."""
+        """0 for ok; higher is worse."""
         return list(Level).index(self)

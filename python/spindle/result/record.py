@@ -1,8 +1,8 @@
-"""The record of a run: everything needed to read its figures years later, in one JSON document.
+"""The record of a run: one JSON document with everything needed to read its figures years later.
 
-The kinds share one schema, told apart by `kind`: a single run; a sweep for the knee, a search under a bound on latency,
-an open-loop curve, a quick look and phases, each made of single runs; and what was imported from another tool's file.
-Times are ns, sizes bytes unless a name says otherwise.
+All kinds share one schema and differ by `kind`: a single run; a knee sweep, a latency search, an open-loop curve, a
+quick look and phases, each made of single runs; and an import from another tool's file. Times are ns, sizes bytes
+unless a name says otherwise.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from spindle.result.target import Target
 from spindle.result.workload import Workload
 
 MODELLED_START = "1970-01-01T00:00:00Z"
-"""When a modelled run starts: zero of the machine's time."""
+"""Start time of a modelled run: zero of the machine's time."""
 FORMAT = 1
-"""Version of this shape; it grows when a reader of the older one would misread the newer."""
+"""Version of this format; it grows when an older reader would misread a newer record."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
     """One check of a run, with the evidence in numbers and what to do about it."""
 
     check: str
-    """Which check: `cache-share`, `steady`, `settings` ..."""
+    """Name of the check: `cache-share`, `steady`, `settings` ..."""
     level: Level
     evidence: str
-    """What was seen, one sentence with its numbers."""
+    """The observation, one sentence with its numbers."""
     advice: str = ""
-    """What to do; empty when all is well."""
+    """The remedy; empty if there is no problem."""
     numbers: dict[str, float] = {}
     """The numbers of the evidence, for programs."""
 
     @property
     def is_unknown(self) -> bool:
-        """Whether it could not be checked, rather than found wrong."""
+        """True if the check could not be made."""
         return self.evidence.startswith("unknown")
 
 
@@ -53,24 +53,24 @@ def worst(verdicts: list[Verdict]) -> Level:
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """What made the record."""
+    """The program that made the record."""
 
     version: str
     name: str = "spindle"
 
 
 class DeviceCounters(Struct, frozen=True, kw_only=True):
-    """What one block device did during the load, from /proc/diskstats."""
+    """Activity of one block device during the load, from /proc/diskstats."""
 
     name: str
     role: str
-    """`target`: the device under test, or the one under the file; `below`: something underneath it."""
+    """`target`: the device under test, or the one under the file; `below`: a device underneath it."""
     seconds: float
     """Length of the observation: from the first request, ramp included, to the end of the load."""
     delta: dict[str, float]
     """Differences of the counters: requests, bytes, milliseconds."""
     iostat: dict[str, float]
-    """The columns of `iostat -x`, named as there."""
+    """The columns of `iostat -x`, with its names."""
 
     def bytes_of(self, direction: str) -> float | None:
         """Bytes moved: `read` or `write`."""
@@ -82,141 +82,141 @@ class DeviceCounters(Struct, frozen=True, kw_only=True):
 
 
 class SettingChange(Struct, frozen=True, kw_only=True):
-    """A setting that was another one after the run."""
+    """A setting that differed after the run."""
 
     name: str
     before: str | None
     after: str | None
 
 
-class PassingChange(Struct, frozen=True, kw_only=True):
-    """A setting that was another one for a part of the run, and as before again at its end."""
+class TemporaryChange(Struct, frozen=True, kw_only=True):
+    """A setting that differed for a part of the run and was restored before its end."""
 
     name: str
     before: str | None
     during: str | None
     from_s: float
-    """When it was first seen, from the beginning of the load, ramp included."""
+    """When it was first seen, from the start of the load, ramp included."""
     to_s: float
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Every knob of the block stack and of the VM that was read, and the limits of the control groups."""
+    """Every setting of the block stack and of the VM that was read, and the limits of the control groups."""
 
     before: dict[str, str]
     after: dict[str, str]
     changed: list[SettingChange]
-    passing: list[PassingChange] = []
+    passing: list[TemporaryChange] = []
 
 
 class Sample(Struct, frozen=True, kw_only=True):
-    """One interval of the look at the machine beside the load. CPU times are shares of all CPUs' time; None: not
-    known."""
+    """One interval of the machine's monitor during the load. CPU times are shares of all CPUs' time; None: unknown."""
 
     at_s: float
-    """Its end, from the beginning of the load, ramp included."""
+    """Its end, from the start of the load, ramp included."""
     seconds: float
     cpu_others: float | None = None
     cpu_iowait: float | None = None
     cpu_steal: float | None = None
     other_read_bytes_per_s: float | None = None
-    """Read by the devices under test beyond what this program had them read."""
+    """Reads of the devices under test that this program did not cause."""
     other_write_bytes_per_s: float | None = None
-    """The same for writes; None where the load's own writes pass through a cache."""
+    """The same for writes; None if the load's own writes pass through a cache."""
     swapped_pages: int | None = None
     throttle_events: int | None = None
     temperatures: dict[str, float] = {}
-    """Celsius, of each drive and of the CPUs, where the kernel tells."""
+    """Celsius, of each drive and of the CPUs, if the kernel reports it."""
     working: dict[str, str] = {}
-    """Arrays that are busy with themselves: name -> resync, recover, check ..."""
+    """Arrays that are resyncing or checking: name -> resync, recover, check ..."""
     devices: dict[str, dict[str, float]] = {}
-    """What the devices under test did in the interval: name -> columns of `iostat -mx`."""
+    """Activity of the devices under test in the interval: name -> columns of `iostat -mx`."""
 
 
 class During(Struct, frozen=True, kw_only=True):
-    """What the machine did while the load ran. CPU times are shares of all CPUs' time; None: not known."""
+    """The machine's activity during the load. CPU times are shares of all CPUs' time; None: unknown."""
 
     cpu_others: float | None = 0.0
-    """Used by other programs in user mode: what the kernel does may be the load's own work."""
+    """Used by other programs in user mode; kernel time may be the load's own work."""
     cpu_iowait: float | None = 0.0
     cpu_steal: float | None = 0.0
     """Taken by the hypervisor."""
     throttle_events: int | None = None
-    """How often CPUs were slowed down for heat; None where the hardware does not say."""
+    """How often CPUs were slowed down for heat; None if the hardware does not report it."""
     swapped_pages: int | None = None
-    """Pages that went to swap and came from it."""
+    """Pages swapped out and in."""
     findings: list[dict[str, Any]] = []
-    """Arrays that are resyncing or degraded at the end."""
+    """Arrays that were resyncing or degraded at the end."""
     samples: list[Sample] = []
-    """About one a second; a load of less than that has none."""
+    """About one a second; a load of less than a second has none."""
     cpus: float | None = None
-    """CPUs' worth of time that the load might use: those it may run on, or what its control groups allow."""
+    """CPUs that the load may use: its affinity, or the quota of its control groups."""
     cpus_idle: float | None = None
-    """Share of the time of the CPUs it may run on that nothing used, waiting for I/O included."""
+    """Share of these CPUs' time that was idle, waiting for I/O included."""
     group_throttled_s: float | None = None
-    """For how long a control group kept the load from the CPUs because its quota was used up."""
+    """Time for which a control group kept the load from the CPUs because its quota was used up."""
     group_memory_full: int | None = None
-    """How often memory was asked for beyond a control group's limit."""
+    """How often more memory was requested than a control group's limit."""
     temperature_limits: dict[str, float] = {}
-    """Celsius at which a drive slows itself down, where it says so."""
+    """Celsius at which a drive slows itself down, if it reports it."""
     jobs: list[dict[str, Any]] = []
-    """Other processes that moved data on the target's stack meanwhile, the busiest first."""
+    """Other processes that moved data on the target's stack during the load, the busiest first."""
 
 
-class Quieted(Struct, frozen=True, kw_only=True):
-    """Something of the machine that was changed for the run, to have it quiet."""
+class QuietSetting(Struct, frozen=True, kw_only=True):
+    """A setting that was changed for the run to make the machine quiet."""
 
     name: str
     """`md0.sync_action`, `cpu0.governor`, `swap:/swapfile.priority`."""
     before: str | None
     during: str | None
     put_back: bool | None = None
-    """Whether it was as before again at the end; None: the run was not over yet."""
+    """True if it was restored at the end; None: the run was not over yet."""
     why_not: str = ""
 
 
 class Precondition(Struct, frozen=True, kw_only=True):
-    """How flash was brought into the state it has in use: filled, then written at random until steady."""
+    """How flash was brought to its state in use: filled, then written at random until steady."""
 
     skipped: str = ""
-    """Why it was left out; empty: it was done."""
+    """Why it was skipped; empty: it was done."""
     region_bytes: int = 0
     passes: int = 0
-    """Times that the region was filled sequentially."""
+    """Number of sequential fills of the region."""
     fill_bytes: int = 0
     fill_seconds: float = 0.0
     load: str = ""
-    """What was run then: `random writes of 4 KiB` or `the workload itself`."""
+    """The load after the fill: `random writes of 4 KiB` or `the workload itself`."""
     load_bytes: int = 0
-    """Written by it."""
+    """Bytes that it wrote."""
     load_seconds: float = 0.0
     steady: bool | None = None
-    """Whether it became steady before its time was over; None: it was not done."""
+    """True if it became steady in time; None: it was not done."""
     window: Steady | None = None
-    """When it was."""
+    """The steady window, if it became steady."""
     iops: float | None = None
-    """While steady, or of all of it if it was not."""
+    """Rate while steady, or over all of it if it did not become steady."""
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """What was done to the machine before the run."""
+class Preparation(Struct, frozen=True, kw_only=True):
+    """Preparation of the machine before the run."""
 
     sync: str = "machine"
-    """What was written out: the `target`'s file systems, or all of the `machine`."""
+    """Scope of the sync: the `target`'s file systems, or all of the `machine`."""
     synced: list[str] = []
-    """Mount points that were written out."""
+    """Mount points that were synced."""
     dropped_caches: bool = False
-    """Whether everything the page cache could let go was dropped (`drop_caches`); the target's own pages are
-    dropped in any case, but for `kept_pages`."""
+    """True if the whole page cache was dropped (`drop_caches`). The target's own pages are always dropped, except
+    with `kept_pages`.
+    """
     kept_pages: bool = False
-    """A phase that asked for what is cached to stay: the target's own pages were not dropped."""
+    """True if the phase asked to keep cached pages: the target's own pages were not dropped."""
     waited_s: float = 0.0
-    """For the machine to become idle."""
-    quieted: list[Quieted] = []
+    """Wait for the machine to become idle."""
+    quieted: list[QuietSetting] = []
     notes: list[str] = []
-    """What could not be made quiet, and why."""
+    """Parts of the machine that could not be made quiet, with reasons."""
     precondition: Precondition | None = None
-    """None: none was asked for."""
+    """None: not requested."""
 
 
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
@@ -232,15 +232,16 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     figures: Figures
     devices: list[DeviceCounters]
     fetched_bytes: int | None = None
-    """What this program alone had block devices read, read-ahead included (`read_bytes` of proc_pid_io(5)); None: the
-    kernel does not count it."""
+    """Bytes that block devices read for this program alone, read-ahead included (`read_bytes` of proc_pid_io(5));
+    None: the kernel does not count them.
+    """
     settings: Settings
     environment: dict[str, Any]
     idle: dict[str, Any]
-    """The check before the run: what else used the device and the machine."""
+    """The check before the run: other users of the device and the machine."""
     during: During
     verdicts: list[Verdict]
-    prepared: Prepared = Prepared()
+    prepared: Preparation = Preparation()
     format: int = FORMAT
 
     @property
@@ -250,7 +251,9 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
 
     @property
     def counters(self) -> DeviceCounters | None:
-        """Of the device under test; of all together where a file system lies on several. None: there are none."""
+        """Counters of the device under test; the sum if a file system is on several devices. None: there is no
+        device.
+        """
         under_test = [device for device in self.devices if device.role == "target"]
         if len(under_test) <= 1:
             return under_test[0] if under_test else None
@@ -268,7 +271,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
 
 
 def _worst_of_all(verdicts: list[Verdict], runs: list[RunRecord]) -> Level:
-    """The worst of what is said about the whole and about its runs."""
+    """The worst verdict on the whole and on its runs."""
     return worst([*verdicts, *(verdict for run in runs for verdict in run.verdicts)])
 
 
@@ -276,27 +279,27 @@ class KneePoint(Struct, frozen=True, kw_only=True):
     """One step of a sweep."""
 
     outstanding: int
-    """Requests kept under way (workers x depth, all streams)."""
+    """Requests in flight (workers x depth, all streams)."""
     iops: float
     bytes_per_s: float
     mean_latency_ns: float
     p99_latency_ns: int | None
-    """Worst of the streams and directions."""
+    """The worst of all streams and directions."""
     run: RunId
     bytes_per_s_error: float | None = None
-    """Standard error of the throughput, from interval to interval; None: too few intervals to tell."""
+    """Standard error of the throughput between intervals; None: too few intervals."""
 
 
 class Knee(Struct, frozen=True, kw_only=True):
-    """Where more concurrency stops to pay."""
+    """The point from which more concurrency does not help."""
 
     points: list[KneePoint]
     knee: int | None
-    """Least number of outstanding requests that reaches 95 % of the highest throughput; None: nothing was measured."""
+    """Fewest outstanding requests that reach 95 % of the highest throughput; None: nothing was measured."""
     knee_range: tuple[int, int] | None = None
-    """Ends of the 95 % interval of the knee, among the steps; None: the steps have too few intervals to tell."""
+    """Ends of the 95 % interval of the knee, among the steps; None: the steps have too few intervals."""
     levelled_off: bool
-    """Whether throughput stopped growing within the sweep; if not, the true knee lies beyond it."""
+    """True if throughput stopped growing within the sweep; otherwise the knee is beyond it."""
 
 
 class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"):
@@ -318,7 +321,7 @@ class KneeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="knee"
 
 
 class Variation(Struct, frozen=True, kw_only=True):
-    """A key of the workload that was given several values."""
+    """A workload key with several values."""
 
     key: str
     """As on the command line: `size`, `log.depth`."""
@@ -326,11 +329,11 @@ class Variation(Struct, frozen=True, kw_only=True):
 
 
 class PhaseFigures(Struct, frozen=True, kw_only=True):
-    """What one phase came to."""
+    """The figures of one phase."""
 
     name: str
     varied: dict[str, str] = {}
-    """What the keys that were varied had in it."""
+    """The values of the varied keys."""
     run: RunId
     seconds: float
     """From its first request to its last completion, ramp and end sync included."""
@@ -341,33 +344,34 @@ class PhaseFigures(Struct, frozen=True, kw_only=True):
     requests: int
     iops: float
     bytes_per_s: float
-    """Read and written."""
+    """Reads and writes together."""
 
     @property
     def label(self) -> str:
-        """Tells it from all others of its record: `read`, `read@size=4KiB+filesize=64MiB`."""
+        """Name of the phase with its varied values, unique in its record: `read`, `read@size=4KiB+filesize=64MiB`."""
         values = "+".join(f"{key}={value}" for key, value in self.varied.items())
         return f"{self.name}@{values}" if values else self.name
 
 
 class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="phases"):
     """Loads that ran one after another on the same target: the phases of a workload, or a workload with each
-    combination of the values of keys that were varied."""
+    combination of its varied values.
+    """
 
     id: RunId
     started: str
     tool: Tool
     workload: Workload
-    """As asked, with all its phases; what was varied is as it is where nobody varies it."""
+    """As requested, with all its phases; varied keys have their unvaried values."""
     varied: list[Variation] = []
-    """The last one changes fastest. All phases are carried out for each combination."""
+    """The last key changes fastest. Each combination runs all phases."""
     target: Target
     phases: list[PhaseFigures]
-    """Those that were carried out, in their order."""
+    """The phases that ran, in order."""
     runs: list[RunRecord]
-    """One for each of them."""
+    """One run for each phase."""
     verdicts: list[Verdict]
-    """About the whole; each run has its own as well."""
+    """Verdicts on the whole; each run has its own as well."""
     format: int = FORMAT
 
     @property
@@ -377,18 +381,18 @@ class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pha
 
 
 class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="target"):
-    """A search for the highest throughput at which bounds on latency hold."""
+    """A latency search: the highest throughput within bounds on latency."""
 
     id: RunId
     started: str
     tool: Tool
     workload: Workload
-    """As asked, before anything was varied."""
+    """As requested, before anything was varied."""
     target: Target
     search: TargetSearch
     runs: list[RunRecord]
     verdicts: list[Verdict]
-    """About the search as a whole; each run has its own as well."""
+    """Verdicts on the search as a whole; each run has its own as well."""
     format: int = FORMAT
 
     @property
@@ -404,12 +408,12 @@ class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curv
     started: str
     tool: Tool
     workload: Workload
-    """As asked, before anything was varied."""
+    """As requested, before anything was varied."""
     target: Target
     curve: Curve
     runs: list[RunRecord]
     verdicts: list[Verdict]
-    """About the curve as a whole; each run has its own as well."""
+    """Verdicts on the curve as a whole; each run has its own as well."""
     format: int = FORMAT
 
     @property
@@ -427,7 +431,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class ClassFigure(Struct, frozen=True, kw_only=True):
-    """One figure of the device beside what its class delivers."""
+    """One figure of the device next to the range of its class."""
 
     name: str
     measured: float
@@ -442,9 +446,9 @@ class Assessment(Struct, frozen=True, kw_only=True):
     """A quick look in words."""
 
     device_class: str | None
-    """Key in catalogue/classes.toml; None: no class with sourced figures."""
+    """Key in catalogue/classes.toml; None: no class with published figures."""
     limit: str
-    """What limits: `device`, `queue`, `cache`, `cpu`, `generator` or `unknown`."""
+    """The bottleneck: `device`, `queue`, `cache`, `cpu`, `generator` or `unknown`."""
     findings: list[Finding]
     comparison: list[ClassFigure]
 
@@ -471,9 +475,9 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
     sweep: Knee | None
     assessment: Assessment
     verdicts: list[Verdict]
-    """About the look as a whole; each run has its own as well."""
+    """Verdicts on the look as a whole; each run has its own as well."""
     skipped: list[str] = field(default_factory=list)
-    """Steps that were left out, each with its reason."""
+    """Skipped steps, each with its reason."""
     format: int = FORMAT
 
     @property
@@ -483,30 +487,31 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
 
 
 class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="imported"):
-    """What another tool's file says: one repetition of what it measured. Nothing in it was checked by Spindle."""
+    """One repetition of a measurement, from another tool's file. Spindle did not check it."""
 
     id: RunId
-    """Time of the start or else of the report (`00000000T000000Z` if unknown) and six digits of the content's SHA-256:
-    the same file has the same identity whenever it is imported."""
+    """Time of the start or else of the report (`00000000T000000Z` if unknown) and six digits of the content's
+    SHA-256: importing the same file again gives the same id.
+    """
     started: str | None
-    """UTC, ISO 8601; None: the file does not say."""
+    """UTC, ISO 8601; None: not in the file."""
     reported: str | None = None
     """When the tool wrote its figures, after the load: UTC, ISO 8601."""
     tool: Tool
-    """What read the file."""
+    """The program that read the file."""
     source: Source
-    """What wrote it."""
+    """The file and the tool that wrote it."""
     host: str | None = None
     target: str | None = None
-    """File, folder or device, as the file writes it."""
+    """File, folder or device, as in the file."""
     workload: str | None = None
-    """Name of what was run."""
+    """Name of the workload."""
     settings: dict[str, str] = {}
-    """What was asked for of all streams, in the tool's own words."""
+    """Settings of all streams, in the tool's own words."""
     streams: list[PartialStream] = []
     devices: list[DeviceSeries] = []
     machine: list[Moment] = []
-    """CPU shares, %, as iostat's avg-cpu has them."""
+    """CPU shares, %, as in iostat's avg-cpu."""
     verdicts: list[Verdict]
     format: int = FORMAT
 
@@ -517,25 +522,24 @@ class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="i
 
     @property
     def runs(self) -> list[RunRecord]:
-        """None: no run of Spindle's own is in it."""
+        """Empty: it contains no run by Spindle."""
         return []
 
 
 Record = RunRecord | KneeRecord | TargetRecord | CurveRecord | QuickRecord | PhasesRecord | ImportedRecord
-"""Whatever `--json` prints and `spindle show` reads."""
+"""Every result that `--json` prints and `spindle show` reads."""
 
 SearchRecord = KneeRecord | TargetRecord | CurveRecord
-"""Many runs of one workload, and what they find together."""
+"""Many runs of one workload, and the result of the search."""
 
 
 def model_id(*asked: str) -> str:
-    """The identity of what a modelled machine did: the same whenever the same is asked, and none that looks like a
-    time."""
+    """Id of a modelled result: the same request always has the same id, and it does not look like a time."""
     return f"model-{hashlib.sha256(chr(0).join(asked).encode()).hexdigest()[:16]}"
 
 
 def new_id(at: float | None = None) -> str:
-    """An identity that sorts by time; `at` in seconds since the epoch."""
+    """Return an id that sorts by time; `at` in seconds since the epoch."""
     moment = datetime.fromtimestamp(time.time() if at is None else at, UTC)
     return f"{moment:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 

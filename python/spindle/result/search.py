@@ -1,6 +1,6 @@
-"""Shapes of what a search finds: the highest throughput within a bound on latency, and the curve of latency over rate.
+"""Types of search results: the highest throughput within a bound on latency, and the curve of latency over rate.
 
-Times are ns, rates requests a second of all streams together, fsyncs apart.
+Times are ns; rates are requests a second of all streams together, without fsyncs.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from spindle.result import units
+from spindle.base import units
 
 RunId = Annotated[
     str,
     Meta(
         pattern="^([0-9]{8}T[0-9]{6}Z-[0-9a-f]{6}|model-[0-9a-f]{16})$",
-        description="time of the start and six random digits; of a modelled run a digest of what was asked",
+        description="time of the start and six random digits; of a modelled run a digest of the request",
     ),
 ]
 
 
 class Bound(Struct, frozen=True, kw_only=True):
-    """A bound on latency: so large a share of the requests must not take longer, or their mean."""
+    """A bound on latency: a percentile or the mean must not exceed it."""
 
     operation: Literal["all", "read", "write", "trim", "zero", "fsync"]
     """`all`: every request that moves or frees data."""
@@ -50,13 +50,13 @@ class Bound(Struct, frozen=True, kw_only=True):
 OPERATIONS = {"read": "reads", "write": "writes", "trim": "trims", "zero": "zeroings", "fsync": "fsyncs"}
 
 
-class Seen(Struct, frozen=True, kw_only=True):
-    """One bound at one point."""
+class BoundCheck(Struct, frozen=True, kw_only=True):
+    """The check of one bound at one point."""
 
     latency_ns: float | None
-    """The percentile or mean, of all runs of the point together; None: no such request."""
+    """The percentile or mean over all runs of the point; None: no such request."""
     over: float | None
-    """Share of the requests that took longer than the limit; None: a mean is bounded."""
+    """Share of the requests that took longer than the limit; None: the bound is on a mean."""
     low: float
     """95 % confidence interval of the share over the limit, or of the mean, ns."""
     high: float
@@ -67,26 +67,26 @@ Decision = Literal["held", "failed", "undecided"]
 
 
 class TargetPoint(Struct, frozen=True, kw_only=True):
-    """One load of the search, run as often as it took to decide."""
+    """One load of the search, repeated until it was decided."""
 
     value: float
-    """Requests outstanding, or requests a second asked for."""
+    """Outstanding requests, or requests a second."""
     iops: float
     bytes_per_s: float
     mean_latency_ns: float
-    seen: list[Seen]
+    seen: list[BoundCheck]
     """In the order of the bounds."""
     kept_up: bool
-    """Open loop: whether as many requests were served as arrived. If not, the bounds do not hold for long."""
+    """Open loop: true if requests were served as fast as they arrived. Otherwise the bounds do not last."""
     decision: Decision
-    """`held`: all bounds; `undecided`: too near to tell, taken as not held."""
+    """`held`: within all bounds; `undecided`: too close to a bound, treated as failed."""
     runs: list[RunId]
     requests: int = 0
-    """Of all its runs."""
+    """Requests of all its runs."""
 
 
 class Capacity(Struct, frozen=True, kw_only=True):
-    """The most a closed loop reached: what rates are measured by."""
+    """The highest throughput of a closed loop, the base of the rates."""
 
     iops: float
     bytes_per_s: float
@@ -98,18 +98,18 @@ class TargetSearch(Struct, frozen=True, kw_only=True):
 
     bounds: list[Bound]
     variable: Literal["depth", "rate"]
-    """What was varied: requests outstanding (closed loop), or their rate (open loop)."""
+    """The variable: outstanding requests (closed loop), or their rate (open loop)."""
     points: list[TargetPoint]
     """In the order of `value`."""
     held: float | None
-    """Largest value at which all bounds held; None: not even the least."""
+    """Largest value within all bounds; None: not even the smallest."""
     failed: float | None
-    """The next value above it at which they did not, or could not be said to; None: none was found."""
+    """The next larger value that failed or was undecided; None: there was none."""
     outcome: Literal["bracketed", "none-held", "never-failed", "generator", "interrupted", "nothing"]
     monotone: bool
-    """Whether no bound failed below a value at which all held."""
+    """True if no bound failed below a value that held."""
     capacity: Capacity | None = None
-    """Search over rates: where the rates come from."""
+    """Search over rates: the base of the rates."""
 
     def at(self, value: float | None) -> TargetPoint | None:
         """The point of a value."""
@@ -120,9 +120,9 @@ class CurvePoint(Struct, frozen=True, kw_only=True):
     """One open-loop run."""
 
     offered_iops: float
-    """Requests a second that were to start."""
+    """Requested rate."""
     iops: float
-    """That were completed."""
+    """Completion rate."""
     bytes_per_s: float
     mean_latency_ns: float | None
     """From the intended start to completion, all requests together."""
@@ -132,7 +132,9 @@ class CurvePoint(Struct, frozen=True, kw_only=True):
     max_lag_ns: int
     """Largest lag of an issue behind its intended start."""
     saturated: bool
-    """Fewer were served than arrived, or the backlog grew throughout: latencies depend on the length of the run."""
+    """True if fewer were served than arrived, or the backlog kept growing: latencies depend on the length of the
+    run.
+    """
     run: RunId
 
 
@@ -140,12 +142,12 @@ class Curve(Struct, frozen=True, kw_only=True):
     """Latency over throughput in open loop."""
 
     points: list[CurvePoint]
-    """In the order of the offered rate."""
+    """In order of the offered rate."""
     carried: float | None
     """Highest offered rate below saturation."""
     saturated: float | None
-    """Lowest offered rate at which it was saturated; None: none of them saturates it."""
+    """Lowest offered rate that saturated it; None: none did."""
     slots: int
-    """Requests that may be outstanding at once; later ones wait their turn, and their wait counts."""
+    """Most requests outstanding at once; later ones wait, and their wait counts."""
     capacity: Capacity | None = None
-    """The most a closed loop reached, where the rates were chosen from it."""
+    """The highest throughput of a closed loop, if the rates were derived from it."""

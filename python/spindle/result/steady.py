@@ -1,4 +1,4 @@
-"""What a run did while it was steady: the figures that count where it was to run until then."""
+"""Figures of the steady part of a run: they count if the run was to go on until steady."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SteadyPart:
     """All streams and operations, fsyncs apart, in the whole intervals of the steady window."""
 
     from_s: float
-    """After the end of the ramp."""
+    """Seconds after the end of the ramp."""
     to_s: float
     iops: float
     bytes_per_s: float
@@ -20,7 +20,7 @@ class SteadyPart:
 
 
 def steady_part(figures: Figures) -> SteadyPart | None:
-    """None: the run was not to be steady, or was not, or its intervals are too long to tell."""
+    """Return None if the run was not to be steady, was not steady, or its intervals are too long."""
     found = figures.steady
     if found is None:
         return None

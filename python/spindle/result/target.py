@@ -1,6 +1,6 @@
-"""The target of a record: where the load ran, and what its kind means for those who read the record.
+"""The target of a record: where the load ran, and the properties of its kind.
 
-One entry a kind in `KINDS`. The rest of Spindle asks these questions and compares no names of kinds.
+`KINDS` has one entry for each kind. Other modules use these properties and do not compare names of kinds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from spindle.result import units
+from spindle.base import units
 
 NULL = "null"
 MODEL = "model"
@@ -28,27 +28,27 @@ class Target(Struct, frozen=True, kw_only=True):
     """`device`, `file`, `directory` (files made in it), `model` (a modelled machine), or `null` (no I/O at all)."""
     size_bytes: int
     created: bool = False
-    """Whether the file was made for this run."""
+    """True if the file was made for this run."""
     has_device: bool = True
-    """Whether a block device with counters is known under it."""
+    """True if a block device with counters is known under it."""
     detail: dict[str, Any] = {}
-    """What the machine says about it: device, identity, layers below."""
+    """Details from the machine: device, identity, layers below."""
 
     @property
     def traits(self) -> Kind:
-        """What its kind means for the figures."""
+        """The properties of its kind."""
         return KINDS.get(self.kind) or Kind(self.kind, self.kind)
 
     @property
     def short_name(self) -> str:
-        """As it was asked for: `/dev/sda`, `six-sata-f2`. A test file that Spindle named is the folder's."""
+        """The name as asked: `/dev/sda`, `six-sata-f2`. A test file that Spindle named is shown by its folder."""
         folder, _, name = self.asked.rpartition("/")
         unnamed = self.created and name.startswith("spindle-test-")
         return f"a test file in {folder or '.'}" if unnamed else self.asked
 
     @property
     def place(self) -> str:
-        """Its name, without the folder and the ending of a machine file: real and modelled storage side by side."""
+        """Its name, without folder and suffix of a machine file: for tables with real and modelled storage."""
         return self.asked.rpartition("/")[2].removesuffix(".toml") if self.traits.is_modelled else self.short_name
 
     @property
@@ -62,17 +62,17 @@ class Kind:
     """A kind of target on this machine."""
 
     name: str
-    """As it stands in records."""
+    """Its name in records."""
     words: str
-    """In a list of what all runs of a report have in common."""
+    """Its name in a list of what all runs of a report have in common."""
     is_modelled: bool = False
     """Computed: the same machine, workload and seed give the same record, wherever and whenever it runs."""
     does_io: bool = True
-    """False: requests are completed at once, and the figures are those of the load generator."""
+    """False: requests complete at once, and the figures are those of the load generator."""
     is_device: bool = False
-    """Requests reach a block device as they are. It is written to only where `--erase` names it."""
+    """Requests reach a block device unchanged. It is written only if `--erase` names it."""
     on_files: bool = False
-    """A file system lies between the load and the device."""
+    """A file system is between the load and the device."""
     is_one_file: bool = False
     """It can be made with `--create SIZE`."""
 

@@ -1,4 +1,4 @@
-"""What was found when written blocks were looked at again, in words and beside a saved state."""
+"""Words for the results of verification, and the check against a saved state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.figures import Checked, FaultPlace, ReadBack
 
 
 class StateCheck(Struct, frozen=True, kw_only=True):
-    """A target held against a state that an earlier run saved."""
+    """A check of a target against the state that an earlier run saved."""
 
     target: str
     state: str
@@ -24,7 +24,7 @@ class StateCheck(Struct, frozen=True, kw_only=True):
 
     @property
     def sound(self) -> bool:
-        """Whether all of it was looked at and is right."""
+        """True if all of it was checked and is correct."""
         return self.read_back.complete and not self.read_back.found.wrong
 
 

@@ -1,4 +1,4 @@
-"""JSON Schema of a workload file, from the core's table of keys: for editors and for programs that write one."""
+"""JSON Schema of a workload file, from the core's table of keys: for editors and for programs that write such files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ QUANTITIES: dict[str, dict[str, Any]] = {
     "seconds": {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]},
     "iops": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string"}]},
 }
-"""How the kinds of values are written that are not always text: as a bare number, or as text with a unit."""
+"""Kinds of values that are not always text: a bare number, or text with a unit."""
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a workload file once its TOML was read."""
+    """JSON Schema (2020-12) of a workload file, as read from TOML."""
     keys = json.loads(_core.workload_keys())
 
     def table(levels: Iterable[str], **tables: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What can be asked of a workload beside its fields: bases of the generated types of `result.workload`."""
+"""Properties and methods of a workload: bases of the generated types of `result.workload`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Mix:
-    """Of `result.workload.Mix`."""
+    """Properties and methods of `result.workload.Mix`."""
 
     __slots__ = ()
     write: float
@@ -20,7 +20,7 @@ class Mix:
 
     @property
     def changes(self) -> float:
-        """Share that changes data on the target."""
+        """Share of requests that change data on the target."""
         return self.write + self.trim + self.zero + self.rewrite
 
     @property
@@ -30,14 +30,14 @@ class Mix:
 
 
 class Tree:
-    """Of `result.workload.Tree`."""
+    """Properties and methods of `result.workload.Tree`."""
 
     __slots__ = ()
     size: Any
 
     @property
     def largest_file(self) -> int:
-        """Bytes."""
+        """Size of the largest file, bytes."""
         match self.size:
             case None:
                 return 0
@@ -49,24 +49,24 @@ class Tree:
 
 
 class Names:
-    """Of `result.workload.Names`."""
+    """Properties and methods of `result.workload.Names`."""
 
     __slots__ = ()
     operation: str
 
     @property
     def on_directories(self) -> bool:
-        """Whether the names are those of directories."""
+        """True if the names are those of directories."""
         return self.operation in ("mkdir", "rmdir", "readdir")
 
     @property
     def changes(self) -> bool:
-        """Whether anything is changed."""
+        """True if the operation changes anything."""
         return self.operation not in ("open", "stat", "readdir")
 
 
 class WorkloadStream:
-    """Of `result.workload.WorkloadStream`."""
+    """Properties and methods of `result.workload.WorkloadStream`."""
 
     __slots__ = ()
     mix: Any
@@ -79,35 +79,35 @@ class WorkloadStream:
 
     @property
     def outstanding(self) -> int:
-        """Requests that are meant to be under way at once (closed loop)."""
+        """Intended number of requests in flight (closed loop)."""
         return self.workers * self.depth
 
     @property
     def paced(self) -> bool:
-        """Whether something other than the target bounds its rate by intent."""
+        """True if the workload, not the target, limits its rate."""
         open_loop = hasattr(self.arrival, "rate_iops")
         return open_loop or self.rate_limit is not None or self.think is not None
 
     @property
     def only_data(self) -> bool:
-        """Whether all it asks for is reads and writes: no names, no discards, no zeroing."""
+        """True if it only reads and writes: no names, no discards, no zeroing."""
         return self.names is None and not self.mix.trim and not self.mix.zero
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything on the target."""
+        """True if it changes anything on the target."""
         return bool(self.names.changes if self.names is not None else self.mix.changes > 0)
 
     @property
     def reads(self) -> bool:
-        """Whether it reads at all."""
+        """True if it reads."""
         if self.names is not None:
             return not self.names.changes
         return bool(self.mix.write + self.mix.trim + self.mix.zero < 1)
 
 
 class Workload:
-    """Of `result.workload.Workload`."""
+    """Properties and methods of `result.workload.Workload`."""
 
     __slots__ = ()
     streams: Any
@@ -116,42 +116,42 @@ class Workload:
 
     @property
     def loads(self) -> list[Self]:
-        """The loads that run one after another: the phases', or itself."""
+        """The loads that run one after another: the phases' loads, or the workload itself."""
         return [phase.load for phase in self.phases] or [self]
 
     @property
     def all_streams(self) -> list[_Stream]:
-        """Of all loads, in their order."""
+        """Streams of all loads, in order."""
         return [stream for load in self.loads for stream in load.streams]
 
     @property
     def works_on_names(self) -> bool:
-        """Whether any stream, of any phase, works on names."""
+        """True if any stream of any phase works on names."""
         return any(stream.names is not None for stream in self.all_streams)
 
     @property
     def makes_files(self) -> bool:
-        """Whether it works on files of its own, or on their names, in a folder that is made for them."""
+        """True if it works in a folder with files of its own, or on their names."""
         return bool(self.filesets) or self.works_on_names
 
     @property
     def writes(self) -> bool:
-        """Whether any stream changes data on the target."""
+        """True if any stream changes data on the target."""
         return any(stream.writes for stream in self.all_streams)
 
     @property
     def outstanding(self) -> int:
-        """Requests that are meant to be under way at once (closed loops)."""
+        """Intended number of requests in flight (closed loops)."""
         return max(sum(int(stream.outstanding) for stream in load.streams) for load in self.loads)
 
     @property
     def paced(self) -> bool:
-        """Whether every stream's rate is bounded by intent."""
+        """True if the workload limits the rate of every stream."""
         return all(stream.paced for stream in self.all_streams)
 
 
 def stream_name(text: str) -> str:
-    """What a stream is called that stands for another tool's job of this name: up to 28 letters, digits, - and _."""
+    """Stream name for another tool's job: up to 28 letters, digits, - and _."""
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")
-    # A clone's number stands at the end.
+    # The number of a clone is at the end.
     return (name if len(name) <= 28 else f"{name[:20]}-{name[-7:]}") or "job"

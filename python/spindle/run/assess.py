@@ -1,8 +1,8 @@
-"""A quick look in words: what the device delivers, what limits it, how that compares with its class."""
+"""A quick look in words: the device's rates, its limit, and the comparison with its class."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import (
     Assessment,
     ClassFigure,
@@ -18,20 +18,20 @@ from spindle.result.target import Target
 from spindle.run import classes
 
 FLAT = 0.01
-"""Rates of several steps that agree this well are imposed, not delivered: devices vary more."""
+"""Rates of several steps that agree this well come from a limit: devices vary more."""
 FLAT_STEPS = 3
 FAST_LAST = 0.97
 """A last part at least this fast is as fast as the first."""
 SHORT_STROKE = 0.10
-"""A file that covers less of a disk than this spares it most of its seek time."""
+"""A file on less of a disk than this avoids most of its seek time."""
 LIKE_CLASS = (0.8, 1.25)
-"""Within these factors of the class's range a figure is what such a device delivers."""
+"""Factors of the class's range within which a figure is typical."""
 
 
 def assess(
     target: Target, steps: list[Step], runs: list[RunRecord], sweep: Knee | None, skipped: list[str]
 ) -> Assessment:
-    """From the steps of a quick look."""
+    """Assess the steps of a quick look."""
     view = _View(steps, runs)
     findings = [
         *_sequential(view),
@@ -172,15 +172,15 @@ def worst_of(*runs: RunRecord) -> Level:
 
 
 def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
-    """What the random reads ran into, from the verdicts of the fastest step."""
+    """The limit of the random reads, from the verdicts of the fastest step."""
     runs = view.all("random-read-rising") or view.all("random-read")
     runs = [run for run in runs if run.figures.requests and not run.figures.is_partial]
     if not runs:
-        return "unknown", "what limits was not measured"
+        return "unknown", "the limit was not measured"
     top = max(runs, key=lambda run: run.figures.iops)
     bad = {verdict.check: verdict for verdict in top.verdicts if verdict.level is not Level.OK}
     if "cache-share" in bad and bad["cache-share"].numbers.get("share", 0) > 0:
-        return "cache", f"a cache answers, not the device: {bad['cache-share'].evidence}"
+        return "cache", f"a cache answered, not the device: {bad['cache-share'].evidence}"
     if "group-limit" in bad:
         return "queue", f"a control group limits the random reads: {bad['group-limit'].evidence}"
     if "generator-bound" in bad:
@@ -189,7 +189,7 @@ def _limit(view: _View, sweep: Knee | None) -> tuple[str, str]:
             return "generator", f"the load generator limits the random reads: {bad['generator-bound'].evidence}"
         return "cpu", f"the CPU limits the random reads: {bad['generator-bound'].evidence}"
     if top.target.detail.get("class") == "zram":
-        return "cpu", "the CPU limits the random reads: zram works on the CPU of whoever asks, and has no queue"
+        return "cpu", "the CPU limits the random reads: zram works on the caller's CPU, and has no queue"
     if sweep is not None and sweep.levelled_off and _imposed(sweep):
         at = max(sweep.points, key=lambda point: point.iops)
         return (
@@ -212,12 +212,12 @@ def _imposed(sweep: Knee) -> bool:
 
 
 def _trust(runs: list[RunRecord]) -> list[Finding]:
-    """What the verdicts say, each check once, the worst of it."""
+    """The verdicts, each check once with its worst level."""
     bad: dict[str, tuple[Level, str, int]] = {}
     for run in runs:
         for verdict in run.verdicts:
             if verdict.level is Level.OK or verdict.check in ("saturated", "too-short", "generator-bound"):
-                continue  # the sweep answers the first, the look is short by intent, the limit names the third
+                continue  # the sweep replaces the first, a quick look is short, and the limit covers the third
             level, text, count = bad.get(verdict.check, (verdict.level, verdict.evidence, 0))
             if verdict.level.rank > level.rank:
                 level, text = verdict.level, verdict.evidence
@@ -229,7 +229,7 @@ def _trust(runs: list[RunRecord]) -> list[Finding]:
 
 
 def _of_the_look(check: str) -> bool:
-    """The machine was looked at once for all runs."""
+    """True for checks of the machine, which was checked once for all runs."""
     return check.startswith("before-")
 
 
@@ -244,7 +244,7 @@ _FIGURES = (
 def _compare(key: str | None, view: _View, sweep: Knee | None) -> tuple[list[ClassFigure], list[Finding]]:
     known = classes.catalogue().get(key) if key is not None else None
     if known is None:
-        text = "this device's class cannot be told, so there is nothing to compare with"
+        text = "this device's class is unknown: there is nothing to compare with"
         return [], [Finding(topic="class", text=text)]
     if known.no_figures:
         return [], [Finding(topic="class", text=f"{known.name}: {known.no_figures}")]
@@ -301,15 +301,14 @@ def _judge(value: float, low: float, high: float) -> str:
 
 
 def _test_file(target: Target) -> list[Finding]:
-    """Why the test file has its size, where nobody asked for one; too little is a verdict."""
+    """The reason for the size of a test file that Spindle chose; too small a file has a verdict."""
     sized, rule = target.detail.get("sized"), target.detail.get("size_rule")
     if not sized or not rule or sized["limited_by"] is not None or rule["page_cache_bytes"]:
         return []
-    count = len(rule["assumed"])
-    assumed = f" ({', '.join(rule['assumed'])} {'does' if count == 1 else 'do'} not tell)" if count else ""
+    assumed = f" (not reported by {', '.join(rule['assumed'])})" if rule["assumed"] else ""
     text = (
-        f"{units.size(sized['size_bytes'])}: direct I/O passes by the memory, and what lies below it may hold "
-        f"{units.size(rule['hidden_bytes'])}{assumed}; buffered I/O would ask for "
+        f"{units.size(sized['size_bytes'])}: direct I/O bypasses memory, and the caches below may hold "
+        f"{units.size(rule['hidden_bytes'])}{assumed}; buffered I/O would need "
         f"{units.size(target.detail['cache_rule_bytes'])} (twice all caches)"
     )
     return [Finding(topic="test file", text=text)]

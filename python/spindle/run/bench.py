@@ -1,4 +1,4 @@
-"""An open target on which loads are run, each giving a record."""
+"""An open target that runs loads and makes a record of each."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from spindle import _core
-from spindle.host import conditions, diskstats, groups
+from spindle import _core, conditions
+from spindle.conditions.during import fetched_bytes
+from spindle.host import diskstats, groups
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
-from spindle.host.conditions.during import fetched_bytes
 from spindle.host.devices import Device
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
     During,
-    PassingChange,
-    Prepared,
+    Preparation,
     RunRecord,
     SettingChange,
     Settings,
+    TemporaryChange,
     Tool,
     new_id,
     utc_now,
@@ -33,9 +33,9 @@ from spindle.result.record import (
 from spindle.result.rules import judged
 from spindle.result.target import Target
 from spindle.result.workload import Place, Workload, WorkloadStream
-from spindle.run.load import Counted, RunningLoad, carry_out
+from spindle.run.engine import WHOLE, EngineOptions, Part
+from spindle.run.load import CounterSnapshot, RunningLoad, carry_out
 from spindle.run.machine_state import MachineState
-from spindle.run.making import WHOLE, Making, Part
 from spindle.run.resolve import Resolved
 from spindle.run.trees import Trees
 from spindle.run.verification import read_back
@@ -43,86 +43,90 @@ from spindle.run.watch import Watch
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What came out of one load."""
+class LoadResult:
+    """The result of one load."""
 
     record: RunRecord
     stopped: bool
-    """Someone asked it to stop."""
+    """True if a person stopped it."""
 
 
 class Bench(Protocol):
-    """An open target. Its loads share the claim on it, so nobody gets in between."""
+    """An open target. Its loads share one claim, so no other process can use it in between."""
 
     watch: Watch
     written: _core.Written | None
-    """What the loads so far have written, where they verify."""
+    """Blocks written by the loads so far, if they verify."""
 
     @property
     def place(self) -> str:
-        """Path of the file or device, or what else it is called."""
+        """Path of the file or device, or another name."""
 
     @property
     def device(self) -> Device | None:
-        """The device under test, or the one under the file; None: there is none, or it is not known."""
+        """The device under test, or the one under the file; None: there is none, or it is unknown."""
 
     def target(self, spec: Workload | None = None) -> Target:
-        """For the record."""
+        """The target for the record."""
 
     def idle(self) -> dict[str, Any]:
-        """The check of device and machine before the first load. Raises `NotQuiet`, if they must be quiet."""
+        """The check of device and machine before the first load. Raises `NotQuiet` if they must be quiet."""
 
     def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
-        """Id and start of a record that begins now."""
+        """Id and start time of a record that begins now."""
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
-        """Run one load, `part` of those the target was opened for. Its streams must want the access of then."""
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+        """Run one load, `part` of those that the target was opened for. Its streams must not need more access than
+        these.
+        """
 
 
 @dataclass
 class LocalBench(ABC):
-    """A target whose loads the CPUs of this machine make. Without more, it has no devices and nothing to prepare."""
+    """A target on this machine, with loads from its CPUs. By default without devices and preparation."""
 
     asked: str
-    making: Making
+    making: EngineOptions
     watch: Watch
     size_bytes: int
     written: _core.Written | None = None
     trees: Trees | None = None
-    """What operations on names work on."""
+    """The trees for metadata operations."""
     _devices: list[Device] = field(default_factory=list)
-    """Those whose counters are read: under test, and below."""
+    """Devices whose counters are read: under test, and below."""
     _under_test: set[str] = field(default_factory=set)
-    """Names of those under test."""
+    """Names of the devices under test."""
     _run: _core.Run | None = None
     """The last load."""
+    _is_on_storage = True
+    """False: no other process can use what the load works on."""
 
     @property
     def place(self) -> str:
-        """As `Bench`."""
+        """See `Bench`."""
         return self.asked
 
     @property
     def device(self) -> Device | None:
-        """As `Bench`."""
+        """See `Bench`."""
         return None
 
     @abstractmethod
     def target(
         self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
     ) -> Target:
-        """For the record; `trouble`: what has become of it during the run, `limits` as they were before."""
+        """The target for the record; `trouble`: problems with it during the run; `limits`: from before the run."""
 
     @abstractmethod
     def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]: ...
 
     def idle(self) -> dict[str, Any]:
-        """As `Bench`."""
+        """See `Bench`."""
         return {}
 
-    def _prepare(self, part: Part) -> Prepared:
-        """Right before a load."""
-        return Prepared(sync="none")
+    def _prepare(self, part: Part) -> Preparation:
+        """Prepare the target right before a load."""
+        return Preparation(sync="none")
 
     def _settings(self) -> dict[str, str]:
         return {}
@@ -131,15 +135,15 @@ class LocalBench(ABC):
         return machine_environment.environment(None)
 
     def _trouble(self) -> str | None:
-        """The target is not what it was."""
+        """A change of the target since it was opened."""
         return None
 
     def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
-        """As `Bench`: another one each time."""
+        """See `Bench`; different each time."""
         return new_id(), utc_now()
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
-        """As `Bench`."""
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+        """See `Bench`."""
         spec = resolved.spec
         idle = self.idle()
         if self.trees is not None:
@@ -152,7 +156,7 @@ class LocalBench(ABC):
             self._so_far, run_id, started, spec, Settings(before=before, after=before, changed=[]), idle, prepared
         )
         with closing(self._sampler(spec)) as sampler:
-            machine = MachineState.now(self.making.cpus)
+            machine = MachineState.now(self.making.cpus, with_processes=self._is_on_storage)
             start = self._start(resolved, part)
             look = self._reporting(so_far, lambda: self.target(spec, limits=limits))
             finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler, look)
@@ -169,12 +173,12 @@ class LocalBench(ABC):
                 before=before,
                 after=after,
                 changed=_changes(before, after),
-                passing=[PassingChange(**asdict(change)) for change in sampler.passing],
+                passing=[TemporaryChange(**asdict(change)) for change in sampler.passing],
             ),
             environment=self._environment(),
             during=during,
         )
-        measured = Measured(judged(record), finished.stopped)
+        measured = LoadResult(judged(record), finished.stopped)
         if look is not None and self.making.status is not None:
             self.making.status.ended(measured.record)
         return measured
@@ -186,13 +190,13 @@ class LocalBench(ABC):
         spec: Workload,
         settings: Settings,
         idle: dict[str, Any],
-        prepared: Prepared,
+        prepared: Preparation,
         target: Target,
         figures: Figures,
-        begin: Counted,
-        end: Counted,
+        begin: CounterSnapshot,
+        end: CounterSnapshot,
     ) -> RunRecord:
-        """The record without what is looked at when the load is over, and without verdicts."""
+        """The record without the checks after the load, and without verdicts."""
         return RunRecord(
             id=run_id,
             started=started,
@@ -212,15 +216,17 @@ class LocalBench(ABC):
         )
 
     def _reporting(
-        self, so_far: Callable[[Target, Figures, Counted, Counted], RunRecord], target_of: Callable[[], Target]
-    ) -> Callable[[Counted], float] | None:
-        """Makes status reports of the load, if they are wanted, from its figures and counters so far."""
+        self,
+        so_far: Callable[[Target, Figures, CounterSnapshot, CounterSnapshot], RunRecord],
+        target_of: Callable[[], Target],
+    ) -> Callable[[CounterSnapshot], float] | None:
+        """Makes status reports of the load, if requested, from its figures and counters so far."""
         status = self.making.status
         if status is None or not status.is_on:
             return None
-        target = functools.cache(target_of)  # once: what reports cost is taken from the load
+        target = functools.cache(target_of)  # once: reports cost the load CPU time
 
-        def look(begin: Counted) -> float:
+        def look(begin: CounterSnapshot) -> float:
             if status.left_s() == 0 and self._run is not None:
                 figures = self._run.so_far()
                 if figures is not None:
@@ -230,7 +236,7 @@ class LocalBench(ABC):
         return look
 
     def _verified(self, figures: Figures, part: Part, stopped: bool) -> Figures:
-        """With what a read-back found: after all that is measured, so that none of it is in any figure."""
+        """Add the result of reading back: after everything measured, so that no figure includes it."""
         seen = figures.verification
         if seen is None or self._run is None:
             return figures
@@ -245,8 +251,8 @@ class LocalBench(ABC):
         directly = all(stream.direct or not stream.writes for stream in spec.streams)
         return conditions.Sampler(self._devices, self._under_test, writes_directly=directly)
 
-    def _snapshot(self) -> Counted:
-        return Counted(diskstats.snapshot(self._devices), fetched_bytes())
+    def _snapshot(self) -> CounterSnapshot:
+        return CounterSnapshot(diskstats.snapshot(self._devices), fetched_bytes())
 
     def _counters(self, before: diskstats.Snapshot, after: diskstats.Snapshot) -> list[DeviceCounters]:
         deltas = diskstats.delta(before, after)

@@ -17,16 +17,16 @@ from spindle import _core
 from spindle.result.buckets import bounds_ns
 from spindle.result.figures import Latency
 from spindle.result.record import RunRecord
-from spindle.result.search import Bound, Decision, Seen
+from spindle.result.search import Bound, BoundCheck, Decision
 from spindle.run.errors import Usage
 
 NORMAL_95 = 1.959963984540054
 LEAST_OVER = 5
-"""Requests over the limit from which on a percentile is told to fail: fewer may be one disturbance."""
+"""Requests over the limit from which on a percentile fails: fewer may be one disturbance."""
 LEAST_REQUESTS = 30
-"""Requests from which on the interval of a mean is told."""
+"""Fewest requests for an interval of a mean."""
 FEWEST = 4
-"""Intervals, or runs, from which a variance is told."""
+"""Fewest intervals, or runs, for a variance."""
 _OPERATION = r"(?:(all|both|read|write|trim|zero|fsync)s?[:.])?"
 _FIGURE = r"(mean|avg|max|p[0-9]{1,3}(?:\.[0-9]{1,6})?)"
 _BOUND = re.compile(rf"{_OPERATION}{_FIGURE}\s*(?:<=|[:=<])\s*(.+)")
@@ -55,18 +55,18 @@ def _parsed(text: str) -> Bound:
     return Bound(operation=wanted, percentile=percentile, limit_ns=limit_ns)  # type: ignore[arg-type]
 
 
-def seen(bound: Bound, records: Sequence[RunRecord]) -> Seen:
-    """What the runs of one point say about a bound, taken together."""
+def seen(bound: Bound, records: Sequence[RunRecord]) -> BoundCheck:
+    """Check a bound against the runs of one point, taken together."""
     latencies = [list(latencies_of(bound, record)) for record in records]
     parts = [latency for of_run in latencies for latency in of_run]
     count = sum(requests for requests, _ in parts)
     if count == 0:
-        return Seen(latency_ns=None, over=None, low=0.0, high=0.0, decision="undecided")
+        return BoundCheck(latency_ns=None, over=None, low=0.0, high=0.0, decision="undecided")
     return _of_mean(bound, records, parts) if bound.percentile is None else _of_share(bound, records, latencies)
 
 
 def latencies_of(bound: Bound, record: RunRecord) -> Iterator[tuple[int, Latency]]:
-    """(requests, latency) of each stream and operation that the bound is about."""
+    """(requests, latency) of each stream and operation of the bound."""
     for stream in record.figures.streams:
         if bound.operation == "fsync":
             if stream.fsync is not None:
@@ -77,7 +77,7 @@ def latencies_of(bound: Bound, record: RunRecord) -> Iterator[tuple[int, Latency
                 yield op.requests, op.latency
 
 
-def _of_share(bound: Bound, records: Sequence[RunRecord], runs: Sequence[Sequence[tuple[int, Latency]]]) -> Seen:
+def _of_share(bound: Bound, records: Sequence[RunRecord], runs: Sequence[Sequence[tuple[int, Latency]]]) -> BoundCheck:
     assert bound.percentile is not None
     allowed = 1 - bound.percentile / 100
     counts = [_over(bound, [latency for _, latency in run]) for run in runs]
@@ -86,13 +86,13 @@ def _of_share(bound: Bound, records: Sequence[RunRecord], runs: Sequence[Sequenc
     at = _core.histogram_percentiles([latency.histogram for run in runs for _, latency in run], [bound.percentile])[0]
     if bound.percentile == 100:  # one slow request is one too many, and no interval can rule one out
         decided: Decision = "held" if over == 0 else "failed"
-        return Seen(latency_ns=float(at), over=share, low=share, high=share, decision=decided)
+        return BoundCheck(latency_ns=float(at), over=share, low=share, high=share, decision=decided)
     effect = max(_effect_of_intervals(bound, records), _effect([(k, n) for k, n in counts if n]))
     low, high = wilson(share, count / effect)
     decision: Decision = "held" if high <= allowed else "undecided"
     if low > allowed and over >= LEAST_OVER:
         decision = "failed"
-    return Seen(latency_ns=float(at), over=share, low=low, high=high, decision=decision)
+    return BoundCheck(latency_ns=float(at), over=share, low=low, high=high, decision=decision)
 
 
 def _over(bound: Bound, latencies: Sequence[Latency]) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def _over(bound: Bound, latencies: Sequence[Latency]) -> tuple[int, int]:
     return sum(times for ns, times in pairs if ns > bound.limit_ns), sum(times for _, times in pairs)
 
 
-def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[int, Latency]]) -> Seen:
+def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[int, Latency]]) -> BoundCheck:
     count = sum(requests for requests, _ in parts)
     mean = sum(requests * latency.mean_ns for requests, latency in parts) / count
     squares = sum(requests * (latency.sdev_ns**2 + latency.mean_ns**2) for requests, latency in parts) / count
@@ -110,11 +110,11 @@ def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[i
     decision: Decision = "held" if high <= bound.limit_ns else "failed" if low > bound.limit_ns else "undecided"
     if count < LEAST_REQUESTS:
         decision = "undecided"
-    return Seen(latency_ns=mean, over=None, low=max(0.0, low), high=high, decision=decision)
+    return BoundCheck(latency_ns=mean, over=None, low=max(0.0, low), high=high, decision=decision)
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
-    """95 % interval of a share that was seen among so many."""
+    """95 % interval of a share among `count`."""
     square = NORMAL_95**2
     middle = (share + square / (2 * count)) / (1 + square / count)
     half = NORMAL_95 * math.sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count)
@@ -123,8 +123,9 @@ def wilson(share: float, count: float) -> tuple[float, float]:
 
 
 def needed(bound: Bound) -> int:
-    """Requests without which nothing can be told to hold: so many independent ones, none over the limit, give an
-    interval that ends at the allowed share."""
+    """Fewest requests for a bound to hold: with that many independent ones, none over the limit, the interval ends
+    at the allowed share.
+    """
     if bound.percentile is None:
         return LEAST_REQUESTS
     allowed = 1 - bound.percentile / 100
@@ -143,7 +144,9 @@ def _effect(counts: Sequence[tuple[float, float]]) -> float:
 
 
 def _effect_of_intervals(bound: Bound, records: Sequence[RunRecord]) -> float:
-    """By the coarse counts of each interval: those of buckets that lie over the limit with more than half."""
+    """The design effect from the coarse counts of each interval: buckets that are over the limit with more than half
+    count.
+    """
     counts = []
     for record in records:
         for interval in record.figures.series:
@@ -156,7 +159,7 @@ def _effect_of_intervals(bound: Bound, records: Sequence[RunRecord]) -> float:
 
 
 def _effect_of_means(records: Sequence[RunRecord]) -> float:
-    """The same of the mean latency, from interval to interval."""
+    """The same for the mean latency, from interval to interval."""
     means, weights, squares = [], [], []
     for record in records:
         for interval in record.figures.series:

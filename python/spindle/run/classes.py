@@ -1,4 +1,4 @@
-"""Which class of device this is, and what such a device delivers (catalogue/classes.toml)."""
+"""The class of a device, and the published figures of the class (catalogue/classes.toml)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spindle.host.devices import HERE, Device, Machine, int_of, text_of, whole
 VIRTUAL_MODELS = re.compile(
     r"QEMU|VBOX|VMware|Virtual|Msft|Xen|Google PersistentDisk|nvme_card-pd|Elastic Block Store|EC2 NVMe", re.IGNORECASE
 )
-"""What hypervisors and clouds call the disks they make up."""
+"""Names that hypervisors and clouds give to their virtual disks."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Point:
 
 @dataclass(frozen=True)
 class DeviceClass:
-    """What is published about one class of device."""
+    """The published figures of one class of device."""
 
     key: str
     name: str
     no_figures: str | None
-    """Why there are none."""
+    """Reason for missing figures."""
     figures: dict[str, tuple[Point, ...]]
 
 
@@ -59,7 +59,7 @@ def catalogue() -> dict[str, DeviceClass]:
 
 
 def class_of(device: Device | None, machine: Machine = HERE) -> str | None:
-    """Key of the class in the catalogue; None: it cannot be told."""
+    """Key of the class in the catalogue; None: unknown."""
     if device is None:
         return None
     disk = whole(device)
@@ -77,7 +77,7 @@ def class_of(device: Device | None, machine: Machine = HERE) -> str | None:
 
 
 def is_rotating(device: Device, machine: Machine = HERE) -> bool:
-    """Whether it is a disk that turns; a virtual one may say so and knows nothing of it."""
+    """True for a rotating disk. A virtual disk may report so without knowing."""
     disk = whole(device)
     return disk.kind == "disk" and disk.rotational is True and class_of(device, machine) not in ("virtual", "network")
 
@@ -96,7 +96,7 @@ def _drive(disk: Device, machine: Machine) -> str | None:
 
 
 def _nvme(disk: Device) -> str | None:
-    """By the link it runs on now: a PCIe 4.0 drive in a 3.0 slot delivers what 3.0 can."""
+    """By the current link: a PCIe 4.0 drive in a 3.0 slot has the rates of 3.0."""
     for place in (disk.sysfs / "device/device", disk.sysfs / "device"):
         speed = text_of(place / "current_link_speed")  # '16.0 GT/s PCIe'
         if speed and (found := re.match(r"([0-9.]+) GT/s", speed)):
@@ -117,7 +117,7 @@ def _rotating(disk: Device, machine: Machine) -> str | None:
 
 
 def queue_depth(device: Device, machine: Machine = HERE) -> int | None:
-    """How many requests the device takes at once; None: not known."""
+    """Number of requests that the device takes at once; None: unknown."""
     disk = whole(device)
     if (depth := int_of(disk.sysfs / "device/queue_depth")) is not None:  # SCSI and ATA
         return depth

@@ -1,4 +1,4 @@
-"""What a person allowed to be destroyed."""
+"""Consent of a person to destroy data."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from typing import Any
 from spindle.host.guard import OpenTarget, StreamAccess, hold_device, open_target
 from spindle.host.held import HeldDevice
 from spindle.host.identity import Identity
-from spindle.host.several import Several
+from spindle.host.several import PathSets
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 
 
 @dataclass
 class Agreement:
-    """Which device a consent was given for: the first one that was opened with it. Names may change their meaning."""
+    """The device of a consent: the first one that was opened with it. Names may change their meaning."""
 
     device: Identity | None = None
 
 
 @dataclass(frozen=True)
 class Consent:
-    """What a person allowed to be destroyed."""
+    """Consent of a person to destroy data."""
 
     erase: str | None = None
-    """The device they named, again."""
+    """The device, named again."""
     erase_signature: str | None = None
-    """The signature they saw, again."""
+    """The signature, named again."""
     erase_stacked: bool = False
-    """It may be built of other devices."""
+    """True if it may consist of other devices."""
     erase_shared: bool = False
-    """It may be a partition of a disk whose other partitions are in use."""
+    """True if it may be a partition of a disk whose other partitions are in use."""
     confirm: Callable[[str], bool] | None = None
-    """Asks them; None: they said yes beforehand."""
+    """Asks the person; None: they agreed beforehand."""
     erased_before: bool = False
-    """It was written to with this consent already: signatures that are gone are not missed."""
+    """True if this consent was used before: signatures may be gone since."""
     agreement: Agreement = field(default_factory=Agreement, compare=False)
-    """Shared by all that is derived from this consent."""
+    """Shared by all consents derived from this one."""
 
     def after_writing(self) -> Consent:
-        """For the next run on the same target, which nobody is asked about again."""
+        """The consent for the next run on the same target, without another question."""
         return replace(self, erased_before=True, confirm=None)
 
     @contextmanager
     def opened(
-        self, target: str | os.PathLike[str] | TestFile | TestFiles | Several, streams: Sequence[StreamAccess]
+        self, target: str | os.PathLike[str] | TestFile | TestFiles | PathSets, streams: Sequence[StreamAccess]
     ) -> Iterator[OpenTarget]:
-        """The target, open for those streams as far as this allows it. Raises `host.errors.TargetError`."""
+        """Open the target for those streams as far as the consent allows. Raises `host.errors.TargetError`."""
         with open_target(target, streams, **self._given()) as opened:
             self.agreement.device = self.agreement.device or opened.identity
             yield opened

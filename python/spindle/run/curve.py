@@ -1,8 +1,8 @@
-"""Latency over throughput in open loop: what users see whose requests come whether or not the target is ready.
+"""Latency over throughput in open loop: the view of users whose requests do not wait for the target.
 
-A closed loop slows down with its target and so never shows what waiting does; here requests start at a rate. Beyond
-saturation the backlog grows as long as the run lasts: it is bounded by the run's length, as a request that found no
-slot is only a number, and the latencies there are marked as depending on it.
+A closed loop slows down with its target and so hides the effect of waiting; here requests start at a rate. Beyond
+saturation the backlog grows during the whole run: the length of the run limits it, as a waiting request is only a
+number, and latencies there are marked as depending on it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5)
-"""Of the closed loop's most."""
+"""Shares of the closed loop's highest rate."""
 BEYOND = 2
-"""Saturated points after which no more are asked for."""
+"""Saturated points after which the curve ends."""
 PERCENTILES = (50.0, 99.0, 99.9)
 STEP_SECONDS = 5.0
-"""Length of a run unless another one is asked for."""
+"""Default length of a run."""
 MOST_RATES = 100
 
 
 @dataclass(frozen=True)
-class Curved:
+class CurveResult:
     """A finished curve."""
 
     curve: Curve
@@ -62,14 +62,14 @@ def curve(
     *,
     spacing: str | None = None,
     on_point: Callable[[CurvePoint], None] = lambda point: None,
-) -> Curved:
-    """Open-loop runs at these rates, or at shares of what a closed loop reaches. Raises Usage."""
+) -> CurveResult:
+    """Open-loop runs at these rates, or at shares of the closed loop's rate. Raises Usage."""
     openloop.refuse_paced(resolved, "curve", open_loop=True)
     runs: list[RunRecord] = []
     shares = openloop.shares_of(bench, resolved, runs, measure=not rates, spacing=spacing)
     if shares is None:
         empty = Curve(points=[], carried=None, saturated=None, slots=0)
-        return Curved(empty, runs, stopped=bool(runs) and runs[-1].figures.is_partial)
+        return CurveResult(empty, runs, stopped=bool(runs) and runs[-1].figures.is_partial)
     whole = (
         shares.capacity.iops
         if shares.capacity
@@ -98,7 +98,7 @@ def curve(
         slots=shares.slots,
         capacity=shares.capacity,
     )
-    return Curved(found, runs, stopped)
+    return CurveResult(found, runs, stopped)
 
 
 def point_of(record: RunRecord, offered: float) -> CurvePoint:
@@ -106,7 +106,7 @@ def point_of(record: RunRecord, offered: float) -> CurvePoint:
     figures = record.figures
     histograms = [op.latency.histogram for stream in figures.streams for _, op in stream.ops()]
     found = _core.histogram_percentiles(histograms, PERCENTILES)
-    # A percentile beyond which no request is expected is only the largest latency.
+    # With too few requests, a percentile is only the largest latency.
     p50, p99, p999 = [
         at if figures.requests * (1 - percentile / 100) >= 1 else None
         for percentile, at in zip(PERCENTILES, found or (None, None, None), strict=True)
@@ -126,7 +126,7 @@ def point_of(record: RunRecord, offered: float) -> CurvePoint:
 
 
 def verdicts(found: Curve, stopped: bool) -> list[Verdict]:
-    """About the curve as a whole."""
+    """Verdicts on the curve as a whole."""
     if stopped:
         return [
             Verdict(
@@ -153,7 +153,7 @@ def verdicts(found: Curve, stopped: bool) -> list[Verdict]:
                 check="curve",
                 level=Level.WARN,
                 evidence=f"not saturated at {last:.6g} requests a second",
-                advice="the limit lies beyond the curve: give higher --rates",
+                advice="the limit is beyond the curve: give higher --rates",
                 numbers={"offered_iops": last},
             )
         ]

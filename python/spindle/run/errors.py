@@ -1,4 +1,4 @@
-"""What can go wrong around a run, besides the target (host) and the workload (core). Each text is one line."""
+"""Errors of a run, besides those of the target (host) and the workload (core). Each text is one line."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from spindle.base.errors import SpindleError
 
 
 class RunFailed(SpindleError):
-    """The run could not be carried out."""
+    """The run failed."""
 
 
 class Usage(SpindleError):
-    """What was asked for does not fit together."""
+    """The arguments do not fit together."""
 
     exit_code = 2

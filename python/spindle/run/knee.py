@@ -1,7 +1,7 @@
-"""Where more concurrency stops to pay: the same load at 1, 2, 4 ... outstanding requests.
+"""The knee: the point from which more concurrency does not pay, with the same load at 1, 2, 4 ... outstanding requests.
 
-A subsystem that is saturated keeps its throughput and trades latency for concurrency, so the sweep ends when throughput
-has stopped growing, and the knee is the least concurrency that reaches nearly all of it.
+A saturated system keeps its throughput and trades latency for concurrency. So the sweep ends when throughput stops
+growing, and the knee is the lowest concurrency that reaches nearly all of it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from spindle.run.resolve import Resolved
 NEARLY_ALL = 0.95
 """Share of the highest throughput that the knee reaches."""
 GROWTH = 1.05
-"""A doubling of concurrency that gains less than 5 % has not paid."""
+"""A doubling of concurrency that gains less than 5 % does not pay."""
 PATIENCE = 2
-"""Steps without growth before the sweep ends: one may be bad luck."""
+"""Steps without growth before the sweep ends: one may be an exception."""
 FEWEST = 8
-"""Whole intervals of a step from which its error is told."""
+"""Fewest whole intervals of a step for an estimate of its error."""
 WHOLE = 0.9
-"""Share of an interval from which on it counts as one."""
+"""Share of an interval from which on it counts."""
 STRONGEST = 0.9
 DRAWS = 2000
 LARGEST = 2048
-"""The largest concurrency people have tried on such systems."""
+"""The largest concurrency in common use."""
 STEP_SECONDS = 5.0
-"""Length of a step unless another one is asked for."""
+"""Default length of a step."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def sweep(
 
 
 def concurrency(outstanding: int) -> list[tuple[str, str]]:
-    """Options for so many outstanding requests of each stream, spread over the CPUs."""
+    """Options for that many outstanding requests of each stream, spread over the CPUs."""
     workers = 1
     while workers * 2 <= min(outstanding, os.cpu_count() or 1):
         workers *= 2
@@ -93,7 +93,7 @@ def concurrency(outstanding: int) -> list[tuple[str, str]]:
 
 
 def point_of(record: RunRecord, outstanding: int) -> KneePoint:
-    """One step of a sweep from its run."""
+    """Make a step of a sweep from its run."""
     tails = [
         tail
         for stream in record.figures.streams
@@ -112,7 +112,7 @@ def point_of(record: RunRecord, outstanding: int) -> KneePoint:
 
 
 def _error(record: RunRecord) -> float | None:
-    """Of the mean throughput, from the whole intervals; neighbours that resemble each other count for less (AR(1))."""
+    """Standard error of the mean throughput, from the whole intervals; correlated neighbours count for less (AR(1))."""
     figures = record.figures
     values = [
         sum(stream.read_bytes + stream.write_bytes for stream in interval.streams) / (interval.length_ns / 1e9)
@@ -145,14 +145,15 @@ def knee_of(points: list[KneePoint]) -> Knee:
 
 
 def _at_knee(points: Sequence[KneePoint], rates: Sequence[float]) -> KneePoint:
-    """The least concurrency that reaches nearly all, were these the rates."""
+    """The lowest concurrency that reaches nearly all, at these rates."""
     enough = NEARLY_ALL * max(rates)
     return next(point for point, rate in zip(points, rates, strict=True) if rate >= enough)
 
 
 def _range(points: Sequence[KneePoint]) -> tuple[int, int] | None:
-    """Where the knee lies in 95 % of draws of all rates from their errors (parametric bootstrap: Efron and Tibshirani,
-    An Introduction to the Bootstrap, 1993)."""
+    """Range of the knee in 95 % of draws of all rates from their errors (parametric bootstrap: Efron and Tibshirani,
+    An Introduction to the Bootstrap, 1993).
+    """
     errors = [point.bytes_per_s_error for point in points]
     if any(error is None for error in errors):
         return None
@@ -168,12 +169,12 @@ def _range(points: Sequence[KneePoint]) -> tuple[int, int] | None:
 
 
 def _student(draw: random.Random) -> float:
-    """Of as many degrees of freedom as the shortest series has."""
+    """Student's t with the degrees of freedom of the shortest series."""
     return draw.gauss(0, 1) / math.sqrt(draw.gammavariate((FEWEST - 1) / 2, 2.0) / (FEWEST - 1))
 
 
 def verdicts(knee: Knee, stopped: bool) -> list[Verdict]:
-    """About the sweep as a whole."""
+    """Verdicts on the sweep as a whole."""
     found = []
     if stopped:
         found.append(
@@ -201,7 +202,7 @@ def verdicts(knee: Knee, stopped: bool) -> list[Verdict]:
                 check="knee",
                 level=Level.WARN,
                 evidence=f"throughput still grew at {last} outstanding requests",
-                advice="the knee lies beyond the sweep",
+                advice="the knee is beyond the sweep",
                 numbers={"outstanding": float(last)},
             )
         )

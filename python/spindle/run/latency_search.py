@@ -1,9 +1,10 @@
-"""The highest throughput at which bounds on latency hold: by bisection over requests outstanding, or over their rate.
+"""Latency search: the highest throughput within bounds on latency, by bisection over outstanding requests or their
+rate.
 
-A point near a bound is run again, with other random requests, until the interval of what was seen lies on one side of
-the bound, at most five times; what is still undecided then is taken as not held. The search climbs until two points in
-a row fail, so that one that fails below others that hold does not end it, and then bisects between the highest point
-that held and the next above it that did not, to within 5 %.
+A point near a bound is run again, with other random requests, until its interval is on one side of the bound, at most
+five times; a point that is undecided then counts as failed. The search climbs until two points in a row fail, so that
+one failure below points that hold does not end it, and then bisects between the highest point that held and the next
+failed one above it, to within 5 %.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ from spindle.run.resolve import Resolved
 RUNS = 5
 """Most runs of one point."""
 RESOLUTION = 1.05
-"""The bracket is narrow enough: throughput is hardly ever repeatable to less."""
+"""The bracket is narrow enough: throughput is hardly repeatable to less."""
 FAILURES = 2
-"""Points in a row that fail before the climb ends: one may be an exception."""
+"""Failed points in a row that end the climb: one may be an exception."""
 NO_GAIN = 3
-"""Steps without gain in throughput after which a load generator is asked for no more."""
+"""Steps without gain in throughput that end the search at the load generator's limit."""
 STEP_SECONDS = 5.0
-"""Length of a run unless another one is asked for."""
+"""Default length of a run."""
 BUSY = 0.90
 """Share of a CPU from which on a worker is the limit, as in the verdict `generator-bound`."""
 FIRST_SHARE = 0.5
 CLIMB = 1.25
 DESCENT = 0.25
 LEAST_SHARE = 1e-3
-"""Of the closed loop's rate: below it is not searched."""
+"""Smallest rate of the search, as a share of the closed loop's."""
 MOST_SHARE = 2.0
 
 
 @dataclass(frozen=True)
 class LatencySearch:
-    """What is searched for."""
+    """The parameters of a search."""
 
     bounds: tuple[Bound, ...]
     variable: Literal["depth", "rate"] = "depth"
     largest: int = knee.LARGEST
-    """Most requests outstanding of each stream."""
+    """Most outstanding requests of each stream."""
     step_seconds: float = STEP_SECONDS
     spacing: str | None = None
-    """Of the requests in open loop: `constant` or `poisson`; None: as the workload has it."""
+    """Spacing of the requests in open loop: `constant` or `poisson`; None: the workload's."""
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """A finished search."""
 
     search: TargetSearch
@@ -64,8 +65,9 @@ class Searched:
 def fio_latency_target(
     latency_target_ns: int, latency_window_ns: int = 0, latency_percentile: float = 100.0, iodepth: int = 1
 ) -> LatencySearch:
-    """What fio's options of these names ask for: the highest depth, up to `iodepth`, at which `latency_percentile` of
-    the requests take at most `latency_target`, each depth being tried for `latency_window` (fio: 0 is the run's time).
+    """The search of fio's options with these names: the highest depth, up to `iodepth`, at which
+    `latency_percentile` of the requests take at most `latency_target`, each depth being tried for `latency_window`
+    (fio: 0 is the run's time).
     """
     bound = Bound(operation="all", percentile=latency_percentile, limit_ns=latency_target_ns)
     seconds = latency_window_ns / 1e9 if latency_window_ns > 0 else STEP_SECONDS
@@ -78,8 +80,8 @@ def search(
     wanted: LatencySearch,
     *,
     on_point: Callable[[TargetPoint], None] = lambda point: None,
-) -> Searched:
-    """Raises Usage where the workload paces itself."""
+) -> SearchResult:
+    """Search. Raises Usage if the workload paces itself."""
     runs: list[RunRecord] = []
     openloop.refuse_paced(resolved, "latency_target", open_loop=wanted.variable == "rate")
     _refuse_unasked(resolved, wanted.bounds)
@@ -93,7 +95,7 @@ def search(
     course = _Course(bench, wanted, axis, runs, on_point) if axis is not None else None
     if course is not None:
         course.run()
-    return Searched(_found(wanted, course, capacity), runs)
+    return SearchResult(_found(wanted, course, capacity), runs)
 
 
 def _refuse_unasked(resolved: Resolved, bounds: Sequence[Bound]) -> None:
@@ -112,14 +114,14 @@ def _refuse_unasked(resolved: Resolved, bounds: Sequence[Bound]) -> None:
 
 
 class _Axis(Protocol):
-    """What is varied."""
+    """The variable of the search."""
 
     open_loop: bool
 
     def first(self) -> float: ...
     def higher(self, value: float) -> float | None: ...
     def lower(self, value: float) -> float | None:
-        """Where nothing held yet."""
+        """The next lower value, if nothing held yet."""
 
     def between(self, low: float, high: float) -> float | None:
         """None: they are near enough."""
@@ -130,7 +132,7 @@ class _Axis(Protocol):
 
 @dataclass
 class _Depth:
-    """Requests outstanding of each stream; values count all streams."""
+    """Outstanding requests of each stream; values count all streams."""
 
     resolved: Resolved
     largest: int
@@ -170,7 +172,7 @@ class _Depth:
 
 
 def _spread(outstanding: int) -> list[tuple[str, str]]:
-    """Over as many workers as there are CPUs for, none of them with another depth than the others."""
+    """Options that use all CPUs, with the same depth for each worker."""
     options = dict(knee.concurrency(outstanding))
     workers = int(options["workers"])
     while outstanding % workers:
@@ -188,7 +190,7 @@ class _Rate:
 
     @property
     def whole(self) -> float:
-        """What rates are measured by."""
+        """The closed loop's rate, the base of the search."""
         if self.shares.capacity is not None:
             return self.shares.capacity.iops
         return sum(getattr(stream.arrival, "rate_iops", 0.0) for stream in self.resolved.spec.streams)
@@ -214,7 +216,7 @@ class _Rate:
 
 @dataclass
 class _Course:
-    """The search as it goes on."""
+    """The state of the search."""
 
     bench: Bench
     wanted: LatencySearch
@@ -224,12 +226,12 @@ class _Course:
     points: dict[float, TargetPoint] = field(default_factory=dict)
     stopped: bool = False
     broken: bool = False
-    """A load ended with an error: what comes after would too."""
+    """True if a load ended with an error: the next ones would too."""
     generator: bool = False
-    """The load generator, not the target, was the limit."""
+    """True if the load generator, not the target, was the limit."""
 
     def run(self) -> None:
-        """Climb, descend where nothing holds, then bisect."""
+        """Climb, descend if nothing holds, then bisect."""
         self._climb()
         if not self._held() and not self._over():
             self._descend()
@@ -251,7 +253,7 @@ class _Course:
                 return
             failures = 0 if point.decision == "held" else failures + 1
             if self.axis.open_loop and not point.kept_up:
-                return  # it does not serve what arrives: no higher rate will be served
+                return  # requests arrive faster than they are served: higher rates are pointless
             flat = 0 if point.bytes_per_s >= knee.GROWTH * best else flat + 1
             best = max(best, point.bytes_per_s)
             if point.decision == "held" and flat >= NO_GAIN and self._is_generator(point):
@@ -268,7 +270,7 @@ class _Course:
             value = self.axis.lower(value)
 
     def _tells(self, value: float) -> bool:
-        """Whether the runs of a point could have the requests that an answer needs."""
+        """True if the runs of a point could have enough requests for an answer."""
         length_ns = self.axis.at(value).spec.end.time_ns
         if not self.axis.open_loop or length_ns is None:
             return True
@@ -284,7 +286,7 @@ class _Course:
         return not record.target.traits.does_io or record.figures.generator.busiest_worker >= BUSY
 
     def _measure(self, value: float) -> TargetPoint | None:
-        """One point, run until it is decided; None: there is nothing to tell."""
+        """One point, run until it is decided; None: there are no figures."""
         records: list[RunRecord] = []
         found: TargetPoint | None = None
         asked = self.axis.at(value)
@@ -311,7 +313,7 @@ class _Course:
     def _point(self, value: float, records: list[RunRecord]) -> TargetPoint:
         served = [record for record in records if not self.axis.open_loop or openloop.keeps_up(record, value)]
         behind = len(records) - len(served)
-        # One run that is not served may have been disturbed: it takes two, and more than half.
+        # One run that falls behind may have been disturbed: two are needed, and more than half.
         kept_up = behind < 2 or 2 * behind <= len(records)
         about = [seen(bound, served if served and kept_up else records) for bound in self.wanted.bounds]
         decisions = [each.decision for each in about]
@@ -369,7 +371,7 @@ def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | N
 
 
 def _none_held(search: TargetSearch) -> tuple[Level, str, str]:
-    """Level, evidence and advice, by what became of the smallest load."""
+    """Level, evidence and advice, from the smallest load."""
     least = search.points[0] if search.points else None
     if least is None or (least.decision == "failed" and least.kept_up):
         advice = "the target cannot; allow more latency, or make the requests smaller"
@@ -385,7 +387,7 @@ def _none_held(search: TargetSearch) -> tuple[Level, str, str]:
 
 
 def verdicts(search: TargetSearch) -> list[Verdict]:
-    """About the search as a whole."""
+    """Verdicts on the search as a whole."""
     found = []
     numbers = {"points": float(len(search.points))}
     most = search.points[-1].value if search.points else 0.0
@@ -394,7 +396,7 @@ def verdicts(search: TargetSearch) -> list[Verdict]:
         "interrupted": (Level.INVALID, "stopped before the end: the search is partial", "run it again to its end"),
         "nothing": (Level.INVALID, "nothing was measured", "give it more time: --seconds"),
         "none-held": _none_held(search),
-        "never-failed": (Level.WARN, f"the bounds still held at {what}", "the limit lies beyond the search"),
+        "never-failed": (Level.WARN, f"the bounds still held at {what}", "the limit is beyond the search"),
         "generator": (
             Level.WARN,
             f"the load generator reached its own limit at {what} while the bounds still held",
@@ -420,8 +422,8 @@ def verdicts(search: TargetSearch) -> list[Verdict]:
             Verdict(
                 check="undecided",
                 level=Level.WARN,
-                evidence=f"{undecided} of {len(search.points)} points lie too near to a bound, or had too few "
-                f"requests, to be told after {RUNS} runs; they are taken as not held",
+                evidence=f"{undecided} of {len(search.points)} points are too close to a bound, or had too few "
+                f"requests, for a decision after {RUNS} runs; they count as failed",
                 advice="give each run more time: --seconds 30",
                 numbers={"undecided": float(undecided)},
             )

@@ -1,4 +1,4 @@
-"""One load from its start to its end, watched, with the device counters around it."""
+"""One load from start to end, observed, with the device counters around it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any, Protocol
 
 import msgspec
 
+from spindle.conditions.during import Sampler, Traffic
 from spindle.host import diskstats
-from spindle.host.conditions.during import Moved, Sampler
 from spindle.host.signals import Stopped
 from spindle.result.workload import Workload
 from spindle.run.watch import Moment, Watch
 
 POLL_S = 0.1
-"""Often enough for a live line."""
+"""Short enough for a live line."""
 CALIBRATION_POLL_S = 0.005
-"""Often enough that the counters taken last before the load hold hardly any of the calibration's own requests."""
+"""So short that the last counters before the load contain hardly any requests of the calibration."""
 RATE_WINDOW = 20
-"""Polls over which the live rate is taken."""
+"""Polls over which the live rate is computed."""
 
 
 class RunningLoad(Protocol):
-    """What is used of `_core.Run`."""
+    """The part of `_core.Run` that is used."""
 
     def progress(self) -> str: ...
     def stop(self) -> None: ...
@@ -34,57 +34,58 @@ class RunningLoad(Protocol):
 
 
 class Forwarding:
-    """A load that is another one and does something beside it; `figures` is for the heir."""
+    """Wraps a load; subclasses implement `figures`."""
 
     def __init__(self, load: RunningLoad) -> None:
         self._load = load
 
     def progress(self) -> str:
-        """As `RunningLoad`."""
+        """See `RunningLoad`."""
         return self._load.progress()
 
     def stop(self) -> None:
-        """As `RunningLoad`."""
+        """See `RunningLoad`."""
         self._load.stop()
 
     def wait(self, timeout_s: float) -> bool:
-        """As `RunningLoad`."""
+        """See `RunningLoad`."""
         return self._load.wait(timeout_s)
 
 
 @dataclass(frozen=True)
-class Counted:
+class CounterSnapshot:
     """Counters at one moment."""
 
     disks: diskstats.Snapshot
     fetched_bytes: int | None
-    """What this program has had block devices read."""
+    """Bytes that block devices read for this program."""
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A load that is over."""
+class FinishedLoad:
+    """A finished load."""
 
     figures_json: str
-    before: Counted
-    """Taken last before the load's first request."""
-    after: Counted
+    before: CounterSnapshot
+    """The last counters before the load's first request."""
+    after: CounterSnapshot
     stopped: bool
-    """Someone asked it to stop."""
+    """True if a person stopped it."""
 
 
 def carry_out(
     start: Callable[[], RunningLoad],
-    snapshot: Callable[[], Counted],
+    snapshot: Callable[[], CounterSnapshot],
     spec: Workload,
     label: str,
     watch: Watch,
     sampler: Sampler | None = None,
-    look: Callable[[Counted], float] | None = None,
-) -> Finished:
-    """Start the load, follow it, and stop it in good order when asked to (Ctrl-C): its figures up to then are kept.
-    `look` is called while the load is on, with the counters from before it, and returns after how many seconds it must
-    be called again."""
+    look: Callable[[CounterSnapshot], float] | None = None,
+) -> FinishedLoad:
+    """Start the load, follow it, and stop it regularly on request (Ctrl-C): its figures up to then are kept.
+
+    `look` is called during the load, with the counters from before it, and returns the seconds until its next call.
+    """
     before = snapshot()
     begun = False
     stopped = False
@@ -93,7 +94,7 @@ def carry_out(
     calibrating, told_at, pause = True, 0.0, CALIBRATION_POLL_S
     try:
         while not load.wait(pause):
-            # A snapshot first, then the phase: one that is still `calibrate` was taken before the load began.
+            # Snapshot before phase: a snapshot is from before the load if the phase is still `calibrate`.
             fresh = snapshot() if calibrating else before
             progress = msgspec.json.decode(load.progress())
             calibrating = progress["phase"] == "calibrate"
@@ -115,13 +116,13 @@ def carry_out(
         stopped = True
         watch.step("stopping")
         _stop(load)
-    except BaseException:  # what it works on is closed behind it
+    except BaseException:  # its files are closed afterwards
         _stop(load)
         raise
     after = snapshot()
     if sampler is not None and begun:
         sampler.end(_moved(msgspec.json.decode(load.progress())))
-    return Finished(load.figures(), before, after, stopped)
+    return FinishedLoad(load.figures(), before, after, stopped)
 
 
 def _stop(load: RunningLoad) -> None:
@@ -130,9 +131,9 @@ def _stop(load: RunningLoad) -> None:
         pass
 
 
-def _moved(progress: dict[str, Any]) -> Moved:
+def _moved(progress: dict[str, Any]) -> Traffic:
     streams = progress["streams"]
-    return Moved(sum(stream["read_bytes"] for stream in streams), sum(stream["write_bytes"] for stream in streams))
+    return Traffic(sum(stream["read_bytes"] for stream in streams), sum(stream["write_bytes"] for stream in streams))
 
 
 class _Pace:
@@ -166,7 +167,7 @@ class _Pace:
     def _left(
         self, progress: dict[str, Any], requests: int, moved: int, iops: float, bytes_per_s: float
     ) -> tuple[float | None, float | None]:
-        """Share done and time left, by whichever end comes first."""
+        """Completed share and time left, by the earliest end."""
         end = self._spec.end
         ends: list[tuple[float, float]] = []
         if end.time_ns is not None:

@@ -1,4 +1,4 @@
-"""The completion log of a run, which takes its name when the run is over."""
+"""The completion log of a run; its file gets its name when the run is over."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spindle.run.load import Forwarding, RunningLoad
 
 
 class LoggedLoad(Forwarding):
-    """A load whose completions go to a file; the core writes, to a descriptor that it is lent."""
+    """A load whose completions go to a file; the core writes to its descriptor."""
 
     def __init__(self, output: Output, start: Callable[[int], RunningLoad]) -> None:
         self._draft = output.draft()
@@ -20,7 +20,7 @@ class LoggedLoad(Forwarding):
             raise
 
     def figures(self) -> str:
-        """As `RunningLoad`; the log is in its place then."""
+        """See `RunningLoad`; the log is complete then."""
         with self._draft as draft:
             figures = self._load.figures()
             draft.commit()
@@ -28,5 +28,5 @@ class LoggedLoad(Forwarding):
 
 
 def logged(output: Output | None, start: Callable[[int | None], RunningLoad]) -> RunningLoad:
-    """A load that has begun, with a log if a file for it is named."""
+    """Start a load, with a log if there is a file for it."""
     return start(None) if output is None else LoggedLoad(output, start)

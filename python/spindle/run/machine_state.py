@@ -1,4 +1,4 @@
-"""The machine at the two ends of a load: what others did in between."""
+"""The machine's state at both ends of a load, and its change in between."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
-from spindle.host import conditions, groups
-from spindle.host.conditions import jobs
+from spindle import conditions
+from spindle.conditions import jobs
+from spindle.host import groups
 from spindle.host.cputimes import CpuTimes, of_cpus
 from spindle.host.devices import HERE, Device, text_of
 from spindle.host.memory import swapped_pages
@@ -25,16 +26,17 @@ class MachineState:
     cpu: CpuTimes | None
     throttle_events: int | None
     swapped_pages: int | None
-    processes: jobs.Processes
+    processes: jobs.Processes | None
+    """None: the load is on no storage that others could use."""
     asked_cpus: tuple[int, ...] | None
     own_cpus: CpuTimes | None
-    """Of the CPUs that the load may run on."""
-    groups: groups.Pressure
+    """Times of the CPUs that the load may run on."""
+    groups: groups.Throttling
 
     @classmethod
-    def now(cls, cpus: tuple[int, ...] | None) -> MachineState:
-        # The processes last before the load and first after it: looking at them takes some milliseconds.
-        seen = jobs.processes()
+    def now(cls, cpus: tuple[int, ...] | None, *, with_processes: bool = True) -> MachineState:
+        # Processes are read closest to the load: reading them takes some milliseconds.
+        seen = jobs.processes() if with_processes else None
         return cls(
             time.monotonic(),
             conditions.cpu_times(),
@@ -53,9 +55,8 @@ class MachineState:
         sampler: conditions.Sampler,
         own_pids: Collection[int] = (),
     ) -> During:
-        """What changed since, beside the load's own doing: its time in user mode, and its processes if they are others
-        than this one."""
-        after = self.now(self.asked_cpus)
+        """Changes since then, without the load's own: its user time, and its processes if they are not this one."""
+        after = self.now(self.asked_cpus, with_processes=self.processes is not None)
         others = iowait = steal = None
         if self.cpu is not None and after.cpu is not None:
             ticks = max(1, after.cpu.total - self.cpu.total)
@@ -65,10 +66,11 @@ class MachineState:
             iowait = max(0, after.cpu.iowait - self.cpu.iowait) / ticks
             steal = max(0, after.cpu.steal - self.cpu.steal) / ticks
         seconds = max(after.at_s - self.at_s, 1e-9)
-        moved = jobs.between(self.processes, after.processes, seconds, devices)
-        seen = [job for job in moved if job.pid not in own_pids]
+        seen = self._others(after, seconds, devices, own_pids)
         throttled = _increase(self.groups.cpu_throttled_ns, after.groups.cpu_throttled_ns)
-        found = [*conditions.array_activity(devices), jobs.jobs(seen, DURING, only_known=not own_pids)]
+        found = conditions.array_activity(devices)
+        if self.processes is not None:
+            found = [*found, jobs.jobs(seen, DURING, only_known=not own_pids)]
         return During(
             cpu_others=others,
             cpu_iowait=iowait,
@@ -84,6 +86,15 @@ class MachineState:
             temperature_limits=sampler.limits,
             jobs=jobs.to_dicts([job for job in seen if job.on_target]),
         )
+
+    def _others(
+        self, after: MachineState, seconds: float, devices: Sequence[Device], own_pids: Collection[int]
+    ) -> list[jobs.Job]:
+        """Processes that moved data meanwhile, or are known to disturb disks."""
+        if self.processes is None or after.processes is None:
+            return []
+        moved = jobs.between(self.processes, after.processes, seconds, devices)
+        return [job for job in moved if job.pid not in own_pids]
 
 
 def _idle_share(before: CpuTimes | None, after: CpuTimes | None) -> float | None:

@@ -1,4 +1,4 @@
-"""The same load in open loop: requests start at a rate, whether or not earlier ones are done."""
+"""The same load in open loop: requests start at a rate, no matter if earlier ones are complete."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved
 
 LARGEST = 256
-"""Requests outstanding up to which the closed loop is tried."""
+"""Largest number of outstanding requests in the closed loop."""
 LEAST_SLOTS = 64
-"""Requests that may be outstanding in open loop, at least."""
+"""Fewest possible outstanding requests in open loop."""
 MOST_SLOTS = 2048
 LEAST_SHARE = 1e-4
-"""A stream that did less than this of the requests still gets a rate."""
+"""A stream with a smaller share of the requests still gets a rate."""
 SHORT = 0.97
-"""Served over offered below which a target does not keep up."""
+"""Served over offered rate below which a target falls behind."""
 DEVIATIONS = 3.0
-"""Standard deviations by which the number of random arrivals may differ from its mean."""
+"""Most standard deviations between the number of random arrivals and its mean."""
 GROWING = 0.02
-"""A latency that grows by more than this many seconds a second is that of a queue without end."""
+"""A latency that grows faster than this, in seconds a second, is that of an endless queue."""
 EDGES = 2
 FEWEST = 5
-"""Intervals in which growth can be told from chance."""
+"""Fewest intervals in which growth is distinguishable from chance."""
 
 
 @dataclass(frozen=True)
 class Shares:
-    """How a rate is split over the streams."""
+    """The split of a rate over the streams."""
 
     capacity: Capacity | None
     by_stream: dict[str, float]
     slots: int
     spacing: str | None = None
-    """Of the requests: `constant` or `poisson`; None: as the workload has it."""
+    """Spacing of the requests: `constant` or `poisson`; None: the workload's."""
 
 
 def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
-    """A stream that is bound by something else cannot be searched. Raises Usage."""
+    """Raise Usage for a stream with another bound on its rate: it cannot be searched."""
     for stream in resolved.spec.streams:
         bound = stream.rate_limit is not None or stream.think is not None
         if bound or (not open_loop and isinstance(stream.arrival, Open)):
@@ -62,9 +62,9 @@ def shares_of(
     measure: bool = True,
     spacing: str | None = None,
 ) -> Shares | None:
-    """Which part of a rate each stream has: as it asks for, or as a closed loop divides it, which is run for that.
+    """The share of each stream in a rate: from its own rates, or from a closed-loop run.
 
-    None: someone stopped it, or nothing was measured.
+    None: a person stopped it, or nothing was measured.
     """
     spec = resolved.spec
     rates = {s.name: s.arrival.rate_iops for s in spec.streams if isinstance(s.arrival, Open)}
@@ -91,7 +91,7 @@ def shares_of(
 
 
 def at_rate(resolved: Resolved, shares: Shares, iops: float) -> Resolved:
-    """The load in open loop at this rate, with room for as many requests as the target ever takes."""
+    """The load in open loop at this rate, with room for as many requests as the target can take."""
     named = len(resolved.spec.streams) > 1
     per_stream = max(1, shares.slots // len(resolved.spec.streams))
     options = knee.concurrency(per_stream)
@@ -103,13 +103,13 @@ def at_rate(resolved: Resolved, shares: Shares, iops: float) -> Resolved:
 
 
 def keeps_up(record: RunRecord, offered: float) -> bool:
-    """Whether as many requests are served as arrive, and the queue does not grow throughout the run."""
+    """True if as many requests are served as arrive, and the queue does not grow during the whole run."""
     figures = record.figures
     seconds = max(figures.measured_s, 1e-9)
     poisson = any(getattr(stream.arrival, "spacing", None) == "poisson" for stream in record.workload.streams)
     chance = DEVIATIONS * math.sqrt(offered * seconds) / seconds if poisson else 0.0
     edge = min(record.workload.outstanding / seconds / 2, 0.01 * offered)
-    # Requests are counted whole: one may fall out of the time at each end, which of a few arrivals is a large share.
+    # One request at each end may be uncounted, which is a large share of few arrivals.
     edge = max(edge, EDGES / seconds)
     if figures.iops < SHORT * offered - chance - edge:
         return False
@@ -117,7 +117,7 @@ def keeps_up(record: RunRecord, offered: float) -> bool:
 
 
 def _grows(record: RunRecord) -> bool:
-    """A least squares line through the mean latencies of the intervals rises like that of a queue without end."""
+    """True if the mean latencies of the intervals rise like those of an endless queue (least squares)."""
     figures = record.figures
     points = [
         (

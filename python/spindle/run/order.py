@@ -1,4 +1,4 @@
-"""What a person ordered with `spindle run`, carried out from start to end."""
+"""Carries out one `spindle run` from start to end."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from spindle.result.record import Record
 from spindle.run import phases, targets
 from spindle.run.bench import Bench
 from spindle.run.consent import Consent
+from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
-from spindle.run.files import OF_A_RUN, Sized, own_file, own_files, sized_file
-from spindle.run.making import Making
+from spindle.run.files import OF_A_RUN, ChosenSize, own_file, own_files, sized_file
 from spindle.run.precondition import Preconditioning
-from spindle.run.preparation import AS_IT_IS, Care, calm_machine, check_rights, look_at_place
+from spindle.run.preparation import AS_IT_IS, PreflightOptions, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Resolved, resolve, resolve_text
 from spindle.run.searching import Search, refuse, with_intervals, with_length
 from spindle.run.targets import Opening, Target
@@ -29,45 +29,45 @@ from spindle.run.watch import Watch
 
 FILES = "files"
 AUTO = "auto"
-"""For `create`: the size that the caches ask for."""
+"""For `create`: the size that the caches require."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Workload, target and everything said about them."""
+    """Workload, target and all options."""
 
     workload: str
     """A preset, a TOML file or a job file of fio."""
     target: Target
     overrides: tuple[tuple[str, str], ...] = ()
-    """Workload keys by option: (`size`, `64KiB`) or (`log.size`, `64KiB`)."""
+    """Options that change workload keys: (`size`, `64KiB`) or (`log.size`, `64KiB`)."""
     create: str | None = None
     """Make the target, a test file of this size (or `auto`), and remove it at the end."""
     keep: bool = False
     """Leave the test file in place."""
     precondition: Preconditioning | None = None
-    """Bring flash into the state it has in use first."""
+    """Bring flash to its state in use first."""
     search: Search | None = None
     """Many runs instead of one."""
     consent: Consent = field(default_factory=Consent)
-    making: Making = field(default_factory=Making)
-    care: Care = AS_IT_IS
+    making: EngineOptions = field(default_factory=EngineOptions)
+    care: PreflightOptions = AS_IT_IS
     verify_state: Output | None = None
-    """Keep what must be on the target here, to be read back on another day."""
+    """File for the state that must be on the target, to be checked later."""
     trace: Output | None = None
-    """Modelled machines: write every command of every drive to this file."""
+    """Modelled machines: file for every command of every drive."""
     text: str | None = None
-    """The workload as TOML, where it was made of something else; None: `workload` says where it is."""
+    """The workload as TOML, if it was converted; None: `workload` names it."""
 
     def resolved(self, overrides: tuple[tuple[str, str], ...]) -> Resolved:
-        """The workload with these options. Raises what `resolve` raises."""
+        """The workload with these options. Raises as `resolve`."""
         if self.text is not None:
             return resolve_text(self.text, self.workload, Path(self.workload).stem, overrides)
         return resolve(self.workload, overrides, self.target.asked)
 
 
 def carry_out(order: Order, watch: Watch) -> Record:
-    """Raises what `resolve`, `host` and the core raise: one line each."""
+    """Carry out an order. Raises as `resolve`, `host` and the core: one line each."""
     resolved = order.resolved(order.overrides)
     if order.search is not None:
         refuse(order.search, resolved)
@@ -99,8 +99,8 @@ def _measured(order: Order, resolved: Resolved, opened: Bench) -> Record:
 
 def _made(
     order: Order, resolved: Resolved, stack: ExitStack, watch: Watch
-) -> tuple[TestFile | TestFiles | None, Sized | None]:
-    """The files that are made for the run, and how their size was chosen."""
+) -> tuple[TestFile | TestFiles | None, ChosenSize | None]:
+    """The files that are made for the run, and the choice of their size."""
     makes, place = _makes(order, resolved), order.target.place
     if makes is None or place is None:
         return None, None
@@ -113,7 +113,7 @@ def _made(
 
 
 def _makes(order: Order, resolved: Resolved) -> str | None:
-    """What is made for the run: the files of the workload's sets (`FILES`), or one test file of this size."""
+    """The files to make: those of the workload's sets (`FILES`), or one test file of this size."""
     place = order.target.place
     if place is None or order.target.several is not None:
         return None
@@ -147,7 +147,7 @@ def _given(order: Order, resolved: Resolved) -> Iterator[str]:
 
 
 def _check(order: Order, resolved: Resolved) -> None:
-    """What does not fit together. Raises `Usage`."""
+    """Check that the options fit together. Raises `Usage`."""
     refused = targets.refusal(order.target, _given(order, resolved))
     if refused is not None:
         raise Usage(f"`{refused[0]}=`: {refused[1]}")
@@ -162,7 +162,7 @@ def _check(order: Order, resolved: Resolved) -> None:
 
 
 def _check_outputs(order: Order, resolved: Resolved) -> None:
-    """The files that are written beside the record."""
+    """Check the files that are written in addition to the record."""
     if order.trace is not None and (order.search is not None or resolved.spec.phases):
         raise Usage(f"`trace=`: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
     if order.making.log is not None and order.search is not None:
@@ -172,18 +172,18 @@ def _check_outputs(order: Order, resolved: Resolved) -> None:
             if (log := part.file_of(order.making.log)) is not None:
                 log.check()
     if order.verify_state is not None and not _verifies(resolved):
-        raise Usage("`verify_state=`: there is nothing to keep unless the run verifies; it goes with `verify=`")
+        raise Usage("`verify_state=`: there is no state unless the run verifies; use it with `verify=`")
     if order.verify_state is not None and _makes(order, resolved) is not None and not order.keep:
-        raise Usage("`verify_state=`: the test file is removed at the end; `keep=` leaves it to be read back")
+        raise Usage("`verify_state=`: the test file is removed at the end; `keep=` keeps it")
 
 
 def _check_files(order: Order, resolved: Resolved) -> None:
-    """The files that the load works on."""
+    """Check the files that the load uses."""
     target, name = order.target, resolved.spec.name
     if order.precondition is not None and resolved.spec.makes_files:
         raise Usage("`precondition=`: files are made for this run; precondition a device, or one test file")
     if target.several is not None and {each.name for each in resolved.spec.filesets} != set(target.several.sets):
-        raise Usage(f"{target.asked}: are several, but {name} makes files of its own; name a folder")
+        raise Usage(f"{target.asked}: these are several, but {name} makes its own files; name a folder")
     if resolved.spec.makes_files and target.place is not None and target.several is None:
         if order.consent.erase is not None:
             raise Usage("`erase=`: this workload's files are made in TARGET, nothing else is written; leave it out")
@@ -192,7 +192,7 @@ def _check_files(order: Order, resolved: Resolved) -> None:
         if not os.path.isdir(target.place):
             raise Usage(f"{target.asked}: {name} makes files of its own; name a folder to make them in")
     if order.keep and _makes(order, resolved) is None:
-        raise Usage("`keep=`: there is no test file to keep; it goes with `create=` SIZE")
+        raise Usage("`keep=`: there is no test file to keep; use it with `create=` SIZE")
 
 
 def _verifies(resolved: Resolved) -> bool:
@@ -203,4 +203,4 @@ def _size(text: str) -> int:
     try:
         return _core.parse_size(text)
     except _core.ConfigError as error:
-        raise Usage(f"`create=`: {error}; write for example 4GiB, or auto for what the caches ask") from None
+        raise Usage(f"`create=`: {error}; write for example 4GiB, or auto") from None

@@ -1,6 +1,6 @@
-"""Loads that run one after another on one target: each begins when the one before is over and what it wrote is out.
+"""Loads that run one after another on one target: each begins when the one before has ended and its writes are out.
 
-The target is opened once and claimed for all of them, so what one phase wrote is there for the next.
+The target is opened once and claimed for all of them, so each phase sees the writes of the earlier ones.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from spindle.result.record import (
     Verdict,
 )
 from spindle.result.workload import Workload
-from spindle.run.bench import Bench, Measured
+from spindle.run.bench import Bench, LoadResult
+from spindle.run.engine import Part
 from spindle.run.errors import RunFailed
-from spindle.run.making import Part
 from spindle.run.resolve import Resolved
 
 
 @dataclass(frozen=True)
-class Phased:
-    """What came out of all phases."""
+class PhasesResult:
+    """The result of all phases."""
 
     record: PhasesRecord
     stopped: bool
-    """Someone asked it to stop."""
+    """True if a person stopped it."""
 
 
-def whole(opened: Bench, resolved: Resolved, label: str | None = None) -> Measured | Phased:
-    """A load, or the phases that it is made of."""
+def whole(opened: Bench, resolved: Resolved, label: str | None = None) -> LoadResult | PhasesResult:
+    """Run a load, or the phases that it consists of."""
     return carry_out(opened, resolved, label) if resolved.spec.phases else opened.measure(resolved, label)
 
 
-def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Phased:
-    """All phases, or those up to the one that was stopped or failed. Raises what the first one raises."""
+def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> PhasesResult:
+    """Run all phases, or those up to one that was stopped or failed. Raises as the first one."""
     run_id, started = opened.identity(resolved)
     stopped = False
     runs: list[RunRecord] = []
@@ -77,15 +77,15 @@ def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Ph
         runs=runs,
         verdicts=[ended] if ended is not None else [_whole(runs)],
     )
-    return Phased(record, stopped)
+    return PhasesResult(record, stopped)
 
 
 def parts_of(spec: Workload) -> Iterator[Part]:
-    """Which of the target's files each phase has: it was opened for the streams of all, in their order."""
+    """The files of each phase: the target was opened for the streams of all, in order."""
     first = 0
     verifying = [step for step, phase in enumerate(spec.phases) if any(stream.verify for stream in phase.load.streams)]
     for step, phase in enumerate(spec.phases):
-        # What they all have written is read back once, when no more is written that could be told.
+        # All writes are read back once, after the last verified one.
         yield Part(first, phase.drop_caches, phase.load.name, read_back=step in verifying[-1:])
         first += len(phase.load.streams)
 

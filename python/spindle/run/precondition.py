@@ -1,8 +1,8 @@
-"""Flash is brought into the state it has in use before it is measured: filled twice, then written at random.
+"""Preconditioning: brings flash to its state in use before it is measured. It is filled twice, then written at random.
 
-A new or trimmed drive has erased blocks to spare and is faster than it will ever be again. As the SNIA Solid State
-Storage Performance Test Specification (v2.0.2) has it: workload-independent preconditioning writes the whole region
-sequentially twice; workload-dependent preconditioning then runs the load itself until it is steady.
+A new or trimmed drive has spare erased blocks and is faster than it will ever be again. By the SNIA Solid State Storage
+Performance Test Specification (v2.0.2), workload-independent preconditioning writes the whole region sequentially
+twice; workload-dependent preconditioning then runs the load itself until it is steady.
 """
 
 from __future__ import annotations
@@ -10,48 +10,48 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import Precondition
 from spindle.result.workload import Sequential, Workload, WorkloadStream
 from spindle.run import classes
 from spindle.run.bench import LocalBench, region_bytes
+from spindle.run.engine import Part
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.making import Part
 from spindle.run.resolve import Resolved, resolve_text
 
 if TYPE_CHECKING:
     from spindle.result.record import RunRecord
 
 PASSES = 2
-"""Times that the region is filled, as in the PTS."""
+"""Number of fills, as in the PTS."""
 FILL_BYTES = 1 << 20
-"""Size of the fill's requests; the PTS asks for 128 KiB at least."""
+"""Size of the fill's requests; the PTS requires at least 128 KiB."""
 SMALL_BYTES = 4096
-"""Size of the random writes, and of the fill where the region is less than one large request."""
+"""Size of the random writes, and of the fill if the region is smaller than one large request."""
 LIMIT = "25m"
 """Time limit of the random writes: 25 rounds of a minute, as in the PTS."""
 
 
 @dataclass(frozen=True)
 class Preconditioning:
-    """What is wanted."""
+    """Options of preconditioning."""
 
     anyway: bool = False
-    """Also on a rotating disk, whose speed does not depend on what was written before."""
+    """True to do it on a rotating disk too, whose speed does not depend on earlier writes."""
     limit: str = LIMIT
     """Longest time of the random writes."""
 
 
 def streams(wanted: Preconditioning, resolved: Resolved) -> list[WorkloadStream]:
-    """What the target must be opened for, besides the streams of the workload. Raises ConfigError or Usage."""
+    """The streams that the target must be opened for, besides those of the workload. Raises ConfigError or Usage."""
     return [*_fill(resolved, 1 << 30).spec.streams, *_churn(wanted, resolved).spec.streams]
 
 
 def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -> Precondition:
-    """The target was opened for `streams` after those of the workload. Raises RunFailed when it is stopped."""
+    """Precondition a target that was opened for `streams` after those of the workload. Raises RunFailed if stopped."""
     device = opened.device
     if device is not None and classes.is_rotating(device) and not wanted.anyway:
-        why = f"{device.name} is a rotating disk: its speed does not depend on what was written before"
+        why = f"{device.name} is a rotating disk: its speed does not depend on earlier writes"
         opened.watch.say(f"spindle: not preconditioned: {why}; `precondition_anyway=` does it")
         return Precondition(skipped=why)
     bench = replace(opened, making=replace(opened.making, log=None), written=None, _run=None)
@@ -106,7 +106,7 @@ def _fill(resolved: Resolved, region: int) -> Resolved:
 
 
 def _churn(wanted: Preconditioning, resolved: Resolved) -> Resolved:
-    """The workload itself where it writes at random, or else random writes of 4 KiB."""
+    """The workload itself if it writes at random, else random writes of 4 KiB."""
     until = [
         ("until_steady", "true"),
         ("seconds", wanted.limit),
@@ -128,7 +128,7 @@ def _churn(wanted: Preconditioning, resolved: Resolved) -> Resolved:
 
 
 def _rule(spec: Workload) -> list[tuple[str, str]]:
-    """What is steady, where the workload itself says so."""
+    """The workload's own rule for being steady, if it has one."""
     rule = spec.end.steady_rule
     if rule is None:
         return []
@@ -153,7 +153,7 @@ def _region(resolved: Resolved, size: int) -> int:
 
 
 def _region_text(spec: Workload) -> str:
-    """The region of the workload where all streams share one, or else everything."""
+    """The region of the workload if all streams share one, else everything."""
     regions = {stream.region for stream in spec.all_streams}
     if len(regions) != 1:
         return "0%-100%"

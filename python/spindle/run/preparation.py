@@ -1,5 +1,6 @@
-"""What is done before a run: dirty pages written out, caches dropped, the machine looked at, and refused if it must be
-quiet and is not."""
+"""Preparation of a run: write out dirty pages, drop caches, check the machine, and refuse if it must be quiet and is
+not.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from typing import overload
 
 from msgspec.structs import replace
 
-from spindle.host import conditions, syncing
-from spindle.host.caches import may_drop_caches
+from spindle import conditions
+from spindle.conditions.caches import may_drop_caches
+from spindle.conditions.quiet import QuietLog, quieting
+from spindle.host import syncing
 from spindle.host.devices import Device
 from spindle.host.guard import OpenTarget
-from spindle.host.quiet import Quiet, quieting
 from spindle.host.stack import below, devices_under
-from spindle.result.record import QuickRecord, Quieted, Record, RunRecord
+from spindle.result.record import QuickRecord, QuietSetting, Record, RunRecord
 from spindle.result.rules import judged
 from spindle.result.rules.conditions import ADVICE
 from spindle.run.errors import RunFailed
@@ -27,32 +29,32 @@ from spindle.run.watch import Watch
 
 
 @dataclass(frozen=True)
-class Care:
-    """How much is done for a quiet machine."""
+class PreflightOptions:
+    """Options of the preflight checks and of the preparation."""
 
     strict: bool = False
-    """Refuse to run when a condition is bad."""
+    """Refuse to run if a condition is bad."""
     sync_machine: bool = False
-    """Write out all that is dirty, not only on the target's own devices."""
+    """Write out all dirty pages, not only those of the target's devices."""
     drop_caches: bool = False
-    """Drop everything that the page cache can let go, not only the target's own pages."""
+    """Drop the whole page cache, not only the target's own pages."""
     wait_idle_s: float = 0.0
-    """Wait up to so long for the machine to become idle."""
+    """Longest wait for the machine to become idle."""
     quiet_machine: bool = False
-    """Pause checks of arrays, switch off swap, and have the CPUs at full clock meanwhile."""
+    """Pause checks of arrays, switch off swap, and run the CPUs at full clock meanwhile."""
 
 
-AS_IT_IS = Care()
+AS_IT_IS = PreflightOptions()
 WINDOW_S = 1.0
-"""For how long the machine is looked at before a run."""
+"""Length of the check before a run."""
 
 
 class NotQuiet(RunFailed):
     """The machine must be quiet, and is not."""
 
 
-def check_rights(care: Care) -> None:
-    """Before a test file is written. Raises `RunFailed`."""
+def check_rights(care: PreflightOptions) -> None:
+    """Check rights before a test file is written. Raises `RunFailed`."""
     if care.drop_caches and not may_drop_caches():
         raise RunFailed(
             "`drop_caches=`: only root may drop the whole page cache; try as root, or leave it out: the pages of the "
@@ -60,39 +62,39 @@ def check_rights(care: Care) -> None:
         )
 
 
-def write_out(target: OpenTarget, devices: Sequence[Device], care: Care) -> list[str]:
-    """Everything dirty on the target's devices, or on the machine. The mount points that were written out."""
+def write_out(target: OpenTarget, devices: Sequence[Device], care: PreflightOptions) -> list[str]:
+    """Write out dirty pages of the target's devices, or of the machine. Returns the mount points."""
     if care.sync_machine:
         os.sync()
     return syncing.sync_stack(target.files[0].fd, devices)
 
 
 @dataclass(frozen=True)
-class Looked:
-    """The check before the run."""
+class Preflight:
+    """The checks of the machine before a run."""
 
-    idle: conditions.Idle
+    idle: conditions.IdleCheck
     waited_s: float
 
 
 @dataclass(frozen=True)
-class Calm:
-    """How quiet the machine was to be, and what was changed for it."""
+class QuietMachine:
+    """The settings that were changed to make the machine quiet."""
 
-    care: Care = AS_IT_IS
-    quiet: Quiet = field(default_factory=Quiet)
+    care: PreflightOptions = AS_IT_IS
+    quiet: QuietLog = field(default_factory=QuietLog)
 
     @property
-    def quieted(self) -> list[Quieted]:
-        """For the record."""
-        return [Quieted(**asdict(change)) for change in self.quiet.changes]
+    def quieted(self) -> list[QuietSetting]:
+        """The changed settings, for the record."""
+        return [QuietSetting(**asdict(change)) for change in self.quiet.changes]
 
     @overload
     def outcome_in(self, record: QuickRecord) -> QuickRecord: ...
     @overload
     def outcome_in(self, record: Record) -> Record: ...
     def outcome_in(self, record: Record) -> Record:
-        """The record with what became of the changes in the end."""
+        """The record with the final state of the changed settings."""
         if isinstance(record, RunRecord):
             return self._in_run(record)
         return replace(record, runs=[self._in_run(run) for run in record.runs])
@@ -104,14 +106,14 @@ class Calm:
 
 
 @contextmanager
-def calm_machine(place: Path | None, care: Care, watch: Watch) -> Iterator[Calm]:
-    """For the time of the `with`, quiet if asked for. Says what could not be put back."""
+def calm_machine(place: Path | None, care: PreflightOptions, watch: Watch) -> Iterator[QuietMachine]:
+    """Keep the machine quiet during the `with`, if requested. Warns about settings that could not be restored."""
     if not care.quiet_machine:
-        yield Calm(care)
+        yield QuietMachine(care)
         return
-    watch.step("having the machine quiet")
+    watch.step("making the machine quiet")
     with quieting(devices_under_place(place) if place is not None else []) as quiet:
-        yield Calm(care, quiet)
+        yield QuietMachine(care, quiet)
     for change in quiet.changes:
         if not change.put_back:
             watch.say(
@@ -119,15 +121,15 @@ def calm_machine(place: Path | None, care: Care, watch: Watch) -> Iterator[Calm]
             )
 
 
-def look_at_place(place: Path, care: Care, watch: Watch) -> None:
-    """Before a test file is written there, which takes its time: would the run be refused anyway?"""
+def look_at_place(place: Path, care: PreflightOptions, watch: Watch) -> None:
+    """Check the machine before a test file is written there, as the run might be refused anyway."""
     if not care.strict:
         return
     look(devices_under_place(place), care, watch)
 
 
 def devices_under_place(place: Path) -> list[Device]:
-    """Under a path that may not be there yet; none where it cannot be told: whoever opens it says what is wrong."""
+    """Devices under a path that may not exist yet; empty if unknown: opening it reports the problem."""
     try:
         top = devices_under(place if place.exists() else place.absolute().parent)
     except OSError:
@@ -137,15 +139,16 @@ def devices_under_place(place: Path) -> list[Device]:
 
 def look(
     devices: Sequence[Device],
-    care: Care,
+    care: PreflightOptions,
     watch: Watch,
-    own: conditions.Own | None = None,
+    own: conditions.OwnLoad | None = None,
     window_s: float = WINDOW_S,
-) -> Looked:
-    """Is the machine idle, but for a load of its own processes? Waits for it if asked to. Raises `NotQuiet` after a
-    line for each bad condition."""
+) -> Preflight:
+    """Check that the machine is idle, apart from a load of its own processes. Waits for it if requested. Raises
+    `NotQuiet` after a line for each bad condition.
+    """
 
-    def check() -> conditions.Idle:
+    def check() -> conditions.IdleCheck:
         return conditions.idle_check(devices) if own is None else conditions.idle_check(devices, window_s, own=own)
 
     watch.step("is the device idle?")
@@ -165,4 +168,4 @@ def look(
             f"not measured: {count} condition{'s are' if count > 1 else ' is'} bad; mend "
             f"{'them' if count > 1 else 'it'}, wait for it (`wait_idle=`), or leave `strict=` out"
         )
-    return Looked(found, waited)
+    return Preflight(found, waited)

@@ -1,4 +1,4 @@
-"""In a hurry: what a device delivers, in about a minute, from reads (and a file of its own for the mix).
+"""A quick look: a device's rates in about a minute, from reads (and a file of its own for the mix).
 
 Each step is a preset with other numbers; each gives a record with its own verdicts.
 """
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spindle import _core
+from spindle.base import units
 from spindle.host.errors import not_found
 from spindle.host.testfile import TestFile
-from spindle.result import units
 from spindle.result.record import (
     Knee,
     Level,
@@ -28,30 +28,30 @@ from spindle.result.record import (
 from spindle.result.target import Target
 from spindle.run import assess, knee, targets
 from spindle.run.bench import Bench
+from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.errors import Usage
-from spindle.run.files import OF_A_LOOK, Sized, own_file, sized_file
-from spindle.run.making import AS_USUAL, Making
-from spindle.run.preparation import AS_IT_IS, Calm, Care, calm_machine, check_rights, look_at_place
+from spindle.run.files import OF_A_LOOK, ChosenSize, own_file, sized_file
+from spindle.run.preparation import AS_IT_IS, PreflightOptions, QuietMachine, calm_machine, check_rights, look_at_place
 from spindle.run.resolve import Overrides, Resolved, resolve
 from spindle.run.targets import Opening, Paths, parse
 from spindle.run.watch import Watch
 from spindle.run.whole import Whole
 
 INTERVAL_NS = 250_000_000
-"""Short steps in short intervals, so that they too can be told steady or not."""
+"""Short intervals, so that short steps can be judged steady or not."""
 SWEEP_LARGEST = 256
 RISING = "random-read-rising"
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """How long the steps are, s."""
+    """Lengths of the steps, s."""
 
     step_s: float = 5
     sweep_step_s: float = 3
     zone_s: float = 3
     file_bytes: int | None = None
-    """None: what the caches ask for, if space and time permit."""
+    """None: the size that the caches require, if space and time permit."""
 
 
 A_MINUTE = Lengths()
@@ -70,7 +70,7 @@ _MIX: Overrides = (("direct", "true"),)
 
 @dataclass
 class _Look:
-    """What has been seen so far."""
+    """The results so far."""
 
     lengths: Lengths
     whole: Whole
@@ -86,7 +86,7 @@ class _Look:
 
 
 def _mode_of(place: Path) -> int:
-    """0: not there, as the guard will say of it."""
+    """0 if the path does not exist; the guard reports that."""
     try:
         return place.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -98,16 +98,16 @@ def _mode_of(place: Path) -> int:
 def quick(
     asked: str | None,
     watch: Watch,
-    making: Making = AS_USUAL,
+    making: EngineOptions = AS_USUAL,
     lengths: Lengths = A_MINUTE,
-    care: Care = AS_IT_IS,
+    care: PreflightOptions = AS_IT_IS,
 ) -> QuickRecord:
-    """Look at a target; with none (or a directory), at a test file made there."""
+    """Look at a target; without one (or with a directory), at a test file made there."""
     check_rights(care)
     run_id, started = new_id(), utc_now()
     on = parse(asked or ".")
     if on.is_modelled:
-        raise Usage(f"{asked}: a quick look is one at real storage; see what a machine does with `spindle run`")
+        raise Usage(f"{asked}: a quick look needs real storage; use `spindle run` for a modelled machine")
     mode = _mode_of(on.place) if on.place is not None else 0
     made = stat.S_ISDIR(mode)
     whole = Whole(watch, _loads(lengths, made, stat.S_ISBLK(mode)))
@@ -146,7 +146,7 @@ def quick(
 
 
 def _loads(lengths: Lengths, made: bool, device: bool) -> list[tuple[str, float]]:
-    """Name and seconds of each load; of the rising concurrency as many as there can be."""
+    """Name and seconds of each load; of the rising concurrency the largest possible number."""
     points = SWEEP_LARGEST.bit_length()
     return [
         ("sequential-read", lengths.step_s),
@@ -159,13 +159,13 @@ def _loads(lengths: Lengths, made: bool, device: bool) -> list[tuple[str, float]
 
 @dataclass(frozen=True)
 class _Place:
-    """What is looked at, and how."""
+    """The target of the look, and the way to open it."""
 
     on: targets.Target
     file: TestFile | None
-    sized: Sized | None
-    making: Making
-    calm: Calm
+    sized: ChosenSize | None
+    making: EngineOptions
+    calm: QuietMachine
 
     def open(self, resolved: Resolved, watch: Watch) -> AbstractContextManager[Bench]:
         how = Opening(making=self.making, calm=self.calm, file=self.file, sized=self.sized)
@@ -177,7 +177,7 @@ def _random() -> Resolved:
 
 
 def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, object]]:
-    """Everything that only reads, under one claim on the target."""
+    """All read steps, with one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = _random()
     with at.open(sequential, watch) as opened:
@@ -210,9 +210,7 @@ def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, obj
 def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
     device = opened.device
     if device is None or not opened.target().traits.is_device:
-        look.skipped.append(
-            "first against last part: a file does not tell where on the device it lies; name the device"
-        )
+        look.skipped.append("first against last part: the place of a file on the device is unknown; name the device")
         return
     for name, about, region in (
         ("first-part", "sequential read of the first 5 %", "0%-5%"),
@@ -239,7 +237,7 @@ def _seconds(length: float) -> Overrides:
 
 
 def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) -> bool:
-    """Measure one step; whether to stop there."""
+    """Measure one step; True if the look should stop."""
     look.whole.begins(name)
     measured = opened.measure(resolved, about)
     look.add(name, about, [measured.record])

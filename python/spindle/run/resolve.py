@@ -1,4 +1,4 @@
-"""From what a person names (a preset or a file, and options) to a resolved workload."""
+"""Resolves a preset or a file, with options, to a workload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spindle.result.workload import Workload, workload_from_json
 from spindle.run.errors import Usage
 
 LARGEST_FILE_BYTES = 1 << 20
-"""No workload is that long; a device or a disk image given by mistake is."""
+"""Workload files are shorter; a device or a disk image given by mistake is not."""
 
 JOB_FILE = ".fio"
 STDIN = "-"
@@ -22,7 +22,7 @@ Overrides = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Resolved:
-    """A workload in both forms: the core's, which runs, and the record's, which can be read."""
+    """A workload in both forms: the core's, which runs, and the record's, which is readable."""
 
     text: str
     source: str
@@ -33,8 +33,9 @@ class Resolved:
 
     @property
     def phases(self) -> list[Resolved]:
-        """The loads that run one after another, each an ordinary workload; none if it is one itself. Their options
-        are those of the whole."""
+        """The loads that run one after another, each an ordinary workload; empty for an ordinary one. Their options
+        are those of the whole.
+        """
         loads = zip(self.core.phases(), self.spec.phases, strict=True)
         return [replace(self, core=core, spec=phase.load) for core, phase in loads]
 
@@ -44,8 +45,9 @@ class Resolved:
 
 
 def resolve(workload: str, overrides: Overrides = (), target: str | None = None) -> Resolved:
-    """A preset's name, the path of a TOML file, or that of a job file of fio, which asks what `target` is. Raises
-    `_core.ConfigError`, `Usage` or `JobFileRefused`."""
+    """Resolve a preset's name, the path of a TOML file, or of a fio job file, which needs `target`. Raises
+    `_core.ConfigError`, `Usage` or `JobFileRefused`.
+    """
     if is_job_file(workload):
         return _resolve_job_file(workload, overrides, target)
     path = Path(workload)
@@ -56,7 +58,7 @@ def resolve(workload: str, overrides: Overrides = (), target: str | None = None)
 
 
 def is_job_file(workload: str) -> bool:
-    """Whether it is one of fio's."""
+    """True for a fio job file."""
     return workload.endswith(JOB_FILE) or workload == STDIN
 
 
@@ -73,7 +75,7 @@ def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -
 
 
 def read_text(path: Path, kind: str, instead: str) -> str:
-    """What a file of a person's says. `kind`: what it should be; `instead`: what else can be given. Raises Usage."""
+    """The text of a person's file. `kind`: its kind; `instead`: alternatives. Raises Usage."""
     try:
         if not path.is_file():
             what = "is a directory" if path.is_dir() else "is not a file" if path.exists() else "no such file"

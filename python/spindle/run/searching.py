@@ -1,4 +1,4 @@
-"""Searches: many runs of one workload on one open target, and what they find together."""
+"""Searches: many runs of one workload on one open target, with a common result."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from spindle import _core
 from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool
 from spindle.run import curve, knee, latency_search
 from spindle.run.bench import Bench
+from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
-from spindle.run.making import Making
 from spindle.run.resolve import Overrides, Resolved
 
 BATCHES = 10
-"""Intervals of a run from which it is told how much latencies vary in time."""
+"""Intervals of a run for estimating how latencies vary over time."""
 SHORTEST_NS = 50_000_000
 RAMP = 10
-"""The first tenth of a run, on top of it, settles the load and is not counted."""
+"""A tenth of a run is added before it as a ramp and not counted."""
 
 
 @dataclass(frozen=True)
 class FindKnee:
-    """Where more concurrency stops to pay."""
+    """The knee sweep."""
 
     option = "find_knee"
 
     @property
     def step_seconds(self) -> float:
-        """Length of a run unless another one is asked for."""
+        """Default length of a run."""
         return knee.STEP_SECONDS
 
     def carry_out(self, opened: Bench, resolved: Resolved) -> KneeRecord:
-        """Raises Usage."""
+        """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         swept = knee.sweep(opened, resolved)
         return KneeRecord(
@@ -46,18 +46,18 @@ class FindKnee:
 
 @dataclass(frozen=True)
 class FindTarget:
-    """The highest throughput within bounds on latency."""
+    """The latency search."""
 
     wanted: latency_search.LatencySearch
     option = "latency_target"
 
     @property
     def step_seconds(self) -> float:
-        """Length of a run unless another one is asked for."""
+        """Default length of a run."""
         return self.wanted.step_seconds
 
     def carry_out(self, opened: Bench, resolved: Resolved) -> TargetRecord:
-        """Raises Usage."""
+        """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = latency_search.search(opened, _with_ramp(resolved), self.wanted)
         return TargetRecord(
@@ -74,21 +74,21 @@ class FindTarget:
 
 @dataclass(frozen=True)
 class DrawCurve:
-    """Latency over throughput in open loop."""
+    """The open-loop curve."""
 
     rates: tuple[float, ...] = ()
-    """Requests a second; none: shares of what a closed loop reaches."""
+    """Requests a second; empty: shares of the closed loop's rate."""
     spacing: str | None = None
-    """Of the requests: `constant` or `poisson`; None: as the workload has it."""
+    """Spacing of the requests: `constant` or `poisson`; None: the workload's."""
     option = "curve"
 
     @property
     def step_seconds(self) -> float:
-        """Length of a run unless another one is asked for."""
+        """Default length of a run."""
         return curve.STEP_SECONDS
 
     def carry_out(self, opened: Bench, resolved: Resolved) -> CurveRecord:
-        """Raises Usage."""
+        """Draw the curve. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = curve.curve(opened, _with_ramp(resolved), self.rates, spacing=self.spacing)
         return CurveRecord(
@@ -107,7 +107,7 @@ Search = FindKnee | FindTarget | DrawCurve
 
 
 def refuse(search: Search, resolved: Resolved) -> None:
-    """What is not one load of a given length cannot be searched. Raises Usage."""
+    """Raise Usage unless the workload is one load that ends by time."""
     if resolved.spec.phases:
         raise Usage(f"`{search.option}=`: {resolved.name} is made of phases; give a workload of one load")
     if resolved.spec.end.steady and not isinstance(search, FindKnee):
@@ -115,14 +115,14 @@ def refuse(search: Search, resolved: Resolved) -> None:
 
 
 def with_length(search: Search, resolved: Resolved, given: Overrides) -> Resolved:
-    """Runs as long as the search has them, unless someone said how long."""
+    """The workload with the search's length of a run, unless a length was given."""
     if any(name.rpartition(".")[2] == "seconds" for name, _ in given):
         return resolved
     return resolved.with_overrides([("seconds", f"{search.step_seconds:g}")])
 
 
-def with_intervals(search: Search, resolved: Resolved, making: Making) -> Making:
-    """Intervals short enough that a run has several of them."""
+def with_intervals(search: Search, resolved: Resolved, making: EngineOptions) -> EngineOptions:
+    """Options with intervals so short that a run has several."""
     if resolved.spec.end.time_ns is None:
         return making
     short = max(SHORTEST_NS, resolved.spec.end.time_ns // BATCHES)

@@ -1,26 +1,22 @@
-"""Runs on modelled machines from Python: `spindle.simulate("six-sata-f2", "randomio", size="64KiB")`."""
+"""Modelled machines: their files, and the figures of a run on one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from spindle import _core
-from spindle.host.outputs import Output
 from spindle.result.figures import Figures
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved, resolve
-from spindle.run.trace import KIND, started
 
 LARGEST_FILE_BYTES = 1 << 20
-"""No machine file is that long."""
+"""Machine files are shorter."""
 
 
 class DriveCounters(Struct, frozen=True, kw_only=True):
-    """What one drive did over the whole run, ramp included; sums of times in ns."""
+    """Counters of one drive over the whole run, ramp included; sums of times in ns."""
 
     name: str
     model: str
@@ -52,7 +48,7 @@ class DriveCounters(Struct, frozen=True, kw_only=True):
 
 
 class Rebuild(Struct, frozen=True, kw_only=True):
-    """A member being rebuilt."""
+    """A member during its rebuild."""
 
     member: int
     bytes: int
@@ -60,8 +56,8 @@ class Rebuild(Struct, frozen=True, kw_only=True):
     finished_ns: int | None
 
 
-class Simulated(Struct, frozen=True, kw_only=True):
-    """What came out of a run on a modelled machine."""
+class SimulatedRun(Struct, frozen=True, kw_only=True):
+    """The result of a run on a modelled machine."""
 
     run: Figures
     drives: list[DriveCounters]
@@ -70,8 +66,8 @@ class Simulated(Struct, frozen=True, kw_only=True):
     events: int
 
 
-class Described(Struct, frozen=True, kw_only=True):
-    """A machine in a few words."""
+class MachineDescription(Struct, frozen=True, kw_only=True):
+    """A short description of a machine."""
 
     name: str
     about: str
@@ -85,8 +81,9 @@ class Described(Struct, frozen=True, kw_only=True):
 
 
 def machine_text(target: str) -> str:
-    """The text of a machine: a file's, or that of the catalogue, whose names are those without folder and ending.
-    Raises `Usage` or `_core.ConfigError`."""
+    """The text of a machine: of a file, or of the catalogue, whose names have no folder and suffix. Raises `Usage`
+    or `_core.ConfigError`.
+    """
     path = Path(target)
     if not path.exists() and not target.endswith(".toml") and "/" not in target:
         return _core.machine_text(target)
@@ -108,47 +105,11 @@ def machine_text(target: str) -> str:
         raise Usage(f"machine {target}: cannot be read ({error.strerror}); check its name and rights") from None
 
 
-def describe(machine: _core.Machine) -> Described:
-    """What is known of it before it runs."""
-    return msgspec.json.decode(machine.to_json(), type=Described)
+def describe(machine: _core.Machine) -> MachineDescription:
+    """Describe a machine before it runs."""
+    return msgspec.json.decode(machine.to_json(), type=MachineDescription)
 
 
-def read_figures(text: str) -> Simulated:
-    """The core's figures."""
-    return msgspec.json.decode(text, type=Simulated)
-
-
-def simulate(
-    machine: _core.Machine | str | Path,
-    workload: _core.Workload | Resolved | str,
-    options: Mapping[str, object] | None = None,
-    *,
-    trace: str | Path | None = None,
-    interval_ns: int = 1_000_000_000,
-    **more: object,
-) -> Simulated:
-    """Run a workload on a modelled machine.
-
-    `machine`: one that was parsed, a file, or a name of the catalogue; `workload`: one that was parsed, a preset or a
-    file, with workload keys as options (`size="64KiB", workers=48`). `trace`: a file for every command of every drive.
-    Raises `_core.ConfigError`, one line.
-    """
-    if not isinstance(machine, _core.Machine):
-        machine = _core.Machine.parse(machine_text(str(machine)), str(machine))
-    if isinstance(workload, str):
-        given = {**(options or {}), **more}
-        workload = resolve(workload, [(key, _option(value)) for key, value in given.items()])
-    elif options or more:
-        raise Usage("options go with a workload that is given by name; this one is resolved already")
-    core = workload.core if isinstance(workload, Resolved) else workload
-    load = started(machine, core, Output(Path(trace), KIND, "trace") if trace is not None else None, interval_ns)
-    try:
-        while not load.wait(0.2):
-            pass
-    finally:
-        load.stop()
-    return read_figures(load.figures())
-
-
-def _option(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def read_figures(text: str) -> SimulatedRun:
+    """Read the core's figures."""
+    return msgspec.json.decode(text, type=SimulatedRun)

@@ -1,5 +1,4 @@
-"""Status reports of a run that goes on: its figures so far, once an interval (fio's `--status-interval`) and when a
-signal asks for them."""
+"""Status reports during a run: its figures so far, at an interval (fio's `--status-interval`) and on a signal."""
 
 from __future__ import annotations
 
@@ -15,28 +14,28 @@ from spindle.result.record import RunRecord
 from spindle.result.workload import Workload
 
 NOT_BEGUN = ""
-"""`started` of a run that waits for others: it has no such time yet."""
+"""`started` of a run that waits for others: it has no start time yet."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Where a run is."""
+    """The state of a run."""
 
     workload: Workload
-    """With its phases, if it has any."""
+    """The workload, with its phases if it has any."""
     runs: list[RunRecord]
-    """The phases that are over, then the one that goes on, or the run if it has no phases."""
+    """The finished phases, then the current one; or the run if it has no phases."""
     waiting: list[RunRecord]
     """Phases that have not begun: all their figures are 0."""
 
 
 @dataclass
 class StatusReports:
-    """Makes reports of the loads of one workload, in their order, and hands them to `write`."""
+    """Makes reports of the loads of one workload, in order, and passes them to `write`."""
 
     write: Callable[[Report], None]
     interval_s: float | None = None
-    """None: only when `ask` is called."""
+    """None: only `ask` triggers reports."""
     _workload: Workload | None = None
     _done: list[RunRecord] = field(default_factory=list)
     _due: float | None = None
@@ -44,16 +43,16 @@ class StatusReports:
     _asked: bool = False
 
     def begin(self, workload: Workload) -> None:
-        """From now on, loads are those of this workload."""
+        """From now on, report loads of this workload."""
         self._workload, self._done = workload, []
 
     @property
     def is_on(self) -> bool:
-        """Whether loads are reported: not those that only prepare a target."""
+        """True if loads are reported; preparing loads are not."""
         return self._workload is not None
 
     def ask(self) -> None:
-        """A report is wanted at once. May be called by a signal's handler."""
+        """Request a report at once. A signal handler may call this."""
         self._asked = True
 
     def left_s(self) -> float:
@@ -68,7 +67,7 @@ class StatusReports:
         return max(0.0, self._due - now)
 
     def report(self, current: RunRecord) -> None:
-        """Report the load that goes on, and begin the next interval."""
+        """Report the current load, and begin the next interval."""
         workload = self._workload
         assert workload is not None
         self._asked = False
@@ -80,7 +79,7 @@ class StatusReports:
         self.write(Report(workload, runs, [_not_begun(current, load) for load in following]))
 
     def ended(self, run: RunRecord) -> None:
-        """A load is over."""
+        """Note that a load has ended."""
         self._done.append(run)
 
 

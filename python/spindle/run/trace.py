@@ -1,4 +1,4 @@
-"""The trace of a modelled run, written to a file while the run goes on."""
+"""The trace of a modelled run, written to a file during the run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from spindle.run.load import Forwarding
 
 KIND = Kind("a trace of Spindle", begins(b"finish_ns,drive,op,lbn,blocks,thread,arrive_ns,"))
 PIECE_S = 0.2
-"""How long a piece is waited for."""
+"""Longest wait for a piece."""
 
 
 class TracedLoad(Forwarding):
-    """A simulation whose trace goes to a file; the file takes its name when it is complete."""
+    """A simulation whose trace goes to a file; the file gets its name when it is complete."""
 
     def __init__(self, load: _core.Simulation, output: Output) -> None:
         super().__init__(load)
@@ -29,7 +29,7 @@ class TracedLoad(Forwarding):
         self._writer.start()
 
     def figures(self) -> str:
-        """As `RunningLoad`; the trace is complete then."""
+        """See `RunningLoad`; the trace is complete then."""
         self._writer.join()
         with self._draft as draft:
             figures = self._load.figures()
@@ -43,13 +43,13 @@ class TracedLoad(Forwarding):
             try:
                 if self._trouble is None:
                     self._draft.file.write(piece)
-            except OSError as error:  # a full file system; the run itself is not to blame
+            except OSError as error:  # a full file system; the run itself goes on
                 self._trouble = error
 
 
 def started(
     machine: _core.Machine, load: _core.Workload, trace: Output | None, interval_ns: int
 ) -> _core.Simulation | TracedLoad:
-    """A simulation that has begun."""
+    """Start a simulation."""
     simulation = _core.Simulation(machine, load, trace=trace is not None, interval_ns=interval_ns)
     return simulation if trace is None else TracedLoad(simulation, trace)

@@ -1,7 +1,7 @@
-"""The trees that operations on names work on: brought into the state that an operation needs before it is measured.
+"""Trees of files for metadata operations: brings them to the state that an operation needs before it is measured.
 
-A tree begins as an empty folder. What a load does not do itself is done for it by the engine, uncounted: directories
-before files are made in them, files before they are looked at.
+A tree begins as an empty folder. The engine does the steps that a load does not do itself, uncounted: it makes
+directories before files are made in them, and files before they are opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spindle.run.watch import Watch
 
 
 class State(IntEnum):
-    """What is there."""
+    """The content of a tree."""
 
     NOTHING = 0
     DIRECTORIES = 1
@@ -43,7 +43,7 @@ LEAVES = {
     "unlink": State.DIRECTORIES,
     "rmdir": State.NOTHING,
 }
-"""Those that leave another state than they find."""
+"""Operations that change the state."""
 MAKES = {State.DIRECTORIES: "mkdir", State.FILES: "create"}
 
 EngineFile = tuple[int, int, int, int]
@@ -56,23 +56,23 @@ class _Tree:
     fd: int
     state: State = State.NOTHING
     cut_short: str | None = None
-    """Why its state is none of them."""
+    """The reason for an unknown state."""
 
 
 @dataclass
 class Trees:
-    """Those of a workload, in a folder of Spindle's own. The folder's owner removes them."""
+    """The trees of a workload, in a folder of Spindle's own. The folder's owner removes them."""
 
     folder: int
     """Its descriptor."""
     _trees: dict[str, _Tree] = field(default_factory=dict)
 
     def engine_file(self, names: Names) -> EngineFile:
-        """What the engine works on: the tree's folder."""
+        """The file of the engine: the tree's folder."""
         return (self._of(names).fd, 0, 1, 1)
 
     def get_ready(self, core: _core.Workload, spec: Workload, watch: Watch) -> None:
-        """Before a load: each tree is in the state that its operation needs. Raises RunFailed."""
+        """Before a load: bring each tree to the state that its operation needs. Raises RunFailed."""
         for index, stream in enumerate(spec.streams):
             if stream.names is None:
                 continue
@@ -82,7 +82,7 @@ class Trees:
                 raise RunFailed(f"{stream.names.operation} of the tree {stream.names.tree.name}: {tree.cut_short}")
             if tree.state > needed:
                 raise RunFailed(
-                    f"{stream.names.operation} of the tree {stream.names.tree.name}: it is there already; "
+                    f"{stream.names.operation} of the tree {stream.names.tree.name}: it exists already; "
                     "an unlink and an rmdir come first"
                 )
             while tree.state < needed:
@@ -92,7 +92,7 @@ class Trees:
                 tree.state = wanted
 
     def is_done(self, spec: Workload, figures: Figures) -> None:
-        """After a load: what it left."""
+        """After a load: note the new states."""
         for stream, done in zip(spec.streams, figures.streams, strict=True):
             if stream.names is None or stream.names.operation not in LEAVES:
                 continue
@@ -133,7 +133,7 @@ class Trees:
         return self._trees[name]
 
     def close(self) -> None:
-        """Let go of the folders."""
+        """Close the folders."""
         for tree in self._trees.values():
             os.close(tree.fd)
         self._trees.clear()

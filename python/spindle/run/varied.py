@@ -1,7 +1,7 @@
-"""One workload with each combination of values that keys of it are given, one after another.
+"""Runs a workload with each combination of values of its keys, one after another.
 
-Each combination is carried out as if it were the only one: its files are made new and removed, its target is opened,
-looked at and let go. What they come to is one record.
+Each combination is independent: its files are made new and removed, its target is opened, checked and closed. All
+results form one record.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from math import prod
 from msgspec.structs import replace as with_fields
 
 from spindle import _core
+from spindle.base import units
 from spindle.host.errors import TargetError
 from spindle.host.signals import Stopped
-from spindle.result import units
 from spindle.result.record import (
     MODELLED_START,
     Level,
@@ -39,12 +39,12 @@ from spindle.run.phases import figures_of
 from spindle.run.watch import Watch
 
 MOST = 1000
-"""Combinations of one command."""
+"""Most combinations of one command."""
 _RANGE = ".."
 _BETWEEN_LISTS = ";"
-"""Separates values if some have commas themselves."""
+"""Separates values if some contain commas."""
 _LISTS = ("size", "write_size", "filesize", "zones", "write_zones")
-"""Keys whose values can have commas."""
+"""Keys whose values may contain commas."""
 
 
 def parse(given: Sequence[str]) -> list[Variation]:
@@ -95,19 +95,20 @@ def _doubling(key: str, text: str) -> Iterator[str]:
 
 
 def combinations(varied: Sequence[Variation]) -> Iterator[dict[str, str]]:
-    """The last one changes fastest."""
+    """Yield combinations; the last key changes fastest."""
     for values in product(*(variation.values for variation in varied)):
         yield dict(zip((variation.key for variation in varied), values, strict=True))
 
 
 def carry_out(asked: Order, varied: Sequence[Variation], watch: Watch) -> PhasesRecord:
-    """Raises what the first combination raises; a later one that fails ends the rest. What does not fit the files that
-    it is given (records larger than the file) is left out, and said."""
+    """Run all combinations. Raises as the first combination; a later one that fails ends the rest. Combinations that
+    do not fit their files (records larger than the file) are left out with a note.
+    """
     _refuse(asked)
     cells = list(combinations(varied))
-    for cell in cells:  # a value that is none is told before the first one begins
+    for cell in cells:  # invalid values are an error before the first one begins
         asked.resolved(_overrides(asked, cell))
-    done = _Done(asked.resolved(asked.overrides).spec, list(varied), len(cells))
+    done = _Results(asked.resolved(asked.overrides).spec, list(varied), len(cells))
     for number, cell in enumerate(cells, 1):
         watch.step(f"{number} of {len(cells)}: {words(cell)}")
         try:
@@ -136,7 +137,7 @@ def words(cell: dict[str, str]) -> str:
 
 
 def _refuse(asked: Order) -> None:
-    """What is about one run. Raises Usage."""
+    """Raise Usage for options that concern a single run."""
     single = {
         "log": asked.making.log is not None,
         "trace": asked.trace is not None,
@@ -160,8 +161,8 @@ def _order(asked: Order, cell: dict[str, str], first: bool) -> Order:
 
 
 @dataclass
-class _Done:
-    """What came out so far."""
+class _Results:
+    """The results so far."""
 
     workload: Workload
     varied: list[Variation]
@@ -172,13 +173,13 @@ class _Done:
     phases: list[PhaseFigures] = field(default_factory=list)
     runs: list[RunRecord] = field(default_factory=list)
     target: Target | None = None
-    """The largest: files may have been of several sizes."""
+    """The largest: files may have had several sizes."""
     left_out: list[tuple[dict[str, str], _core.ConfigError]] = field(default_factory=list)
     ended: str | None = None
-    """Where and why before all was done."""
+    """Place and reason of an early end."""
 
     def add(self, cell: dict[str, str], record: RunRecord | PhasesRecord) -> None:
-        """One combination."""
+        """Add one combination."""
         runs = [record] if isinstance(record, RunRecord) else record.runs
         self.phases += [with_fields(figures_of(run), varied=cell) for run in runs]
         self.runs += runs
@@ -191,11 +192,11 @@ class _Done:
             self.complete += 1
 
     def end(self, cell: dict[str, str], why: str) -> None:
-        """No more is done."""
+        """End before all combinations are done."""
         self.ended = f"{words(cell)}: {why}"
 
     def record(self) -> PhasesRecord:
-        """Raises why nothing was done, if so."""
+        """The record. Raises the reason if nothing was done."""
         if self.target is None:
             raise self.left_out[0][1]
         run_id, started = self.id, self.started

@@ -1,4 +1,4 @@
-"""What a load has written is read back and checked; what must be there is kept for another day."""
+"""Verification of written blocks: reading back after a load, and saving the expected state."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from spindle import _core
+from spindle.base import units
 from spindle.host.errors import TargetError
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.outputs import Output
 from spindle.host.signals import Stopped
-from spindle.result import units
 from spindle.result.figures import ReadBack
 from spindle.result.verification import StateCheck, read_back_from_json
 from spindle.run.errors import Usage
@@ -21,11 +21,11 @@ from spindle.run.watch import Watch
 
 POLL_S = 0.1
 File = tuple[int, int, int, int]
-"""As `_core.Run` takes it."""
+"""A file in `_core.Run`'s form."""
 
 
 def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None = None) -> ReadBack:
-    """All of it; stopped in good order when someone asks for that, with what was found up to then."""
+    """Read everything back; on request it stops regularly, with the findings up to then."""
     reading = written.read_back(files)
     try:
         while not reading.wait(POLL_S):
@@ -41,16 +41,18 @@ def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None
 
 
 def keep_state(written: _core.Written, place: str, output: Output) -> None:
-    """What must be in the file or device `place`, or in the files in that folder: all of it or nothing, as a new file
-    takes the name when complete."""
-    # Files of sets are made under their names; a test file's descriptor does not know its name.
+    """Save the expected state of the file or device `place`, or of the files in that folder: complete or not at all,
+    as a new file gets its name when complete.
+    """
+    # Files of sets are opened by name; a test file's descriptor has none.
     paths = [] if os.path.isdir(place) else [os.path.abspath(place)]
     output.save(written.to_state(paths))
 
 
 def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
-    """Hold a target against a state that an earlier run saved. `asked`: the target, if it is not where it was then (of
-    several files, their folder). Raises Usage, TargetError or `_core.RunError`."""
+    """Check a target against the state that an earlier run saved. `asked`: the target, if its place has changed (of
+    several files, their folder). Raises Usage, TargetError or `_core.RunError`.
+    """
     try:
         written = _core.Written.from_state(path.read_bytes())
     except OSError as error:
@@ -66,9 +68,7 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
             opened.append(target)
             ((file,),) = target.engine_files()
             if file[1] < size_bytes:
-                watch.say(
-                    f"spindle: {place} has {units.size(file[1])}, and had {units.size(size_bytes)} when it was written"
-                )
+                watch.say(f"spindle: {place} has {units.size(file[1])}, and had {units.size(size_bytes)} when written")
             files.append(file)
         found = read_back(written, watch, files)
     finally:
@@ -90,10 +90,10 @@ def _places(written: _core.Written, asked: str | None) -> list[str]:
     if not Path(asked).is_dir():
         if len(then) == 1:
             return [asked]
-        raise Usage(f"{asked}: the state tells of {len(then)} files; name the folder they are in")
+        raise Usage(f"{asked}: the state has {len(then)} files; name their folder")
     root = os.path.commonpath([os.path.dirname(path) for path in then])
     folder = Path(asked)
-    if (folder / Path(root).name).is_dir():  # the folder of all sets, where only one of them was verified
+    if (folder / Path(root).name).is_dir():  # the folder of all sets, if only one of them was verified
         folder /= Path(root).name
     return [str(folder / os.path.relpath(path, root)) for path in then]
 

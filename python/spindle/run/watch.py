@@ -1,4 +1,4 @@
-"""What a run tells while it goes on. The room that shows it to a person is `report`."""
+"""Events of a run. `report` shows them to people."""
 
 from __future__ import annotations
 
@@ -8,55 +8,55 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Moment:
-    """Where a load is."""
+    """The progress of a load."""
 
     label: str
-    """Which load: `randomio`, `random read at 8 outstanding` ..."""
+    """The load: `randomio`, `random read at 8 outstanding` ..."""
     phase: str
     """`calibrate`, `ramp`, `measure`, `sync`, `done`."""
     done_fraction: float | None
-    """Share of the load that is over; None: its length is not known."""
+    """Completed share of the load; None: its length is unknown."""
     left_s: float | None
     """Estimate of the time left, s."""
     iops: float
-    """Over the last moments."""
+    """The current rate."""
     bytes_per_s: float
     errors: int
 
 
 class Watch(Protocol):
-    """Hears what happens; may show it."""
+    """Receives events; may show them."""
 
     def say(self, text: str) -> None:
-        """A line a person should see."""
+        """A line that a person should see."""
 
     def step(self, text: str) -> None:
-        """What is being done now, before there are figures (creating a file, waiting for a sync)."""
+        """The current step, before there are figures (creating a file, waiting for a sync)."""
 
     def portion(self, text: str, done: int, total: int) -> None:
-        """The same, with how many bytes of it are done."""
+        """The current step, with its completed bytes."""
 
     def moment(self, moment: Moment) -> None:
-        """A load goes on."""
+        """Progress of a load."""
 
     def end(self) -> None:
-        """Nothing goes on any more."""
+        """The last event."""
 
 
 class Silent:
-    """Hears and shows nothing."""
+    """Ignores all events."""
 
     def say(self, text: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def step(self, text: str) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def portion(self, text: str, done: int, total: int) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def moment(self, moment: Moment) -> None:
-        """Nothing."""
+        """Ignore it."""
 
     def end(self) -> None:
-        """Nothing."""
+        """Ignore it."""

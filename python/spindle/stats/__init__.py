@@ -1,6 +1,6 @@
-"""What the numbers of runs allow one to say.
+"""Statistics of runs: records and plain numbers in, findings with their uncertainty out.
 
-Plain numbers and records in, findings with their uncertainty out; nothing here reads files, stores or machines.
-Methods, sources and how they were checked: docs/statistics.md. Import from the modules: names and values of metrics
-(`metric`) are wanted by the store, which starts without NumPy; SciPy is imported where it is used.
+Nothing here reads files, stores or machines. Methods, sources and validation: docs/explanation/statistics.md. Import
+from the modules: the store needs names and values of metrics (`metric`) and starts without NumPy; SciPy is imported
+where it is used.
 """

@@ -24,48 +24,53 @@ from spindle.stats.model import Indices, Numbers, in_turns, numbered
 from spindle.stats.trial import Trial
 
 ENOUGH_BLOCKS = 12
-"""From so many on the pairs alone decide: their order hardly follows a drift. Fewer are too few for that
-(docs/statistics.md)."""
+"""From this number of blocks on, the pairs alone decide: their order hardly follows a drift. Fewer are not enough
+(docs/explanation/statistics.md).
+"""
 CYCLES = 3.0
-"""Least factor on p in fewer blocks: a cycle of a few trials can follow their order."""
+"""Smallest factor on p with fewer blocks: a cycle of a few trials can follow their order."""
 NEIGHBOURS = 3.0
-"""The variance of a mean is raised by this times the correlation of neighbouring blocks. The textbook's factor is 2;
-few blocks know their correlation badly."""
+"""Factor of the correlation of neighbouring blocks in the variance of a mean. The textbook's is 2; few blocks
+estimate their correlation badly.
+"""
 FEWEST_BLOCKS = 3
-"""Two blocks cannot tell a difference from a drift that bends."""
+"""Two blocks cannot distinguish a difference from a curved drift."""
 BY_CHANCE = 0.05
-"""The share of false claims that chance and order have together."""
+"""False-positive rate of chance and order together."""
 FEWEST_TURNS = 2
-"""Of each alternative."""
+"""Fewest turns of each alternative."""
 _DAY_S = 86_400
 _DAILY = 0.6
-"""Share of the alternation that a daily cycle explains from which on the hour may be the cause."""
+"""Share of the alternation that a daily cycle explains, from which on the hour may be the cause."""
 
 APART = "they ran one after the other, so that time and alternative cannot be separated"
 HOURS = "they ran at different hours of the day, so that hour and alternative cannot be separated"
 UNKNOWN = "when they ran is not recorded, so that time and alternative cannot be separated"
 NOT_MET = "no block has both of them at the same levels of everything else"
-TWO_BLOCKS = f"fewer than {FEWEST_BLOCKS} blocks cannot tell a difference from a drift"
+TWO_BLOCKS = f"fewer than {FEWEST_BLOCKS} blocks cannot distinguish a difference from a drift"
 
 
 @dataclass(frozen=True)
 class Arrangement:
-    """How the trials of two alternatives followed each other."""
+    """The order in time of the trials of two alternatives."""
 
     kind: Literal["blocks", "turns", "apart"]
     obstacle: str = ""
-    """Why nothing can be claimed; empty: something can."""
+    """Reason why no test is possible; empty: a test is possible."""
     balanced: bool = False
-    """Blocks: there are enough of them, and neither alternative went first in nearly all."""
+    """Blocks: true if there are enough of them, and neither alternative was first in nearly all."""
     doubt: float = 1.0
-    """Blocks: p is multiplied by it, as a drift may follow their order."""
+    """Blocks: factor on p, as a drift may follow their order."""
     turns: Indices | None = None
     """The turn of each trial, numbered from 0."""
 
 
 def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices, size: int = 2) -> Arrangement:
-    """`groups`: 0 and 1, the alternative of each trial; `levels`: what else was varied, which must take turns too;
-    `size`: trials of the smallest block."""
+    """Classify the order of trials.
+
+    `groups`: 0 and 1, the alternative of each trial; `levels`: the other factors, which must take turns too; `size`:
+    trials of the smallest block.
+    """
     if (blocks := block_numbers(trials)) is not None:
         met = np.intersect1d(blocks[groups == 0], blocks[groups == 1])
         if len(met):
@@ -86,15 +91,15 @@ def arrangement(trials: Sequence[Trial], groups: Indices, levels: Indices, size:
 
 
 def doubt(blocks: int, size: int = 2) -> float:
-    """By how much p must be multiplied in so many blocks of `size` trials, of which one is of each alternative.
+    """Factor on p with this number of blocks of `size` trials, of which one is of each alternative.
 
     The drift that most resembles a difference makes half of the places of each block fast, and the others slow. One
     alternative is at a fast and the other at a slow place in one block of c (c - 1) / (floor(c / 2) ceil(c / 2)): of 2
-    where c = 2, of 3 where c = 3 or 4. So it must be in all blocks, or the other way round in all: 2 of so many orders
-    follow that drift. The larger a part of the false claims that are allowed this is, the surer the test must be:
-    1 + (2 / orders) / `BY_CHANCE`. Balance (`spindle.campaign.order`) leaves about three of four orders from the third
-    block on; of pairs, in every second block. A cycle of a few trials follows more orders than a drift does, so the
-    factor is at least `CYCLES`.
+    where c = 2, of 3 where c = 3 or 4. This must happen in all blocks, or the reverse in all: 2 of that many orders
+    follow the drift. The larger its share of the allowed false positives, the stricter the test: 1 + (2 / orders) /
+    `BY_CHANCE`. Balance (`spindle.campaign.order`) leaves about three of four orders from the third block on; of pairs,
+    in every second block. A cycle of a few trials follows more orders than a drift does, so the factor is at least
+    `CYCLES`.
     """
     ways = size * (size - 1) / ((size // 2) * (size - size // 2))
     restricted = (blocks - 1) // 2 if size == 2 else max(0, blocks - 2)
@@ -103,25 +108,29 @@ def doubt(blocks: int, size: int = 2) -> float:
 
 
 def resemblance(differences: Numbers) -> float:
-    """By how much the variance of the mean of differences in successive blocks must be raised where neighbours resemble
-    each other: balance makes the second of two blocks the reverse of the first more often than not, and a cycle of four
-    trials then has the same sign in both."""
+    """Factor on the variance of the mean of differences in successive blocks, if neighbours correlate. Balance often
+    makes the second of two blocks the reverse of the first, and a cycle of four trials then has the same sign in
+    both.
+    """
     left = differences - differences.mean()
     squares = float(left @ left)
     if squares == 0:
         return 1.0
-    correlation = float(left[1:] @ left[:-1]) / squares + 1 / len(left)  # of chance alone it is -1 / n
+    correlation = float(left[1:] @ left[:-1]) / squares + 1 / len(left)  # by chance alone it is -1 / n
     return 1 + NEIGHBOURS * max(0.0, correlation)
 
 
 def usual_widening(blocks: int) -> float:
-    """`resemblance` of so many blocks that do not resemble each other, on average: half of the correlations that are
-    seen by chance are positive."""
+    """Mean `resemblance` of that many uncorrelated blocks: half of the correlations that occur by chance are
+    positive.
+    """
     return 1 + NEIGHBOURS / math.sqrt(2 * math.pi * blocks)
 
 
 def block_numbers(trials: Sequence[Trial]) -> Indices | None:
-    """The block of each trial, numbered from 0; None: there are none, or they overlap in time and are labels only."""
+    """The block of each trial, numbered from 0; None: there are no blocks, or they overlap in time and are only
+    labels.
+    """
     if any(trial.block is None for trial in trials):
         return None
     numbers = numbered([(trial.campaign, trial.block) for trial in trials])
@@ -133,7 +142,7 @@ def block_numbers(trials: Sequence[Trial]) -> Indices | None:
 
 
 def well_mixed(trials: Sequence[Trial], groups: Indices) -> bool:
-    """Whether trials went from group to group about as often as they do in random order."""
+    """True if trials went from group to group about as often as in random order."""
     return _times_known(trials) and in_turns(groups[_in_time(trials, groups)])
 
 
@@ -158,17 +167,17 @@ def _times_known(trials: Sequence[Trial]) -> bool:
 
 
 def _in_time(trials: Sequence[Trial], labels: Sequence[Hashable] | Indices) -> Indices:
-    """Places of the trials in order of time; those that began in the same second stay together."""
+    """Places of the trials in order of time; those that began in the same second have the same place."""
     return np.asarray(sorted(range(len(trials)), key=lambda at: (trials[at].order, labels[at])), dtype=np.intp)
 
 
 def _runs(labels: Indices) -> Indices:
-    """0 for the first labels that are alike, 1 for the next ..."""
+    """0 for the first run of equal labels, 1 for the next ..."""
     return np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])]).astype(np.intp)
 
 
 def _by_the_hour(trials: Sequence[Trial], groups: Indices, turns: Indices) -> bool:
-    """Whether a daily cycle (sine and cosine of the hour) follows the turns: one alternative by day, one by night."""
+    """True if a daily cycle (sine and cosine of the hour) follows the turns: one alternative by day, one by night."""
     try:
         seconds = np.asarray([datetime.fromisoformat(trial.order[0]).timestamp() for trial in trials])
     except ValueError:  # not a time

@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 SHORTEST = 8
-"""Shorter series tell nothing about their own autocorrelation."""
+"""Shorter series give no information on their autocorrelation."""
 _STRONGEST = 0.97
-"""Stronger correlation cannot be told from a series that has no mean."""
+"""A series with stronger correlation is indistinguishable from one without a mean."""
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """What a series knows about its mean."""
+    """The mean of a series with its precision."""
 
     variance_of_mean: float
     freedom: float
     """Degrees of freedom of that variance."""
     effective: float
-    """Number of independent values the series is worth."""
+    """Number of independent values with the same precision."""
 
 
 def lag_one(values: Numbers) -> float:
@@ -49,7 +49,7 @@ def lag_one(values: Numbers) -> float:
 
 
 def long_run(values: Numbers) -> LongRun:
-    """Of a series of at least `SHORTEST` equally long intervals."""
+    """Estimate for a series of at least `SHORTEST` equally long intervals."""
     n = len(values)
     rho = max(lag_one(values), 0.0)
     innovations = values[1:] - rho * values[:-1]
@@ -67,7 +67,9 @@ def long_run(values: Numbers) -> LongRun:
 
 
 def mean_inflation(rho: float, n: int) -> float:
-    """By how much correlation of neighbours raises the variance of the mean of n values of an AR(1), at least 1."""
+    """Factor, at least 1, by which correlation of neighbours raises the variance of the mean of n values of an
+    AR(1).
+    """
     if rho <= 0 or n < 2:
         return 1.0
     return (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)

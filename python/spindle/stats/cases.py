@@ -1,4 +1,4 @@
-"""What the parts of a result are called, so that another tool's result of the same jobs has the same names."""
+"""Names of the parts of a result, so that another tool's result of the same jobs has the same names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from spindle.result.record import ImportedRecord, PhasesRecord, Record, RunRecor
 from spindle.result.workload_properties import stream_name
 
 JOBS = "fio-json"
-"""The format whose streams are jobs that can be run here as well."""
+"""The format whose streams are jobs that Spindle can run as well."""
 
 
 def cases(record: ImportedRecord) -> dict[str, list[PartialStream]]:
-    """Streams by name. Jobs of fio are called as their streams are in a run of the same job file: clones `NAME-0`,
-    `NAME-1`; groups one after another `FIRST` and, of several jobs, `FIRST/NAME`."""
+    """Streams by name. Jobs of fio get the names of the streams in a run of the same job file: clones `NAME-0`,
+    `NAME-1`; groups one after another `FIRST` and, with several jobs, `FIRST/NAME`.
+    """
     if record.source.format != JOBS:
         return {stream.name: [stream] for stream in record.streams}
     names = _names(record.streams)
@@ -37,7 +38,7 @@ def cases(record: ImportedRecord) -> dict[str, list[PartialStream]]:
 
 
 def jobs_of(record: Record) -> frozenset[str]:
-    """Names of all streams of a run, of all phases, or of an imported result; empty: it has no such parts."""
+    """Names of all streams of a run, of all phases, or of an imported result; empty if it has none."""
     match record:
         case RunRecord():
             return frozenset(stream.name for stream in record.figures.streams)
@@ -50,7 +51,7 @@ def jobs_of(record: Record) -> frozenset[str]:
 
 
 def _names(streams: list[PartialStream]) -> list[str]:
-    """Clones have one name in fio's file; the reader has numbered the later ones."""
+    """Names without the numbers that the reader gave to clones, as in fio's file."""
     there = {stream.name for stream in streams}
     bases = [_base(stream.name, there) for stream in streams]
     clones, seen = Counter(bases), Counter[str]()

@@ -1,4 +1,4 @@
-"""When a series changed: warm-up, drift, and sudden changes of its level."""
+"""Changes of a series over time: warm-up, drift, and sudden changes of level."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from spindle import _core
 from spindle.stats.autocorrelation import Numbers, mean_inflation
 
 MOST = 1000
-"""Longer series are averaged in groups first: changes are looked for at this resolution."""
+"""Longer series are averaged in groups first: this is the resolution of the search for changes."""
 _NORMAL = 0.674489750196
 """Median of the absolute value of a standard normal number."""
 _TREND = 8
 _STRONGEST = 0.95
 SURE = 0.001
-"""p below which a change of level stands: there were many places to choose it from."""
+"""p below which a change of level is significant: there were many places to choose it from."""
 
 COLD = 0.005
-"""The same of a warm-up, which has fewer places."""
+"""The same for a warm-up, which has fewer places."""
 
 
 @dataclass(frozen=True)
-class Warmth:
-    """The beginning of a run that does not belong to the rest."""
+class WarmUp:
+    """The beginning of a run that differs from the rest."""
 
     intervals: int
-    """To leave out; 0: the run begins as it goes on."""
+    """Intervals to leave out; 0: the beginning is like the rest."""
     off: float
-    """Mean of that beginning against the rest: -0.2 is 20 % below."""
+    """Difference of its mean from the rest: -0.2 is 20 % below."""
 
 
 @dataclass(frozen=True)
@@ -50,38 +50,39 @@ class Drift:
     """A trend."""
 
     p: float
-    """Of such a trend if there is none: the larger of two tests."""
+    """p of the trend if there is none: the larger of two tests."""
     per_value: float
     """Relative change from one value to the next (Sen's slope)."""
 
     def over(self, count: int) -> float:
-        """Relative change over so many values."""
+        """Relative change over `count` values."""
         return self.per_value * (count - 1)
 
 
-def warm_up(series: Numbers) -> Warmth:
-    """MSER-5: the beginning whose removal makes the mean of the rest most precise (White, Simulation 69 (1997) 323-334;
-    batches of five: White, Cobb and Spratt, Winter Simulation Conference 2000). Nothing is removed where that is more
-    than half of the run, which is then not steady, nor a beginning that lies within the scatter of the rest, or that
-    neighbours which resemble each other may bring about."""
+def warm_up(series: Numbers) -> WarmUp:
+    """MSER-5: the beginning whose removal makes the mean of the rest most precise (White, Simulation 69 (1997)
+    323-334; batches of five: White, Cobb and Spratt, Winter Simulation Conference 2000). Nothing is removed if that
+    is more than half of the run, which is then not steady, nor a beginning within the scatter of the rest, nor one
+    that correlated neighbours may cause.
+    """
     batches = len(series) // 5
     if batches < 6:
-        return Warmth(0, 0.0)
+        return WarmUp(0, 0.0)
     means = series[: batches * 5].reshape(batches, 5).mean(axis=1)
     scores = [float(means[cut:].var()) / (batches - cut) for cut in range(batches // 2 + 1)]
     cut = int(np.argmin(scores))
     if cut == 0 or cut == batches // 2:
-        return Warmth(0, 0.0)
+        return WarmUp(0, 0.0)
     begin, rest = float(means[:cut].mean()), means[cut:]
     if abs(begin - float(rest.mean())) <= 3 * float(rest.std(ddof=1)) or not rest.mean():
-        return Warmth(0, 0.0)
+        return WarmUp(0, 0.0)
     if _by_chance(series[: 5 * cut], series[5 * cut :]) >= COLD:
-        return Warmth(0, 0.0)
-    return Warmth(5 * cut, begin / float(rest.mean()) - 1)
+        return WarmUp(0, 0.0)
+    return WarmUp(5 * cut, begin / float(rest.mean()) - 1)
 
 
 def _by_chance(begin: Numbers, rest: Numbers) -> float:
-    """p of such a beginning if it were like the rest: a t test with AR(1) noise, which the rest alone tells about."""
+    """p of this beginning if it were like the rest: a t test with AR(1) noise, estimated from the rest alone."""
     from scipy.special import stdtr
 
     n = len(rest)
@@ -99,12 +100,12 @@ def _by_chance(begin: Numbers, rest: Numbers) -> float:
 
 
 def drift(values: Sequence[float]) -> Drift | None:
-    """Whether values go up or down with time; None for fewer than `_TREND`.
+    """Return the trend over time; None for fewer than `_TREND` values.
 
-    Two tests must agree: Mann-Kendall with Hamed and Rao's correction (crates/measure/src/trend.rs), which wild values
-    do not mislead, and a straight line with AR(1) noise, fitted after quasi-differencing (Prais and Winsten 1954) with
-    a coefficient corrected for its bias beside a trend (Kendall 1954), which short and strongly correlated series do
-    not. The size is Sen's slope.
+    Two tests must agree: Mann-Kendall with Hamed and Rao's correction (crates/measure/src/trend.rs), robust against
+    outliers, and a straight line with AR(1) noise, fitted after quasi-differencing (Prais and Winsten 1954) with a
+    coefficient corrected for its bias next to a trend (Kendall 1954), robust for short and strongly correlated series.
+    The size is Sen's slope.
     """
     if len(values) < _TREND:
         return None
@@ -139,12 +140,12 @@ def _line(values: Numbers) -> float:
 
 
 def changes(values: Numbers, shortest: int = 5) -> list[Change]:
-    """Where the level changed for good: least squares with a penalty for each change, PELT (Killick, Fearnhead and
+    """Detect lasting changes of level: least squares with a penalty for each change, PELT (Killick, Fearnhead and
     Eckley, J. American Statistical Association 107 (2012) 1590-1598).
 
-    Neighbours that resemble each other wander, and look like changes; so the correlation is taken out first, with an
-    estimate that changes of level do not disturb (Chakar, Lebarbier, Levy-Leduc and Robin, Bernoulli 23 (2017)
-    1408-1447). Levels last at least `shortest` values.
+    Correlated neighbours wander and look like changes. So the correlation is removed first, with an estimate that is
+    robust against changes of level (Chakar, Lebarbier, Levy-Leduc and Robin, Bernoulli 23 (2017) 1408-1447). Levels
+    last at least `shortest` values.
     """
     group = -(-len(values) // MOST)
     count = len(values) // group
@@ -153,10 +154,10 @@ def changes(values: Numbers, shortest: int = 5) -> list[Change]:
     coarse = values[: count * group].reshape(count, group).mean(axis=1)
     rho = _robust_correlation(coarse)
     white = np.concatenate([[coarse[0] * (1 - rho)], coarse[1:] - rho * coarse[:-1]])
-    # Of differences, so that the level does not count; by the median, so that a change does not either.
+    # Differences remove the level; the median ignores a change.
     sdev = float(np.median(np.abs(np.diff(white)))) / (_NORMAL * np.sqrt(2))
     least = 1e-6 * float(np.abs(coarse).max())
-    if sdev <= least:  # most values are the same: whatever is not, is a change
+    if sdev <= least:  # most values are equal: every other value is a change
         sdev = least or 1.0
     ends = _pelt(white / sdev, 4 * np.log(count), shortest)
     ends = _standing(coarse, ends)
@@ -165,7 +166,9 @@ def changes(values: Numbers, shortest: int = 5) -> list[Change]:
 
 
 def _standing(values: Numbers, ends: list[int]) -> list[int]:
-    """The changes that stand a t test with AR(1) noise; the weakest is given up first, until all of the rest stand."""
+    """The changes that are significant in a t test with AR(1) noise. The weakest is removed first, until all
+    remaining ones are significant.
+    """
     from scipy.special import stdtr
 
     while ends:
@@ -191,7 +194,7 @@ def _standing(values: Numbers, ends: list[int]) -> list[int]:
 
 
 def _robust_correlation(values: Numbers) -> float:
-    """Of neighbours, from medians of differences one and two apart."""
+    """Correlation of neighbours, from medians of differences of values one and two places away."""
     one = float(np.median(np.abs(values[1:] - values[:-1])))
     two = float(np.median(np.abs(values[2:] - values[:-2])))
     if one == 0:

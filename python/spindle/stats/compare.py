@@ -1,4 +1,4 @@
-"""Alternatives compared: every one with the first, in every metric, with one error probability for all."""
+"""Comparison of alternatives: each with the first, in every metric, with one error probability for all."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spindle.base.numbers import as_change
 from spindle.stats import likeness
 from spindle.stats.arrangement import ENOUGH_BLOCKS, NOT_MET, TWO_BLOCKS
-from spindle.stats.difference import Difference, Tested, examine
+from spindle.stats.difference import Difference, TestedDifference, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
@@ -18,20 +19,19 @@ from spindle.stats.power import detectable, sure_noise, trials_needed
 from spindle.stats.series import of_run
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side
-from spindle.stats.words import Sentence, percent, sentence
+from spindle.stats.words import Sentence, sentence
 
 
 @dataclass(frozen=True)
 class Planning:
-    """What more trials would bring."""
+    """The effect of more trials."""
 
     apart: float
-    """The difference somebody wants told, relative."""
+    """The difference that should be detected, relative."""
     needed: int | None
-    """Trials of each alternative that tell it, with the power asked for; None: too many, or nothing is known of the
-    noise."""
+    """Trials of each alternative that detect it with the requested power; None: too many, or the noise is unknown."""
     finds: float | None
-    """Least difference that as many trials as there are find with that power."""
+    """Smallest difference that the existing number of trials detects with that power."""
     power: float
 
 
@@ -41,16 +41,16 @@ class Finding:
 
     difference: Difference
     words: str
-    told: Sentence
+    outcome: Sentence
     planning: Planning
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that was found."""
+    """The findings."""
 
     confidence: float
-    """Of all statements together."""
+    """Confidence of all statements together."""
     sides: list[str]
     counts: list[int]
     findings: list[Finding]
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def means(self) -> str:
-        """What the means are: `geometric means`."""
+        """Kind of the means: `geometric means`."""
         found = [finding.difference for finding in self.findings]
         return kind_of_mean(*([1.0 if each.relative else 0.0] for each in found if each.trials_a and each.trials_b))
 
@@ -77,11 +77,10 @@ def compare(
     power: float = 0.9,
     across_time: bool = False,
 ) -> Comparison:
-    """Every side with the first, in `metrics` (none: the few that tell most).
+    """Compare every side with the first, in `metrics` (empty: the most informative ones).
 
-    The statements together hold with `confidence` (Holm, Scandinavian J. of Statistics 6 (1979) 65-70).
-    `across_time`: sides that ran one after the other are compared as if the machine had been the same all the time.
-    Raises Incomparable: one line.
+    The statements together have `confidence` (Holm, Scandinavian J. of Statistics 6 (1979) 65-70). `across_time`:
+    compare sides that ran one after the other as if the machine had not changed. Raises Incomparable: one line.
     """
     chosen = list(metrics) or common_metrics(sides)
     known = strata(sides, across_time=across_time)
@@ -106,38 +105,40 @@ def compare(
 
 
 def common_metrics(sides: Sequence[Side]) -> list[str]:
-    """The metrics that tell most, among those that every side has."""
+    """The most informative metrics that every side has."""
     there = [set[str]().union(*(trial.values for trial in side.trials)) for side in sides]
     common = sorted(set.intersection(*there))
     if not common:
         raise Incomparable(
-            f"{', '.join(side.label for side in sides)}: no metric is in all of them; compare results of the same kind"
+            f"{', '.join(side.label for side in sides)}: no common metric; compare results of the same kind"
         )
     chosen = main_metrics(common, dict(sides[0].trials[0].values))
     moved = [name for name in chosen if any(trial.values.get(name) for side in sides for trial in side.trials)]
-    return moved or chosen  # what is 0 in every trial (writes of a load that reads) needs no comparison
+    return moved or chosen  # a metric that is 0 in every trial (writes of a read load) needs no comparison
 
 
-def corrected(tested: Sequence[Tested], confidence: float) -> list[Difference]:
-    """Holm's step-down over all of them. Each interval has the confidence of the step that decided it, so that the
-    interval and the decision say the same."""
+def corrected(tested: Sequence[TestedDifference], confidence: float) -> list[Difference]:
+    """Holm's step-down over all of them. Each interval has the confidence of the step that decided it, so that
+    interval and decision agree.
+    """
     ordered = sorted((each for each in tested if each.found.p is not None), key=lambda each: each.found.p or 0.0)
     count, alpha = len(ordered), 1 - confidence
     decided: dict[int, Difference] = {}
     running, stopped = 0.0, None
     for rank, each in enumerate(ordered):
         running = min(1.0, max(running, (count - rank) * (each.found.p or 0.0)))
-        told = stopped is None and running < alpha
-        if not told and stopped is None:
+        significant = stopped is None and running < alpha
+        if not significant and stopped is None:
             stopped = count - rank
         share = alpha / (count - rank if stopped is None else stopped)
-        decided[id(each)] = each.at(1 - share, running, told)
+        decided[id(each)] = each.at(1 - share, running, significant)
     return [decided.get(id(each), each.found) for each in tested]
 
 
-def _whole_noise(tested: Tested) -> float:
-    """Standard deviation of a trial, what changes from block to block included, where the test counts that too; else
-    0. On the scale of the test."""
+def _whole_noise(tested: TestedDifference) -> float:
+    """Standard deviation of a trial, with changes from block to block if the test counts them; else 0. On the scale
+    of the test.
+    """
     also = tested.contrast.also if tested.contrast is not None else None
     return also.spread if also is not None else 0.0
 
@@ -164,7 +165,7 @@ def _planning(
         )
 
     least = needed(noise)
-    if whole > noise and least is not None and least < ENOUGH_BLOCKS:  # few blocks must be alike, many need not
+    if whole > noise and least is not None and least < ENOUGH_BLOCKS:  # few blocks must be equal, many need not
         least = max(least, min(needed(whole) or ENOUGH_BLOCKS, ENOUGH_BLOCKS))
     return Planning(apart, least, finds, power)
 
@@ -173,16 +174,16 @@ def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
     notes: list[str] = []
     bases = {each.basis for each in found}
     if "within-run" not in bases and any(each.trials_a == each.trials_b == 1 for each in found):
-        notes.append("One run on each side does not tell how much one run differs from the next; repeat them.")
+        notes.append("One run on each side does not show how much runs differ; repeat them.")
     if "within-run" in bases:
         notes.append(
-            "One run on each side: the interval says how well each run knows its own mean, second by second. How much "
+            "One run on each side: the interval is that of each run's own mean, second by second. How much "
             "one run differs from the next is unknown, so nothing is claimed beyond these two runs; repeat them."
         )
     if "one-run" in bases:
         notes.append(
-            "A side of a single run is held against the spread of the other, as if it spread alike; a second run would "
-            "tell."
+            "A side with a single run is compared by the spread of the other, as if both had the same; a second run "
+            "would show it."
         )
     if any(each.identical for each in found):
         notes.append(
@@ -203,19 +204,19 @@ def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:
 
 
 def order_notes(found: Sequence[Difference], *, across_time: bool) -> list[str]:
-    """Why the order of the trials allows no answer, and what would."""
+    """The reason why the order of the trials allows no answer, and the remedy."""
     notes = [
         f"{obstacle[:1].upper()}{obstacle[1:]}: {_remedy(obstacle)}"
         for obstacle in dict.fromkeys(each.obstacle for each in found if each.obstacle)
     ]
     if across_time:
         notes.append(
-            "--across-time: the machine is taken to have been the same all the time. If it was not, the difference may "
-            "be its own."
+            "--across-time: this assumes that the machine did not change. If it did, the difference may come from it."
         )
     if unresolved := max((each.resolution for each in found if each.relative), default=0.0):
         notes.append(
-            f"Trials repeat each other's figures to the last digit that can be resolved (about {percent(unresolved)}): "
+            f"Trials repeat each other's figures to the last digit that can be resolved (about "
+            f"{as_change(unresolved)}): "
             "they are rounded, not equal, and no interval is narrower than that. Longer trials resolve more."
         )
     return notes

@@ -1,10 +1,11 @@
-"""Whole latency distributions compared, percentile by percentile.
+"""Comparison of whole latency distributions, percentile by percentile.
 
 Each run gives one curve of logarithms of latency over the percentiles; alternatives differ by the difference of their
-mean curves. Requests of one run follow each other and share queues, so they are no independent sample: it is runs that
-are drawn again. The band holds the whole true curve at once: the multiplier (wild) bootstrap of the studentized
-difference, its largest deviation over all percentiles (Chernozhukov, Chetverikov and Kato, Annals of Statistics 41
-(2013) 2786-2819), with Webb's six-point weights, made for few runs (Canadian J. of Economics 56 (2023) 839-858).
+mean curves. Requests of one run follow each other and share queues, so they are not an independent sample: runs are
+resampled. The band contains the whole true curve with the given confidence: the multiplier (wild) bootstrap of the
+studentized difference, its largest deviation over all percentiles (Chernozhukov, Chetverikov and Kato, Annals of
+Statistics 41 (2013) 2786-2819), with Webb's six-point weights, made for few runs (Canadian J. of Economics 56 (2023)
+839-858).
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ GRID = (
     *(float(p) for p in range(10, 95, 5)),
     *(95.0, 97.5, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999),
 )
-"""Percentiles looked at. Those with fewer than ten requests beyond them in a run are left out."""
+"""The percentiles of the curve, without those that fewer than ten requests of a run exceed."""
 DRAWS = 2000
 FEWEST = 3
-"""Runs on a side that a band needs."""
+"""Fewest runs on a side for a band."""
 FEWEST_BLOCKS = 4
-"""Blocks that it needs: with three it misses in one case of eight."""
+"""Fewest blocks for a band: with three, one band of eight misses the true curve."""
 _WEBB = np.sqrt([0.5, 1.0, 1.5])
 
 
@@ -64,14 +65,14 @@ class Curves:
     confidence: float
     points: list[Point]
     paired: bool
-    """Whether runs of one block were held against each other."""
+    """True if runs of the same block were compared as pairs."""
     obstacle: str = ""
-    """Why the order of the runs allows no band; empty: it does."""
+    """Reason why the order of the runs allows no band; empty: there is one."""
 
     @property
     def words(self) -> str:
-        """Where the distributions differ."""
-        from spindle.stats.words import percent
+        """The percentiles at which the distributions differ."""
+        from spindle.base.numbers import as_change
 
         head = f"Latency of {self.operation}s: "
         if self.obstacle:
@@ -85,19 +86,19 @@ class Curves:
         ):
             if chosen:
                 sizes = sorted(abs(point.change) for point in chosen)
-                size = percent(sizes[0])
-                if percent(sizes[-1]) != size:
-                    size += f" to {percent(sizes[-1])}"
+                size = as_change(sizes[0])
+                if as_change(sizes[-1]) != size:
+                    size += f" to {as_change(sizes[-1])}"
                 parts.append(f"{word} by {size} at {_ranges([p.percentile for p in chosen])}")
         if not parts:
-            return f"{head}no percentile of {self.b} can be told from {self.a}"
+            return f"{head}{self.a} and {self.b} do not differ significantly at any percentile"
         return f"{head}{self.b} is {' and '.join(parts)}"
 
 
 def curves(
     sides: Sequence[Side], confidence: float = 0.95, draws: int = DRAWS, *, across_time: bool = False
 ) -> list[Curves]:
-    """Every side with the first, in each operation that both have."""
+    """Compare every side with the first, in each operation that both have."""
     found = []
     known = strata(sides, across_time=across_time)
     first = sides[0]
@@ -111,7 +112,7 @@ def curves(
 
 @dataclass(frozen=True)
 class _Run:
-    """Logarithm of latency at each percentile of the grid; nan where too few requests lie beyond."""
+    """Logarithm of latency at each percentile of the grid; nan if too few requests exceed it."""
 
     trial: Trial
     logs: Numbers
@@ -131,7 +132,7 @@ def _run(trial: Trial, operation: str) -> _Run | None:
     requests = sum(op.requests for op in ops)
     try:
         latencies = _core.histogram_percentiles([op.latency.histogram for op in ops], GRID)
-    except ValueError:  # damaged, or from elsewhere and without one
+    except ValueError:  # damaged, or another tool's without one
         return None
     logs = np.log(np.maximum(np.asarray(latencies, dtype=np.float64), 1.0))
     beyond = requests * (1 - np.asarray(GRID) / 100)
@@ -182,8 +183,11 @@ def _gap(parts: Sequence[Numbers]) -> Numbers:
 def _samples(
     a: Sequence[_Run], b: Sequence[_Run], logs_a: Numbers, logs_b: Numbers, known: Strata
 ) -> tuple[list[list[Numbers]], bool, str, float]:
-    """What the order of the runs allows to hold against each other, as for single figures (`pair`): bands are needed
-    of each, and the widest counts; whether they are pairs; why there is none; by how much they must be surer."""
+    """The samples that the order of the runs allows to compare, as for single figures (`pair`).
+
+    Returns the samples (each needs a band, and the widest counts), true if they are pairs, the obstacle, and the factor
+    on p.
+    """
     trials = [run.trial for run in [*a, *b]]
     groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(a), len(b)])
     arranged = arrangement(trials, groups, np.zeros(len(trials), dtype=np.intp), known.smallest_block)
@@ -206,7 +210,7 @@ def _samples(
 
 
 def _means(logs: Numbers, turns: Indices) -> Numbers:
-    """Of each turn."""
+    """Mean of each turn."""
     means: Numbers = np.stack([logs[turns == turn].mean(axis=0) for turn in np.unique(turns)])
     return means
 

@@ -21,7 +21,7 @@ from spindle.stats.trial import Side, Trial
 
 @dataclass(frozen=True)
 class Difference:
-    """`b` against `a`: a ratio less 1 (`relative`), else a plain difference in the metric's unit."""
+    """`b` relative to `a`: a ratio less 1 (`relative`), else a plain difference in the metric's unit."""
 
     metric: str
     a: str
@@ -29,48 +29,48 @@ class Difference:
     trials_a: int
     trials_b: int
     mean_a: float
-    """Geometric where `relative`."""
+    """Geometric if `relative`."""
     mean_b: float
     relative: bool
     change: float
     """0.12: b is 12 % above a."""
     low: float | None
     high: float | None
-    """The interval the decision rests on; None: the trials say nothing about their spread."""
+    """The interval of the decision; None: the trials do not show their spread."""
     confidence: float
-    """Of this interval alone: higher than asked where many comparisons share one error probability."""
+    """Confidence of this interval alone: higher than requested if many comparisons share one error probability."""
     p: float | None
     p_adjusted: float | None
-    """Holm's: what it would be if this comparison were the only one."""
-    told: bool
-    """Whether a and b can be told apart."""
+    """Holm's p, as if this were the only comparison."""
+    significant: bool
+    """True if the interval excludes no difference."""
     effect: float | None
     """In standard deviations of a trial (Hedges' g)."""
     noise: float | None
-    """Standard deviation of a trial within its stratum; relative where `relative`."""
+    """Standard deviation of a trial within its stratum; relative if `relative`."""
     freedom: float
     basis: Basis
     correlation: float = 0.0
-    """Of successive trials, as far as it was seen and widened the interval."""
+    """Correlation of successive trials, if it was detected and widened the interval."""
     identical: bool = False
-    """The trials of each side do not differ at all, as those of a model with one seed."""
+    """True if the trials of each side are equal, as those of a model with one seed."""
     resolution: float = 0.0
-    """What could not be resolved, and widened the interval; relative where `relative`."""
+    """Resolution of the instrument, which widened the interval; relative if `relative`."""
     obstacle: str = ""
-    """Why nothing can be claimed of these trials; empty: something can."""
+    """Reason why no test is possible; empty: a test is possible."""
     left_out: int = 0
     """Trials without this metric."""
 
 
 @dataclass(frozen=True)
-class Tested:
-    """A difference on the scale it was tested on, before many comparisons are taken into account."""
+class TestedDifference:
+    """A tested difference on the scale of its test, before the correction for many comparisons."""
 
     found: Difference
     contrast: Contrast | None
 
-    def at(self, confidence: float, p_adjusted: float | None, told: bool) -> Difference:
-        """With the interval of this confidence."""
+    def at(self, confidence: float, p_adjusted: float | None, significant: bool) -> Difference:
+        """The difference with the interval of this confidence."""
         contrast = self.contrast
         if contrast is None or contrast.freedom == 0:
             return self.found
@@ -78,7 +78,9 @@ class Tested:
         low, high = contrast.difference - reach, contrast.difference + reach
         if self.found.relative:
             low, high = math.expm1(low), _expm1(high)
-        return replace(self.found, low=low, high=high, confidence=confidence, p_adjusted=p_adjusted, told=told)
+        return replace(
+            self.found, low=low, high=high, confidence=confidence, p_adjusted=p_adjusted, significant=significant
+        )
 
 
 def examine(
@@ -87,8 +89,8 @@ def examine(
     b: Side,
     strata: Strata,
     series: Callable[[Trial, str], Numbers | None],
-) -> Tested:
-    """Two sides in one metric. `series`: the metric second by second, where single runs are all there is."""
+) -> TestedDifference:
+    """Test two sides in one metric. `series`: the metric second by second, used if there are only single runs."""
     have_a, have_b = _having(a.trials, metric), _having(b.trials, metric)
     left_out = len(a.trials) + len(b.trials) - len(have_a) - len(have_b)
     values_a, values_b = _values(have_a, metric), _values(have_b, metric)
@@ -110,7 +112,7 @@ def examine(
         confidence=math.nan,
         p=None,
         p_adjusted=None,
-        told=False,
+        significant=False,
         effect=None,
         noise=None,
         freedom=0.0,
@@ -118,19 +120,19 @@ def examine(
         left_out=left_out,
     )
     if not have_a or not have_b:
-        return Tested(blank, None)
+        return TestedDifference(blank, None)
     if len(have_a) == len(have_b) == 1:
         return _within(blank, series(have_a[0], metric), series(have_b[0], metric))
     groups = np.repeat(np.asarray([0, 1], dtype=np.intp), [len(have_a), len(have_b)])
     pair = between(np.concatenate([scaled_a, scaled_b]), groups, [*have_a, *have_b], strata, metric, relative)
     if pair.contrast is None:
-        return Tested(replace(blank, basis=pair.basis, obstacle=pair.obstacle), None)
+        return TestedDifference(replace(blank, basis=pair.basis, obstacle=pair.obstacle), None)
     return _tested(blank, pair.contrast, pair.basis, modelled=strata.modelled if pair.contrast.variance == 0 else False)
 
 
-def _tested(blank: Difference, contrast: Contrast, basis: Basis, *, modelled: bool = False) -> Tested:
+def _tested(blank: Difference, contrast: Contrast, basis: Basis, *, modelled: bool = False) -> TestedDifference:
     if contrast.freedom == 0:
-        return Tested(blank, contrast)
+        return TestedDifference(blank, contrast)
     change = _expm1(contrast.difference) if blank.relative else contrast.difference
     hedges = 1 - 3 / (4 * contrast.freedom - 1) if contrast.freedom > 1 else 0.5642  # J(1) = 1/sqrt(pi)
     effect = hedges * contrast.difference / contrast.spread if contrast.spread > 0 else None
@@ -147,16 +149,16 @@ def _tested(blank: Difference, contrast: Contrast, basis: Basis, *, modelled: bo
         identical=modelled and contrast.variance == 0,
         resolution=_expm1(contrast.resolution) if blank.relative else contrast.resolution,
     )
-    return Tested(found, contrast)
+    return TestedDifference(found, contrast)
 
 
-def _within(blank: Difference, a: Numbers | None, b: Numbers | None) -> Tested:
-    """One run each: their seconds tell how well each run knows its own mean, and nothing of how runs differ."""
+def _within(blank: Difference, a: Numbers | None, b: Numbers | None) -> TestedDifference:
+    """One run each: their seconds show the precision of each run's own mean, but not how much runs differ."""
     if a is None or b is None or not blank.relative or min(len(a), len(b)) < SHORTEST:
-        return Tested(blank, None)
+        return TestedDifference(blank, None)
     means = [float(part.mean()) for part in (a, b)]
     if min(means) <= 0:
-        return Tested(blank, None)
+        return TestedDifference(blank, None)
     parts = [long_run(part / mean) for part, mean in zip((a, b), means, strict=True)]
     variance = sum(part.variance_of_mean for part in parts)
     freedom = (
@@ -169,7 +171,7 @@ def _within(blank: Difference, a: Numbers | None, b: Numbers | None) -> Tested:
 
 
 def _having(trials: Sequence[Trial], metric: str) -> list[Trial]:
-    """Those that have the metric, in order of time."""
+    """The trials that have the metric, in order of time."""
     having = [trial for trial in trials if math.isfinite(trial.values.get(metric, math.nan))]
     return sorted(having, key=lambda trial: trial.order)
 

@@ -1,13 +1,13 @@
-"""What each factor of a campaign does to a metric, alone and together with another.
+"""Effects of each factor of a campaign on a metric, alone and with another factor.
 
-Analysis of variance on logarithms (differences where values are 0 or less), blocks eliminated first. Each factor is
-tested with all other factors in the model, each pair of factors with all other pairs (type II sums of squares:
-Langsrud, Statistics and Computing 13 (2003) 163-167), so that missing trials do not mix them up. P values are Holm's.
+Analysis of variance on logarithms (differences if values are 0 or less), blocks eliminated first. Each factor is tested
+with all other factors in the model, each pair of factors with all other pairs (type II sums of squares: Langsrud,
+Statistics and Computing 13 (2003) 163-167), so that missing trials do not confound them. P values are Holm's.
 
-The error of an effect is how much that effect itself differs from block to block (as for repeated measures), with the
-degrees of freedom of Greenhouse and Geisser (Psychometrika 24 (1959) 95-112). One noisy cell is noisy in the effects it
-is part of, and nowhere else; no two cells need to be equally noisy. Two or three cells are compared as pairs (`pair`),
-as their order alone cannot rule out a drift.
+The error of an effect is its own variation from block to block (as for repeated measures), with the degrees of freedom
+of Greenhouse and Geisser (Psychometrika 24 (1959) 95-112). A noisy cell only affects the effects that it is part of;
+cells need not be equally noisy. Two or three cells are compared as pairs (`pair`), as their order alone cannot exclude
+a drift.
 """
 
 from __future__ import annotations
@@ -36,51 +36,51 @@ class Level:
     name: str
     trials: int
     change: float
-    """Against the mean over the levels: 0.05 is 5 % above; a plain difference where not `relative`."""
+    """Difference from the mean over the levels: 0.05 is 5 % above; a plain difference if not `relative`."""
     error: float
-    """Standard error of that on the scale of the test; nan: unknown."""
+    """Standard error of the change on the scale of the test; nan: unknown."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A factor (`scheduler`), or what two do together beyond what each does (`scheduler x depth`)."""
+    """The effect of a factor (`scheduler`), or of two together beyond the sum of their own (`scheduler x depth`)."""
 
     factors: tuple[str, ...]
     levels: list[Level]
-    """Of one factor; of two it holds the deviations from the sum of both."""
+    """Levels of one factor; of two: the deviations from the sum of both."""
     share: float
-    """Of the variance within blocks that it explains."""
+    """Share of the variance within blocks that it explains."""
     freedom: int
     p: float
     """nan: not tested."""
     p_adjusted: float
-    told: bool
+    significant: bool
 
     @property
     def name(self) -> str:
-        """As people write it."""
+        """The name in text."""
         return " x ".join(self.factors)
 
 
 @dataclass(frozen=True)
 class Effects:
-    """All factors in one metric."""
+    """The effects of all factors on one metric."""
 
     metric: str
     relative: bool
     effects: list[Effect]
     freedom: float
-    """Of the errors of the levels."""
+    """Degrees of freedom of the errors of the levels."""
     noise: float
     """Standard deviation of a trial that no factor explains, all cells together."""
     unequal: bool
-    """Whether cells are unequally noisy beyond chance (Brown and Forsythe)."""
+    """True if cells are significantly unequal in noise (Brown and Forsythe)."""
     not_tested: list[str]
-    """What the plan or the trials that are left cannot tell, each with its reason."""
+    """Effects that the plan or the remaining trials cannot test, each with its reason."""
 
     @property
     def tested(self) -> bool:
-        """Whether the trials allow to test anything."""
+        """True if the trials allow a test."""
         return not any(math.isnan(effect.p) for effect in self.effects)
 
 
@@ -92,9 +92,11 @@ def effects(
     modelled: bool = False,
     across_time: bool = False,
 ) -> Effects | None:
-    """Main effects, and interactions of two; None: no factor has two levels, or nothing is left to know the noise.
+    """Main effects, and interactions of two factors; None: no factor has two levels, or no trials are left to estimate
+    the noise.
 
-    `modelled`, `across_time`: as of `Strata`."""
+    `modelled`, `across_time`: as in `Strata`.
+    """
     having = [trial for trial in trials if math.isfinite(trial.values.get(name, math.nan))]
     factors = _factors(having)
     if not factors:
@@ -109,11 +111,11 @@ def effects(
     terms: dict[tuple[str, ...], Numbers] = {(factor,): _columns(having, (factor,)) for factor in factors}
     terms |= {pair: _columns(having, pair) for pair in combinations(factors, 2)}
     centred, eliminated = within(y), {key: within(columns) for key, columns in terms.items()}
-    tested = _Tested(y, cells, numbers, terms)
+    tested = _BlockTest(y, cells, numbers, terms)
     enough = blocks is not None and (tested.blocks >= FEWEST_BLOCKS or (modelled and tested.blocks >= 2))
     not_tested, kept = list[str](), dict(eliminated)
     room = len(y) - int(numbers.max()) - 1
-    # Interactions are only looked at where trials are left over to know the noise with them in the model.
+    # Interactions need trials left over to estimate the noise.
     if room - _residual(centred, list(kept.values()))[1] < 2:
         kept = {key: columns for key, columns in eliminated.items() if len(key) == 1}
         not_tested += [f"{' x '.join(pair)}: too few trials" for pair in terms if len(pair) == 2]
@@ -155,7 +157,7 @@ def effects(
             freedom=gained,
             p=p,
             p_adjusted=holm,
-            told=holm < 1 - confidence,
+            significant=holm < 1 - confidence,
         )
         for (key, gained, squares, p), holm in zip(found, adjusted, strict=True)
     ]
@@ -172,7 +174,7 @@ def effects(
 
 
 def _alike(noise: float, levels: Sequence[tuple[str, int, float]]) -> list[float]:
-    """Standard errors of levels whose trials are all equally noisy."""
+    """Standard errors of levels with equally noisy trials."""
     return [noise * math.sqrt((1 - 1 / len(levels)) / trials) for _, trials, _ in levels]
 
 
@@ -188,7 +190,9 @@ def level_interval(found: Effects, level: Level, confidence: float = 0.95) -> tu
 
 
 def _blocks(trials: Sequence[Trial], cells: Indices, *, anyhow: bool) -> Indices | None:
-    """The block of each trial: the campaign's, or the how manyth of its cell where cells took turns; None: neither."""
+    """The block of each trial: the campaign's, or the trial's number within its cell if cells took turns; None:
+    neither.
+    """
     found = block_numbers(trials)
     if found is not None:
         return found
@@ -207,7 +211,7 @@ def _why_not(blocks: Indices | None) -> str:
     return f"any factor: it takes {FEWEST_BLOCKS} blocks in which every cell has a trial"
 
 
-class _Tested:
+class _BlockTest:
     """Effects block by block, of the blocks in which every cell has a trial."""
 
     def __init__(self, y: Numbers, cells: Indices, blocks: Indices, terms: Mapping[tuple[str, ...], Numbers]) -> None:
@@ -221,10 +225,10 @@ class _Tested:
         first = np.asarray([int(np.flatnonzero(cells == cell)[0]) for cell in np.flatnonzero(often)], dtype=np.intp)
         self._columns = {key: columns[first] for key, columns in terms.items()}
         self.blocks = len(self._values)
-        """How many there are."""
+        """Number of blocks."""
 
     def p(self, key: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> float:
-        """Of such an effect, or a larger one, if there is none."""
+        """p of the effect if there is none."""
         from scipy.special import fdtrc
 
         beside = np.hstack([np.ones((self._values.shape[1], 1)), *(self._columns[other] for other in others)])
@@ -256,7 +260,7 @@ class _Tested:
 
 
 def _of_pairs(name: str, trials: Sequence[Trial], cells: Indices, relative: bool) -> float:
-    """Of two or three cells: the surest of their pairs, Bonferroni."""
+    """The smallest p of the pairs of two or three cells, after Bonferroni."""
     ps = []
     for one, other in combinations(range(int(cells.max()) + 1), 2):
         both = [at for at in range(len(trials)) if cells[at] in (one, other)]
@@ -270,8 +274,9 @@ def _of_pairs(name: str, trials: Sequence[Trial], cells: Indices, relative: bool
 
 
 def _unequal(left: Numbers, cells: Indices) -> bool:
-    """Whether the cells' values scatter unequally: analysis of variance of the distances from the cell's median (Brown
-    and Forsythe, J. American Statistical Association 69 (1974) 364-367)."""
+    """True if the cells' values scatter unequally: analysis of variance of the distances from the cell's median
+    (Brown and Forsythe, J. American Statistical Association 69 (1974) 364-367).
+    """
     parts = [part for cell in range(int(cells.max()) + 1) if len(part := left[cells == cell]) > 2]
     if len(parts) < 2:
         return False
@@ -292,13 +297,13 @@ def _level(trial: Trial, factors: Sequence[str]) -> str:
 
 
 def _columns(trials: Sequence[Trial], factors: Sequence[str]) -> Numbers:
-    """One column of ones a level."""
+    """One column of ones for each level."""
     numbers = numbered([_level(trial, factors) for trial in trials])
     return np.eye(int(numbers.max()) + 1)[numbers]
 
 
 def _within(numbers: Indices) -> Callable[[Numbers], Numbers]:
-    """Takes the mean of each block out."""
+    """Return a function that subtracts the mean of each block."""
     totals = np.bincount(numbers)
 
     def eliminate(values: Numbers) -> Numbers:
@@ -312,7 +317,7 @@ def _within(numbers: Indices) -> Callable[[Numbers], Numbers]:
 
 
 def _residual(y: Numbers, columns: Sequence[Numbers]) -> tuple[float, int]:
-    """Sum of squares that is left, and the rank of the model."""
+    """Remaining sum of squares, and the rank of the model."""
     if not columns:
         return float(y @ y), 0
     design = np.hstack(columns)
@@ -343,7 +348,7 @@ def _holm(ps: Sequence[float]) -> list[float]:
 def _least_squares_means(
     y: Numbers, trials: Sequence[Trial], factors: Sequence[str], kept: dict[tuple[str, ...], Numbers]
 ) -> dict[tuple[str, ...], list[tuple[str, int, float]]]:
-    """Level -> (trials, deviation from the mean over levels), each factor beside all others in the model."""
+    """Level -> (trials, deviation from the mean over levels), each factor adjusted for all others in the model."""
     mains = [(factor,) for factor in factors]
     solution = np.linalg.lstsq(np.hstack([kept[key] for key in mains]), y, rcond=1e-9)[0]
     fitted = np.hstack([kept[key] for key in mains]) @ solution

@@ -1,4 +1,4 @@
-"""What cannot be compared."""
+"""Errors of comparisons."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from spindle.base.errors import SpindleError
 
 
 class Incomparable(SpindleError, ValueError):
-    """There is nothing to compare, or not so."""
+    """The inputs cannot be compared."""
 
     exit_code = 2

@@ -1,7 +1,7 @@
 """A figure with its uncertainty.
 
-Trials are averaged by the geometric mean, in every table and chart: ratios are what is compared, and their noise is
-multiplicative. Its interval is that of the logarithms, so it never reaches 0.
+Every table and chart averages trials by the geometric mean: ratios are compared, and their noise is multiplicative. Its
+interval is that of the logarithms, so it never reaches 0.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ TRIM = 0.2
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean and the interval that holds the true one with the given confidence."""
+    """A mean with its confidence interval."""
 
     estimate: float
     low: float
-    """-inf where the values say nothing about their spread, as a single one does."""
+    """-inf if the values do not show their spread, as with a single one."""
     high: float
     confidence: float
     n: int
-    """Values that went in."""
+    """Number of values."""
     effective_n: float
-    """Independent values they are worth."""
+    """Number of independent values with the same precision."""
     method: Literal["t", "geometric", "trimmed", "series"]
 
     @property
@@ -40,8 +40,9 @@ class Interval:
 
 
 def of_trials(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The mean of independent trials: geometric with the interval of their logarithms where all are above 0, else
-    arithmetic (`method` says which). Raises ValueError as `interval`."""
+    """The mean of independent trials: geometric with the interval of their logarithms if all are above 0, else
+    arithmetic (`method` says which). Raises ValueError as `interval`.
+    """
     found = [value for value in values if math.isfinite(value)]
     if not found or min(found) <= 0:
         return interval(found, confidence)
@@ -51,14 +52,14 @@ def of_trials(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 
 def mean_of_trials(values: Sequence[float]) -> float:
-    """Geometric where all are above 0, else arithmetic. Raises ValueError if there are none."""
+    """Geometric if all are above 0, else arithmetic. Raises ValueError if there are none."""
     if min(values) <= 0:
         return math.fsum(values) / len(values)
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def kind_of_mean(*values: Sequence[float]) -> str:
-    """What the means of these groups of trials are called."""
+    """The kind of the means of these groups of trials."""
     every = [min(group) > 0 for group in values if group]
     if all(every):
         return "geometric means"
@@ -72,12 +73,12 @@ def interval(
     series: bool = False,
     method: Literal["t", "trimmed"] = "t",
 ) -> Interval:
-    """The mean of `values` with its interval of confidence. Values that are not finite are left out.
+    """The mean of `values` with its confidence interval. Values that are not finite are left out.
 
     Independent trials: Student's t. `trimmed`: the mean of the middle 60 % with its interval (Tukey and McLaughlin,
-    Sankhya A 25 (1963) 331-352), which a wild value does not move. `series`: successive intervals of one run, whose
-    neighbours resemble each other (see `autocorrelation`). Raises ValueError if no value is finite, or if the
-    confidence is not between 0 and 1.
+    Sankhya A 25 (1963) 331-352), robust against outliers. `series`: successive intervals of one run, with correlated
+    neighbours (see `autocorrelation`). Raises ValueError if no value is finite, or if the confidence is not between 0
+    and 1.
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence} is not between 0 and 1")
@@ -97,7 +98,7 @@ def interval(
     cut = int(TRIM * n) if method == "trimmed" and not series else 0
     ordered = np.sort(found)
     kept = ordered[cut : n - cut]
-    if series or n == 1:  # a series too short to know its own correlation
+    if series or n == 1:  # a series too short to estimate its correlation
         return Interval(float(kept.mean()), -math.inf, math.inf, confidence, n, 1.0, "series" if series else method)
     winsorized = np.clip(ordered, kept[0], kept[-1])
     # Variance of a trimmed mean; without trimming the plain s^2/n.

@@ -1,10 +1,10 @@
-"""Did anything get worse? One answer for each metric, for a gate that lets changes pass or not.
+"""A gate for changes: detects losses in any metric.
 
-Two one-sided tests against the threshold: *lost* is claimed where the loss is beyond it with the confidence asked for
-(of all metrics together: Holm), *fine* where a loss beyond it is excluded; what is neither is *unclear*, and more
-trials are asked for. A loss that is certain but may be smaller than the threshold is unclear too, and said. *Untested*
-is what no number of such trials could answer: one run on each side, or all of one side before all of the other, unless
-the baseline is of several earlier sessions, which show how much sessions differ.
+Two one-sided tests against the threshold: *lost* if the loss exceeds it with the requested confidence (of all metrics
+together: Holm), *fine* if a larger loss is excluded, else *unclear*, and more trials are needed. A significant loss
+that may be below the threshold is unclear too; the text says so. *Untested*: no number of such trials could answer. One
+run on each side, or all of one side before all of the other, unless the baseline has several earlier sessions, which
+show how much sessions differ.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from spindle.base.numbers import as_change
 from spindle.stats.arrangement import APART
 from spindle.stats.compare import common_metrics, order_notes
-from spindle.stats.difference import Difference, Tested, examine
+from spindle.stats.difference import Difference, TestedDifference, examine
 from spindle.stats.errors import Incomparable
 from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
@@ -28,11 +29,10 @@ from spindle.stats.series import of_run
 from spindle.stats.sessions import FEWEST_SESSIONS
 from spindle.stats.strata import strata
 from spindle.stats.trial import Side
-from spindle.stats.words import percent
 
 Outcome = Literal["fine", "lost", "unclear", "untested"]
 SESSIONS = (
-    "The baseline was made in earlier sessions: how much these differ is taken for noise. A change of the machine that "
+    "The baseline is from earlier sessions: their differences count as noise. A change of the machine that "
     "is larger counts as a loss."
 )
 TOO_FEW = (
@@ -44,7 +44,7 @@ _WORST: tuple[Outcome, ...] = ("lost", "untested", "unclear", "fine")
 
 @dataclass(frozen=True)
 class Check:
-    """One metric. Losses are shares of the baseline; a negative one is a gain."""
+    """The test of one metric. Losses are shares of the baseline; a negative one is a gain."""
 
     metric: str
     outcome: Outcome
@@ -53,20 +53,22 @@ class Check:
     now: float
     loss: float
     at_least: float | None
-    """One-sided bounds with the confidence; None: nothing is known of the spread."""
+    """One-sided bounds with the confidence; None: the spread is unknown."""
     at_most: float | None
     p: float | None
-    """Of such figures if the loss were at the threshold."""
+    """p of these figures if the loss were at the threshold."""
     trials_baseline: int
     trials_now: int
     needed: int | None
-    """Trials of each that would tell a loss of twice the threshold from one within it (a threshold of 0: of 5 %)."""
+    """Trials of each side that distinguish a loss of twice the threshold from one within it (a threshold of 0: of 5
+    %).
+    """
     words: str
 
 
 @dataclass(frozen=True)
 class Gate:
-    """All metrics."""
+    """The tests of all metrics."""
 
     baseline: str
     now: str
@@ -74,13 +76,13 @@ class Gate:
     confidence: float
     checks: list[Check]
     means: str
-    """What `baseline` and `now` are: `geometric means`."""
+    """Kind of the means in `baseline` and `now`: `geometric means`."""
     likeness: Likeness
     notes: list[str]
 
     @property
     def outcome(self) -> Outcome:
-        """The worst."""
+        """The worst outcome."""
         found = {check.outcome for check in self.checks}
         return next(outcome for outcome in _WORST if outcome in found)
 
@@ -96,7 +98,7 @@ def gate(
     across_time: bool = False,
     notes: Sequence[str] = (),
 ) -> Gate:
-    """Hold `now` against `baseline`; `across_time` as for `compare`. Raises Incomparable: one line."""
+    """Compare `now` with `baseline`; `across_time` as in `compare`. Raises Incomparable: one line."""
     sides = [baseline, now]
     chosen = list(metrics) or common_metrics(sides)
     for name in chosen:
@@ -121,7 +123,7 @@ def gate(
 
 
 def _margin(found: Difference, threshold: float) -> float | None:
-    """The threshold as a difference on the scale of the test; None: there is no share of nothing."""
+    """The threshold as a difference on the scale of the test; None if the baseline is 0."""
     up = metric(found.metric).better is Better.LOWER
     if found.relative:
         return math.log1p(threshold if up else -threshold)
@@ -131,11 +133,11 @@ def _margin(found: Difference, threshold: float) -> float | None:
 
 
 def _worse(found: Difference) -> float:
-    """Which way is worse."""
+    """Direction that is worse."""
     return 1.0 if metric(found.metric).better is Better.LOWER else -1.0
 
 
-def _known(each: Tested, threshold: float) -> bool:
+def _known(each: TestedDifference, threshold: float) -> bool:
     return (
         each.contrast is not None
         and each.contrast.freedom > 0
@@ -144,7 +146,7 @@ def _known(each: Tested, threshold: float) -> bool:
     )
 
 
-def _beyond(each: Tested, threshold: float) -> float | None:
+def _beyond(each: TestedDifference, threshold: float) -> float | None:
     """One-sided p of a loss no larger than the threshold."""
     if not _known(each, threshold):
         return None
@@ -155,7 +157,7 @@ def _beyond(each: Tested, threshold: float) -> float | None:
 
 
 def _step_down(ps: Sequence[float | None], alpha: float) -> list[tuple[bool, float]]:
-    """Holm: whether each is rejected, and the error probability its step had."""
+    """Holm: true for each that is rejected, and the error probability of its step."""
     order = sorted((p, at) for at, p in enumerate(ps) if p is not None)
     found = [(False, alpha / max(len(order), 1))] * len(ps)
     for rank, (p, at) in enumerate(order):
@@ -169,7 +171,7 @@ def _step_down(ps: Sequence[float | None], alpha: float) -> list[tuple[bool, flo
 
 
 def _check(
-    each: Tested, p: float | None, lost: bool, share: float, threshold: float, confidence: float, power: float
+    each: TestedDifference, p: float | None, lost: bool, share: float, threshold: float, confidence: float, power: float
 ) -> Check:
     found = each.found
     least = most = None
@@ -199,12 +201,12 @@ def _check(
 
 
 def _loss(found: Difference, change: float) -> float:
-    """A change as a share of the baseline lost."""
+    """A change as a lost share of the baseline."""
     share = change if found.relative else change / found.mean_a if found.mean_a > 0 else math.nan
     return _worse(found) * share
 
 
-def _bounds(each: Tested, share: float) -> tuple[float, float]:
+def _bounds(each: TestedDifference, share: float) -> tuple[float, float]:
     """One-sided limits of the loss."""
     contrast = each.contrast
     assert contrast is not None
@@ -239,22 +241,23 @@ def _words(
             return "unclear: not measured on both sides"
         if found.mean_a <= 0:
             return "unclear: the baseline is 0"
-        why = found.obstacle or "one run on each side does not tell how much of it is chance"
+        why = found.obstacle or "one run on each side does not show how much of it is chance"
         return f"not tested: {_size(loss)} was seen, but {why}"
     more = ""
     if needed is not None and needed > min(found.trials_a, found.trials_b):
-        more = f"; {needed} trials of each would tell"
+        more = f"; {needed} trials of each would decide"
     limit = f"{100 * threshold:g} %"
     match outcome:
         case "lost":
-            return f"lost {percent(loss)}, and surely more than {percent(max(least, threshold))}: beyond {limit}"
+            return f"lost {as_change(loss)}, significantly more than {as_change(max(least, threshold))}: beyond {limit}"
         case "fine" if most <= 0 < -loss:
-            return f"fine: a gain of {percent(-loss)}, at least {percent(-most)}"
+            return f"fine: a gain of {as_change(-loss)}, at least {as_change(-most)}"
         case "fine":
-            return f"fine: {_size(loss)}, a loss beyond {limit} is excluded (at most {percent(max(most, 0.0))})"
+            return f"fine: {_size(loss)}, a loss beyond {limit} is excluded (at most {as_change(max(most, 0.0))})"
         case _ if least > 0:
             return (
-                f"unclear: a loss is certain ({percent(least)} to {percent(most)}), that it is beyond {limit} not{more}"
+                f"unclear: a loss is significant ({as_change(least)} to {as_change(most)}), but not that it is beyond "
+                f"{limit}{more}"
             )
         case _:
             return f"unclear: between {_size(least)} and {_size(most)}{more}"
@@ -263,4 +266,4 @@ def _words(
 def _size(loss: float) -> str:
     if loss == 0:
         return "no change"
-    return f"a {'loss' if loss > 0 else 'gain'} of {percent(abs(loss))}"
+    return f"a {'loss' if loss > 0 else 'gain'} of {as_change(abs(loss))}"

@@ -1,6 +1,6 @@
-"""The numbers of a record that can be compared, by the names of `stats.names`.
+"""Values of the metrics of a record, by the names of `stats.names`.
 
-Percentiles over several streams come from their histograms taken together, never from averaged percentiles.
+Percentiles over several streams come from their merged histograms, never from averaged percentiles.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from spindle.stats.cases import cases
 from spindle.stats.names import PERCENTILES, Better, metric
 
 MOST_MAIN = 8
-"""Most metrics that are chosen unasked."""
+"""Most metrics that are chosen by default."""
 MOVING = (*DATA, "create")
 """Operations that move bytes."""
 
@@ -40,7 +40,7 @@ def value(record: Record, name: str) -> float | None:
 
 
 def values(record: Record) -> dict[str, float]:
-    """Every metric of a record. What was not measured is not there."""
+    """Every metric of a record. Unmeasured ones are missing."""
     match record:
         case RunRecord():
             return _of_run(record)
@@ -59,9 +59,9 @@ def values(record: Record) -> dict[str, float]:
 
 
 def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) -> list[str]:
-    """The few that tell most, if nobody asked for others: throughput, and the tail of reads and of writes.
+    """The most informative metrics, for comparisons that name none: throughput, and the tail of reads and of writes.
 
-    Throughput is bytes a second where requests are large (64 KiB in the mean, from `found`), else requests a second.
+    Throughput is bytes a second if requests are large (64 KiB in the mean, from `found`), else requests a second.
     """
     there = set(names)
     chosen: list[str] = []
@@ -81,7 +81,7 @@ def main_metrics(names: Sequence[str], found: dict[str, float] | None = None) ->
 
 
 def _of_each_phase(names: Sequence[str], found: Mapping[str, float]) -> list[str]:
-    """Phases never ran together: each for itself, the rates of all before the tails of any."""
+    """Phases never ran together: each by itself, the rates of all before the tails of any."""
     there = set(names)
     phases = list(dict.fromkeys(name.rpartition("/")[0] for name in names if re.search(r"/(bytes_per_s|iops)$", name)))
     top = [phase for phase in phases if phase and phase.rpartition("/")[0] not in phases]
@@ -121,7 +121,7 @@ def _of_run(record: RunRecord) -> dict[str, float]:
 
 
 def _moves(streams: Sequence[Stream]) -> bool:
-    """Whether it is about data at all: operations on names and empty files move none."""
+    """True if it moves data: metadata operations and empty files move none."""
     return any(op.bytes for stream in streams for _, op in stream.ops())
 
 
@@ -145,7 +145,7 @@ def _operations(prefix: str, streams: Sequence[Stream]) -> Iterator[tuple[str, f
 
 
 def _latency(prefix: str, parts: Sequence[Latency], counts: Sequence[int]) -> Iterator[tuple[str, float]]:
-    """Of one distribution, or of several taken together."""
+    """Latency metrics of one distribution, or of several merged."""
     pairs = [(part, count) for part, count in zip(parts, counts, strict=True) if count]
     total = sum(count for _, count in pairs)
     if not total:
@@ -162,7 +162,7 @@ def _latency(prefix: str, parts: Sequence[Latency], counts: Sequence[int]) -> It
     yield f"{prefix}sdev_ns", (squares / total) ** 0.5
     try:
         together = _core.histogram_percentiles([part.histogram for part, _ in pairs], PERCENTILES)
-    except ValueError:  # a record written by hand or damaged: the parts' own percentiles cannot be put together
+    except ValueError:  # written by hand or damaged: percentiles of the parts cannot be merged
         return
     yield from ((f"{prefix}p{p:g}_ns", float(ns)) for p, ns in zip(PERCENTILES, together, strict=False))
 
@@ -180,7 +180,7 @@ def _of_knee(record: KneeRecord) -> dict[str, float]:
 
 
 def _of_target(record: TargetRecord) -> dict[str, float]:
-    """The most that kept the bounds."""
+    """The highest throughput within the bounds."""
     point = record.search.at(record.search.held)
     if point is None:
         return {}
@@ -199,7 +199,7 @@ def _of_curve(record: CurveRecord) -> dict[str, float]:
 
 
 def _of_quick(record: QuickRecord) -> dict[str, float]:
-    """Each step's figures; the mean where it is made of several runs, the highest where it rises to a knee."""
+    """Each step's figures; the mean if it has several runs, the highest if it rises to a knee."""
     runs = {run.id: run for run in record.runs}
     found: dict[str, float] = {}
     for step in record.steps:
@@ -221,7 +221,7 @@ def _of_phases(record: PhasesRecord) -> dict[str, float]:
 
 
 def _of_imported(record: ImportedRecord) -> dict[str, float]:
-    """What the file says; a total only of streams that ran together and all say it."""
+    """The file's figures; a total only for streams that ran together and all have the figure."""
     streams = record.streams
     found: dict[str, float] = {}
     if together(streams):
@@ -258,7 +258,7 @@ def _partial_rates(prefix: str, ops: Sequence[PartialOp]) -> Iterator[tuple[str,
 
 
 def _partial_latency(prefix: str, ops: Sequence[PartialOp]) -> Iterator[tuple[str, float]]:
-    """Of one distribution as it is; of several what their counts, moments and histograms allow."""
+    """One distribution unchanged; several as far as their counts, moments and histograms allow."""
     parts = [(op.timed, op.requests) for op in ops if op.requests != 0]
     known = [part for part, _ in parts if part is not None]
     if not parts or len(known) < len(parts):
@@ -275,7 +275,7 @@ def _partial_latency(prefix: str, ops: Sequence[PartialOp]) -> Iterator[tuple[st
 
 
 def _complete(part: PartialLatency | None) -> Latency | None:
-    """A distribution whose moments are all known; its histogram may be missing, then there are no percentiles."""
+    """A distribution with all moments. Without a histogram it has no percentiles."""
     if part is None or part.mean_ns is None or part.sdev_ns is None or part.min_ns is None or part.max_ns is None:
         return None
     return Latency(
@@ -289,4 +289,4 @@ def _complete(part: PartialLatency | None) -> Latency | None:
 
 
 _STEPS = (("sequential-read", True), ("random-read", False), ("random-read-rising", False), ("mix", False))
-"""Steps of a quick look that tell most, and whether bytes tell it."""
+"""The most informative steps of a quick look, and true if bytes are the better rate."""

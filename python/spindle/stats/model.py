@@ -27,9 +27,9 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _NOTHING = 1e-9
-"""Degrees of freedom below this are none."""
+"""Fewer degrees of freedom count as none."""
 _NOTICEABLE = 1.645
-"""Standard errors of a correlation that are taken for one."""
+"""Standard errors from which on a correlation counts."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,22 @@ class Contrast:
 
     difference: float
     variance: float
-    """Of the difference."""
+    """Variance of the difference."""
     freedom: float
-    """0: the trials say nothing about their spread."""
+    """0: the trials do not show their spread."""
     spread: float
-    """Standard deviation of a trial within its stratum, both groups alike."""
+    """Standard deviation of a trial within its stratum, of both groups together."""
     correlation: float = 0.0
-    """Of successive trials, as far as it was seen and widened the variance."""
+    """Correlation of successive trials, if it was detected and widened the variance."""
     resolution: float = 0.0
-    """What the instrument cannot resolve: no interval is narrower to either side."""
+    """Resolution of the instrument: no interval is narrower on either side."""
     also: Contrast | None = None
-    """The same difference under another assumption; what is claimed holds under both."""
+    """The same difference under another assumption; claims must be significant under both."""
     doubt: float = 1.0
-    """Every p is multiplied by it: the order of the trials alone does not rule out a drift."""
+    """Factor on every p: the order of the trials alone does not exclude a drift."""
 
     def reach(self, confidence: float) -> float:
-        """From the difference to the end of its one-sided interval."""
+        """Distance from the difference to the end of its one-sided interval."""
         from scipy.special import stdtrit
 
         confidence = 1 - (1 - confidence) / self.doubt
@@ -61,7 +61,7 @@ class Contrast:
         return own if self.also is None else max(own, self.also.reach(confidence) + self._off)
 
     def beyond(self, margin: float, way: float) -> float:
-        """One-sided p of such trials if the difference did not go further than `margin` in the direction of `way`."""
+        """One-sided p of such trials if the difference were at most `margin` in the direction of `way`."""
         from scipy.special import stdtr
 
         excess = way * (self.difference - margin)
@@ -73,36 +73,36 @@ class Contrast:
 
     @property
     def p(self) -> float:
-        """Two-sided."""
+        """Two-sided p."""
         return min(1.0, 2 * self.beyond(0.0, 1.0 if self.difference > 0 else -1.0))
 
     @property
     def _off(self) -> float:
-        """How far the two estimates are apart."""
+        """Distance between the two estimates."""
         return abs(self.difference - self.also.difference) if self.also is not None else 0.0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The model with its numbers."""
+    """The fitted model."""
 
     effects: Numbers
-    """Of each group."""
+    """Effect of each group."""
     levels: Numbers
-    """Of each stratum."""
+    """Level of each stratum."""
     inverse: Numbers
     counts: Numbers
     """Trials of each group (row) in each stratum."""
     variances: Numbers
-    """Of a trial of each group; nan: unknown."""
+    """Variance of a trial of each group; nan: unknown."""
     freedoms: Numbers
     """Degrees of freedom of each variance."""
     inflation: Numbers
-    """By how much correlation of successive trials raises the variance of each group's mean."""
+    """Factor by which correlation of successive trials raises the variance of each group's mean."""
     most: float
     """Degrees of freedom of all groups together: no difference has more."""
     correlation: float
-    """Of successive trials; 0 where none was looked for or seen."""
+    """Correlation of successive trials; 0 if not tested or not detected."""
 
     def contrast(self, of: int, against: int) -> Contrast | None:
         """Group `of` less group `against`; None: no strata connect them."""
@@ -121,7 +121,7 @@ class Fit:
         if not known[used].any():
             return Contrast(difference, np.nan, 0.0, np.nan)
         variances, freedoms = self.variances, self.freedoms
-        if not known[used].all():  # a group of a single trial: taken to spread as the others do
+        if not known[used].all():  # a group of a single trial gets the spread of the others
             weight = np.where(known & used, freedoms, 0.0)
             common = float((weight * np.where(known, variances, 0.0)).sum() / weight.sum())
             total = float((shares * self.inflation)[used].sum())
@@ -137,8 +137,9 @@ class Fit:
 
 
 def fit(values: Numbers, groups: Indices, strata: Indices, *, in_time: bool) -> Fit:
-    """Fit the model. `in_time`: the trials stand in order of time, and groups ran one after the other, so that trials
-    which resemble their neighbours look like a difference; not so in blocks or in turns."""
+    """Fit the model. `in_time`: the trials are in order of time, and groups ran one after the other, so that
+    correlated neighbours look like a difference; not so in blocks or in turns.
+    """
     count, layers = int(groups.max()) + 1, int(strata.max()) + 1
     counts = np.zeros((count, layers))
     np.add.at(counts, (groups, strata), 1.0)
@@ -155,7 +156,7 @@ def fit(values: Numbers, groups: Indices, strata: Indices, *, in_time: bool) -> 
     freedoms = (counts * (1 - leverage)).sum(axis=1)
     freedoms[freedoms < _NOTHING * counts.sum(axis=1)] = 0.0
     squares = np.bincount(groups, residuals**2, count)
-    # Differences below the precision of the numbers themselves are none.
+    # Differences below the precision of the numbers count as 0.
     squares[squares <= counts.sum(axis=1) * (1e-12 * (1 + np.abs(values).max())) ** 2] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = squares / freedoms
@@ -172,14 +173,14 @@ def fit(values: Numbers, groups: Indices, strata: Indices, *, in_time: bool) -> 
 
 
 def paired(differences: Numbers) -> Contrast:
-    """As `fit` finds it of two groups with one trial each in every stratum, in a tenth of the time."""
+    """The same as `fit` for two groups with one trial each in every stratum, in a tenth of the time."""
     n = len(differences)
     variance = _spread(differences, 1 / 2)
     return Contrast(float(differences.mean()), 2 * variance / n, float(n - 1), math.sqrt(variance))
 
 
 def welch(a: Numbers, b: Numbers) -> Contrast:
-    """As `fit` finds it of two groups of several trials in one stratum, `b` less `a`, in a tenth of the time."""
+    """The same as `fit` for two groups of several trials in one stratum, `b` less `a`, in a tenth of the time."""
     variances = [_spread(part) for part in (a, b)]
     parts = [variance / len(part) for variance, part in zip(variances, (a, b), strict=True)]
     freedoms = [len(part) - 1 for part in (a, b)]
@@ -190,7 +191,7 @@ def welch(a: Numbers, b: Numbers) -> Contrast:
 
 
 def _spread(values: Numbers, share: float = 1.0) -> float:
-    """`share` of the variance; differences below the precision of the numbers themselves are none."""
+    """`share` of the variance; differences below the precision of the numbers count as 0."""
     left = values - values.mean()
     squares = float(left @ left)
     if squares <= len(values) * (1e-12 * (1 + float(np.abs(values).max()))) ** 2:
@@ -199,7 +200,7 @@ def _spread(values: Numbers, share: float = 1.0) -> float:
 
 
 def _correlation(parts: Sequence[Numbers]) -> float:
-    """Of successive trials, all groups together; 0 where chance alone makes as much of it in one case of twenty."""
+    """Correlation of successive trials, all groups together; 0 if chance alone gives as much in one case of twenty."""
     long = [part for part in parts if len(part) >= SHORTEST]
     squares = sum(float(part @ part) for part in long)
     if not long or squares == 0:
@@ -210,7 +211,7 @@ def _correlation(parts: Sequence[Numbers]) -> float:
 
 
 def in_turns(groups: Indices) -> bool:
-    """Whether trials in order of time went from group to group about as often as they do in random order."""
+    """True if trials in order of time went from group to group about as often as in random order."""
     shares = np.bincount(groups) / len(groups)
     expected = (len(groups) - 1) * (1 - float(shares @ shares))
     return float(np.count_nonzero(np.diff(groups))) >= 0.5 * expected

@@ -17,9 +17,9 @@ from typing import Any
 from spindle.result.figures_properties import OPERATIONS
 
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
-"""Those that have a name of their own."""
+"""Percentiles that have a name of their own."""
 STEPS = ("sequential-read", "random-read", "random-read-rising", "first-part", "last-part", "mix")
-"""Of a quick look."""
+"""Steps of a quick look."""
 _VALUES = {
     "OPERATION": OPERATIONS,
     "pN": tuple(f"p{percentile:g}" for percentile in PERCENTILES),
@@ -29,16 +29,16 @@ _PATTERNS = {"OPERATION": "|".join(OPERATIONS), "pN": r"p[0-9.]+", "D": "[rwd]"}
 
 
 class Better(StrEnum):
-    """Which way a metric should go."""
+    """Direction in which a metric improves."""
 
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
-    """Nobody can say: utilisation, queue length."""
+    """Neither direction is better: utilisation, queue length."""
 
 
 @dataclass(frozen=True)
-class Known:
+class MetricEntry:
     """An entry of the table: a metric, or one for each operation, percentile or direction."""
 
     name: str
@@ -51,14 +51,14 @@ class Known:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Matches its names, a stream, phase, device or step before them included."""
+        """Matches its names, with an optional stream, phase, device or step before them."""
         text = re.escape(self.name)
         for placeholder, pattern in _PATTERNS.items():
             text = text.replace(placeholder, f"(?:{pattern})")
         return re.compile(rf"(?:.*/)?(?:(?:{'|'.join(STEPS)})\.)?{text}", re.DOTALL)
 
     def names(self) -> list[str]:
-        """Each name that it stands for."""
+        """All its names."""
         found = [self.name]
         for placeholder, values in _VALUES.items():
             found = [name.replace(placeholder, value) for name in found for value in values]
@@ -70,9 +70,9 @@ class Known:
         return {**said, "of": self.of, "names": self.names()}
 
 
-def _latencies(scope: str, what: str, of: str) -> Iterator[Known]:
+def _latencies(scope: str, what: str, of: str) -> Iterator[MetricEntry]:
     for name, meaning in (("mean", "mean"), ("pN", "percentile of the"), ("max", "longest"), ("sdev", "spread of the")):
-        yield Known(f"{scope}{name}_ns", "ns", Better.LOWER, f"{meaning} {what}", of)
+        yield MetricEntry(f"{scope}{name}_ns", "ns", Better.LOWER, f"{meaning} {what}", of)
 
 
 _ALL = "every run"
@@ -86,49 +86,49 @@ _PHASES = "phases"
 _DEVICE = "runs on devices"
 _IMPORTED = "imported results"
 
-METRICS: tuple[Known, ...] = (
-    Known("iops", "1/s", Better.HIGHER, "operations a second, fsyncs apart", _ALL),
-    Known("bytes_per_s", "B/s", Better.HIGHER, "throughput", _ALL),
+METRICS: tuple[MetricEntry, ...] = (
+    MetricEntry("iops", "1/s", Better.HIGHER, "operations a second, fsyncs apart", _ALL),
+    MetricEntry("bytes_per_s", "B/s", Better.HIGHER, "throughput", _ALL),
     *_latencies("", "latency", _ALL),
-    Known("cpu_ns_per_request", "ns", Better.LOWER, "CPU time a request", _ALL),
-    Known("switches_per_request", "", Better.LOWER, "context switches a request", _ALL),
-    Known("OPERATION.iops", "1/s", Better.HIGHER, "operations a second", _EACH),
-    Known("OPERATION.bytes_per_s", "B/s", Better.HIGHER, "throughput", _EACH),
+    MetricEntry("cpu_ns_per_request", "ns", Better.LOWER, "CPU time a request", _ALL),
+    MetricEntry("switches_per_request", "", Better.LOWER, "context switches a request", _ALL),
+    MetricEntry("OPERATION.iops", "1/s", Better.HIGHER, "operations a second", _EACH),
+    MetricEntry("OPERATION.bytes_per_s", "B/s", Better.HIGHER, "throughput", _EACH),
     *_latencies("OPERATION.", "latency", _EACH),
     *_latencies("OPERATION.service.", "time from issue to completion", _OPEN),
-    Known("steady.iops", "1/s", Better.HIGHER, "IOPS once steady", _STEADY),
-    Known("steady.bytes_per_s", "B/s", Better.HIGHER, "throughput once steady", _STEADY),
-    Known("steady.mean_ns", "ns", Better.LOWER, "mean latency once steady", _STEADY),
-    Known("knee.iops", "1/s", Better.HIGHER, "highest IOPS of the sweep", _KNEE),
-    Known("knee.bytes_per_s", "B/s", Better.HIGHER, "highest throughput of the sweep", _KNEE),
-    Known("knee.outstanding", "", Better.NEITHER, "requests outstanding at the knee", _KNEE),
-    Known("target.iops", "1/s", Better.HIGHER, "IOPS within the bounds on latency", _TARGET),
-    Known("target.bytes_per_s", "B/s", Better.HIGHER, "throughput within the bounds on latency", _TARGET),
-    Known("target.outstanding", "", Better.NEITHER, "requests outstanding within the bounds on latency", _TARGET),
-    Known("curve.iops", "1/s", Better.HIGHER, "highest IOPS served as they came", _CURVE),
-    Known("curve.bytes_per_s", "B/s", Better.HIGHER, "highest throughput served as it came", _CURVE),
-    Known("curve.p50_ns", "ns", Better.LOWER, "p50 latency at the highest throughput served", _CURVE),
-    Known("curve.p99_ns", "ns", Better.LOWER, "p99 latency at the highest throughput served", _CURVE),
-    Known("cpu_percent", "%", Better.LOWER, "CPU time of a phase over its length", _PHASES),
-    Known("device.D/s", "1/s", Better.HIGHER, "requests that the device served a second", _DEVICE),
-    Known("device.DMB/s", "MiB/s", Better.HIGHER, "throughput of the device", _DEVICE),
-    Known("device.DkB/s", "KiB/s", Better.HIGHER, "throughput of the device", "runs on modelled machines"),
-    Known("device.Drqm/s", "1/s", Better.HIGHER, "requests merged a second", _DEVICE),
-    Known("device.%Drqm", "%", Better.NEITHER, "share of requests that were merged", _DEVICE),
-    Known("device.D_await", "ms", Better.LOWER, "mean time of the device's requests, waiting included", _DEVICE),
-    Known("device.Dareq-sz", "KiB", Better.NEITHER, "mean size of the device's requests", _DEVICE),
-    Known("device.f/s", "1/s", Better.HIGHER, "flushes a second", _DEVICE),
-    Known("device.f_await", "ms", Better.LOWER, "mean time of flushes", _DEVICE),
-    Known("device.aqu-sz", "", Better.NEITHER, "mean number of requests in the device and its queue", _DEVICE),
-    Known("device.%util", "%", Better.NEITHER, "share of the time that the device was busy", _DEVICE),
-    Known("device.tps", "1/s", Better.HIGHER, "requests a second, reads and writes together", _IMPORTED),
-    Known("device.MB/s", "MiB/s", Better.HIGHER, "throughput, reads and writes together", _IMPORTED),
-    Known("device.rqm/s", "1/s", Better.HIGHER, "requests merged a second, reads and writes together", _IMPORTED),
-    Known("device.await", "ms", Better.LOWER, "mean time of requests, reads and writes together", _IMPORTED),
-    Known("device.areq-sz", "KiB", Better.NEITHER, "mean size of requests, reads and writes together", _IMPORTED),
-    Known("device.svctm", "ms", Better.LOWER, "busy time a request", _IMPORTED),
+    MetricEntry("steady.iops", "1/s", Better.HIGHER, "IOPS once steady", _STEADY),
+    MetricEntry("steady.bytes_per_s", "B/s", Better.HIGHER, "throughput once steady", _STEADY),
+    MetricEntry("steady.mean_ns", "ns", Better.LOWER, "mean latency once steady", _STEADY),
+    MetricEntry("knee.iops", "1/s", Better.HIGHER, "highest IOPS of the sweep", _KNEE),
+    MetricEntry("knee.bytes_per_s", "B/s", Better.HIGHER, "highest throughput of the sweep", _KNEE),
+    MetricEntry("knee.outstanding", "", Better.NEITHER, "requests outstanding at the knee", _KNEE),
+    MetricEntry("target.iops", "1/s", Better.HIGHER, "IOPS within the bounds on latency", _TARGET),
+    MetricEntry("target.bytes_per_s", "B/s", Better.HIGHER, "throughput within the bounds on latency", _TARGET),
+    MetricEntry("target.outstanding", "", Better.NEITHER, "requests outstanding within the bounds on latency", _TARGET),
+    MetricEntry("curve.iops", "1/s", Better.HIGHER, "highest IOPS served as they came", _CURVE),
+    MetricEntry("curve.bytes_per_s", "B/s", Better.HIGHER, "highest throughput served as it came", _CURVE),
+    MetricEntry("curve.p50_ns", "ns", Better.LOWER, "p50 latency at the highest throughput served", _CURVE),
+    MetricEntry("curve.p99_ns", "ns", Better.LOWER, "p99 latency at the highest throughput served", _CURVE),
+    MetricEntry("cpu_percent", "%", Better.LOWER, "CPU time of a phase over its length", _PHASES),
+    MetricEntry("device.D/s", "1/s", Better.HIGHER, "requests that the device served a second", _DEVICE),
+    MetricEntry("device.DMB/s", "MiB/s", Better.HIGHER, "throughput of the device", _DEVICE),
+    MetricEntry("device.DkB/s", "KiB/s", Better.HIGHER, "throughput of the device", "runs on modelled machines"),
+    MetricEntry("device.Drqm/s", "1/s", Better.HIGHER, "requests merged a second", _DEVICE),
+    MetricEntry("device.%Drqm", "%", Better.NEITHER, "share of requests that were merged", _DEVICE),
+    MetricEntry("device.D_await", "ms", Better.LOWER, "mean time of the device's requests, waiting included", _DEVICE),
+    MetricEntry("device.Dareq-sz", "KiB", Better.NEITHER, "mean size of the device's requests", _DEVICE),
+    MetricEntry("device.f/s", "1/s", Better.HIGHER, "flushes a second", _DEVICE),
+    MetricEntry("device.f_await", "ms", Better.LOWER, "mean time of flushes", _DEVICE),
+    MetricEntry("device.aqu-sz", "", Better.NEITHER, "mean number of requests in the device and its queue", _DEVICE),
+    MetricEntry("device.%util", "%", Better.NEITHER, "share of the time that the device was busy", _DEVICE),
+    MetricEntry("device.tps", "1/s", Better.HIGHER, "requests a second, reads and writes together", _IMPORTED),
+    MetricEntry("device.MB/s", "MiB/s", Better.HIGHER, "throughput, reads and writes together", _IMPORTED),
+    MetricEntry("device.rqm/s", "1/s", Better.HIGHER, "requests merged a second, reads and writes together", _IMPORTED),
+    MetricEntry("device.await", "ms", Better.LOWER, "mean time of requests, reads and writes together", _IMPORTED),
+    MetricEntry("device.areq-sz", "KiB", Better.NEITHER, "mean size of requests, reads and writes together", _IMPORTED),
+    MetricEntry("device.svctm", "ms", Better.LOWER, "busy time a request", _IMPORTED),
 )
-"""In the order in which a person should read them. The columns of `device.` are those of `iostat -mx`."""
+"""In reading order. The columns of `device.` are those of `iostat -mx`."""
 
 
 @dataclass(frozen=True)
@@ -141,24 +141,24 @@ class Metric:
 
     @property
     def words(self) -> str:
-        """For a sentence: `throughput`, `p99 latency of reads`."""
+        """The name in a sentence: `throughput`, `p99 latency of reads`."""
         return _words(self.name)
 
 
-def known(name: str) -> Known | None:
+def known(name: str) -> MetricEntry | None:
     """The entry of a name; None: there is no such metric."""
     found = [entry for entry in METRICS if entry.pattern.fullmatch(name)]
     return max(found, key=lambda entry: len(entry.name), default=None)
 
 
 def metric(name: str) -> Metric:
-    """The meaning of a name; one that is not known, as another tool may have it, has no unit and no better way."""
+    """The meaning of a name. An unknown one, as from another tool, has no unit and no better direction."""
     found = known(name)
     return Metric(name, "", Better.NEITHER) if found is None else Metric(name, found.unit, found.better)
 
 
 def nearest(name: str) -> str | None:
-    """The metric that somebody may have meant who wrote a name that is not one."""
+    """The metric whose name is nearest to a misspelt one."""
     names = [each for entry in METRICS for each in entry.names()]
     place, slash, _ = name.partition("/")
     near = difflib.get_close_matches(name, [*names, *(place + slash + each for each in names if slash)], n=1)

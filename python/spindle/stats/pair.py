@@ -7,7 +7,7 @@
 | in fewer than three blocks | none |
 | in turns | Welch's, a value for each turn |
 | one after the other, the first side in five sessions and more | in a gate: the new session against them |
-| one after the other, or nobody knows when | none, unless the machine is taken to have been the same all the time |
+| one after the other, or at unknown times | none, unless the machine is assumed not to have changed |
 
 Welch's test without blocks counts what changed from block to block as noise, so a drift that few orders cannot rule out
 widens the interval.
@@ -30,17 +30,17 @@ from spindle.stats.strata import Strata
 from spindle.stats.trial import Trial
 
 Basis = Literal["blocks", "trials", "sessions", "one-run", "within-run", "apart", "none"]
-"""What the spread comes from: trials within their blocks; trials; earlier sessions; a single trial held against
-several; the seconds of one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to
-test."""
+"""Source of the spread: trials within their blocks; trials; earlier sessions; a single trial compared with several;
+the seconds of one run on each side. `apart`: the order of the trials allows no test. `none`: nothing to test.
+"""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What two alternatives' trials allow to say."""
+    """The comparison that two alternatives' trials allow."""
 
     contrast: Contrast | None
-    """The second less the first; None: nothing can be said."""
+    """The second less the first; None: no comparison is possible."""
     basis: Basis
     obstacle: str = ""
 
@@ -48,8 +48,11 @@ class Pair:
 def between(
     values: Numbers, groups: Indices, trials: Sequence[Trial], strata: Strata, metric: str, relative: bool
 ) -> Pair:
-    """`values`: on the scale of the test; `groups`: 0 and 1, the alternative of each trial; `relative`: values are
-    logarithms."""
+    """Compare two alternatives.
+
+    `values`: on the scale of the test; `groups`: 0 and 1, the alternative of each trial; `relative`: values are
+    logarithms.
+    """
     pair = _tested(values, groups, trials, strata)
     if pair.contrast is None or pair.contrast.freedom == 0:
         return pair
@@ -106,7 +109,7 @@ def _by_block(values: Numbers, groups: Indices, blocks: Indices) -> Numbers:
 
 
 def _stacked(values: Numbers, groups: Indices, levels: Indices, *, in_time: bool) -> Contrast:
-    """Without blocks; where the levels do not meet, without them."""
+    """Compare without blocks; without levels too if these do not meet."""
     if not in_time and not levels.any() and np.bincount(groups).min() > 1:
         return welch(values[groups == 0], values[groups == 1])
     contrast = fit(values, groups, levels, in_time=in_time).contrast(1, 0)
@@ -117,7 +120,7 @@ def _stacked(values: Numbers, groups: Indices, levels: Indices, *, in_time: bool
 
 
 def _of_turns(values: Numbers, groups: Indices, levels: Indices, turns: Indices) -> Contrast:
-    """Welch's test of the means of the turns, each stratum's level taken out."""
+    """Welch's test of the means of the turns, after subtracting each stratum's level."""
     by_trial = _stacked(values, groups, levels, in_time=False)
     adjusted = values - fit(values, groups, levels, in_time=False).levels[levels] if levels.any() else values
     count = np.bincount(turns)
@@ -128,7 +131,7 @@ def _of_turns(values: Numbers, groups: Indices, levels: Indices, turns: Indices)
 def _unresolved(
     values: Numbers, groups: Indices, trials: Sequence[Trial], strata: Strata, metric: str, relative: bool
 ) -> float:
-    """Half a step of each alternative's instrument, on the scale of the test. A model computes, and rounds nothing."""
+    """Half a step of each alternative's instrument, on the scale of the test; 0 for models, which do not round."""
     if len(np.unique(values)) == len(values) or strata.modelled:
         return 0.0
     total = 0.0

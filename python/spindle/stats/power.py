@@ -1,4 +1,4 @@
-"""How many trials a question needs, and what a number of trials can answer.
+"""Number of trials that a question needs, and the smallest difference that a number of trials detects.
 
 Power of the two-sided t test from the noncentral t distribution (Cohen, Statistical Power Analysis, 1988, ch. 2). Noise
 and differences are relative: 0.03 is 3 %. On the scale of logarithms, where ratios are compared, a difference of x is
@@ -12,9 +12,9 @@ import math
 from spindle.stats.arrangement import ENOUGH_BLOCKS, FEWEST_BLOCKS, doubt, usual_widening
 
 MOST = 100_000
-"""More trials nobody makes."""
+"""A practical limit on trials."""
 ASSURANCE = 0.8
-"""A noise seen in few trials is replaced by what it stays below with this probability."""
+"""A noise estimated from few trials is replaced by its upper limit with this probability."""
 
 
 def trials_needed(
@@ -27,15 +27,15 @@ def trials_needed(
     noise_freedom: float | None = None,
     blocks: bool = False,
 ) -> int | None:
-    """Trials of each alternative that find a true difference with probability `power`; None: more than `MOST`.
+    """Trials of each alternative that detect a true difference with probability `power`; None: more than `MOST`.
 
     `noise` is the relative standard deviation of a trial: of trials in randomised blocks that of a trial within its
-    block. `noise_freedom`: degrees of freedom `noise` was seen with (trials less groups), None: it is known. The fewer,
-    the more trials are asked for, as a few trials often resemble each other by chance (upper confidence limit of the
-    standard deviation: Kieser and Wassmer, Biometrical J. 38 (1996) 941-949). `comparisons` share the error probability
-    (Bonferroni). `blocks`: trials are compared as pairs, which know their noise with half the degrees of freedom; a few
-    of them must be surer (`arrangement.doubt`).
-    Raises ValueError for a difference of 0, or noise, power or confidence out of range.
+    block. `noise_freedom`: degrees of freedom of the estimate (trials less groups), None: it is known. The fewer, the
+    more trials are needed, as a few trials often agree by chance (upper confidence limit of the standard deviation:
+    Kieser and Wassmer, Biometrical J. 38 (1996) 941-949). `comparisons` share the error probability (Bonferroni).
+    `blocks`: trials are compared as pairs, which estimate their noise with half the degrees of freedom; few blocks need
+    a stricter test (`arrangement.doubt`). Raises ValueError for a difference of 0, or noise, power or confidence out of
+    range.
     """
     _check(noise, power, confidence, comparisons)
     if difference <= -1 or difference == 0:
@@ -65,8 +65,9 @@ def detectable(
     comparisons: int = 1,
     blocks: bool = False,
 ) -> float | None:
-    """Least relative difference that `trials` of each alternative find with probability `power`; None: a single trial
-    finds none."""
+    """Smallest relative difference that `trials` of each alternative detect with probability `power`; None: a single
+    trial detects none.
+    """
     _check(noise, power, confidence, comparisons)
     if trials < 2:
         return None
@@ -86,7 +87,7 @@ def detectable(
 
 
 def sure_noise(noise: float, freedom: float | None) -> float:
-    """A standard deviation that the true one stays below with probability `ASSURANCE`."""
+    """Upper limit of the true standard deviation with probability `ASSURANCE`."""
     if freedom is None or noise == 0:
         return noise
     from scipy.special import chdtri
@@ -95,7 +96,7 @@ def sure_noise(noise: float, freedom: float | None) -> float:
 
 
 def _power(shift: float, trials: int, confidence: float, comparisons: int, blocks: bool) -> float:
-    """Of the t test with `trials` on each side, in pairs or not; `shift` in standard deviations of a trial."""
+    """Power of the t test with `trials` on each side, in pairs or not; `shift` in standard deviations of a trial."""
     from scipy.special import nctdtr, stdtrit
 
     freedom = trials - 1 if blocks else 2 * (trials - 1)

@@ -1,11 +1,10 @@
-"""Which of many alternatives may be the best.
+"""The alternatives that may be the best of many.
 
-Multiple comparisons with the best (Hsu, Annals of Statistics 12 (1984) 1136-1144): intervals for how far each stands
-behind the best of the others, which hold together with the confidence asked for. The alternatives that the trials
-cannot tell from the best are those whose interval reaches 0; the true best is among them with that confidence, however
-the one with the highest mean came to be on top. Each pair is held against the scatter of its own trials (`pair`), so
-that one noisy alternative neither hides a difference of two others nor borrows their precision; Bonferroni's bound
-stands in for Dunnett's quantile.
+Multiple comparisons with the best (Hsu, Annals of Statistics 12 (1984) 1136-1144): simultaneous intervals, with the
+requested confidence, of the distance between each alternative and the best of the others. An alternative may be the
+best if its interval reaches 0; the true best is among them with that confidence, no matter why one has the highest
+mean. Each pair is tested with the scatter of its own trials (`pair`), so that one noisy alternative neither hides a
+difference of two others nor gains from their precision; Bonferroni's bound replaces Dunnett's quantile.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from spindle.stats.strata import Strata
 from spindle.stats.trial import Side
 
 TIE = 1e-9
-"""Means closer than this share of the largest value are the same."""
+"""Means closer than this share of the largest value are equal."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,13 @@ class Place:
     label: str
     trials: int
     mean: float
-    """Geometric, where every value is above 0; of trials in blocks, that of balanced blocks."""
+    """Geometric mean if every value is above 0; of trials in blocks, that of balanced blocks."""
     behind: float
-    """Of the one with the best mean: 0.05 is 5 % worse; a plain difference where the ranking is not `relative`."""
+    """Distance from the best mean: 0.05 is 5 % worse; a plain difference if the ranking is not `relative`."""
     at_least: float
-    """It is at least so far behind the best ..."""
+    """Lower bound of the distance from the best."""
     at_most: float
-    """... and at most so far; both 0: it is the best."""
+    """Upper bound of the distance from the best; both 0: it is the best."""
     maybe_best: bool
 
 
@@ -53,16 +52,16 @@ class Ranking:
     relative: bool
     places: list[Place]
     left_out: list[str]
-    """Alternatives without this metric, or in no stratum with the others."""
+    """Alternatives without this metric, or in no common stratum with the others."""
 
     @property
     def best(self) -> list[str]:
-        """Those that may be the best."""
+        """The alternatives that may be the best."""
         return [place.label for place in self.places if place.maybe_best]
 
     @property
     def words(self) -> str:
-        """Whether there is a winner."""
+        """The winner, if there is one."""
         name = metric(self.metric).words
         if len(self.places) == 1:
             return f"{name}: only {self.places[0].label} has figures"
@@ -71,7 +70,7 @@ class Ranking:
             by = f", {_lead(lead)}" if self.relative and lead > 0 else ""
             return f"{name}: {self.best[0]} is the best{by} ({100 * self.confidence:g} % confidence)"
         if len(self.best) == len(self.places):
-            return f"{name}: none can be told from the best ({100 * self.confidence:g} % confidence)"
+            return f"{name}: none is significantly worse than the best ({100 * self.confidence:g} % confidence)"
         return (
             f"{name}: the best is one of {', '.join(self.best)}; the others are worse "
             f"({100 * self.confidence:g} % confidence)"
@@ -79,7 +78,7 @@ class Ranking:
 
 
 def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0.95) -> Ranking | None:
-    """Rank sides in one metric; None: fewer than two have it, or nothing can be said of any two of them."""
+    """Rank sides in one metric; None: fewer than two have it, or no two can be compared."""
     having = [Side(s.label, [t for t in s.trials if math.isfinite(t.values.get(name, math.nan))]) for s in sides]
     present = [side for side in having if side.trials]
     if len(present) < 2:
@@ -105,7 +104,7 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
     if not contrasts:
         return None
     effects = _effects(scaled, groups, numbered([strata.block(t) for t in trials]), len(present))
-    # Where nothing scatters (a model, a count of zero) equals are equal, but for rounding.
+    # Without scatter (a model, a count of zero), equal values differ only by rounding.
     grain = TIE * max(1.0, float(np.abs(scaled).max()))
     effects = np.round(effects / grain) * grain
     middle = float(np.mean([scaled[groups == number].mean() for number in range(len(present))]))
@@ -115,7 +114,7 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
     order = sorted(range(len(present)), key=lambda number: -effects[number])
 
     def size(gap: float) -> float:
-        """A gap to the best as a share: latencies grow, rates shrink."""
+        """A distance from the best as a share: latencies grow, rates shrink."""
         return (math.expm1(min(gap, 700)) if sign < 0 else -math.expm1(-gap)) if relative else gap
 
     places = [
@@ -135,7 +134,7 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
 
 
 def _effects(scaled: Numbers, groups: Indices, layers: Indices, count: int) -> Numbers:
-    """Of each alternative, blocks eliminated where they connect all of them."""
+    """Effect of each alternative; blocks are eliminated if they connect all of them."""
 
     def connected(found: Fit) -> bool:
         return all(found.contrast(0, other) is not None for other in range(1, count))
@@ -167,8 +166,8 @@ def _behind(
 
 
 def _lead(share: float) -> str:
-    from spindle.stats.words import TIMES, multiple, percent
+    from spindle.base.numbers import TIMES, as_change, multiple
 
     if share >= TIMES - 1:
         return f"every other at least {multiple(1 + share)} times as high"
-    return f"{percent(share)} or more ahead of every other"
+    return f"{as_change(share)} or more ahead of every other"

@@ -1,7 +1,7 @@
 """The smallest difference that an instrument can show: trials that agree more closely are rounded, not equal.
 
 A rate counts whole requests of a window, a percentile is a slot of a histogram, a clock has ticks, and another tool
-prints so many digits. Where trials repeat each other's figures, their scatter says nothing below that.
+prints a few digits. If trials repeat each other's figures, their scatter is meaningless below that.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _DIGITS = 12
 
 
 def resolution(trial: Trial, metric: str, values: Numbers) -> float:
-    """Half a step of the metric, in its own unit; 0 where no value of `values` repeats another.
+    """Half a step of the metric, in its own unit; 0 if no value of `values` repeats another.
 
-    `values`: of all trials that are compared. `trial`: one of them, whose record knows what was counted.
+    `values`: of all compared trials. `trial`: one of them, whose record shows what was counted.
     """
     if len(np.unique(values)) == len(values):
         return 0.0
@@ -42,7 +42,7 @@ def resolution(trial: Trial, metric: str, values: Numbers) -> float:
 
 
 def _step(values: Numbers) -> float:
-    """The last decimal place that the values have."""
+    """The last decimal place of the values."""
     for digits in range(_DIGITS):
         step = 10.0**-digits
         if np.allclose(values / step, np.round(values / step), rtol=1e-12, atol=1e-6):

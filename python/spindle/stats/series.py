@@ -24,11 +24,12 @@ _MEANS: dict[str, tuple[Callable[[StreamInterval], float], Callable[[StreamInter
     "read.mean_ns": (lambda at: at.read_latency_ns, _RATES["read.iops"]),
     "write.mean_ns": (lambda at: at.write_latency_ns, _RATES["write.iops"]),
 }
-"""Sum of latencies, and how many they are. `writes` of an interval hold trims and zeroings too: see `_kept_apart`."""
+"""Sum of latencies, and their number. `writes` of an interval include trims and zeroing: see `_kept_apart`."""
 
 
 def of_run(trial: Trial, metric: str) -> Numbers | None:
-    """The metric in each whole interval of the run; None: the series does not tell it (percentiles), or there is none.
+    """The metric in each whole interval of the run; None: the series does not contain it (percentiles), or there is no
+    series.
 
     A mean latency is linearised: its mean is the run's, and its spread that of the ratio of sums.
     """
@@ -61,5 +62,5 @@ def _sums(series: list[Interval], streams: list[int], of: Callable[[StreamInterv
 
 
 def _kept_apart(figures: Figures, name: str) -> bool:
-    """Whether the series' writes are the metric's."""
+    """True if the series' writes are the metric's."""
     return not name.startswith("write.") or all(each.trim is None and each.zero is None for each in figures.streams)

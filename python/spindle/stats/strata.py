@@ -1,4 +1,4 @@
-"""What was the same for trials that can be compared with each other, and what is known of all of them."""
+"""The strata of trials that can be compared, and the facts that concern all of them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from spindle.stats.trial import Side, Trial
 
 
 class Strata:
-    """Block, workload and target, and the levels of the factors in which the sides do not differ. What distinguishes
-    the sides is left out, or no trials would meet."""
+    """Block, workload and target, and the levels of the factors in which the sides do not differ. Properties that
+    distinguish the sides are left out; otherwise no trials would meet.
+    """
 
     def __init__(self, sides: Sequence[Side], *, across_time: bool = False, history: bool = False) -> None:
         self._sides = sides
         self.history = history
-        """Whether the first side is what was before, so that its sessions may show how sessions differ."""
+        """True if the first side is the past, so that its sessions may show how sessions differ."""
         self.across_time = across_time
-        """Whether the machine is taken to have been the same all the time, so that order does not matter."""
+        """True if the machine is assumed not to have changed, so that order does not matter."""
         factors = sorted({factor for side in sides for trial in side.trials for factor in trial.cell})
         self._factors = [factor for factor in factors if _meet(sides, partial(_level, factor))]
         self._workload = _meet(sides, lambda trial: trial.workload)
         self._target = _meet(sides, lambda trial: trial.target)
 
     def block(self, trial: Trial) -> Hashable:
-        """The stratum of a trial, its block included where it has one."""
+        """The stratum of a trial, with its block if it has one."""
         return ((trial.campaign, trial.block) if trial.block is not None else None, self.level(trial))
 
     def level(self, trial: Trial) -> Hashable:
@@ -40,28 +41,28 @@ class Strata:
 
     @cached_property
     def smallest_block(self) -> int:
-        """Trials of the smallest block, of all sides; 2 where there are none."""
+        """Trials of the smallest block, of all sides; 2 without blocks."""
         trials = (trial for side in self._sides for trial in side.trials if trial.block is not None)
         return max(2, min(Counter((trial.campaign, trial.block) for trial in trials).values(), default=2))
 
     @cached_property
     def modelled(self) -> bool:
-        """Whether all runs were of modelled machines, which neither drift nor round."""
+        """True if all runs were on modelled machines, which neither drift nor round."""
         return all(is_modelled(side.trials[0]) for side in self._sides if side.trials)
 
     @property
     def timeless(self) -> bool:
-        """Whether the order of trials does not matter."""
+        """True if the order of trials does not matter."""
         return self.across_time or self.modelled
 
 
 def strata(sides: Sequence[Side], *, across_time: bool = False, history: bool = False) -> Strata:
-    """Those of sides that are compared."""
+    """The strata of the compared sides."""
     return Strata(sides, across_time=across_time, history=history)
 
 
 def is_modelled(trial: Trial) -> bool:
-    """Whether it ran on a modelled machine; False where its record is not at hand."""
+    """True if it ran on a modelled machine; False if its record is not available."""
     record = trial.load() if trial.load is not None else None
     target = _target(record) if record is not None else None
     return target is not None and target.traits.is_modelled
@@ -82,6 +83,6 @@ def _level(factor: str, trial: Trial) -> str | None:
 
 
 def _meet(sides: Sequence[Side], of: Callable[[Trial], Hashable]) -> bool:
-    """Whether the sides have the same levels of it."""
+    """True if the sides have the same levels of it."""
     levels = [{of(trial) for trial in side.trials} for side in sides]
     return all(each == levels[0] for each in levels)

@@ -1,4 +1,4 @@
-"""Everything that can be said of some alternatives, in one piece."""
+"""A complete comparison of some alternatives."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from spindle.stats.trial import Side
 
 @dataclass(frozen=True)
 class Study:
-    """What was found."""
+    """The findings."""
 
     comparison: Comparison
     """Every alternative with the first."""
     pairwise: bool
-    """Whether that is what was asked for, and not the ranking of many."""
+    """True if this comparison was requested, and not the ranking of many."""
     rankings: list[Ranking]
-    """Of three and more, in each metric."""
+    """Rankings of three and more, in each metric."""
     effects: list[Effects]
-    """Of a campaign's factors, in each metric."""
+    """Effects of a campaign's factors, in each metric."""
     curves: list[Curves]
-    """Whole latency distributions, where asked for."""
+    """Whole latency distributions, if requested."""
 
 
 def study(
@@ -54,7 +54,7 @@ def study(
     known = strata(sides, across_time=across_time)
     ranked = [rank(name, sides, known, confidence) for name in chosen] if len(sides) > 2 else []
     if ranked and not any(ranked) and all(len(side.trials) == 1 for side in sides):
-        alone = "One trial of each alternative does not tell how much trials scatter, so none is ranked; repeat them."
+        alone = "One trial of each alternative does not show how much trials scatter, so none is ranked; repeat them."
         comparison = replace(comparison, notes=[*comparison.notes, alone])
     explained = (
         [effects(name, trials, confidence, modelled=known.modelled, across_time=across_time) for name in chosen]
@@ -63,7 +63,7 @@ def study(
     )
     drawn = curves(sides, confidence, across_time=across_time) if percentiles else []
     if percentiles and not drawn:
-        lack = "No run has the histogram that whole distributions are compared by."
+        lack = "No run has the histogram that a comparison of whole distributions needs."
         comparison = replace(comparison, notes=[*comparison.notes, lack])
     return Study(
         comparison=comparison,
@@ -75,7 +75,7 @@ def study(
 
 
 def check_names(sides: Sequence[Side], metrics: Sequence[str]) -> None:
-    """A metric that no trial has is a mistake."""
+    """Raise Incomparable for a metric that no trial has."""
     import difflib
 
     there = sorted({name for side in sides for trial in side.trials for name in trial.values})

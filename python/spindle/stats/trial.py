@@ -1,4 +1,4 @@
-"""What a comparison needs to know of one run: its numbers, and where it stood among the others."""
+"""One run in a comparison: its numbers, and its place among the others."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Trial:
     target: str = ""
     campaign: str | None = None
     block: int | None = None
-    """Trials of one block stood together in time, in an order drawn at random."""
+    """Trials of one block ran together in time, in random order."""
     cell: Mapping[str, str] = field(default_factory=dict)
     """Factor -> level."""
     order: tuple[str, int] = ("", 0)
-    """Start (UTC, ISO 8601) and place: orders trials in time."""
+    """Start (UTC, ISO 8601) and place: sorts trials by time."""
     level: Level = Level.OK
     """The worst verdict of the run."""
     load: Callable[[], Record] | None = None
-    """The whole record, where something asks for more than its numbers."""
+    """The whole record, for figures beyond the numbers."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """An alternative: what it is called, and its trials."""
+    """An alternative: its label and its trials."""
 
     label: str
     trials: Sequence[Trial]
@@ -57,7 +57,7 @@ def trial_of(
     cell: Mapping[str, str] | None = None,
     place: int = 0,
 ) -> Trial:
-    """Of a record at hand."""
+    """Make a trial of a record."""
     workload, target = names_of(record)
     return Trial(
         id=record.id,
@@ -74,7 +74,7 @@ def trial_of(
 
 
 def started_of(record: Record) -> str:
-    """What orders it in time; an imported one may not know."""
+    """Its start; an imported one may not have it."""
     if isinstance(record, ImportedRecord):
         return record.started or record.reported or ""
     return record.started
@@ -100,5 +100,5 @@ def names_of(record: Record) -> tuple[str, str]:
 
 
 def valid(side: Side) -> Side:
-    """Without the trials whose figures nobody should believe."""
+    """The side without trials whose figures are invalid."""
     return Side(side.label, [trial for trial in side.trials if trial.level is not Level.INVALID])

@@ -31,7 +31,7 @@ from .words import storable
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRecord:
     """A record in the store."""
 
     key: int
@@ -40,7 +40,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Document:
-    """A record made ready, so that the transaction is short."""
+    """A record that is ready to be stored, so that the transaction is short."""
 
     record: Record
     data: bytes
@@ -51,9 +51,9 @@ class Document:
 
     @classmethod
     def of(cls, record: Record, data: bytes | None = None) -> Document:
-        """`data`: the document as it came, which is kept; else the record is written as `--json` does."""
+        """Make one. `data`: the original document, which is kept; else the record is encoded as by `--json`."""
         data = encode(record) if data is None else data
-        record = decode(data, record.id)  # as every reader will see it: control characters taken out
+        record = decode(data, record.id)  # as every reader gets it: without control characters
         return cls(
             record=record,
             data=data,
@@ -64,39 +64,39 @@ class Document:
         )
 
 
-def add(connection: Connection, document: Document, tags: Iterable[str], source: str | None) -> Kept:
-    """Store it, unless the same is there already. An identity that another content has gets `.2`, `.3` ..."""
+def add(connection: Connection, document: Document, tags: Iterable[str], source: str | None) -> StoredRecord:
+    """Store the record, unless the same is stored already. An id that is used for other content gets `.2`, `.3` ..."""
     kept = _there(connection, document) or _insert(connection, document, source)
     tag(connection, [kept.key], tags)
     return kept
 
 
 def tag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
-    """Each record gets each tag."""
+    """Add each tag to each record."""
     names = list(dict.fromkeys(tags))
     insert_new_sealed(connection, schema.tags, [{"tag": name, "record_key": key} for key in keys for name in names])
 
 
 def untag(connection: Connection, keys: Iterable[int], tags: Iterable[str]) -> None:
-    """Each record loses each tag."""
+    """Remove each tag from each record."""
     table = schema.tags
     names = list(tags)
     for key in keys:
         connection.execute(delete(table).where(table.c.record_key == key, table.c.tag.in_(names)))
 
 
-def _there(connection: Connection, document: Document) -> Kept | None:
+def _there(connection: Connection, document: Document) -> StoredRecord | None:
     table = schema.records.c
     own = document.record.id
     for key, name in connection.execute(
         select(table.key, table.id).where(table.sha256 == document.sha256).order_by(table.key)
     ):
         if name == own or name.rpartition(".")[0] == own:
-            return Kept(key, name)
+            return StoredRecord(key, name)
     return None
 
 
-def _insert(connection: Connection, document: Document, source: str | None) -> Kept:
+def _insert(connection: Connection, document: Document, source: str | None) -> StoredRecord:
     name, number = document.record.id, 1
     while key_of(connection, schema.records, id=name) is not None:
         number += 1
@@ -115,7 +115,7 @@ def _insert(connection: Connection, document: Document, source: str | None) -> K
     _insert_all(connection, schema.device_intervals, "record_key", key, device_interval_rows(document.record))
     _insert_all(connection, schema.metrics, "record_key", key, document.metrics)
     _insert_all(connection, schema.verdicts, "record_key", key, list(verdict_rows(document.record)))
-    return Kept(key, name)
+    return StoredRecord(key, name)
 
 
 def _insert_run(connection: Connection, record_key: int, rows: RunRows) -> None:
@@ -139,7 +139,7 @@ def _settings(connection: Connection, values: dict[str, str]) -> int:
 
 
 def _once(connection: Connection, table: Table, content: str, **values: Any) -> tuple[int, bool]:
-    """The key of the row for this content, and whether it was made now."""
+    """The key of the row with this content, and true if it was inserted now."""
     sha256 = digest(content)
     key = key_of(connection, table, sha256=sha256)
     return (key, False) if key is not None else (insert_row(connection, table, {"sha256": sha256, **values}), True)
@@ -151,5 +151,5 @@ def _insert_all(connection: Connection, table: Table, owner: str, key: int, rows
 
 
 def opened(body: bytes) -> bytes:
-    """The document of a row."""
+    """The document of a row, uncompressed."""
     return zlib.decompress(body)

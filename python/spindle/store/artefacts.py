@@ -1,4 +1,4 @@
-"""Files that go with a record: kept whole, or by where they lie and what they were (SHA-256)."""
+"""Files that belong to a record: stored with their content, or by path and SHA-256."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .seal import insert_sealed, update_sealed
 from .words import storable
 
 LARGEST_BYTES = 64 << 20
-"""Larger files are kept by their path: a database is no place for them."""
+"""Larger files are stored by path: they are too large for a database."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Artefact:
-    """A file that goes with a record."""
+    """A file that belongs to a record."""
 
     name: str
     media_type: str
     sha256: str
     size_bytes: int
     path: str | None
-    """Where it lies; None: its content is in the store."""
+    """Its path; None: its content is in the store."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file made ready to be attached."""
+    """A file that is ready to be attached."""
 
     artefact: Artefact
     body: bytes | None
@@ -64,7 +64,7 @@ def content_of(file: Path, *, name: str | None = None, by_path: bool = False) ->
 
 
 def attach(connection: Connection, record_key: int, content: Content) -> None:
-    """In place of one of the same name."""
+    """Attach it; it replaces a file of the same name."""
     found = content.artefact
     values = {
         "media_type": found.media_type,
@@ -80,7 +80,7 @@ def attach(connection: Connection, record_key: int, content: Content) -> None:
 
 
 def artefacts_of(connection: Connection, record_key: int) -> list[Artefact]:
-    """By name."""
+    """The files of a record, by name."""
     table = schema.artefacts.c
     query = (
         select(table.name, table.media_type, table.sha256, table.size_bytes, table.path)
@@ -91,17 +91,17 @@ def artefacts_of(connection: Connection, record_key: int) -> list[Artefact]:
 
 
 def body_of(connection: Connection, record_key: int, name: str) -> bytes:
-    """The content; of one that is kept by its path, the file's, if it is still the same."""
+    """The content. A file stored by path is read from there if it has not changed."""
     table = schema.artefacts.c
     query = select(table.body, table.path, table.sha256).where(table.record_key == record_key, table.name == name)
     row = connection.execute(query).first()
     if row is None:
         names = ", ".join(each.name for each in artefacts_of(connection, record_key)) or "none"
-        raise StoreUsage(f"{name}: no such file is attached; there are {names}")
+        raise StoreUsage(f"{name}: no such file is attached; the record has {names}")
     try:
         body = bytes(row.body) if row.body is not None else Path(row.path).read_bytes()
     except OSError as error:
         raise StoreError(f"{row.path}: attached, but it cannot be read: {(error.strerror or '').lower()}") from None
     if hashlib.sha256(body).hexdigest() != row.sha256:
-        raise StoreError(f"{row.path or name}: attached, but it is not what it was")
+        raise StoreError(f"{row.path or name}: attached, but it was changed since")
     return body

@@ -1,4 +1,4 @@
-"""Campaigns: planned trials, what became of each, and who carries them out."""
+"""Campaigns: planned trials, their results, and the process that runs them."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
-    """A trial that is to be carried out."""
+class PlannedTrial:
+    """A trial to run."""
 
     block: int
     cell: Mapping[str, str]
     """Factor -> level, as text."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever the campaign wants back with it (JSON), for example its seed."""
+    """The campaign's own data for it (JSON), for example its seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A planned trial and what became of it."""
+    """A planned trial and its result."""
 
     key: int
     number: int
@@ -50,20 +50,20 @@ class Trial:
     cell: dict[str, str]
     detail: dict[str, Any]
     state: str
-    """`planned`, `running`, `done`; `failed` or `invalid`: given up after its last attempt."""
+    """`planned`, `running`, `done`; `failed` or `invalid` after its last attempt."""
     attempts: int
-    """How often it was tried, the one that runs included."""
+    """Number of attempts, including a running one."""
     reason: str
-    """Of the last attempt; empty when all is well."""
+    """Reason for the outcome of the last attempt; empty if it succeeded."""
     run_id: str | None
-    """Of the last attempt's record."""
+    """Id of the last attempt's record."""
     started: str | None
     ended: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One try of a trial."""
+    """One attempt at a trial."""
 
     trial: int
     """Its number."""
@@ -79,7 +79,7 @@ class Attempt:
 
 @dataclass(frozen=True, kw_only=True)
 class Campaign:
-    """A plan that is being carried out, or was."""
+    """A plan that is being run, or was."""
 
     key: int
     id: str
@@ -89,12 +89,12 @@ class Campaign:
     seed: int
     created: str
     state: str
-    """`planned`, `running`, `stopped` or `done`: as `Held.set_state` left it."""
+    """`planned`, `running`, `stopped` or `done`, as set by `set_state`."""
     detail: dict[str, Any]
 
 
 class Campaigns:
-    """Those of a store."""
+    """The campaigns of a store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -105,10 +105,12 @@ class Campaigns:
         *,
         plan: str,
         seed: int,
-        trials: Sequence[Planned],
+        trials: Sequence[PlannedTrial],
         detail: Mapping[str, Any] | None = None,
     ) -> Campaign:
-        """With all its trials, in one transaction. Raises StoreUsage where the name is taken or cannot be one."""
+        """Create a campaign with all its trials, in one transaction. Raises StoreUsage if the name is taken or
+        invalid.
+        """
         check_name(name)
         row = {
             "id": new_id(),
@@ -127,7 +129,7 @@ class Campaigns:
                 if there.id == row["id"]:
                     return there  # the answer was lost on the way
                 raise StoreUsage(
-                    f"campaign {name}: there is one already, of {there.created[:10]}; resume it, or give another name"
+                    f"campaign {name}: it exists already, since {there.created[:10]}; resume it, or give another name"
                 )
             insert_sealed(connection, schema.campaigns, row)
             made = _get(connection, name)
@@ -137,30 +139,30 @@ class Campaigns:
         return self._database.write(work)
 
     def find(self, name: str) -> Campaign | None:
-        """By name or id."""
+        """Find a campaign by name or id."""
         return self._database.read(lambda connection: _find(connection, name))
 
     def get(self, name: str) -> Campaign:
-        """By name or id. Raises StoreUsage naming what there is."""
+        """Find a campaign by name or id. Raises StoreUsage that lists the existing ones."""
         return self._database.read(lambda connection: _get(connection, name))
 
     def all(self) -> list[Campaign]:
-        """The oldest first."""
+        """All campaigns, the oldest first."""
         query = select(schema.campaigns).order_by(schema.campaigns.c.key)
         return self._database.read(lambda connection: [_campaign(row) for row in connection.execute(query)])
 
     def trials(self, name: str) -> list[Trial]:
-        """In their order."""
+        """Its trials in order."""
         return self._database.read(lambda connection: _trials(connection, _get(connection, name).key))
 
     def attempts(self, name: str) -> list[Attempt]:
-        """Every try of every trial, those that failed included, in their order."""
+        """Every attempt at every trial in order, with the failed ones."""
         return self._database.read(lambda connection: _attempts(connection, _get(connection, name).key))
 
     def fingerprint(self, name: str) -> str:
-        """SHA-256 over all that a campaign found: trials, attempts and documents, but no time of the clock.
+        """SHA-256 over the results of a campaign: trials, attempts and documents, but no clock times.
 
-        Equal for two campaigns that found the same bit for bit, however often they were interrupted.
+        Equal for two campaigns with identical results, no matter how often they were interrupted.
         """
 
         def work(connection: Connection) -> str:
@@ -190,23 +192,23 @@ class Campaigns:
         return self._database.read(work)
 
     @contextmanager
-    def hold(self, name: str) -> Iterator[Held]:
-        """Carry it out: nobody else can meanwhile, on this machine or another.
+    def hold(self, name: str) -> Iterator[CampaignHold]:
+        """Reserve the campaign for this process, on all machines.
 
-        Trials that a dead process left running are planned again; nothing of them was measured. Raises StoreRefused
-        where another process holds it.
+        Trials that a dead process left running are planned again; they have no results. Raises StoreRefused if another
+        process runs it.
         """
         campaign = self.get(name)
         lock = lock_of(self._database, campaign.id, campaign.name)
         lock.take()
         try:
-            yield Held(self._database, campaign, lock)
+            yield CampaignHold(self._database, campaign, lock)
         finally:
             lock.release()
 
 
-class Held:
-    """A campaign that this process carries out."""
+class CampaignHold:
+    """A campaign that this process runs."""
 
     def __init__(self, database: Database, campaign: Campaign, lock: Lock) -> None:
         self._database = database
@@ -219,16 +221,16 @@ class Held:
         mine = schema.campaigns.c.key == self.campaign.key
         problems = list(campaign_problems(connection, self.campaign.key, self.campaign.name))
         if problems:
-            raise StoreRefused(f"{problems[0]}; it is not carried out, `spindle store check` lists all damage")
+            raise StoreRefused(f"{problems[0]}; it is not run, `spindle store check` lists all damage")
         update_sealed(connection, schema.campaigns, mine, {"holder": self._token})
         _plan_again(connection, self.campaign.key)
 
     def trials(self) -> list[Trial]:
-        """In their order, as they stand."""
+        """All trials in order, with their current state."""
         return self._database.read(lambda connection: _trials(connection, self.campaign.key))
 
     def next(self) -> Trial | None:
-        """The first that is planned, now running; None: all is done."""
+        """Start the first planned trial; None: all are done."""
 
         def work(connection: Connection) -> Trial | None:
             _plan_again(connection, self.campaign.key)  # the answer was lost on the way, or it was never finished
@@ -251,7 +253,7 @@ class Held:
         return self._mine(work)
 
     def finish(self, trial: Trial, record: Record, recording: Recording | None = None) -> str:
-        """Store its record and mark it done, in one transaction. Durable on return: the run's id."""
+        """Store its record and mark it done, in one durable transaction. Returns the id of the run."""
         run_id = self._end(trial, "done", "", record, recording, "done")
         assert run_id is not None
         return run_id
@@ -266,12 +268,12 @@ class Held:
         recording: Recording | None = None,
         again: bool,
     ) -> str | None:
-        """Keep the attempt as `failed` or `invalid` with its reason; `again`: the trial is planned once more."""
+        """Store the attempt as `failed` or `invalid` with its reason; `again`: plan the trial once more."""
         assert state in ("failed", "invalid")
         return self._end(trial, state, reason, record, recording, "planned" if again else state)
 
-    def extend(self, trials: Sequence[Planned]) -> None:
-        """More trials, after those there are."""
+    def extend(self, trials: Sequence[PlannedTrial]) -> None:
+        """Add trials after the existing ones."""
         after = max((trial.number for trial in self.trials()), default=0)
 
         def work(connection: Connection) -> None:
@@ -284,7 +286,7 @@ class Held:
         self._mine(work)
 
     def set_state(self, state: str, detail: Mapping[str, Any] | None = None) -> None:
-        """What is told of the campaign: `running`, `stopped`, `done`."""
+        """Set the state of the campaign: `running`, `stopped`, `done`."""
         values: dict[str, Any] = {"state": state}
         if detail is not None:
             values["detail"] = canonical(detail)
@@ -329,7 +331,9 @@ class Held:
         return self._mine(work)
 
     def _mine(self, work: Callable[[Connection], T]) -> T:
-        """In a transaction, if the campaign is still this process's: a lock that a server holds ends with it."""
+        """Run `work` in a transaction if the campaign is still this process's: a server's lock ends with its
+        connection.
+        """
 
         def checked(connection: Connection) -> T:
             self._lock.keep()
@@ -344,7 +348,7 @@ class Held:
 
 
 def check_name(name: str) -> None:
-    """A name must be one in a selection and in a shell."""
+    """Raise StoreUsage unless the name works in a selection and in a shell."""
     if not name or len(name) > 100 or any(char in "/,=:" or char.isspace() or not char.isprintable() for char in name):
         raise StoreUsage(f"{name!r}: not a name; take letters, digits, '-', '_' and '.', at most 100")
 
@@ -377,7 +381,7 @@ def _campaign(row: Any) -> Campaign:
     )
 
 
-def _plan(connection: Connection, campaign_key: int, trials: Sequence[Planned], after: int = 0) -> None:
+def _plan(connection: Connection, campaign_key: int, trials: Sequence[PlannedTrial], after: int = 0) -> None:
     if not trials:
         return
     rows = [
@@ -408,7 +412,7 @@ def _plan(connection: Connection, campaign_key: int, trials: Sequence[Planned], 
 
 
 def _plan_again(connection: Connection, campaign_key: int) -> None:
-    """What runs under nobody's hands was not measured: as if it had not been begun."""
+    """Plan running trials without a process again; they have no results."""
     mine = select(schema.trials.c.key).where(schema.trials.c.campaign_key == campaign_key)
     connection.execute(
         delete(schema.attempts).where(schema.attempts.c.state == "running", schema.attempts.c.trial_key.in_(mine))

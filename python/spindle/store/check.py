@@ -1,4 +1,4 @@
-"""Whether the store is whole: the database itself, each record, what the tables hold of it, each campaign."""
+"""Integrity check of the store: the database, each record and its rows, each campaign."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .seal import SEALED, is_whole
 from .selection import in_pieces
 
 PIECE = 200
-"""Records looked at in one transaction."""
+"""Records checked in one transaction."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is not as it should be."""
+    """One problem."""
 
     where: str
     what: str
@@ -37,8 +37,8 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What was looked at, and what was found."""
+class StoreCheck:
+    """Number of checked objects, and the problems."""
 
     records: int
     campaigns: int
@@ -46,8 +46,8 @@ class Checked:
     problems: list[Problem]
 
 
-def check(database: Database, said: Callable[[int, int], None] = lambda done, total: None) -> Checked:
-    """Look at everything. `said`: how many records are done, of how many."""
+def check(database: Database, said: Callable[[int, int], None] = lambda done, total: None) -> StoreCheck:
+    """Check everything. `said` receives the progress: records done and in total."""
     problems = list(_try(database, _database_itself))
     keys = list(_try(database, lambda connection: connection.execute(_keys()).scalars().all(), problems))
     for at in range(0, len(keys), PIECE):
@@ -64,11 +64,11 @@ def check(database: Database, said: Callable[[int, int], None] = lambda done, to
     artefacts = list(_try(database, lambda connection: connection.execute(_artefacts()).scalars().all(), problems))
     for key in artefacts:
         problems += _try(database, lambda connection, key=key: _artefact(connection, key))  # type: ignore[misc]
-    return Checked(len(keys), len(campaigns), len(artefacts), problems)
+    return StoreCheck(len(keys), len(campaigns), len(artefacts), problems)
 
 
 def _try(database: Database, work: Callable[[Connection], Any], problems: list[Problem] | None = None) -> Sequence[Any]:
-    """What it returns; what the database cannot even read is a problem like any other."""
+    """Return the result of `work`; unreadable rows become problems."""
     try:
         return database.read(lambda connection: list(work(connection)))
     except StoreError as error:
@@ -77,7 +77,7 @@ def _try(database: Database, work: Callable[[Connection], Any], problems: list[P
             return [problem]
         problems.append(problem)
         return []
-    except Exception as error:  # a value of a kind that no row of its table has
+    except Exception as error:  # a value of a wrong type
         problem = Problem("the database", f"a row cannot be read ({type(error).__name__}: {error})")
         if problems is None:
             return [problem]
@@ -86,7 +86,7 @@ def _try(database: Database, work: Callable[[Connection], Any], problems: list[P
 
 
 _OF_CAMPAIGNS = (schema.campaigns, schema.trials, schema.attempts)
-"""Looked at campaign by campaign."""
+"""Tables that are checked campaign by campaign."""
 
 
 def _keys() -> Any:
@@ -102,14 +102,14 @@ def _artefacts() -> Any:
 
 
 def _database_itself(connection: Connection) -> Iterator[Problem]:
-    """SQLite looks at its pages and references; a server keeps them whole itself."""
+    """SQLite checks its pages and references; a server keeps its own integrity."""
     if connection.dialect.name != "sqlite":
         return
     for (line,) in connection.execute(text("PRAGMA integrity_check(20)")):
         if line != "ok":
             yield Problem("the database", str(line))
     for row in connection.execute(text("PRAGMA foreign_key_check")):
-        yield Problem(f"table {row[0]}", f"row {row[1]} belongs to a row of {row[2]} that is not there")
+        yield Problem(f"table {row[0]}", f"row {row[1]} belongs to a missing row of {row[2]}")
 
 
 def _records(connection: Connection, keys: list[int]) -> list[Problem]:
@@ -126,7 +126,7 @@ def _records(connection: Connection, keys: list[int]) -> list[Problem]:
     }
     problems = []
     for row in rows:
-        found = _Found(
+        found = _RecordRows(
             dict(row._mapping),
             runs[row.key],
             verdicts[row.key],
@@ -152,8 +152,8 @@ _SETTINGS = ("settings_key", "settings_after_key")
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the database holds of one record."""
+class _RecordRows:
+    """The rows of one record."""
 
     record: Row
     runs: list[Row]
@@ -168,7 +168,7 @@ class _Found:
         try:
             data = opened(self.record["body"])
         except Exception:
-            yield "its document cannot be unpacked"
+            yield "its document cannot be decompressed"
             return
         if digest(data) != self.record["sha256"] or len(data) != self.record["size_bytes"]:
             yield "its document is not the one that was stored (SHA-256)"
@@ -203,7 +203,7 @@ class _Found:
 
 
 def _unequal(table: str, wanted: list[Row], found: list[Row]) -> Iterator[str]:
-    """One line a table."""
+    """Yield one line for each table that differs."""
     if len(wanted) != len(found):
         yield f"table {table} has {len(found)} rows of it instead of {len(wanted)}"
         return
@@ -250,7 +250,7 @@ def _orphans(connection: Connection) -> Iterator[Problem]:
 
 
 def campaign_problems(connection: Connection, key: int, name: str) -> Iterator[Problem]:
-    """What is wrong with one campaign: its plan, its trials and their attempts."""
+    """Yield the problems of one campaign: its plan, its trials and their attempts."""
     trials, attempts = schema.trials, schema.attempts
     where = f"campaign {name}"
     rows = connection.execute(select(trials).where(trials.c.campaign_key == key).order_by(trials.c.number)).all()
@@ -282,7 +282,7 @@ def campaign_problems(connection: Connection, key: int, name: str) -> Iterator[P
         if len(done) != (row.state == "done"):
             yield Problem(place, f"{row.state}, with {len(done)} runs that count")
         if len(running) != (row.state == "running"):
-            yield Problem(place, f"{row.state}, with {len(running)} attempts under way")
+            yield Problem(place, f"{row.state}, with {len(running)} running attempts")
         if row.state in ("failed", "invalid") and (not tried or tried[-1].state != row.state):
             yield Problem(place, f"{row.state}, but its last attempt is not")
         if [each.attempt for each in tried] != list(range(1, len(tried) + 1)):
@@ -304,7 +304,7 @@ _CHANGED = "was changed since it was written (its seal does not fit)"
 def _seals(
     connection: Connection, table: Table, which: ColumnElement[bool] | None, where: str | None = None
 ) -> Iterator[Problem]:
-    """Rows whose seal does not fit them."""
+    """Yield rows whose seal does not match them."""
     query = select(*(column for column in table.c if not isinstance(column.type, LargeBinary)))
     for row in connection.execute(query if which is None else query.where(which)).mappings():
         if not is_whole(table, dict(row)):
@@ -324,9 +324,9 @@ def _artefact(connection: Connection, key: int) -> Iterator[Problem]:
         yield Problem(where, f"{row.path} cannot be read: {(error.strerror or '').lower()}")
         return
     if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != row.sha256:
-        yield Problem(where, f"{row.path or 'its content'} is not what was attached (SHA-256)")
+        yield Problem(where, f"{row.path or 'its content'} was changed since it was attached (SHA-256)")
 
 
 def count(connection: Connection, table: Table) -> int:
-    """Rows."""
+    """Number of rows."""
     return int(connection.execute(select(func.count()).select_from(table)).scalar_one())

@@ -1,4 +1,4 @@
-"""How the database is reached: pragmas of SQLite, time limits of PostgreSQL, and errors of both as one line."""
+"""Connections to the database: pragmas of SQLite, time limits of PostgreSQL, and errors of both as one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 def connect(place: Place, *, read_only: bool, create: bool, say: Say) -> Engine:
-    """An engine for it. Nothing is read yet. Raises StoreError."""
+    """Make an engine. It reads nothing yet. Raises StoreError."""
     return _sqlite(place.file, read_only, create, say) if place.file is not None else _postgres(place, read_only)
 
 
@@ -61,7 +61,7 @@ def _sqlite(file: Path, read_only: bool, create: bool, say: Say) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # The driver's own way would begin a reading transaction and fail when it wants to write in the middle.
+        # By default, the driver begins a read transaction and fails when it has to write later.
         writes = connection.get_execution_options().get("writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -80,7 +80,7 @@ def _set_up(opened: sqlite3.Connection, journal: str, read_only: bool) -> None:
 
 
 def _look_at(file: Path, create: bool) -> None:
-    """What SQLite would say less clearly."""
+    """Check the file; the messages are clearer than SQLite's."""
     try:
         if file.is_dir():
             raise StoreUsage(f"{file}: a folder; give the file of a store, for example {file / 'store.db'}")
@@ -121,12 +121,12 @@ def _postgres(place: Place, read_only: bool) -> Engine:
 
 
 def is_lost(error: DBAPIError) -> bool:
-    """Whether the server went away: the same may succeed on a new connection."""
+    """True if the server went away: a new connection may succeed."""
     return bool(error.connection_invalidated) or "connection" in type(error.orig).__name__.lower()
 
 
 def may_come_back(error: DBAPIError) -> bool:
-    """Whether the same may succeed a little later: the server restarts, or two transactions met."""
+    """True if a later attempt may succeed: the server restarts, or two transactions conflict."""
     if isinstance(error.orig, sqlite3.Error):
         return False
     if is_lost(error):
@@ -145,7 +145,7 @@ _LASTING = ("authentication failed", "password", "does not exist", "pg_hba", "ho
 
 
 def in_words(error: Exception, place: Place) -> StoreError:
-    """One line for what the database said."""
+    """One line for an error of the database."""
     text = str(getattr(error, "orig", None) or error).strip()
     first = text.splitlines()[0].strip() if text else type(error).__name__
     low = text.lower()
@@ -160,7 +160,7 @@ def in_words(error: Exception, place: Place) -> StoreError:
 
 
 def _last(text: str) -> str:
-    """Of a driver's many lines, the one with the reason."""
+    """The line with the reason, out of a driver's many."""
     line = next((line.strip() for line in text.splitlines() if "failed:" in line or "error:" in line.lower()), text)
     return line.rpartition("failed: ")[2].strip() or text.splitlines()[0]
 

@@ -1,4 +1,4 @@
-"""Transactions: each whole or not at all, repeated when the server went away, errors in one line."""
+"""Transactions: atomic, repeated if the server went away, with errors in one line."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Database:
         self._reached = False
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """`work` in one transaction, durable on return.
+        """Run `work` in one transaction, durable on return.
 
-        A server that goes away may or may not have committed: `work` must do nothing when it finds it done.
+        A server that goes away may or may not have committed: `work` must do nothing if its changes are there already.
         """
         return self._carry_out(work, writes=True)
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """`work` in one transaction: it sees one state."""
+        """Run `work` in one transaction: it reads one state."""
         return self._carry_out(work, writes=False)
 
     def _carry_out(self, work: Callable[[Connection], T], *, writes: bool) -> T:
@@ -52,12 +52,12 @@ class Database:
             except OverflowError:
                 raise StoreError(f"{self.place}: a number of the record is beyond 64 bits; it was not stored") from None
             except IntegrityError as error:
-                # Another process stored the same at the same moment: what it did is found by the next try.
+                # Another process stored the same at the same time: the next try finds it.
                 tries -= 1
                 if tries == 0:
                     raise in_words(error, self.place) from None
             except DBAPIError as error:
-                # A server that was there comes back; one that never was is told of at once.
+                # A server that was reachable may come back; one that never was is an error at once.
                 if not (self._reached and may_come_back(error)):
                     raise in_words(error, self.place) from None
                 deadline = deadline or time.monotonic() + self.patience_s
@@ -66,7 +66,7 @@ class Database:
             time.sleep(PAUSE_S)
 
     def ask(self, sql: str, say: Say) -> Answer:
-        """A question as it was written. Raises StoreUsage, StoreError."""
+        """Answer a query. Raises StoreUsage, StoreError."""
         try:
             return ask(self.engine, sql, say)
         except DBAPIError as error:
@@ -74,14 +74,14 @@ class Database:
         except Exception as error:
             if type(error).__module__.partition(".")[0] not in ("sqlite3", "psycopg"):
                 raise
-            wrapped = DBAPIError(sql, (), error)  # past SQLAlchemy
+            wrapped = DBAPIError(sql, (), error)  # it did not come through SQLAlchemy
             if is_lost(wrapped):
                 raise in_words(wrapped, self.place) from None
             raise StoreUsage(f"SQL: {(str(error).splitlines() or [type(error).__name__])[0]}") from None
 
 
 def insert_new(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert those that are not there yet."""
+    """Insert the rows that do not exist yet."""
     if rows:
         of_dialect = importlib.import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # of one, not of both
         connection.execute(of_dialect.insert(table).on_conflict_do_nothing(), rows)
@@ -94,7 +94,7 @@ def key_of(connection: Connection, table: Table, **values: Any) -> int | None:
 
 
 def insert_row(connection: Connection, table: Table, row: dict[str, Any]) -> int:
-    """Insert it: its key."""
+    """Insert a row and return its key."""
     made = connection.execute(insert(table).values(row)).inserted_primary_key
     assert made is not None
     return int(made[0])

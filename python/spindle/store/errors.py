@@ -1,4 +1,4 @@
-"""What can go wrong with a store. Each text is one line: what, where, what to do."""
+"""Errors of the store. Each text is one line: the object, the problem, the remedy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from spindle.base.errors import SpindleError
 
 
 class StoreError(SpindleError):
-    """The store could not do it: damaged, full, server gone."""
+    """The store failed: damaged, full, server gone."""
 
 
 class StoreUsage(StoreError):
-    """What was asked for is wrong: no such store, run, tag or campaign."""
+    """The request is wrong: no such store, run, tag or campaign."""
 
     exit_code = 2
 
 
 class StoreRefused(StoreError):
-    """Refused: something would be lost, or another process is at it."""
+    """Refused: something would be lost, or another process uses it."""
 
     exit_code = 3

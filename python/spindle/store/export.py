@@ -1,4 +1,4 @@
-"""The tables for other programs: CSV for spreadsheets, Parquet for DuckDB, polars and pandas."""
+"""Export of the tables: CSV for spreadsheets, Parquet for DuckDB, polars and pandas."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .metrics import metrics_of
 from .selection import Selected, in_pieces
 
 MARK = "spindle.sheet"
-"""Key in a Parquet file's own metadata: the name of the sheet. It tells that Spindle wrote the file."""
+"""Key in a Parquet file's own metadata: the name of the sheet. It marks files written by Spindle."""
 
 Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table to be written."""
+    """A table to write."""
 
     name: str
     columns: list[str]
@@ -33,7 +33,7 @@ class Sheet:
 
 
 def flat(connection: Connection, chosen: Sequence[Selected]) -> Sheet:
-    """A row for each result: what it is, the levels of its trial's factors, and every metric."""
+    """A row for each result: its description, the levels of its trial's factors, and every metric."""
     metrics = metrics_of(connection, chosen, None)
     names = sorted({name for found in metrics for name in found})
     factors = sorted({factor for each in chosen for factor in each.cell})
@@ -59,7 +59,7 @@ def flat(connection: Connection, chosen: Sequence[Selected]) -> Sheet:
 
 
 def sheets(connection: Connection, chosen: Sequence[Selected]) -> Iterator[Sheet]:
-    """The tables themselves, with their keys, cut to these results. Documents are left out."""
+    """The tables with their keys, limited to these results, without documents."""
     records = [each.key for each in chosen if each.key is not None]
     yield _sheet(connection, schema.records, "key", records, without=("body",))
     yield _sheet(connection, schema.runs, "record_key", records)
@@ -88,7 +88,7 @@ def sheets(connection: Connection, chosen: Sequence[Selected]) -> Iterator[Sheet
 
 
 def as_csv(sheet: Sheet) -> bytes:
-    """With a heading; unknown is empty."""
+    """CSV with a header; unknown values are empty."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(sheet.columns)
@@ -97,11 +97,11 @@ def as_csv(sheet: Sheet) -> bytes:
 
 
 def as_parquet(sheet: Sheet) -> bytes:
-    """Typed columns; unknown is null. Raises StoreUsage where pyarrow is missing."""
+    """Typed columns; unknown values are null. Raises StoreUsage without pyarrow."""
     need_parquet()
     arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     columns = [[row[at] for row in sheet.rows] for at in range(len(sheet.columns))]
-    table = arrow.table([_typed(arrow, column) for column in columns], names=sheet.columns)
+    table = arrow.table([typed(arrow, column) for column in columns], names=sheet.columns)
     table = table.replace_schema_metadata({MARK: sheet.name})
     sink = io.BytesIO()
     parquet.write_table(table, sink, compression="zstd")
@@ -109,12 +109,13 @@ def as_parquet(sheet: Sheet) -> bytes:
 
 
 def need_parquet() -> None:
-    """Raises StoreUsage where pyarrow is missing."""
+    """Raise StoreUsage without pyarrow."""
     if importlib.util.find_spec("pyarrow") is None:
         raise StoreUsage("Parquet needs pyarrow; pip install 'spindle[parquet]'")
 
 
-def _typed(arrow: Any, column: list[Any]) -> Any:
+def typed(arrow: Any, column: Sequence[Any]) -> Any:
+    """A column of Arrow: int64, double, binary or text; unknown is null."""
     kinds = {type(value) for value in column if value is not None}
     if kinds <= {int} and kinds:
         return arrow.array(column, type=arrow.int64())

@@ -1,4 +1,4 @@
-"""What there is, a line each: from the tables; only of phases documents are opened, for the name of the workload."""
+"""One line for each record, from the tables. Documents are opened only for phases, for the name of the workload."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .selection import Selected
 
 RATES = ("iops", "bytes_per_s")
 OWN = {"imported": "", "target": "target.", "curve": "curve."}
-"""Kinds whose rate is a metric of their own, and what its name begins with."""
+"""Kinds whose rate is a metric of their own, with the prefix of its name."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
-    """One record of the store in a line."""
+class RecordSummary:
+    """One line about a record of the store."""
 
     id: str
     kind: str
@@ -33,7 +33,7 @@ class Listed:
     level: str
     runs: int
     iops: float | None
-    """Of a single run; of several the highest; of a search what it found; of what was imported, if it tells."""
+    """Rate of a single run, the highest of several, the result of a search, or an imported rate."""
     bytes_per_s: float | None
     size_bytes: int
     tags: tuple[str, ...]
@@ -42,8 +42,8 @@ class Listed:
     cell: dict[str, str]
 
 
-def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
-    """In the order they are given."""
+def listed(connection: Connection, chosen: list[Selected]) -> list[RecordSummary]:
+    """Lines in the given order."""
     runs = (
         select(
             schema.runs.c.record_key,
@@ -63,36 +63,36 @@ def listed(connection: Connection, chosen: list[Selected]) -> list[Listed]:
     of_key = {row.key: row for row in connection.execute(query)}
     own = [each for each in chosen if each.kind in OWN]
     names = _names_of_phased(connection, chosen)
-    told = iter(metrics_of(connection, own, [prefix + rate for prefix in OWN.values() for rate in RATES]))
+    rates = iter(metrics_of(connection, own, [prefix + rate for prefix in OWN.values() for rate in RATES]))
     return [
-        _line(each, of_key[each.key], next(told) if each.kind in OWN else {}, names.get(each.key, each.workload))
+        _line(each, of_key[each.key], next(rates) if each.kind in OWN else {}, names.get(each.key, each.workload))
         for each in chosen
         if each.key in of_key
     ]
 
 
-class _Asked(msgspec.Struct):
+class _WorkloadName(msgspec.Struct):
     name: str
 
 
-class _Phased(msgspec.Struct):
-    workload: _Asked
+class _PhasesHead(msgspec.Struct):
+    workload: _WorkloadName
 
 
 def _names_of_phased(connection: Connection, chosen: list[Selected]) -> dict[int | None, str]:
-    """Key -> name of a workload of several phases: the tables have `phases` there."""
+    """Key -> name of a workload of several phases: the tables have `phases` for it."""
     table, found = schema.records.c, {}
     for key in [each.key for each in chosen if each.kind == each.workload == "phases"]:
         body = connection.execute(select(table.body).where(table.key == key)).scalar_one()
-        # A damaged document is told of by `spindle store check`; the list goes on.
+        # `spindle store check` reports a damaged document; the list goes on.
         with suppress(zlib.error, msgspec.MsgspecError, ValueError):
-            found[key] = msgspec.json.decode(opened(body), type=_Phased).workload.name
+            found[key] = msgspec.json.decode(opened(body), type=_PhasesHead).workload.name
     return found
 
 
-def _line(each: Selected, row: Any, told: dict[str, float], workload: str) -> Listed:
+def _line(each: Selected, row: Any, rates: dict[str, float], workload: str) -> RecordSummary:
     prefix = OWN.get(each.kind, "")
-    return Listed(
+    return RecordSummary(
         id=each.run_id,
         kind=each.kind,
         started=each.started,
@@ -101,8 +101,8 @@ def _line(each: Selected, row: Any, told: dict[str, float], workload: str) -> Li
         target=each.target,
         level=each.level.value,
         runs=row.runs or 0,
-        iops=told.get(f"{prefix}iops", row.iops),
-        bytes_per_s=told.get(f"{prefix}bytes_per_s", row.bytes_per_s),
+        iops=rates.get(f"{prefix}iops", row.iops),
+        bytes_per_s=rates.get(f"{prefix}bytes_per_s", row.bytes_per_s),
         size_bytes=row.size_bytes,
         tags=each.tags,
         campaign=each.campaign,

@@ -1,4 +1,4 @@
-"""One process at a time carries a campaign out: a lock that ends with its process, however that ends."""
+"""A lock: one process at a time runs a campaign. It ends with its process, however that ends."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .errors import StoreError, StoreRefused
 
 
 class Lock(Protocol):
-    """Held by one process."""
+    """Owned by one process."""
 
     def take(self) -> None:
-        """Raises StoreRefused where another holds it."""
+        """Take the lock. Raises StoreRefused if another process has it."""
 
     def keep(self) -> None:
-        """Hold it still, or again. Raises StoreRefused."""
+        """Confirm the lock, or take it again. Raises StoreRefused."""
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
 
 
 def lock_of(database: Database, campaign_id: str, name: str) -> Lock:
-    """In the database's own way."""
+    """The lock that fits the database."""
     if database.place.file is not None:
         return FileLock(database.place.file, campaign_id, name)
     return ServerLock(database, campaign_id, name)
@@ -40,13 +40,13 @@ def lock_of(database: Database, campaign_id: str, name: str) -> Lock:
 
 def _taken(name: str, holder: str = "") -> StoreRefused:
     return StoreRefused(
-        f"campaign {name}: another process carries it out{f' ({holder})' if holder else ''}; "
+        f"campaign {name}: another process runs it{f' ({holder})' if holder else ''}; "
         "wait until it has ended, or stop it"
     )
 
 
 class FileLock:
-    """flock on a file beside the store."""
+    """flock on a file next to the store."""
 
     def __init__(self, store: Path, campaign_id: str, name: str) -> None:
         self._path = store.with_name(f"{store.name}.{campaign_id}.lock")
@@ -68,7 +68,7 @@ class FileLock:
                 pid = file.read(20).decode("ascii", "replace").strip()
                 file.close()
                 raise _taken(self._name, f"process {pid}" if pid.isdigit() else "") from None
-            if not self._is_current(file):  # its last holder removed it while we waited
+            if not self._is_current(file):  # its last owner removed it while we waited
                 file.close()
                 continue
             file.truncate(0)
@@ -77,7 +77,7 @@ class FileLock:
             self._file = file
 
     def _open(self) -> int:
-        """Never through a link: in a folder that others may write to, one could lead to a file of ours."""
+        """Open without following links: in a folder that others may write to, a link could lead to a file of ours."""
         try:
             return open_own(self._path, appending=True)
         except FileNotFoundError:
@@ -90,7 +90,7 @@ class FileLock:
             return False
 
     def keep(self) -> None:
-        """The kernel keeps it for us."""
+        """Nothing to do: the kernel keeps it."""
 
     def release(self) -> None:
         if self._file is not None:
@@ -129,7 +129,9 @@ class ServerLock:
         self._connection = connection
 
     def keep(self) -> None:
-        """After a restart of the server the lock is taken again; whether somebody was faster, the campaign tells."""
+        """Take the lock again after a restart of the server. The campaign's state shows if another process was
+        faster.
+        """
         if self._connection is not None:
             try:
                 self._connection.execute(text("SELECT 1"))

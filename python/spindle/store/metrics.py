@@ -1,4 +1,4 @@
-"""Figures of many results at once: from their table, no record is opened."""
+"""Metrics of many results at once, from their table, without opening records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .selection import Selected, in_pieces
 def metrics_of(
     connection: Connection, chosen: Sequence[Selected], names: Sequence[str] | None
 ) -> list[dict[str, float]]:
-    """Of each, in their order; a file's are computed."""
+    """Metrics of each result, in order; a file's are computed."""
     table = schema.metrics.c
     found: dict[int, dict[str, float]] = {}
     for some in in_pieces([each.key for each in chosen if each.key is not None]):

@@ -1,4 +1,4 @@
-"""Where a store is: what `--store` and $SPINDLE_STORE say, or the user's data folder."""
+"""The place of a store: from `--store`, $SPINDLE_STORE, or the user's data folder."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Place:
 
 
 def default_file() -> Path:
-    """Where results are kept when nothing is said (XDG base directory specification)."""
+    """The default store (XDG base directory specification)."""
     named = os.environ.get("XDG_DATA_HOME", "")
     folder = Path(named) if os.path.isabs(named) else Path.home() / ".local/share"
     return folder / "spindle" / "store.db"
 
 
 def place_of(where: str | os.PathLike[str] | None) -> Place:
-    """What is meant: None is $SPINDLE_STORE, or else the default file."""
+    """Resolve a place: None is $SPINDLE_STORE, or else the default file."""
     text = os.fspath(where) if where is not None else os.environ.get(VARIABLE, "")
     named = f"${VARIABLE}" if where is None else "the store"
     if not text:
@@ -44,12 +44,12 @@ def place_of(where: str | os.PathLike[str] | None) -> Place:
         text = text.removeprefix("sqlite:///")
     scheme, found, _ = text.partition("://")
     if found:
-        raise StoreUsage(f"{named}: `{scheme}://` is no store; give a file or postgresql://USER@HOST/DATABASE")
+        raise StoreUsage(f"{named}: `{scheme}://` is not a store; give a file or postgresql://USER@HOST/DATABASE")
     return Place(file=Path(os.path.expanduser(text)))
 
 
 def without_password(url: str) -> str:
-    """For messages."""
+    """The URL for messages."""
     scheme, _, rest = url.partition("://")
     who, at, host = rest.rpartition("@")
     user, colon, _ = who.partition(":")

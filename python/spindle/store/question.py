@@ -1,10 +1,10 @@
-"""One question in SQL, answered and nothing else: what a database allows a reader is decided by the database itself.
+"""Read-only SQL queries: the database itself enforces that a query only reads.
 
-SQLite: a connection that is read-only, with an authorizer that is asked for each action of the statement while it is
-compiled (https://www.sqlite.org/c3ref/set_authorizer.html). PostgreSQL: one statement, by the extended query protocol,
-which takes no second one; in a READ ONLY transaction that has begun reading, so that its mode is fixed (PostgreSQL
-manual, SET TRANSACTION); as the query of a cursor, which the grammar limits to SELECT, VALUES and TABLE. docs/store.md
-says what only the rights of the role can prevent.
+SQLite: a read-only connection with an authorizer, which SQLite calls for each action of the statement while compiling
+it (https://www.sqlite.org/c3ref/set_authorizer.html). PostgreSQL: one statement, by the extended query protocol, which
+refuses a second one; in a READ ONLY transaction that has begun reading, so that its mode is fixed (PostgreSQL manual,
+SET TRANSACTION); as the query of a cursor, which the grammar limits to SELECT, VALUES and TABLE.
+docs/reference/store.md says what only the rights of the role can prevent.
 """
 
 from __future__ import annotations
@@ -32,25 +32,23 @@ _EXPLAINS = re.compile(
     r"explain\s+((query\s+plan|analyze|verbose|\([^()]*\))\s*)*(\b(select|with|values|table)\b|\()", re.I
 )
 _STEPS = 10_000
-"""Instructions of SQLite's machine between two looks for Ctrl-C: some 0.1 ms."""
+"""SQLite's instructions between two checks for Ctrl-C: about 0.1 ms."""
 _LARGEST = 2**63
 
 
 def ask(engine: Engine, sql: str, say: Say) -> Answer:
-    """Names of columns, and rows. `say` is told what the role could do besides reading. Raises StoreUsage,
-    KeyboardInterrupt, and what the driver raises.
+    """Return the names of columns, and rows. `say` receives a warning if the role may do more than read. Raises
+    StoreUsage, KeyboardInterrupt, and the driver's exceptions.
     """
     if "\0" in sql:
-        raise StoreUsage("SQL: the question has a NUL character in it")
+        raise StoreUsage("SQL: the query contains a NUL character")
     begins = _SILENCE.sub("", sql, count=1) if _SILENCE.match(sql) else sql
     word = re.match(r"\(|\w*", begins)
     first = word[0].lower() if word is not None else ""
     if first not in _WORDS:
-        raise StoreUsage(
-            f"SQL: `{first or begins[:20]}` is not a question; a question begins with SELECT, WITH or VALUES"
-        )
+        raise StoreUsage(f"SQL: `{first or begins[:20]}` is not a query; a query begins with SELECT, WITH or VALUES")
     if first == "explain" and _EXPLAINS.match(begins) is None:
-        raise StoreUsage("SQL: EXPLAIN takes a question, which begins with SELECT, WITH or VALUES")
+        raise StoreUsage("SQL: EXPLAIN takes a query, which begins with SELECT, WITH or VALUES")
     with engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert driver is not None
@@ -59,7 +57,7 @@ def ask(engine: Engine, sql: str, say: Say) -> Answer:
                 _of_file(driver, begins) if engine.dialect.name == "sqlite" else _of_server(driver, begins, first, say)
             )
         finally:
-            connection.invalidate()  # what a function of a server has set for the session ends with it
+            connection.invalidate()  # settings that a server's function made end with the session
 
 
 # --- SQLite ----------------------------------------------------------------------------------------------------------
@@ -67,7 +65,7 @@ def ask(engine: Engine, sql: str, say: Say) -> Answer:
 _READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _FUNCTIONS_THAT_ACT = {"load_extension", "writefile", "edit", "fts3_tokenizer"}
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list"}
-"""Those that describe tables; others change the connection or the file."""
+"""Pragmas that describe tables; others change the connection or the file."""
 _TABLE_FUNCTIONS = ("json_each", "json_tree", *(f"pragma_{name}" for name in sorted(_PRAGMAS - {"table_list"})))
 
 
@@ -76,7 +74,7 @@ def _of_file(connection: sqlite3.Connection, sql: str) -> Answer:
     for table in _TABLE_FUNCTIONS:  # their first use declares a table, which is more than the authorizer allows
         connection.execute(f"SELECT 1 FROM {table}('[]')")
     connection.set_authorizer(_allowed)
-    # An endless question: each call lets Python see a Ctrl-C, which ends the statement.
+    # Each call lets Python handle Ctrl-C, which ends an endless query.
     connection.set_progress_handler(lambda: 0, _STEPS)
     try:
         cursor = connection.execute(sql)
@@ -87,7 +85,7 @@ def _of_file(connection: sqlite3.Connection, sql: str) -> Answer:
             raise KeyboardInterrupt from None
         raise
     except (sqlite3.Warning, sqlite3.ProgrammingError) as error:  # several statements, or parameters
-        raise StoreUsage(f"SQL: {str(error).rstrip('.').lower()}; give one question") from None
+        raise StoreUsage(f"SQL: {str(error).rstrip('.').lower()}; give one query") from None
 
 
 def _allowed(action: int, first: str | None, second: str | None, *_: object) -> int:
@@ -105,10 +103,10 @@ def _of_server(connection: psycopg.Connection[Any], sql: str, first: str, say: S
     try:
         with connection.cursor() as cursor:
             _execute(cursor, "BEGIN TRANSACTION READ ONLY")
-            # The first query takes the snapshot: from now on the transaction cannot be made one that writes.
+            # The first query takes the snapshot: from now on the transaction cannot become a writing one.
             _execute(cursor, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
             if (_rows(cursor) or [(0,)])[0][0]:
-                say("you ask as a superuser, who has functions that act; docs/store.md has a role that only reads")
+                say("a superuser can call functions that write; `spindle help store` has a role that only reads")
             if first in ("explain", "show"):
                 _execute(cursor, sql)
             else:
@@ -122,12 +120,12 @@ def _of_server(connection: psycopg.Connection[Any], sql: str, first: str, say: S
 
 
 def _execute(cursor: psycopg.Cursor[Any], sql: str) -> None:
-    """By the extended protocol, which refuses a second statement."""
+    """Execute by the extended protocol, which refuses a second statement."""
     cursor.execute(sql.encode(), prepare=True)
 
 
 def _rows(cursor: psycopg.Cursor[Any]) -> list[tuple[Value, ...]]:
-    """From the text that the server sent: Python's own types do not hold all that PostgreSQL's do (dates, numbers)."""
+    """Convert the server's text: Python's types do not cover all of PostgreSQL's (dates, numbers)."""
     result = cursor.pgresult
     if result is None:
         return []
@@ -161,11 +159,11 @@ _TYPES: dict[int, Callable[[bytes], Value]] = {
     16: lambda value: int(value == b"t"),
     17: _hexadecimal,
 }
-"""By the number of the type in pg_type.dat."""
+"""By type number in pg_type.dat."""
 
 
 def _plain(value: Any) -> Value:
-    """What JSON, CSV and a table can hold: `inf`, `nan` and integers beyond 64 bits as words."""
+    """A value for JSON, CSV and tables: `inf`, `nan` and integers beyond 64 bits as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, int) and not -_LARGEST <= value < 2 * _LARGEST:

@@ -1,4 +1,4 @@
-"""What devices did, interval by interval: of a trial, or of `spindle monitor`."""
+"""Devices interval by interval: recordings of a trial, or of `spindle monitor`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Sample:
     start_ns: int
     """After the start of the recording."""
     seconds: float
-    """How long it really was."""
+    """Its measured length."""
     iostat: Mapping[str, float | None]
-    """iostat's columns under iostat's names; rates in MB/s or kB/s."""
+    """iostat's columns with their names; rates in MB/s or kB/s."""
     label: str = ""
-    """What was in force then, where it changes within the recording: for example the scheduler."""
+    """A state that changes within the recording: for example the scheduler."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class MachineSample:
     start_ns: int
     seconds: float
     columns: Mapping[str, float | None]
-    """vmstat's columns and those of pressure stall information, under the monitor's names."""
+    """Columns of vmstat and of pressure stall information, with the monitor's names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ class Recording:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
-    """A recording in a line."""
+class RecordingSummary:
+    """One line about a recording."""
 
     id: str
     started: str
@@ -70,8 +70,8 @@ class Recorded:
     trial: int | None
 
 
-def recorded(connection: Connection) -> list[Recorded]:
-    """The oldest first."""
+def recorded(connection: Connection) -> list[RecordingSummary]:
+    """All recordings, the oldest first."""
     table, samples = schema.recordings.c, schema.samples.c
     counts = (
         select(
@@ -99,13 +99,13 @@ def recorded(connection: Connection) -> list[Recorded]:
         )
         .order_by(table.key)
     )
-    return [Recorded(**row._mapping) for row in connection.execute(query)]
+    return [RecordingSummary(**row._mapping) for row in connection.execute(query)]
 
 
 def add_recording(
     connection: Connection, recording: Recording, trial_key: int | None = None, attempt: int | None = None
 ) -> None:
-    """Store it, unless it is there already."""
+    """Store it, unless it is stored already."""
     if key_of(connection, schema.recordings, id=recording.id) is not None:
         return
     insert_sealed(
@@ -127,7 +127,7 @@ def add_recording(
 def add_samples(
     connection: Connection, recording_id: str, samples: Sequence[Sample], machine: Sequence[MachineSample] = ()
 ) -> None:
-    """More samples of a recording; those that are there already are left as they are."""
+    """Add samples to a recording; existing ones stay unchanged."""
     key = key_of(connection, schema.recordings, id=recording_id)
     rows = [
         {

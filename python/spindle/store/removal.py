@@ -1,4 +1,4 @@
-"""Taking results out. What a campaign found is taken out with the campaign or not at all."""
+"""Removal of results. Results of a campaign are removed with the campaign or not at all."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from sqlalchemy import Connection, delete, select, union
 
 from . import schema
 from .errors import StoreRefused, StoreUsage
-from .selection import Parsed, Selected, in_pieces
+from .selection import Selected, Selection, in_pieces
 
 
 @dataclass(frozen=True)
-class Removed:
-    """What went, or would go."""
+class Removal:
+    """The objects to remove."""
 
     records: list[str]
     campaigns: list[str]
 
 
-def plan_removal(connection: Connection, asked: list[tuple[Parsed, list[Selected]]]) -> Removed:
-    """What would go. Raises StoreRefused for a part of a campaign."""
+def plan_removal(connection: Connection, asked: list[tuple[Selection, list[Selected]]]) -> Removal:
+    """List the objects to remove. Raises StoreRefused for a part of a campaign."""
     campaigns = [parsed.name for parsed, _ in asked if parsed.kind == "campaign"]
     for parsed, _ in asked:
         if parsed.levels:
@@ -35,11 +35,11 @@ def plan_removal(connection: Connection, asked: list[tuple[Parsed, list[Selected
                 f"{keys[key]}: a run of campaign {campaign}; only the whole can be removed: campaign:{campaign}"
             )
     own = _records_of(connection, names)
-    return Removed(list(dict.fromkeys([*keys.values(), *own])), names)
+    return Removal(list(dict.fromkeys([*keys.values(), *own])), names)
 
 
-def remove(connection: Connection, what: Removed) -> None:
-    """In one transaction; what is gone already is passed over."""
+def remove(connection: Connection, what: Removal) -> None:
+    """Remove in one transaction; missing objects are skipped."""
     table = schema.campaigns
     for name in what.campaigns:
         connection.execute(delete(table).where(table.c.name == name))
@@ -50,7 +50,7 @@ def remove(connection: Connection, what: Removed) -> None:
 
 
 def remove_recording(connection: Connection, recording_id: str) -> None:
-    """One of `spindle monitor`. Raises StoreUsage, or StoreRefused for a trial's."""
+    """Remove a recording of `spindle monitor`. Raises StoreUsage, or StoreRefused for a trial's."""
     table = schema.recordings
     found = connection.execute(select(table.c.key, table.c.trial_key).where(table.c.id == recording_id)).first()
     if found is None:
@@ -69,7 +69,7 @@ def _name(connection: Connection, name: str) -> str:
 
 
 def _used(connection: Connection, keys: list[int]) -> list[tuple[int, str]]:
-    """Records that trials point at, whatever became of the attempt."""
+    """Records that trials refer to, no matter how the attempt ended."""
     found: list[tuple[int, str]] = []
     for some in in_pieces(keys):
         query = (
@@ -82,7 +82,7 @@ def _used(connection: Connection, keys: list[int]) -> list[tuple[int, str]]:
 
 
 def _records_of(connection: Connection, campaigns: list[str]) -> list[str]:
-    """Records that these campaigns point at, and no other."""
+    """Records that only these campaigns refer to."""
     if not campaigns:
         return []
     of_campaign = select(schema.campaigns.c.name, schema.attempts.c.record_key, schema.records.c.id).select_from(
@@ -101,7 +101,7 @@ def _records_of(connection: Connection, campaigns: list[str]) -> list[str]:
 
 
 def _forget_unused(connection: Connection) -> None:
-    """Settings and environments that no run has any more."""
+    """Delete settings and environments without a run."""
     runs = schema.runs.c
     used = union(select(runs.settings_key), select(runs.settings_after_key)).subquery()
     sets = schema.settings_sets

@@ -1,4 +1,4 @@
-"""What the tables hold of a record: a pure function of it, so that `spindle store check` can hold them against it."""
+"""The rows of a record: a pure function of it, so that `spindle store check` can compare them with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class RunRows:
-    """Of one run. Rows of a table have no key of the run yet."""
+    """The rows of one run, still without the key of the run."""
 
     run: Row
     settings: dict[str, str]
@@ -39,12 +39,12 @@ class RunRows:
 
 
 def runs_of(record: Record) -> list[RunRecord]:
-    """The single runs it is made of, in their order."""
+    """The single runs of a record, in order."""
     return [record] if isinstance(record, RunRecord) else list(record.runs)
 
 
 def record_row(record: Record) -> Row:
-    """Of the record as a whole."""
+    """The row of the record itself."""
     if isinstance(record, ImportedRecord):
         return _imported_row(record)
     runs = runs_of(record)
@@ -78,7 +78,7 @@ def kind_of(record: Record) -> str:
 
 
 def run_rows(run: RunRecord, ordinal: int) -> RunRows:
-    """Of one of its runs."""
+    """The rows of one of its runs."""
     figures = run.figures
     return RunRows(
         run={
@@ -111,12 +111,12 @@ def run_rows(run: RunRecord, ordinal: int) -> RunRows:
 
 
 def metric_rows(record: Record) -> list[Row]:
-    """What can be compared."""
+    """The metrics of a record."""
     return [{"name": name, "value": value} for name, value in values(record).items() if isfinite(value)]
 
 
 def device_interval_rows(record: Record) -> list[Row]:
-    """What devices did, interval by interval."""
+    """Devices interval by interval."""
     if isinstance(record, ImportedRecord):
         return [
             {
@@ -149,7 +149,7 @@ def _moment(seconds: float | None, values: Mapping[str, float]) -> Row:
 
 
 def verdict_rows(record: Record) -> Iterator[Row]:
-    """Of the whole, then of each run."""
+    """Verdicts on the whole, then on each run."""
     of_whole = [] if isinstance(record, RunRecord) else [(None, record.verdicts)]
     of_runs = [(ordinal, run.verdicts) for ordinal, run in enumerate(runs_of(record))]
     verdicts = [(ordinal, verdict) for ordinal, found in [*of_whole, *of_runs] for verdict in found]
@@ -269,7 +269,7 @@ def _histograms(streams: list[Stream]) -> Iterator[Row]:
 
 
 _SUMS = tuple(name for name in StreamInterval.__struct_fields__ if name != "latency_counts")
-"""What a row holds of an interval; its distribution is in the document."""
+"""Columns of an interval; its distribution is in the document."""
 
 
 def _intervals(run: RunRecord) -> Iterator[Row]:
@@ -296,7 +296,7 @@ def _device(at: int, device: DeviceCounters) -> Row:
 
 
 def iostat_columns(known: Mapping[str, float | None]) -> Row:
-    """iostat's columns under the names they have here; rates in kB/s are taken where there are none in MB/s."""
+    """iostat's columns with the names of the tables; rates in kB/s are used if there are none in MB/s."""
     columns: Row = {column: known.get(name) for column, name in IOSTAT.items()}
     if columns["aqu_sz"] is None:
         columns["aqu_sz"] = known.get("avgqu-sz")

@@ -1,4 +1,4 @@
-"""The tables. One record is one document, kept as it is; everything else is taken out of it so that SQL can ask.
+"""The tables. Each record is one unchanged document; all other tables are derived from it, for queries in SQL.
 
     records ─┬─ runs ─┬─ streams ── operations ─┬─ percentiles
              │        ├─ intervals              └─ histograms
@@ -8,11 +8,11 @@
              ├─ device_intervals, metrics, verdicts, tags, artefacts
              └─ attempts ── trials ─┬─ trial_factors
                                     └─ campaigns
-    recordings ── samples, machine_samples: what devices and CPUs did interval by interval,
+    recordings ── samples, machine_samples: devices and CPUs interval by interval,
                                             of a trial or of `spindle monitor`
 
-Times are ns, sizes bytes unless a name says otherwise. What the documents say is in the documents: the tables
-hold what questions are asked about. Columns of devices are iostat's, `/` and `-` written `_`: `IOSTAT`.
+Times are ns, sizes bytes unless a name says otherwise. The tables contain what queries need;
+the rest is in the documents. Columns of devices are iostat's, `/` and `-` written `_`: `IOSTAT`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ metadata = MetaData(
 )
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
-"""SQLite: rows lie in the order of their key, which is not stored twice."""
+"""SQLite: rows are in the order of their key, which is not stored twice."""
 
 Key = BigInteger().with_variant(Integer, "sqlite")
 """SQLite numbers rows by itself only in a column of type INTEGER."""
@@ -54,7 +54,7 @@ def _key() -> Column[int]:
 
 
 def _belongs(table: str, *, primary: bool = False, name: str | None = None) -> Column[int]:
-    """To a row of another table, and goes with it."""
+    """A reference to a row of another table; the row is deleted with it."""
     column = name or f"{table.removesuffix('s')}_key"
     return Column(column, Key, ForeignKey(f"{table}.key", ondelete="CASCADE"), primary_key=primary, nullable=False)
 
@@ -118,7 +118,7 @@ records = Table(
     Index("ix_records_sha256", "sha256"),
     Index("ix_records_started", "started", "key"),
 )
-"""`body`: the document, zlib; `sha256` and `size_bytes` are of the document itself. `added`: when it came here."""
+"""`body`: the document, zlib; `sha256` and `size_bytes` are of the document itself. `added`: when it was stored."""
 
 settings_sets = Table("settings_sets", metadata, _key(), _text("sha256", unique=True))
 
@@ -166,7 +166,7 @@ runs = Table(
     UniqueConstraint("record_key", "ordinal"),
     Index("ix_runs_settings_key", "settings_key"),
 )
-"""Single runs: one of a run's record, several of a sweep's or a quick look's, in their order."""
+"""Single runs: one of a run's record, several of a sweep's or a quick look's, in order."""
 
 metrics = Table(
     "metrics",
@@ -176,7 +176,7 @@ metrics = Table(
     _number("value"),
     **CLUSTERED,
 )
-"""Every metric of a record that can be compared, by the names of spindle.stats.metric."""
+"""Every metric of a record, by the names of spindle.stats.metric."""
 
 streams = Table(
     "streams",
@@ -216,7 +216,7 @@ operations = Table(
     _number("sdev_ns"),
     **CLUSTERED,
 )
-"""Of each stream: read, write, trim, zero, fsync; latencies from issue or intended start to completion."""
+"""Operations of each stream: read, write, trim, zero, fsync; latencies from issue or intended start to completion."""
 
 percentiles = Table(
     "percentiles",
@@ -264,7 +264,7 @@ COUNTERS = (
     *(f"{direction}{what}" for direction in ("read", "write", "discard") for what in ("s", "_merges", "_bytes", "_ms")),
     *("flushes", "flush_ms", "busy_ms", "weighted_ms"),
 )
-"""Differences over the run, as the record names them."""
+"""Differences over the run, with the record's names."""
 
 devices = Table(
     "devices",
@@ -294,7 +294,7 @@ device_intervals = Table(
     *(_number(name, nullable=True) for name in (*IOSTAT, *LEGACY)),
     **CLUSTERED,
 )
-"""What devices did interval by interval while a run lasted, or in an imported log. `end_s`: since the load began."""
+"""Devices interval by interval during a run, or in an imported log. `end_s`: since the load began."""
 
 verdicts = Table(
     "verdicts",
@@ -310,7 +310,7 @@ verdicts = Table(
     Index("ix_verdicts_check_name_level", "check_name", "level"),
     **CLUSTERED,
 )
-"""`run_ordinal`: of which run; NULL: about the whole. `numbers`: JSON."""
+"""`run_ordinal`: the run; NULL: the whole. `numbers`: JSON."""
 
 tags = Table(
     "tags",
@@ -336,7 +336,7 @@ artefacts = Table(
     _seal(),
     UniqueConstraint("record_key", "name"),
 )
-"""Files that go with a record: the content, or (`path`) where it lies."""
+"""Files that belong to a record: the content, or its `path`."""
 
 campaigns = Table(
     "campaigns",
@@ -353,8 +353,9 @@ campaigns = Table(
     Column("planned", Integer, nullable=True),
     _seal(),
 )
-"""`plan`: the text of the plan; `detail`: JSON of whoever carries it out; `holder`: who carries it out now;
-`planned`: how many trials it has."""
+"""`plan`: the text of the plan; `detail`: JSON of the campaign's program; `holder`: the process that runs it now;
+`planned`: its number of trials.
+"""
 
 trials = Table(
     "trials",
@@ -369,7 +370,7 @@ trials = Table(
     _seal(),
     UniqueConstraint("campaign_key", "number"),
 )
-"""In their order. `cell`: JSON of factor -> level; `detail`: JSON of whoever carries it out."""
+"""In order. `cell`: JSON of factor -> level; `detail`: JSON of the campaign's program."""
 
 trial_factors = Table(
     "trial_factors",
@@ -395,7 +396,7 @@ attempts = Table(
     Index("ix_attempts_record_key", "record_key"),
     **CLUSTERED,
 )
-"""Each time a trial was tried: running, done, failed or invalid, with the reason."""
+"""Each attempt at a trial: running, done, failed or invalid, with the reason."""
 
 recordings = Table(
     "recordings",
@@ -424,7 +425,7 @@ samples = Table(
     _seal(),
     **CLUSTERED,
 )
-"""One device over one interval. `start_ns`: after the start of the recording; `label`: what was in force then."""
+"""One device over one interval. `start_ns`: after the start of the recording; `label`: a state at that time."""
 
 MACHINE = {
     "runnable": "r",

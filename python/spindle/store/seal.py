@@ -1,8 +1,8 @@
-"""A digest in each row that no document can be compared with: `spindle store check` finds a change that was not made
-here, and a campaign whose plan was changed is not resumed.
+"""Seals: a digest in each row that has no document to be compared with. `spindle store check` finds changes by other
+programs, and a campaign with a changed plan is not resumed.
 
-Rows that are taken out of a document are compared with it instead. A seal finds damage, not a forger: whoever can write
-to the store can make seals.
+Rows that come from a document are compared with it instead. A seal detects damage, not forgery: a program that can
+write to the store can also make seals.
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ def seal_of(table: Table, row: Row) -> int:
 
 
 def sealed(table: Table, row: Row) -> dict[str, Any]:
-    """The row with its seal. Of a table with keys of its own only when the key is known."""
+    """The row with its seal. If the table has keys of its own, the key must be known."""
     return {**row, SEAL: seal_of(table, row)}
 
 
 def is_whole(table: Table, row: Row) -> bool:
-    """Whether the row is as it was written here."""
+    """True if the row is unchanged since it was written."""
     return bool(row[SEAL] == seal_of(table, row))
 
 
 def insert_sealed(connection: Connection, table: Table, row: Row) -> int:
-    """Insert a row that gets a key: the key."""
+    """Insert a row that gets a key, and return the key."""
     key = insert_row(connection, table, dict(row))
     connection.execute(update(table).where(table.c.key == key).values({SEAL: seal_of(table, {**row, "key": key})}))
     return key
 
 
 def insert_new_sealed(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    """Insert those rows that are not there yet, into a table without keys of its own."""
+    """Insert the rows that do not exist yet, into a table without keys of its own."""
     insert_new(connection, table, [sealed(table, row) for row in rows])
 
 
 def update_sealed(connection: Connection, table: Table, where: ColumnElement[bool], values: Row) -> int:
-    """Change rows and their seals: how many. Raises StoreError where one is damaged: damage must not get a new seal."""
+    """Change rows and their seals, and return their number. Raises StoreError if one is damaged: damage must not get
+    a new seal.
+    """
     rows = sealed_rows(connection, table, where)
     own = list(table.primary_key.columns)
     for row in rows:
@@ -65,7 +67,7 @@ def update_sealed(connection: Connection, table: Table, where: ColumnElement[boo
 
 
 def sealed_rows(connection: Connection, table: Table, where: ColumnElement[bool]) -> list[dict[str, Any]]:
-    """The rows as they are. Raises StoreError where one is damaged."""
+    """The rows, unchanged. Raises StoreError if one is damaged."""
     rows = [dict(row) for row in connection.execute(select(table).where(where).with_for_update()).mappings()]
     if any(not is_whole(table, row) for row in rows):
         raise StoreError(
@@ -75,8 +77,7 @@ def sealed_rows(connection: Connection, table: Table, where: ColumnElement[bool]
 
 
 def seal_all(connection: Connection, table: Table, where: ColumnElement[bool] | None = None) -> None:
-    """Give every row a seal, whatever it had: of rows that were inserted without their key, or in a store of a
-    Spindle that made none."""
+    """Give every row a new seal, for rows that were inserted without their key."""
     own = list(table.primary_key.columns)
     query = select(*(column for column in table.c if not isinstance(column.type, LargeBinary)))
     rows = connection.execute(query if where is None else query.where(where)).mappings()
@@ -89,16 +90,17 @@ def seal_all(connection: Connection, table: Table, where: ColumnElement[bool] | 
 
 
 def _is_sealed(column: Column[Any]) -> bool:
-    """Contents have digests of their own. The key of a record is what all its other rows are found by, which are
-    compared with its document."""
+    """Contents have digests of their own. The key of a record identifies all its other rows, which are compared with
+    its document.
+    """
     if isinstance(column.type, LargeBinary) or column.name == SEAL:
         return False
     return column is not schema.records.c.key
 
 
 def _plain(column: Column[Any], value: Any) -> Any:
-    """As every database gives it back."""
+    """The value as every database returns it."""
     if isinstance(column.type, Double) and isinstance(value, int | float):
-        number = float(value) + 0.0  # no negative zero
+        number = float(value) + 0.0  # never a negative zero
         return None if isnan(number) else number
     return ["bytes", value.hex()] if isinstance(value, bytes) else value

@@ -1,18 +1,18 @@
 """Selections: one way to name results, for every verb.
 
-FILE                                   a saved result, or another tool's (docs/formats.md); all that is in it
+FILE                                   a saved result, or another tool's (docs/reference/formats.md); all its results
 20260102T030405Z-0a1b2c                a run's identity, or the unique beginning of one
 model-0123456789abcdef                 the same of a modelled run
 tag:NAME                               everything with a tag
-campaign:NAME                          every trial that is done
-campaign:NAME/factor=level,...         those of a cell, or of a slice of the plan
-last, last:N                           what was stored last
+campaign:NAME                          every finished trial
+campaign:NAME/factor=level,...         the trials of a cell, or of a slice of the plan
+last, last:N                           the newest, the N newest
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 GRAMMAR = "give a file, a run's identity, tag:NAME, campaign:NAME[/factor=level,...], last or last:N"
 MOST_AT_ONCE = 500
-"""Values in one query: SQLite before 3.32 takes 999."""
+"""Values in one query: SQLite before 3.32 allows 999."""
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """A selection taken apart."""
+class Selection:
+    """A parsed selection."""
 
     text: str
     kind: str
@@ -49,7 +49,7 @@ class Parsed:
 
 
 class Line(Protocol):
-    """What is known of a record without opening it: a row of `records`."""
+    """Facts about a record without opening it: a row of `records`."""
 
     kind: str
     started: str
@@ -60,7 +60,7 @@ class Line(Protocol):
 
 @dataclass
 class FileLine:
-    """The same of a file."""
+    """The same facts about a file."""
 
     kind: str
     started: str
@@ -70,7 +70,7 @@ class FileLine:
 
 
 class Selected:
-    """One result of a selection. Its record is read when it is asked for."""
+    """One result of a selection. Its record is read on first use."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Selected:
     ) -> None:
         self.run_id = run_id
         self.position = position
-        """In order of time, from 0."""
+        """Position in order of time, from 0."""
         self.kind = line.kind
         """`run`, `knee`, `target`, `curve`, `quick`, `phases` or `imported`."""
         self.started = line.started
@@ -105,7 +105,7 @@ class Selected:
         self.cell: dict[str, str] = dict(cell or {})
         """Factor -> level."""
         self.key = key
-        """In the store; None: a file."""
+        """Key in the store; None: a file."""
         self._store = store
         self._record = record
 
@@ -121,49 +121,54 @@ class Selected:
         return f"Selected({self.run_id!r}, campaign={self.campaign!r}, cell={self.cell!r})"
 
 
-def parse(text: str) -> Parsed:
-    """Take a selection apart. Raises StoreUsage."""
+def parse(text: str) -> Selection:
+    """Parse a selection. Raises StoreUsage."""
     kind, colon, rest = text.partition(":")
     if kind == "tag" and colon:
         if not rest:
             raise StoreUsage("tag: which one? Write tag:NAME; `spindle store tag` lists them")
-        return Parsed(text, "tag", rest)
+        return Selection(text, "tag", rest)
     if kind == "campaign" and colon:
         name, slash, levels = rest.partition("/")
         if not name:
-            raise StoreUsage("campaign: which one? Write campaign:NAME; `spindle store ls --campaigns` lists them")
-        return Parsed(text, "campaign", name, _levels(text, levels) if slash else ())
+            raise StoreUsage("campaign: which one? `spindle store ls --campaigns` lists them")
+        return Selection(text, "campaign", name, _levels(text, levels) if slash else ())
     if text == "last":
-        return Parsed(text, "last", count=1)
+        return Selection(text, "last", count=1)
     if kind == "last" and colon:
         if not re.fullmatch("[1-9][0-9]{0,8}", rest):
             raise StoreUsage(f"{text}: not a number of results; write for example last:10")
-        return Parsed(text, "last", count=int(rest))
+        return Selection(text, "last", count=int(rest))
     if text == "-" or text.endswith(".json") or "/" in text or Path(text).is_file():
-        return Parsed(text, "file", text)
+        return Selection(text, "file", text)
     if not text or not re.fullmatch(r"[0-9A-Za-z.-]+", text):
         raise StoreUsage(f"{text or 'an empty text'}: not a selection; {GRAMMAR}")
-    return Parsed(text, "id", text)
+    return Selection(text, "id", text)
 
 
 def needs_store(text: str) -> bool:
-    """Whether a store is asked: a file needs none."""
+    """True if it needs a store: a file does not."""
     return parse(text).kind != "file"
 
 
 def select_results(store: Store | None, text: str) -> list[Selected]:
-    """What a selection means, in order of time; never empty. `store` may be None where all are files.
+    """The results of a selection, in order of time; never empty. `store` may be None if all are files.
 
-    Raises StoreUsage (nothing of the kind), StoreError, or `document.Unreadable` for a file.
+    Raises StoreUsage (no such result), StoreError, or `document.Unreadable` for a file.
     """
     asked = parse(text)
     if asked.kind == "file":
-        from spindle.formats import read  # only a file needs all of the formats
+        from spindle.formats import read  # only files need all formats
 
-        return [_of_file(record, place) for place, record in enumerate(read(Path(asked.name)))]
+        return in_memory(read(Path(asked.name)))
     if store is None:
         raise StoreUsage(f"{text}: a store is needed; name one with `store=`")
     return store.select(text)
+
+
+def in_memory(records: Iterable[Record]) -> list[Selected]:
+    """Records that are in no store, in their order."""
+    return [_of_file(record, place) for place, record in enumerate(records)]
 
 
 def _of_file(record: Record, place: int) -> Selected:
@@ -172,8 +177,8 @@ def _of_file(record: Record, place: int) -> Selected:
     return Selected(run_id=record.id, position=place, line=line, record=record)
 
 
-def find(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
-    """Of the store."""
+def find(connection: Connection, store: Store, asked: Selection) -> list[Selected]:
+    """The results of a selection in the store."""
     match asked.kind:
         case "id":
             rows = [_by_id(connection, asked.name)]
@@ -188,8 +193,8 @@ def find(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
     return _selected(connection, store, rows)
 
 
-def find_all(connection: Connection, store: Store, asked: list[Parsed], last: int | None) -> list[Selected]:
-    """Of several selections, each result once; of none everything, or the last of it, in the order it was stored."""
+def find_all(connection: Connection, store: Store, asked: list[Selection], last: int | None) -> list[Selected]:
+    """The results of several selections, each once; without selections all or the last, in the order of storing."""
     if asked:
         found: dict[int | None, Selected] = {}
         for each in asked:
@@ -224,7 +229,7 @@ def _by_id(connection: Connection, name: str) -> Any:
     exact = connection.execute(_records().where(table.id == name)).first()
     if exact is not None:
         return exact
-    # The end of the range: no identity has a character above `~`.
+    # The end of the range: no id has a character above `~`.
     query = _records().where(table.id >= name, table.id < name + "~").order_by(table.id).limit(4)
     found = [row for row in connection.execute(query) if row.id.startswith(name)]
     if not found:
@@ -257,7 +262,7 @@ def _last(connection: Connection, count: int) -> list[Any]:
     return found[::-1]
 
 
-def _of_campaign(connection: Connection, store: Store, asked: Parsed) -> list[Selected]:
+def _of_campaign(connection: Connection, store: Store, asked: Selection) -> list[Selected]:
     campaigns, trials, attempts = schema.campaigns.c, schema.trials.c, schema.attempts.c
     campaign = connection.execute(
         select(campaigns.key, campaigns.name).where((campaigns.name == asked.name) | (campaigns.id == asked.name))
@@ -296,7 +301,7 @@ def _of_campaign(connection: Connection, store: Store, asked: Parsed) -> list[Se
     ]
 
 
-def _check_levels(connection: Connection, campaign_key: int, asked: Parsed) -> None:
+def _check_levels(connection: Connection, campaign_key: int, asked: Selection) -> None:
     factors = schema.trial_factors.c
     for factor, level in asked.levels:
         query = (
@@ -350,12 +355,12 @@ def _tags(connection: Connection, keys: list[int]) -> dict[int, tuple[str, ...]]
 
 
 def _among(column: Any, keys: list[int]) -> Any:
-    """The condition to ask with; for many, everything is read rather than asked for piece by piece."""
+    """The condition for a query; with many keys, reading everything is faster."""
     return column.in_(keys) if len(keys) <= MOST_AT_ONCE else column.is_not(None)
 
 
 def _trials(connection: Connection, keys: list[int]) -> dict[int, Any]:
-    """The first trial each was done for."""
+    """The first trial of each record."""
     found: dict[int, Any] = {}
     query = (
         select(
@@ -375,18 +380,18 @@ def _trials(connection: Connection, keys: list[int]) -> dict[int, Any]:
 
 
 def in_pieces(keys: list[int]) -> list[list[int]]:
-    """Few enough for one query each."""
+    """Parts that are small enough for one query each."""
     return [keys[at : at + MOST_AT_ONCE] for at in range(0, len(keys), MOST_AT_ONCE)]
 
 
 def document(connection: Connection, run_id: str) -> bytes:
-    """The document of a run, by its whole identity or a unique beginning."""
+    """The document of a run, by its id or a unique beginning."""
     key = _by_id(connection, run_id).key
     body = connection.execute(select(schema.records.c.body).where(schema.records.c.key == key)).scalar_one()
     try:
         return opened(body)
     except Exception:
-        raise StoreError(f"{run_id}: its document is damaged; `spindle store check` tells what else is") from None
+        raise StoreError(f"{run_id}: its document is damaged; `spindle store check` lists all damage") from None
 
 
 def record(connection: Connection, run_id: str) -> Record:

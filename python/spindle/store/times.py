@@ -1,4 +1,4 @@
-"""Moments as the store writes them."""
+"""Timestamps of the store."""
 
 from __future__ import annotations
 

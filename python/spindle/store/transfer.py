@@ -1,4 +1,4 @@
-"""From one store into another: what is there already is left as it is, so that it can be done again and again."""
+"""Transfer from one store into another. Existing objects stay unchanged, so it can be repeated."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .selection import in_pieces
 
 
 @dataclass
-class Transferred:
-    """What came over."""
+class Transfer:
+    """The transferred objects."""
 
     records: dict[str, str] = field(default_factory=dict)
-    """Identity there -> identity here."""
+    """Id there -> id here."""
     new: int = 0
-    """Records that were not here yet."""
+    """Number of new records."""
     campaigns: dict[str, str] = field(default_factory=dict)
-    """Name there -> name here, of those that were not here yet."""
+    """Name there -> name here, of new campaigns."""
     recordings: int = 0
-    """That were not here yet."""
+    """Number of new recordings."""
 
 
-def transfer(source: Database, target: Database, tags: list[str]) -> Transferred:
-    """Everything of `source`; records get `tags` besides their own."""
-    done = Transferred()
+def transfer(source: Database, target: Database, tags: list[str]) -> Transfer:
+    """Transfer everything of `source`; records get `tags` in addition to their own."""
+    done = Transfer()
     keys = source.read(
         lambda connection: (
             connection.execute(select(schema.records.c.key).order_by(schema.records.c.key)).scalars().all()
@@ -57,7 +57,7 @@ def transfer(source: Database, target: Database, tags: list[str]) -> Transferred
 
 
 def _records(
-    source: Database, target: Database, keys: list[int], tags: list[str], here: dict[int, int], done: Transferred
+    source: Database, target: Database, keys: list[int], tags: list[str], here: dict[int, int], done: Transfer
 ) -> None:
     records, names, files = schema.records, schema.tags, schema.artefacts
 
@@ -112,8 +112,8 @@ def _without_key(row: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """A campaign with all that belongs to it."""
+class _CampaignRows:
+    """A campaign with everything that belongs to it."""
 
     trials: list[dict[str, Any]]
     factors: list[dict[str, Any]]
@@ -131,7 +131,7 @@ class _Recording:
 
 
 def _campaign(
-    source: Database, target: Database, campaign: dict[str, Any], here: dict[int, int], done: Transferred
+    source: Database, target: Database, campaign: dict[str, Any], here: dict[int, int], done: Transfer
 ) -> None:
     whole = source.read(lambda connection: _whole(connection, campaign["key"]))
     _refuse_damaged(schema.campaigns, [campaign], source)
@@ -166,11 +166,11 @@ def _campaign(
         done.campaigns[campaign["name"]] = name
 
 
-def _whole(connection: Connection, key: int) -> _Whole:
+def _whole(connection: Connection, key: int) -> _CampaignRows:
     trials = _rows(connection, select(schema.trials).where(schema.trials.c.campaign_key == key))
     mine = select(schema.trials.c.key).where(schema.trials.c.campaign_key == key)
     recordings = connection.execute(select(schema.recordings.c.key).where(schema.recordings.c.trial_key.in_(mine)))
-    return _Whole(
+    return _CampaignRows(
         trials=sorted(trials, key=lambda row: int(row["number"])),
         factors=_rows(connection, select(schema.trial_factors).where(schema.trial_factors.c.trial_key.in_(mine))),
         attempts=_rows(connection, select(schema.attempts).where(schema.attempts.c.trial_key.in_(mine))),
@@ -188,7 +188,7 @@ def _recording(connection: Connection, key: int) -> _Recording:
 
 
 def _put_recording(connection: Connection, recording: _Recording, trial_key: int | None) -> bool:
-    """Whether it is new here."""
+    """Insert it; True if it is new."""
     if key_of(connection, schema.recordings, id=recording.row["id"]) is not None:
         return False
     key = insert_sealed(connection, schema.recordings, {**_without_key(recording.row), "trial_key": trial_key})
@@ -203,7 +203,7 @@ def _rows(connection: Connection, query: Any) -> list[dict[str, Any]]:
 
 
 def _refuse_damaged(table: Table, rows: Iterable[Mapping[str, Any]], source: Database) -> None:
-    """What is damaged must not get a new seal on its way."""
+    """Raise StoreRefused for damaged rows: a transfer must not give them a new seal."""
     if any(not is_whole(table, row) for row in rows):
         raise StoreError(
             f"{source.place}: a row of table {table.name} was changed since it was written, and is not taken over; "

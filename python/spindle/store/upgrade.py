@@ -1,4 +1,4 @@
-"""The schema's version: made, brought up to date, or refused (Alembic; steps in `migrations/versions`)."""
+"""The version of the schema: created, upgraded, or refused (Alembic; steps in `migrations/versions`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .errors import StoreRefused, StoreUsage
 from .place import Place
 
 HEAD = "0002"
-"""The newest step: a test holds it against `migrations/versions`."""
+"""The newest step; a test compares it with `migrations/versions`."""
 TABLE = "alembic_version"
 LOCK = 0x5350494E444C45  # any number: one upgrade of a database at a time
 
 
 def bring_up_to_date(database: Database, say: Say, *, create: bool) -> None:
-    """Make the tables in an empty database, or take the steps that are missing, all or none."""
+    """Make the tables in an empty database, or take the missing steps, all or none."""
     there = database.read(version)
     if there == HEAD:
         return
@@ -33,34 +33,32 @@ def bring_up_to_date(database: Database, say: Say, *, create: bool) -> None:
             _refuse_foreign(connection, database.place)
         else:
             _refuse_newer(found, database.place)
-            say(f"{database.place}: a store of an older spindle (schema {found}); it is brought up to {HEAD}")
+            say(f"{database.place}: a store of an older spindle (schema {found}); it is upgraded to {HEAD}")
         migrate(connection)
 
     database.write(work)
 
 
 def check_version(connection: Connection, place: Place) -> None:
-    """For those who only read."""
+    """Raise unless the version is current, for readers."""
     found = version(connection)
     if found == HEAD:
         return
     if found is None:
         raise _no_store(place)
     _refuse_newer(found, place)
-    raise StoreUsage(
-        f"{place}: a store of an older spindle (schema {found}); `spindle store info` brings it up to date"
-    )
+    raise StoreUsage(f"{place}: a store of an older spindle (schema {found}); `spindle store info` upgrades it")
 
 
 def version(connection: Connection) -> str | None:
-    """What it has; None: no tables of ours."""
+    """The version of a database; None: it has no tables of Spindle."""
     if not inspect(connection).has_table(TABLE):
         return None
     return connection.execute(text(f"SELECT version_num FROM {TABLE}")).scalar()
 
 
 def migrate(connection: Connection, to: str = "head") -> None:
-    """Take the steps, in the transaction that is under way."""
+    """Take the steps, in the current transaction."""
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""What a store is and how large; and giving back the room of what was removed."""
+"""Facts about a store, and release of the space of removed objects."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COUNTED = ("records", "runs", "campaigns", "trials", "recordings", "samples", "a
 
 @dataclass(frozen=True, kw_only=True)
 class Info:
-    """A store in a few figures."""
+    """Facts about a store."""
 
     place: str
     database: str
-    """With its version."""
+    """Name and version."""
     schema: str
     journal: str | None
-    """SQLite: `wal`, or `delete` where that is unsafe."""
+    """SQLite: `wal`, or `delete` if that is unsafe."""
     file_system: str | None
     size_bytes: int
     counts: dict[str, int]
@@ -37,16 +37,18 @@ class Info:
 
 
 def info(database: Database) -> Info:
-    """Read it."""
+    """Read the facts."""
     file = database.place.file
 
     def work(connection: Connection) -> Info:
         is_sqlite = connection.dialect.name == "sqlite"
-        told = connection.execute(text("SELECT sqlite_version()" if is_sqlite else "SHOW server_version")).scalar()
+        engine_version = connection.execute(
+            text("SELECT sqlite_version()" if is_sqlite else "SHOW server_version")
+        ).scalar()
         size = _size(file) if file is not None else connection.execute(text(_SERVER_SIZE)).scalar()
         return Info(
             place=str(database.place),
-            database=f"{'SQLite' if is_sqlite else 'PostgreSQL'} {told}",
+            database=f"{'SQLite' if is_sqlite else 'PostgreSQL'} {engine_version}",
             schema=version(connection) or "",
             journal=connection.execute(text("PRAGMA journal_mode")).scalar() if is_sqlite else None,
             file_system=type_of(file) if file is not None else None,
@@ -59,7 +61,7 @@ def info(database: Database) -> Info:
 
 
 def vacuum(database: Database) -> tuple[int, int]:
-    """Bytes before and after."""
+    """Release space: bytes before and after."""
     before = info(database).size_bytes
     try:
         if database.place.file is not None:
@@ -73,7 +75,7 @@ def vacuum(database: Database) -> tuple[int, int]:
 
 
 def _vacuum_file(database: Database) -> None:
-    """Past SQLAlchemy, which would begin a transaction."""
+    """Vacuum without SQLAlchemy, which would begin a transaction."""
     connection = database.engine.raw_connection()
     try:
         driver = connection.driver_connection
@@ -88,7 +90,7 @@ _SERVER_SIZE = "SELECT pg_database_size(current_database())"
 
 
 def _size(file: Path) -> int:
-    """With its log."""
+    """Size of the file with its log."""
     sizes = 0
     for suffix in ("", "-wal"):
         try:

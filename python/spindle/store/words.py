@@ -1,4 +1,4 @@
-"""Text that every database can hold."""
+"""Text that every database can store."""
 
 from __future__ import annotations
 
@@ -6,5 +6,7 @@ import os
 
 
 def storable(text: str) -> str:
-    """With `\\xff` for bytes of a name that are not UTF-8, and without NUL, which PostgreSQL has no place for."""
+    """Return the text with `\\xff` for bytes of a name that are not UTF-8, and without NUL, which PostgreSQL cannot
+    store.
+    """
     return os.fsencode(text).decode("utf-8", "backslashreplace").replace("\0", "\\x00")

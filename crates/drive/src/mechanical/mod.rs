@@ -2,7 +2,7 @@
 //!
 //! What a command costs is worked out when the drive takes it up, in closed form over the runs of blocks it touches; nothing
 //! is stepped block by block. The rules (which overheads apply, what read-ahead may be interrupted, when the bus is taken)
-//! are those of DiskSim 4.0 (CMU-PDL-08-101); `docs/drives.md` lists them.
+//! are those of DiskSim 4.0 (CMU-PDL-08-101); `docs/explanation/drives.md` lists them.
 
 mod read;
 mod scheduler;

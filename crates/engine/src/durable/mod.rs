@@ -2,7 +2,7 @@
 //! is there after power was cut.
 //!
 //! What is written is a pure function of the [`Plan`], so that the journal only has to say how far each worker had come
-//! when its sync returned. `docs/durability.md` tells what is promised, in which order, and what follows from it.
+//! when its sync returned. `docs/reference/durability.md` tells what is promised, in which order, and what follows from it.
 
 mod check;
 mod content;

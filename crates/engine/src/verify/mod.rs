@@ -1,5 +1,5 @@
 //! Verification: every block written says what it is (`spindle_verify`), a table says what must be where, and what is
-//! read is held against it. `docs/verify.md` tells what is promised.
+//! read is held against it. `docs/reference/verify.md` tells what is promised.
 
 mod checked;
 mod entry;

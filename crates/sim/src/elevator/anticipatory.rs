@@ -5,12 +5,54 @@
 //! `as_close_req`, `as_update_iohist`, `as_completed_request`, `update_write_batch`. Threads do not exit here, so
 //! what is learnt from exits is left out.
 
+use serde::Serialize;
+
 use super::choose::OneWay;
 use super::fifo::{Fifo, Links};
-use super::settings::Anticipatory as Settings;
+use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
 use super::{Elevator, JIFFY_NS};
 use crate::request::{BlockRequest, Id};
+
+/// Parameters of `as-iosched.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Age at which a synchronous request goes first.
+    pub read_expire_ns: u64,
+    /// Age at which an asynchronous one does.
+    pub write_expire_ns: u64,
+    /// Length of a batch of synchronous requests.
+    pub read_batch_expire_ns: u64,
+    /// Length that a batch of asynchronous ones is tuned to.
+    pub write_batch_expire_ns: u64,
+    /// Longest wait for a better request; 0 for none.
+    pub antic_expire_ns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            read_expire_ns: 125 * JIFFY_NS,
+            write_expire_ns: 250 * JIFFY_NS,
+            read_batch_expire_ns: 500 * JIFFY_NS,
+            write_batch_expire_ns: 125 * JIFFY_NS,
+            antic_expire_ns: 6 * JIFFY_NS,
+        }
+    }
+}
+
+impl Settings {
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::time("read_expire", &mut self.read_expire_ns),
+            Parameter::time("write_expire", &mut self.write_expire_ns),
+            Parameter::time("read_batch_expire", &mut self.read_batch_expire_ns),
+            Parameter::time("write_batch_expire", &mut self.write_batch_expire_ns),
+            Parameter::time("antic_expire", &mut self.antic_expire_ns),
+        ]
+    }
+}
 
 const ASYNC: usize = 0;
 const SYNC: usize = 1;

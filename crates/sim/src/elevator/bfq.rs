@@ -2,16 +2,66 @@
 //!
 //! Linux 6.1 `block/bfq-iosched.c`, `block/bfq-wf2q.c`, in the essentials: `bfq_select_queue`, `bfq_bfqq_expire`,
 //! `__bfq_bfqq_recalc_budget`, `bfq_bfqq_charge_time`, `bfq_better_to_idle`, `bfq_find_next_rq`, `bfq_calc_finish`.
-//! `docs/elevators.md` lists what is left out.
+//! `docs/explanation/elevators.md` lists what is left out.
+
+use serde::Serialize;
 
 use spindle_workload::PriorityClass;
 
 use super::choose::OneWay;
 use super::fifo::{Fifo, Links};
-use super::settings::Bfq as Settings;
+use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
 use super::{Elevator, JIFFY_NS};
 use crate::request::{BlockRequest, Id};
+
+/// Parameters of `bfq-iosched.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Age at which a synchronous request goes first within its queue.
+    pub fifo_expire_sync_ns: u64,
+    /// Age at which an asynchronous one does.
+    pub fifo_expire_async_ns: u64,
+    /// Longest seek backwards, blocks.
+    pub back_seek_max: u64,
+    /// How much farther a block behind counts than one ahead.
+    pub back_seek_penalty: u64,
+    /// Largest budget, blocks.
+    pub max_budget: u64,
+    /// Longest service of a synchronous queue.
+    pub timeout_sync_ns: u64,
+    /// Wait for the next request of a queue.
+    pub slice_idle_ns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            fifo_expire_sync_ns: 125 * JIFFY_NS,
+            fifo_expire_async_ns: 250 * JIFFY_NS,
+            back_seek_max: 16 * 1024 * 2,
+            back_seek_penalty: 2,
+            max_budget: 16 * 1024,
+            timeout_sync_ns: 125 * JIFFY_NS,
+            slice_idle_ns: 8 * JIFFY_NS,
+        }
+    }
+}
+
+impl Settings {
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::time("fifo_expire_sync", &mut self.fifo_expire_sync_ns),
+            Parameter::time("fifo_expire_async", &mut self.fifo_expire_async_ns),
+            Parameter::blocks("back_seek_max", &mut self.back_seek_max),
+            Parameter::factor("back_seek_penalty", &mut self.back_seek_penalty),
+            Parameter::budget("max_budget", 32, &mut self.max_budget),
+            Parameter::time("timeout_sync", &mut self.timeout_sync_ns),
+            Parameter::time("slice_idle", &mut self.slice_idle_ns),
+        ]
+    }
+}
 
 /// `bfq_async_charge_factor`.
 const ASYNC_CHARGE: u64 = 3;

@@ -5,14 +5,78 @@
 //! `cfq_completed_request`. Left out: merging the queues of threads that work close together (`cfq_close_cooperator`),
 //! metadata requests and priority boosts. Times are jiffies, as there.
 
+use serde::Serialize;
+
 use spindle_workload::PriorityClass;
 
 use super::choose::OneWay;
 use super::fifo::{Fifo, Links};
-use super::settings::Cfq as Settings;
+use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
 use super::{Elevator, JIFFY_NS};
+use crate::kernel::Kernel;
 use crate::request::{BlockRequest, Id};
+
+/// Parameters of `cfq-iosched.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Requests of one queue in the device.
+    pub quantum: u32,
+    /// Age at which a synchronous request goes first within its queue.
+    pub fifo_expire_sync_ns: u64,
+    /// Age at which an asynchronous one does.
+    pub fifo_expire_async_ns: u64,
+    /// Longest seek backwards, blocks.
+    pub back_seek_max: u64,
+    /// How much farther a block behind counts than one ahead.
+    pub back_seek_penalty: u64,
+    /// Slice of a synchronous queue at level 4.
+    pub slice_sync_ns: u64,
+    /// Slice of an asynchronous queue at level 4.
+    pub slice_async_ns: u64,
+    /// Requests in a slice of an asynchronous queue, before the level counts.
+    pub slice_async_rq: u32,
+    /// Wait for the next request of a queue.
+    pub slice_idle_ns: u64,
+    /// Asynchronous requests are held back after synchronous ones, and seeky queues idle too (since 2.6.32).
+    pub low_latency: bool,
+}
+
+impl Settings {
+    /// The kernel's defaults.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Settings {
+        Settings {
+            quantum: 4,
+            // Indexed by rq_is_sync: { HZ / 4, HZ / 8 }.
+            fifo_expire_sync_ns: 125 * JIFFY_NS,
+            fifo_expire_async_ns: 250 * JIFFY_NS,
+            back_seek_max: 16 * 1024 * 2,
+            back_seek_penalty: 2,
+            slice_sync_ns: 100 * JIFFY_NS,
+            slice_async_ns: 40 * JIFFY_NS,
+            slice_async_rq: 2,
+            slice_idle_ns: 8 * JIFFY_NS,
+            low_latency: kernel >= Kernel::new(2, 6, 32),
+        }
+    }
+
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::count("quantum", 1, &mut self.quantum),
+            Parameter::time("fifo_expire_sync", &mut self.fifo_expire_sync_ns),
+            Parameter::time("fifo_expire_async", &mut self.fifo_expire_async_ns),
+            Parameter::blocks("back_seek_max", &mut self.back_seek_max),
+            Parameter::factor("back_seek_penalty", &mut self.back_seek_penalty),
+            Parameter::time("slice_sync", &mut self.slice_sync_ns),
+            Parameter::time("slice_async", &mut self.slice_async_ns),
+            Parameter::count("slice_async_rq", 1, &mut self.slice_async_rq),
+            Parameter::time("slice_idle", &mut self.slice_idle_ns),
+            Parameter::flag("low_latency", &mut self.low_latency),
+        ]
+    }
+}
 
 const ASYNC: usize = 0;
 const SYNC: usize = 1;

@@ -3,11 +3,76 @@
 //! Linux 2.6.20, 2.6.24 and later, `block/deadline-iosched.c`: `deadline_dispatch_requests`, `deadline_move_request`,
 //! `deadline_merge`, `deadline_merged_requests`.
 
+use serde::Serialize;
+
 use super::Elevator;
+use super::JIFFY_NS;
 use super::fifo::{Fifo, Links};
-use super::settings::{BatchRule, Deadline as Settings};
+use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
+use crate::kernel::Kernel;
 use crate::request::{BlockRequest, Id};
+
+/// How the deadline elevator ends and begins batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchRule {
+    /// Up to 2.6.23: a gap ends a batch, and a new one begins at the lowest address.
+    Contiguous,
+    /// 2.6.24: a gap ends a batch, and a new one begins at the oldest request.
+    ContiguousFromOldest,
+    /// Since: `fifo_batch` requests in sweep order, whatever the gaps; a new batch begins at the oldest.
+    Sweep,
+}
+
+/// Parameters of `deadline-iosched.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Age at which a read goes first.
+    pub read_expire_ns: u64,
+    /// Age at which a write goes first.
+    pub write_expire_ns: u64,
+    /// Times that reads are preferred to waiting writes.
+    pub writes_starved: u32,
+    /// Requests of a batch.
+    pub fifo_batch: u32,
+    /// True if waiting requests are extended to the front.
+    pub front_merges: bool,
+    /// Rule that begins and ends a batch.
+    pub rule: BatchRule,
+}
+
+impl Settings {
+    /// The kernel's defaults.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Settings {
+        Settings {
+            read_expire_ns: 500 * JIFFY_NS,
+            write_expire_ns: 5000 * JIFFY_NS,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            rule: if kernel < Kernel::new(2, 6, 24) {
+                BatchRule::Contiguous
+            } else if kernel < Kernel::new(2, 6, 25) {
+                BatchRule::ContiguousFromOldest
+            } else {
+                BatchRule::Sweep
+            },
+        }
+    }
+
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::time("read_expire", &mut self.read_expire_ns),
+            Parameter::time("write_expire", &mut self.write_expire_ns),
+            Parameter::count("writes_starved", 0, &mut self.writes_starved),
+            Parameter::count("fifo_batch", 0, &mut self.fifo_batch),
+            Parameter::flag("front_merges", &mut self.front_merges),
+        ]
+    }
+}
 
 const READ: usize = 0;
 const WRITE: usize = 1;

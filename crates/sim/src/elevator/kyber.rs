@@ -4,10 +4,40 @@
 //! `kyber_timer_fn`, `calculate_percentile`. Discards and other requests do not occur here; one software queue
 //! stands for those of all CPUs.
 
+use serde::Serialize;
+
 use super::fifo::{Fifo, Links};
-use super::settings::Kyber as Settings;
+use super::parameter::Parameter;
 use super::{Elevator, JIFFY_NS};
 use crate::request::{BlockRequest, Id};
+
+/// Parameters of `kyber-iosched.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Target of reads.
+    pub read_lat_ns: u64,
+    /// Target of writes.
+    pub write_lat_ns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            read_lat_ns: 2 * JIFFY_NS,
+            write_lat_ns: 10 * JIFFY_NS,
+        }
+    }
+}
+
+impl Settings {
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::fine_time("read_lat", "read_lat_nsec", &mut self.read_lat_ns),
+            Parameter::fine_time("write_lat", "write_lat_nsec", &mut self.write_lat_ns),
+        ]
+    }
+}
 
 const DOMAINS: usize = 2;
 const DEPTH: [u32; DOMAINS] = [256, 128];

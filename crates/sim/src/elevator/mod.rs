@@ -1,6 +1,6 @@
 //! Elevators: which waiting request goes to the device next.
 //!
-//! Each follows the source of a named kernel; `docs/elevators.md` tells which rule comes from which function, and
+//! Each follows the source of a named kernel; `docs/explanation/elevators.md` tells which rule comes from which function, and
 //! what was left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000.
 
 mod anticipatory;
@@ -13,16 +13,20 @@ mod fifo;
 mod kyber;
 mod mq_deadline;
 mod noop;
-mod settings;
+mod parameter;
+mod scheduler;
 pub(crate) mod sorted;
 
 use crate::request::{BlockRequest, Id};
 
-pub use settings::{
-    Anticipatory as AnticipatorySettings, BatchRule, Bfq as BfqSettings, Cfq as CfqSettings,
-    Deadline as DeadlineSettings, Kyber as KyberSettings, MqDeadline as MqDeadlineSettings,
-    Scheduler,
-};
+pub use anticipatory::Settings as AnticipatorySettings;
+pub use bfq::Settings as BfqSettings;
+pub use cfq::Settings as CfqSettings;
+pub use deadline::{BatchRule, Settings as DeadlineSettings};
+pub use kyber::Settings as KyberSettings;
+pub use mq_deadline::Settings as MqDeadlineSettings;
+pub use parameter::{Parameter, ParameterValue};
+pub use scheduler::Scheduler;
 
 /// A millisecond: a jiffy of a kernel with HZ = 1000.
 pub(crate) const JIFFY_NS: u64 = 1_000_000;

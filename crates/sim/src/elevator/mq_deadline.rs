@@ -3,13 +3,67 @@
 //! Linux 6.1 and 6.18 `block/mq-deadline.c`: `dd_dispatch_request`, `dd_dispatch_prio_aged_requests`,
 //! `__dd_dispatch_request`, `deadline_from_pos`, `dd_request_merge`, `dd_merged_requests`.
 
+use serde::Serialize;
+
 use spindle_workload::PriorityClass;
 
 use super::Elevator;
+use super::JIFFY_NS;
 use super::fifo::{Fifo, Links};
-use super::settings::MqDeadline as Settings;
+use super::parameter::Parameter;
 use super::sorted::{Nodes, Sorted};
+use crate::kernel::Kernel;
 use crate::request::{BlockRequest, Id};
+
+/// Parameters of `mq-deadline.c` in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Age at which a read goes first.
+    pub read_expire_ns: u64,
+    /// Age at which a write goes first.
+    pub write_expire_ns: u64,
+    /// Times that reads are preferred to waiting writes.
+    pub writes_starved: u32,
+    /// Requests of a batch.
+    pub fifo_batch: u32,
+    /// True if waiting requests are extended to the front.
+    pub front_merges: bool,
+    /// Age at which a request of a lower priority class goes before higher ones.
+    pub prio_aging_expire_ns: u64,
+    /// Classes are kept apart (since 5.14).
+    pub classes: bool,
+    /// Each direction goes on from where it last was (since 6.5); before, a change of direction forgets it.
+    pub resume: bool,
+}
+
+impl Settings {
+    /// The kernel's defaults.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Settings {
+        Settings {
+            read_expire_ns: 500 * JIFFY_NS,
+            write_expire_ns: 5000 * JIFFY_NS,
+            writes_starved: 2,
+            fifo_batch: 16,
+            front_merges: true,
+            prio_aging_expire_ns: 10_000 * JIFFY_NS,
+            classes: kernel >= Kernel::new(5, 14, 0),
+            resume: kernel >= Kernel::new(6, 5, 0),
+        }
+    }
+
+    /// Under the names that sysfs has.
+    pub(super) fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::time("read_expire", &mut self.read_expire_ns),
+            Parameter::time("write_expire", &mut self.write_expire_ns),
+            Parameter::time("prio_aging_expire", &mut self.prio_aging_expire_ns),
+            Parameter::count("writes_starved", 0, &mut self.writes_starved),
+            Parameter::count("fifo_batch", 0, &mut self.fifo_batch),
+            Parameter::flag("front_merges", &mut self.front_merges),
+        ]
+    }
+}
 
 const READ: usize = 0;
 const WRITE: usize = 1;

@@ -13,7 +13,7 @@ use super::{
     ArraySetup, BLOCK, DEFAULT_MAX_REQUEST, DriveKind, DriveSetup, Host, Machine, QueueSetup,
     RebuildSetup,
 };
-use crate::elevator::Scheduler;
+use crate::elevator::{Parameter, ParameterValue, Scheduler};
 use crate::kernel::Kernel;
 
 /// md's `stripe_cache_size`.
@@ -159,87 +159,27 @@ fn unknown_scheduler(value: &Value, name: &str) -> ConfigError {
     ))
 }
 
-/// Parameters under the names that sysfs has for them.
 fn read_iosched(table: &mut Table, scheduler: &mut Scheduler) -> Result<(), ConfigError> {
-    fn time(table: &mut Table, key: &'static str, to: &mut u64) -> Result<(), ConfigError> {
-        if let Some(time_ns) = table.take_duration(key)? {
-            *to = time_ns;
+    for Parameter { key, value, .. } in scheduler.parameters() {
+        match value {
+            ParameterValue::Milliseconds(ns) | ParameterValue::Nanoseconds(ns) => {
+                *ns = table.take_duration(key)?.unwrap_or(*ns);
+            }
+            ParameterValue::Blocks(blocks, least) => {
+                *blocks = table
+                    .take_size(key)?
+                    .map_or(*blocks, |bytes| (bytes / BLOCK).max(least));
+            }
+            ParameterValue::Count(count, least) => {
+                *count = table
+                    .take_integer(key, u64::from(least)..=1_000_000)?
+                    .map_or(*count, |value| value as u32);
+            }
+            ParameterValue::Factor(factor) => {
+                *factor = table.take_integer(key, 1..=1000)?.unwrap_or(*factor);
+            }
+            ParameterValue::Flag(flag) => *flag = table.take_flag(key)?.unwrap_or(*flag),
         }
-        Ok(())
-    }
-    fn count(
-        table: &mut Table,
-        key: &'static str,
-        least: u64,
-        to: &mut u32,
-    ) -> Result<(), ConfigError> {
-        if let Some(count) = table.take_integer(key, least..=1_000_000)? {
-            *to = count as u32;
-        }
-        Ok(())
-    }
-    fn blocks(table: &mut Table, key: &'static str, to: &mut u64) -> Result<(), ConfigError> {
-        if let Some(bytes) = table.take_size(key)? {
-            *to = bytes / BLOCK;
-        }
-        Ok(())
-    }
-    fn penalty(table: &mut Table, to: &mut u64) -> Result<(), ConfigError> {
-        if let Some(penalty) = table.take_integer("back_seek_penalty", 1..=1000)? {
-            *to = penalty;
-        }
-        Ok(())
-    }
-    match scheduler {
-        Scheduler::Deadline(to) => {
-            time(table, "read_expire", &mut to.read_expire_ns)?;
-            time(table, "write_expire", &mut to.write_expire_ns)?;
-            count(table, "writes_starved", 0, &mut to.writes_starved)?;
-            count(table, "fifo_batch", 0, &mut to.fifo_batch)?;
-            to.front_merges = table.take_flag("front_merges")?.unwrap_or(to.front_merges);
-        }
-        Scheduler::MqDeadline(to) => {
-            time(table, "read_expire", &mut to.read_expire_ns)?;
-            time(table, "write_expire", &mut to.write_expire_ns)?;
-            time(table, "prio_aging_expire", &mut to.prio_aging_expire_ns)?;
-            count(table, "writes_starved", 0, &mut to.writes_starved)?;
-            count(table, "fifo_batch", 0, &mut to.fifo_batch)?;
-            to.front_merges = table.take_flag("front_merges")?.unwrap_or(to.front_merges);
-        }
-        Scheduler::Anticipatory(to) => {
-            time(table, "read_expire", &mut to.read_expire_ns)?;
-            time(table, "write_expire", &mut to.write_expire_ns)?;
-            time(table, "read_batch_expire", &mut to.read_batch_expire_ns)?;
-            time(table, "write_batch_expire", &mut to.write_batch_expire_ns)?;
-            time(table, "antic_expire", &mut to.antic_expire_ns)?;
-        }
-        Scheduler::Cfq(to) => {
-            count(table, "quantum", 1, &mut to.quantum)?;
-            time(table, "fifo_expire_sync", &mut to.fifo_expire_sync_ns)?;
-            time(table, "fifo_expire_async", &mut to.fifo_expire_async_ns)?;
-            blocks(table, "back_seek_max", &mut to.back_seek_max)?;
-            penalty(table, &mut to.back_seek_penalty)?;
-            time(table, "slice_sync", &mut to.slice_sync_ns)?;
-            time(table, "slice_async", &mut to.slice_async_ns)?;
-            count(table, "slice_async_rq", 1, &mut to.slice_async_rq)?;
-            time(table, "slice_idle", &mut to.slice_idle_ns)?;
-            to.low_latency = table.take_flag("low_latency")?.unwrap_or(to.low_latency);
-        }
-        Scheduler::Bfq(to) => {
-            time(table, "fifo_expire_sync", &mut to.fifo_expire_sync_ns)?;
-            time(table, "fifo_expire_async", &mut to.fifo_expire_async_ns)?;
-            blocks(table, "back_seek_max", &mut to.back_seek_max)?;
-            penalty(table, &mut to.back_seek_penalty)?;
-            blocks(table, "max_budget", &mut to.max_budget)?;
-            to.max_budget = to.max_budget.max(32);
-            time(table, "timeout_sync", &mut to.timeout_sync_ns)?;
-            time(table, "slice_idle", &mut to.slice_idle_ns)?;
-        }
-        Scheduler::Kyber(to) => {
-            time(table, "read_lat", &mut to.read_lat_ns)?;
-            time(table, "write_lat", &mut to.write_lat_ns)?;
-        }
-        _ => {}
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
-"""fio's job files as native workloads.
+"""Conversion of fio's job files to native workloads.
 
     convert(path, target=None) -> Conversion     # jobs, phases, files, findings
     arguments.parsed(words, ...), .sections_of   # fio's command line
     conversion.runnable() -> Conversion          # or JobFileRefused, a line for each reason
     toml_of(conversion) -> str
 
-Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` says what becomes of each option.
+Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` defines the conversion of each option.
 """
 
 from .convert import Conversion, Phase, convert, convert_sections, convert_text

@@ -1,4 +1,4 @@
-"""How much one clone does before it ends by itself, as fio 3.33 counts it (backend.c: do_io, keep_running).
+"""Amount that one clone does before it ends by itself, as fio 3.33 counts it (backend.c: do_io, keep_running).
 
 fio goes in rounds. A round begins at the start of the region and ends with it, or, where the engine queues requests,
 after `size` bytes (bytes_issued counts FIO_Q_QUEUED alone). There are `loops` rounds, and more of them as long as
@@ -14,10 +14,10 @@ MOST_ROUNDS = 1 << 16
 
 @dataclass(frozen=True)
 class Rounds:
-    """What bounds a clone; sizes in bytes."""
+    """Bounds of a clone; sizes in bytes."""
 
     request: int
-    """Size of a request, if they have one; 1: what is left at an end is not rounded."""
+    """Size of the requests, if it is fixed; 1: the rest at an end is not rounded."""
     largest: int
     """Size of the largest request."""
     capacity: int | None
@@ -30,12 +30,12 @@ class Rounds:
     queued: bool = True
     """The engine queues requests: `size` ends a round."""
     only_one: bool = False
-    """fio counts nothing as done of what other threads submit, and gives up after the first round."""
+    """fio does not count requests that other threads submit, and ends after the first round."""
     trims_first: bool = False
-    """Trims count towards `io_size` as well when fio asks whether there is to be another round."""
+    """Trims count towards `io_size` as well when fio decides about another round."""
 
     def requests(self) -> int:
-        """In all rounds."""
+        """Requests in all rounds."""
         limit = self._whole((self.io_size or self.size) * self.loops)
         done = 0
         if self.only_one:
@@ -60,15 +60,20 @@ class Rounds:
 
     @property
     def several(self) -> bool:
-        """There is more than one."""
+        """True if there is more than one round."""
         return self.loops > 1 or self.io_size > self.size
 
     @property
     def ends_at_capacity(self) -> bool:
-        """A round ends because there is no further request, not because of its bytes."""
+        """True if a round ends because there is no further request, not because of its bytes."""
         limit = self._whole((self.io_size or self.size) * self.loops)
         whole = self._whole(self.size) if self.queued else limit
         return self.capacity is not None and self.capacity < min(whole, limit)
+
+    @property
+    def ends_by_size(self) -> bool:
+        """A round ends because of its bytes, before the end of the region."""
+        return self.capacity is not None and self.queued and self._whole(self.size) < self.capacity
 
     def _whole(self, size: int) -> int:
         return -(-size // self.request)

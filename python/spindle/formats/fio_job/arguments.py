@@ -1,7 +1,7 @@
 """fio's command line: its own options, options of jobs, and job files.
 
-As fio does it: what comes before the first `--name` holds for all jobs, each `--name` begins one, job files come
-behind, one after another. An option may be written `--bs=4k`, `--bs 4k`, `-bs=4k` or as the beginning of its name.
+As in fio: options before the first `--name` apply to all jobs, each `--name` begins one, job files follow. An
+option may be written `--bs=4k`, `--bs 4k`, `-bs=4k` or as the beginning of its name.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ QUIET = "eta"
 MINIMAL, APPEND_TERSE, TERSE_VERSION = "minimal", "append-terse", "terse-version"
 STATUS = "status-interval"
 SHORTEST_STATUS_US = 1000
-"""As in fio."""
+"""Shortest interval of status reports, as in fio."""
 
 WITH_VALUE = (OUTPUT, FORMAT, SECTION, QUIET, TERSE_VERSION, STATUS)
 BARE = (READ_ONLY, PARSE_ONLY, SHOW, MINIMAL, APPEND_TERSE)
-"""Options of fio itself that are carried out."""
+"""Supported options of fio itself."""
 _IGNORED = {
     "eta-newline": True,
     "eta-interval": True,
@@ -39,7 +39,7 @@ _IGNORED = {
     "aux-path": True,
     "warnings-fatal": False,
 }
-"""Of no effect on what is measured -> whether a value follows."""
+"""Option without effect on the measurement -> True if a value follows."""
 _REFUSED = {
     "bandwidth-log": (False, "give write_bw_log to each job"),
     "idle-prof": (True, "the record has the CPU's use"),
@@ -47,8 +47,8 @@ _REFUSED = {
     "merge-blktrace-only": (False, "traces are not replayed"),
     "cpuclock-test": (False, "it tests fio's clock"),
     "crctest": (True, "it tests fio's checksums"),
-    "cmdhelp": (True, "docs/fio-jobs.md lists every option"),
-    "enghelp": (True, "docs/fio-jobs.md lists every option"),
+    "cmdhelp": (True, "`spindle help fio-jobs` lists every option"),
+    "enghelp": (True, "`spindle help fio-jobs` lists every option"),
     "server": (True, "jobs run here; start spindle on that host"),
     "daemonize": (True, "jobs run here; start spindle on that host"),
     "client": (True, "jobs run here; start spindle on that host"),
@@ -58,19 +58,19 @@ _REFUSED = {
     "trigger": (True, "nothing is started by a run"),
     "trigger-remote": (True, "nothing is started by a run"),
 }
-"""Not there -> whether a value follows, and what to do instead."""
+"""Unsupported option -> True if a value follows, and the alternative."""
 
 
 @dataclass
 class CommandLine:
-    """What was asked for."""
+    """A parsed command line."""
 
     options: list[tuple[str, str | None]] = field(default_factory=list)
-    """Of jobs, in order."""
+    """Options of jobs, in order."""
     files: list[str] = field(default_factory=list)
     """Job files; `-` is the standard input."""
     sections: list[str] = field(default_factory=list)
-    """Only these jobs of them."""
+    """Run only these jobs of the files."""
     output: str | None = None
     format: str = "normal"
     terse_version: int = fio_terse_writer.VERSION
@@ -85,7 +85,7 @@ class CommandLine:
 
 
 def parsed(arguments: Sequence[str], own: Mapping[str, bool]) -> CommandLine:
-    """`own`: options of the program that are not fio's, `--erase` or `-q`, and whether a value follows. Raises
+    """Parse a command line. `own`: options that are not fio's, `--erase` or `-q`, with True if a value follows. Raises
     JobFileRefused."""
     line = CommandLine()
     words = iter(arguments)
@@ -103,7 +103,7 @@ def parsed(arguments: Sequence[str], own: Mapping[str, bool]) -> CommandLine:
 
 
 def sections_of(line: CommandLine, environment: Mapping[str, str] | None = None) -> list[Section]:
-    """The jobs. Raises JobFileRefused."""
+    """Return the jobs. Raises JobFileRefused."""
     reader = Reader(environment, line.sections)
     for name, value in line.options:
         reader.option(name, value, _PLACE)
@@ -113,14 +113,14 @@ def sections_of(line: CommandLine, environment: Mapping[str, str] | None = None)
 
 
 def source_of(line: CommandLine) -> str:
-    """What the jobs are from, for messages."""
+    """Return the source of the jobs, for messages."""
     if not line.files or any(name == "name" for name, _ in line.options):
         return SOURCE
     return STDIN_NAME if line.files[0] == STDIN else line.files[0]
 
 
 def shown(sections: Sequence[Section]) -> str:
-    """The jobs as one command line of fio's: each with all that holds for it."""
+    """Return the jobs as one command line of fio: each with all its options."""
     import shlex
 
     words = ["fio"]
@@ -146,7 +146,7 @@ def _take(line: CommandLine, written: str, value: str | None, words: Iterator[st
     if takes and value is None:
         value = _next(words, written)
     if name in _REFUSED:
-        raise _refused(name, f"is not there; {_REFUSED[name][1]}")
+        raise _refused(name, f"is not supported; {_REFUSED[name][1]}")
     if name in _IGNORED:
         line.ignored.append(name)
     else:
@@ -201,7 +201,7 @@ def _status_interval(value: str) -> float:
 
 
 def status_interval(text: str) -> float:
-    """Seconds between two reports. Raises ValueError."""
+    """Return the seconds between two reports. Raises ValueError."""
     try:
         interval_us = microseconds(text)
     except Wrong:
@@ -212,7 +212,7 @@ def status_interval(text: str) -> float:
 
 
 def _name_of(written: str) -> str:
-    """The option that is meant: by its whole name, or by a beginning that only one has."""
+    """Return the option by its whole name or a unique beginning."""
     name = written.removeprefix("-").removeprefix("-")
     names = [*known_names(), *WITH_VALUE, *BARE, *_IGNORED, *_REFUSED]
     if name in names:

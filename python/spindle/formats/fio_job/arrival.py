@@ -1,4 +1,4 @@
-"""When requests are issued: rates, open loops, pauses."""
+"""Issue times of requests: rates, open loops, pauses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .sizes import one_size
 
 
 def rated_directions(typed: TypedJob) -> list[int]:
-    """Directions of a mixed job that are bounded on their own; none: nothing is, or the job has one direction."""
+    """Return the directions of a mixed job with their own bound; none without a bound or with one direction."""
     job = typed.job
     if not job.mixed:
         return []
@@ -17,7 +17,7 @@ def rated_directions(typed: TypedJob) -> list[int]:
 
 
 def arrival_of(typed: TypedJob, direction: int, clones: int, depth: int) -> Keys:
-    """`clones`: how many share the stream; each has a rate of its own in fio."""
+    """Return the arrival keys. `clones`: number that share the stream; each has its own rate in fio."""
     job = typed.job
     keys: Keys = {}
     bytes_per_s, iops = job.rates[direction], job.rates_iops[direction]
@@ -55,12 +55,12 @@ def _open_loop(typed: TypedJob, direction: int, bytes_per_s: int, iops: int, clo
 
 
 def _opener(job: Job) -> str:
-    """What asks for an open loop."""
+    """Return the option that asks for an open loop."""
     return "rate_process=poisson" if job.poisson else "io_submit_mode=offload"
 
 
 def _pauses(typed: TypedJob, depth: int) -> Keys:
-    """fio stops issuing after so many requests, waits for those outstanding, and pauses the whole job."""
+    """Return the keys of pauses: fio stops after N requests, waits for outstanding ones, and pauses the job."""
     job = typed.job
     keys: Keys = {"think": duration(job.think_us)}
     spin = min(job.think_spin_us, job.think_us)
@@ -74,7 +74,7 @@ def _pauses(typed: TypedJob, depth: int) -> Keys:
             typed.say(
                 Level.DIFFERS,
                 "thinktime_blocks_type",
-                "the pause comes after so many requests were issued; fio looks at how many are done",
+                "the pause comes after N requests were issued; fio counts those that are done",
             )
     if spin:
         keys["think_spin"] = duration(spin)

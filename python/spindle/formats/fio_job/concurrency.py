@@ -1,4 +1,4 @@
-"""Engine, depth, and what a request's data pass through."""
+"""Engine, depth, and the path of a request's data."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _INSTEAD = {
 
 
 def depth_of(typed: TypedJob) -> int:
-    """Outstanding requests of each worker, as far as fio's engine has them. What is unknown is said."""
+    """Return the outstanding requests of each worker, as fio's engine supports them. Unknown engines are reported."""
     job = typed.job
     kind = ENGINES.get(job.engine)
     if kind is None:
         typed.say(
             Level.ERROR,
             "ioengine",
-            f"`{job.engine[:40]}` is not there; use one of {', '.join((*ENGINES, *OPERATIONS))}",
+            f"`{job.engine[:40]}` is not supported; use one of {', '.join((*ENGINES, *OPERATIONS))}",
         )
         return job.depth
     if job.engine in _INSTEAD:
@@ -55,13 +55,13 @@ def depth_of(typed: TypedJob) -> int:
 
 
 def queues(job: Job) -> bool:
-    """Whether fio's engine takes requests and completes them later: it counts bytes issued of such ones alone."""
+    """True if fio's engine queues requests: it counts issued bytes only for such engines."""
     trims = job.trims_first or job.kind.endswith("trim")
     return (ENGINES.get(job.engine) == RING or job.engine == "vsync") and not trims and not job.offloads
 
 
 def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
-    """Page cache, durability, content, priority. `made_here`: in files that are made for the run."""
+    """Return page cache, durability, content and priority. `made_here`: in files made for the run."""
     job = typed.job
     if job.engine == MAPPING:
         return _mapped(typed, on_device)
@@ -81,7 +81,7 @@ def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
 
 
 def _mapped(typed: TypedJob, on_device: bool) -> Keys:
-    """Through a mapping. fio answers direct=1 with an msync of each request's place, O_SYNC has no effect on one."""
+    """Return the keys of a mapping. fio handles direct=1 as an msync of each request; O_SYNC has no effect."""
     job = typed.job
     keys: Keys = {"direct": False, "mapped": True}
     syncs = job.direct or job.fsync or job.fdatasync
@@ -104,7 +104,7 @@ def _mapped(typed: TypedJob, on_device: bool) -> Keys:
 
 
 def priority_of(job: Job) -> Keys:
-    """Of the process, as the kernel sees it."""
+    """Return the I/O priority of the process, as the kernel sees it."""
     if job.prioclass == 3:
         return {"priority": "idle"}
     if job.prioclass or job.prio is not None:
@@ -131,25 +131,25 @@ def _durability(typed: TypedJob, on_device: bool) -> Keys:
 
 
 def _say_repeated(typed: TypedJob) -> None:
-    """fio asks whether the number of writes so far is a multiple of N each time it takes a request, unless the last one
-    that was done is a sync.
+    """Report differences: fio checks for a multiple of N writes at each request, unless the last completed one is a
+    sync.
     """
     job = typed.job
     option = "fsync" if job.fsync else "fdatasync"
     if max(len(job.filenames), job.nrfiles) > 1:
-        text = "of the file that was written; fio 3.33 makes it to the file whose turn it is next, which then loses it"
+        text = "of the written file; fio 3.33 syncs the next file instead, which then loses its own sync"
         typed.say(Level.DIFFERS, option, text)
     if job.mixed:
-        text = "once after each so many writes; fio 3.33 does it again after each read until the next write"
+        text = "once after each N writes; fio 3.33 does it again after each read until the next write"
         typed.say(Level.DIFFERS, option, text)
     elif job.depth > 1:
         text = (
-            "once after each so many writes, when they are done; fio 3.33 issues it beside them, more than once if it "
+            "once after each N writes, when they are done; fio 3.33 issues it beside them, more than once if it "
             "is slow, and counts it as a request of number_ios"
         )
         typed.say(Level.DIFFERS, option, text)
     elif job.trims_first and (job.fsync or job.fdatasync):
-        typed.say(Level.DIFFERS, option, "once after each so many writes; fio 3.33 does it again after the next trim")
+        typed.say(Level.DIFFERS, option, "once after each N writes; fio 3.33 does it again after the next trim")
 
 
 def _content(typed: TypedJob) -> Keys:
@@ -157,14 +157,12 @@ def _content(typed: TypedJob) -> Keys:
 
 
 def _repeats(typed: TypedJob) -> Keys:
-    """Whole requests are repeated, as fio does it."""
+    """Return the keys of repeated content: whole requests, as in fio."""
     job = typed.job
     if not job.dedupe_percent or job.compress_percent == 100:
         return {}
     if job.verify not in ("0", "null"):
-        typed.say(
-            Level.ERROR, "dedupe_percentage", "beside verify: a block that is checked says where it lies; give one"
-        )
+        typed.say(Level.ERROR, "dedupe_percentage", "beside verify: a checked block contains its offset; give one")
         return {}
     if job.dedupe_global:
         typed.say(Level.ERROR, "dedupe_global", "each worker repeats contents of its own; remove it")

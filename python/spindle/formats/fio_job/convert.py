@@ -1,4 +1,4 @@
-"""A job file as one native workload, and all there is to say about it."""
+"""A job file as one native workload, with all findings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spindle import _core
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 from spindle.result.workload_properties import stream_name
 
 from .concurrency import ENGINES, MAPPING
@@ -37,9 +37,9 @@ class Phase:
     """Keys of the load."""
     streams: list[Keys]
     sources: list[int]
-    """Of each stream, the index of its job in `jobs`."""
+    """For each stream, the index of its job in `jobs`."""
     clones: list[int]
-    """Of each stream, the number of its clone, from 0."""
+    """For each stream, the number of its clone, from 0."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Conversion:
     search: LatencyTarget | None = None
     """A search instead of a run."""
     listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Devices and files that are there, by the set that stands for them."""
+    """Existing devices and files, by the name of their set."""
 
     @property
     def target(self) -> str | None:
@@ -75,16 +75,16 @@ class Conversion:
 
     @property
     def cpus_shared(self) -> bool:
-        """Each worker may run on all of `cpus`."""
+        """True if each worker may run on all of `cpus`."""
         return bool(self.cpus) and not any(each.job.cpus_split for each in self.jobs)
 
     @property
     def changes(self) -> bool:
-        """Whether it writes or discards."""
+        """True if it writes or discards."""
         return any(not each.job.kind.endswith("read") for each in self.jobs)
 
     def runnable(self) -> Conversion:
-        """Itself. Raises JobFileRefused."""
+        """Return self. Raises JobFileRefused."""
         errors = [finding for finding in self.findings if finding.level is Level.ERROR]
         if errors:
             raise JobFileRefused(errors)
@@ -94,8 +94,8 @@ class Conversion:
 def convert(
     path: str, target: str | None = None, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()
 ) -> Conversion:
-    """Reads a job file; `-` is the standard input. `target` stands for what its jobs name; `only`: the jobs of these
-    names. Raises JobFileRefused if it is no job file."""
+    """Read a job file; `-` is the standard input. `target` replaces the files of its jobs; `only`: the jobs with these
+    names. Raises JobFileRefused if it is not a job file."""
     source = STDIN_NAME if path == STDIN else path
     return convert_sections(read_sections(path, environment, only), source, target)
 
@@ -103,12 +103,12 @@ def convert(
 def convert_text(
     text: str, path: str, target: str | None = None, environment: Mapping[str, str] | None = None
 ) -> Conversion:
-    """The same of a text that was read already; includes are looked for beside `path`."""
+    """Convert a text; includes are searched beside `path`."""
     return convert_sections(sections_of(text, path, environment), path, target)
 
 
 def convert_sections(sections: list[Section], path: str, target: str | None = None) -> Conversion:
-    """The same of jobs that were read already, from `path` for messages."""
+    """Convert jobs; `path` is for messages."""
     if len(sections) > MOST_JOBS:
         text = f"more than {MOST_JOBS} jobs"
         raise JobFileRefused([Finding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
@@ -156,13 +156,13 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
         try:
             _core.Workload.parse(body_of(conversion), "workload", "workload")
         except _core.ConfigError as error:
-            jobs[0].say(Level.ERROR, "", f"beyond what a workload can hold: {error}")
+            jobs[0].say(Level.ERROR, "", f"beyond the limits of a workload: {error}")
             conversion = replace(conversion, findings=_once(jobs))
     return conversion
 
 
 def _same(jobs: list[TypedJob]) -> None:
-    """What holds for the whole run."""
+    """Check options that apply to the whole run."""
     for option, value in (("cpus_allowed", "cpus"), ("hipri", "iopoll"), ("sqthread_poll", "sqpoll")):
         for each in jobs[1:]:
             if getattr(each.job, value) != getattr(jobs[0].job, value):
@@ -178,8 +178,8 @@ def _same(jobs: list[TypedJob]) -> None:
 
 
 def _laid_out(jobs: list[TypedJob]) -> dict[int, int]:
-    """By the job's `id`, how long each of the files that it names is when fio looks at it for the job: before the first
-    one runs, each in turn makes them as long as it needs them.
+    """Return, by the job's `id`, the length of its named files when fio examines them for it: before the first job
+    runs, each in turn extends them to the length it needs.
     """
     found: dict[int, int] = {}
     lengths: dict[tuple[str, ...], int] = {}
@@ -202,7 +202,7 @@ def _phase(
     fits = sum(each.job.numjobs for each in jobs) <= MOST_STREAMS
     for each in jobs:
         shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
-        # Workers share an amount, and one may find nothing left of it: a log of each clone is to have its whole.
+        # Workers share an amount, and one may get nothing of it: the log of each clone must have all of its part.
         apart = fits and (not each.job.grouped or bool(each.job.logs) or each.job.exitall)
         ground = Ground(place, sets, None if shared else base, apart, laid_out[id(each)])
         done.append(names_of(each, ground) if each.job.operation else streams_of(each, ground))
@@ -214,7 +214,7 @@ def _phase(
     sets.end_phase([(made, each) for each, one in zip(jobs, done, strict=True) for made in one.used])
     check_together(jobs)
     if base:
-        text = "in fio each job and clone has a file of its own; here they lie side by side"
+        text = "in fio each job and clone has its own file; here they are side by side"
         jobs[0].say(Level.DIFFERS, "filename", text)
     streams = _named([stream for one in done for stream in one.streams])
     if len(streams) > MOST_STREAMS and all(each.job.numjobs <= MOST_STREAMS for each in jobs):
@@ -226,7 +226,7 @@ def _phase(
 
 
 def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
-    """Keys of the load; streams that end before it get an end of their own."""
+    """Return the keys of the load; streams that end before it get their own end."""
     about = next((each.job.about for each in jobs if each.job.about), "")
     head: Keys = {"about": _printable(about) or f"from {_printable(os.path.basename(path))}"}
     ends = {one.end_us for one in done}
@@ -257,7 +257,7 @@ def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
 
 
 def _end(done: list[Converted], ends: set[int]) -> Keys:
-    """A load has an end of its own; where all its streams have theirs, one that is never reached before."""
+    """Return the end of the load; if all its streams have one, an end that is never reached before."""
     if 0 not in ends:
         return {"seconds": duration(max(ends))}
     if len(done) == len(done[0].streams) == 1 and done[0].moves_bytes and "workers" not in done[0].streams[0]:
@@ -276,7 +276,7 @@ def _name_phases(phases: list[Phase]) -> None:
 
 
 def _named(things: list[Keys]) -> list[Keys]:
-    """Names of up to 32 letters, digits, - and _, each once."""
+    """Make names of up to 32 letters, digits, - and _ unique."""
     taken: set[str] = set()
     for thing in things:
         name = stream_name(str(thing["name"]))
@@ -291,7 +291,7 @@ def _named(things: list[Keys]) -> list[Keys]:
 
 
 def _once(jobs: list[TypedJob]) -> list[Finding]:
-    """What is said of a global, or of no particular place, is said once."""
+    """Report findings about globals, or without a place, only once."""
     seen: set[tuple[object, ...]] = set()
     found: list[Finding] = []
     for each in jobs:

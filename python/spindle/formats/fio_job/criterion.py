@@ -10,18 +10,18 @@ from .numbers import Wrong
 
 @dataclass(frozen=True)
 class Criterion:
-    """What has to hold for `steadystate_duration`."""
+    """The condition for `steadystate_duration`."""
 
     metric: str
     """iops or bw."""
     slope: bool
-    """A bound on the slope of a line through the samples, per second; otherwise on their distance from the mean."""
+    """True: a bound on the slope of a line through the samples, per second; False: on their distance from the mean."""
     percent: float
-    """Of the mean."""
+    """Bound in % of the mean."""
 
 
 def criterion(text: str) -> Criterion:
-    """`iops:10%`, `bw_slope:0.1%`. Raises Wrong."""
+    """Parse `iops:10%`, `bw_slope:0.1%`. Raises Wrong."""
     found = re.fullmatch(r"\s*(iops|bw)(_slope)?:([0-9]{1,3}(?:\.[0-9]{1,6})?)%\s*", text)
     if found is None:
         raise Wrong(f"`{text[:40]}` is not a bound in % of the mean such as iops:10%")

@@ -1,4 +1,4 @@
-"""`random_distribution`: where random requests lie."""
+"""`random_distribution`: the places of random requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Zones = tuple[tuple[int, int], ...]
 """(share of the requests in %, length: % of the region, or bytes)."""
 
 DEFAULTS = {"zipf": 1.1, "pareto": 0.2, "normal": 0.0}
-"""fio's own, where nothing stands behind the name."""
+"""fio's defaults."""
 RANGES = {"zipf": (0.0, 10.0), "pareto": (0.001, 0.999), "normal": (0.0, 99.99)}
 ZONED = ("zoned", "zoned_abs")
 KINDS = ("random", *DEFAULTS, *ZONED)
@@ -27,14 +27,14 @@ class Distribution:
     """zipf: theta; pareto: h; normal: deviation, %."""
     center: float | None = None
     zones: tuple[Zones, Zones] = ((), ())
-    """Of reads and of writes."""
+    """Zones of reads and of writes."""
 
 
 UNIFORM = Distribution()
 
 
 def distribution(text: str, scale: Scale) -> Distribution:
-    """`zipf:1.2:0.25`, `zoned:60/10:40/90` and so on. Raises Wrong."""
+    """Parse `zipf:1.2:0.25`, `zoned:60/10:40/90` and so on. Raises Wrong."""
     kind, colon, behind = text.strip().partition(":")
     if kind not in KINDS:
         raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
@@ -47,7 +47,7 @@ def distribution(text: str, scale: Scale) -> Distribution:
     first, _, center = behind.partition(":")
     value = _number(first, kind, *RANGES[kind]) if first else DEFAULTS[kind]
     if kind == "zipf" and value == 0:
-        return UNIFORM  # each place as popular as the other
+        return UNIFORM  # all places equally popular
     return Distribution(kind, value, _number(center, "the centre", 0.0, 1.0) if center else None)
 
 
@@ -66,7 +66,7 @@ def _zoned(kind: str, text: str, scale: Scale) -> Distribution:
 
 
 def _zones(text: str, absolute: bool, scale: Scale) -> Zones:
-    told: list[tuple[int, int | None]] = []
+    entries: list[tuple[int, int | None]] = []
     for part in text.split(":"):
         share, _, length = part.partition("/")
         if not share.strip() or (absolute and not length.strip()):
@@ -74,8 +74,8 @@ def _zones(text: str, absolute: bool, scale: Scale) -> Zones:
                 f"`{part[:40]}` is not a share of the requests and a length such as 60/{'1g' if absolute else 10}"
             )
         given = natural(length, scale if absolute else Scale()) if length.strip() else None
-        told.append((natural(share), given))
-    zones = _filled(told)
+        entries.append((natural(share), given))
+    zones = _filled(entries)
     if len(zones) > MOST_ZONES:
         raise Wrong(f"more than {MOST_ZONES} zones")
     if (shares := sum(share for share, _ in zones)) != 100:
@@ -86,7 +86,7 @@ def _zones(text: str, absolute: bool, scale: Scale) -> Zones:
 
 
 def _filled(zones: list[tuple[int, int | None]]) -> list[tuple[int, int]]:
-    """Lengths that are left blank share what is left, in whole percents, as in fio."""
+    """Fill blank lengths: they share the rest, in whole percents, as in fio."""
     blank = sum(length is None for _, length in zones)
     left = max(100 - sum(length for _, length in zones if length is not None), 0)
     return [(share, left // blank if length is None else length) for share, length in zones]

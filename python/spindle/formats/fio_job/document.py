@@ -7,16 +7,16 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 
 from .quantity import Keys
 
-if TYPE_CHECKING:  # who makes a conversion checks its text first
+if TYPE_CHECKING:  # the conversion checks its text first
     from .convert import Conversion
 
 
 def toml_of(conversion: Conversion) -> str:
-    """Runnable by `spindle run`; what was said about the conversion is in front."""
+    """Return a workload for `spindle run`, with the findings in front."""
     lines = [f"# {_plain(line)}" for line in (f"from {conversion.file}", command_line(conversion))]
     if any(each.job.logs for each in conversion.jobs):
         lines.append("# its logs are written only by `spindle run` of the job file itself")
@@ -25,7 +25,7 @@ def toml_of(conversion: Conversion) -> str:
 
 
 def body_of(conversion: Conversion) -> str:
-    """The workload alone."""
+    """Return the workload without findings."""
     lines: list[str] = []
     several = len(conversion.phases) > 1
     for phase in conversion.phases:
@@ -42,7 +42,7 @@ _OF_PHASES = ("name", "drop_caches")
 
 
 def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
-    """How the workload is run as the job file asks."""
+    """Return the command that runs the workload as the job file asks."""
     target = conversion.target or "TARGET"
     parts = ["spindle run", "--engine", conversion.engine, file, shlex.quote(target)]
     if conversion.engine == "null":
@@ -70,7 +70,7 @@ def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
 
 
 def as_json(conversion: Conversion) -> str:
-    """Jobs as they were read (bytes, microseconds), what each phase became, and every finding."""
+    """Return the jobs as read (bytes, microseconds), the converted phases, and every finding."""
     document = {
         "file": conversion.file,
         "runs": not conversion.refused,

@@ -1,4 +1,4 @@
-"""Which files jobs use: one that all of them share, or sets of files in a folder."""
+"""Files of jobs: one that all of them share, or sets of files in a folder."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spindle.base.units import exact_size
 from spindle.result.target import NULL_PREFIX
-from spindle.result.units import exact_size
 
 from .concurrency import ENGINES, MAPPING, NULL
 from .finding import Level
@@ -21,18 +21,18 @@ MOST_SETS = 64
 
 @dataclass(frozen=True)
 class Place:
-    """Where the whole job file runs."""
+    """Target of the whole job file."""
 
     target: str | None
-    """What the job file names, or the command line; None: neither."""
+    """Target of the job file or the command line; None: neither."""
     folder: bool
     """A directory, in which files are made for it."""
     several: bool = False
-    """Devices and files that are there, a list of them for each job."""
+    """Existing devices and files, a list of them for each job."""
 
     @property
     def null(self) -> bool:
-        """Nothing is stored: every job has all of it."""
+        """True if nothing is stored: every job has all of it."""
         return self.target is not None and self.target.startswith(NULL_PREFIX)
 
     @property
@@ -47,17 +47,20 @@ class FileSets:
     sets: list[Keys] = field(default_factory=list)
     _named: dict[tuple[str, ...], Keys] = field(default_factory=dict)
     listed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Name of a set -> the devices and files that it stands for."""
+    """Name of a set -> its devices and files."""
     _written: set[str] = field(default_factory=set)
-    """Names of those that hold data up to their end."""
+    """Names of sets with data up to their end."""
     _begun: set[str] = field(default_factory=set)
-    """Names of those into which something was written."""
+    """Names of sets with some data."""
     held: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Names -> bytes that earlier phases have put into each file."""
+    """Names -> bytes that earlier phases wrote to each file."""
 
     def of_names(self, typed: TypedJob, bytes_each: int) -> Keys:
-        """Files that jobs may share by their names."""
+        """Return files that jobs may share by name."""
         names = typed.job.filenames
+        if typed.job.numjobs > 1 and not typed.job.create_serialize:
+            text = "clones share files that are made before them; in fio one may remove a file that another works on"
+            typed.say(Level.DIFFERS, "create_serialize", text)
         for other in self._named:
             if other != names and set(other) & set(names):
                 shared = next(iter(set(other) & set(names)))
@@ -71,7 +74,7 @@ class FileSets:
         return found
 
     def of_what_is_there(self, paths: tuple[str, ...]) -> str:
-        """Name of the set that stands for these devices and files."""
+        """Return the name of the set of these devices and files."""
         for name, other in self.listed.items():
             if other == paths:
                 return name
@@ -80,14 +83,14 @@ class FileSets:
         return str(made["name"])
 
     def of_its_own(self, typed: TypedJob, name: str, filesize: int | str, each: str) -> Keys:
-        """Files of one job or clone."""
+        """Return the files of one job or clone."""
         found = self._add(_plain(name), typed.job.nrfiles, filesize, each)
         if len(self.sets) > MOST_SETS:
             typed.say(Level.ERROR, "numjobs", f"more than {MOST_SETS} sets of files; add group_reporting")
         return found
 
     def tree(self, typed: TypedJob, count: int, filesize: int | str) -> Keys:
-        """Files of a job that works on their names."""
+        """Return the files of a job with metadata operations."""
         found = self._add(_plain(typed.job.name), count, filesize, "stream")
         del found["fill"]
         if len(self.sets) > MOST_SETS:
@@ -106,7 +109,7 @@ class FileSets:
         return made
 
     def use(self, made: Keys, job: TypedJob) -> None:
-        """Notes what is there before the first request: data, where somebody reads what nobody wrote before."""
+        """Record whether the files need data before the first request: if a job reads what no job wrote before."""
         name = str(made["name"])
         # A mapping cannot make a file longer: fio lays its file out before.
         mapped = job.job.engine == MAPPING
@@ -120,17 +123,17 @@ class FileSets:
                 job.say(Level.DIFFERS, "overwrite", text)
 
     def end_phase(self, used: Sequence[tuple[Keys, TypedJob]]) -> None:
-        """What was written in a phase is there for the next."""
+        """Record the data written in a phase for the next."""
         self._written |= {str(made["name"]) for made, job in used if job.job.writes and not _may_leave_out(job)}
         self._begun |= {str(made["name"]) for made, job in used if job.job.writes}
 
     def note_written(self, names: tuple[str, ...], made: Keys) -> None:
-        """Files of these names end where those of the set do."""
+        """Record that files of these names have the length of the set's."""
         if names and isinstance(made["filesize"], int):
             self.held[names] = made["filesize"]
 
     def written(self) -> list[Keys]:
-        """As in the TOML."""
+        """Return the sets as in the TOML."""
         found: list[Keys] = []
         for made in self.sets:
             size = made["filesize"]
@@ -139,14 +142,14 @@ class FileSets:
 
 
 def _may_leave_out(typed: TypedJob) -> bool:
-    """Whether a job that writes may end before the last byte of its files was written."""
+    """True if a job that writes may end before the last byte of its files."""
     job = typed.job
     early = bool(job.number_ios or job.runtime_us or 0 < job.io_size.bytes < job.size.bytes)
     return early or (job.random and not visits_all(typed))
 
 
 def sizes_of_files(job: Job) -> str:
-    """A range, in steps of a request if it begins with a multiple of it."""
+    """Return a range, in steps of a request if it begins with a multiple of it."""
     low, high = job.filesizes
     smallest = job.sizes[job.direction].smallest
     step = smallest if low % smallest == 0 else 1
@@ -158,7 +161,7 @@ def _plain(name: str) -> str:
 
 
 def place_of(jobs: list[TypedJob], target: str | None) -> Place:
-    """One target for the whole job file, or several; what stands against it is said."""
+    """Return one target for the whole job file, or several; obstacles are reported."""
     for each in jobs:
         _say_first_directory(each)
     if target is not None:
@@ -186,7 +189,7 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
 
 
 def paths_of(job: Job) -> tuple[str, ...]:
-    """The files that a job names. Of several directories the first is meant, as in fio."""
+    """Return the files that a job names. Of several directories the first is used, as in fio."""
     return tuple(os.path.join(job.directory, name) for name in job.filenames)
 
 
@@ -199,12 +202,12 @@ def _colons(paths: list[str]) -> str:
 
 
 def _say_first_directory(typed: TypedJob) -> None:
-    """Of several directories."""
+    """Report that only the first of several directories is used."""
     job = typed.job
     if job.directories < 2:
         return
     if job.numjobs > 1 and not job.filenames:
-        text = "the files of the clones would lie in several directories; use a job file for each directory"
+        text = "the files of the clones would be in several directories; use a job file for each directory"
         typed.say(Level.ERROR, "directory", text)
     else:
         typed.say(Level.NOTE, "directory", "the first one is used, as in fio; the others are for further clones")

@@ -1,4 +1,4 @@
-"""What is said about an option of a job file: one line, with its place."""
+"""Findings about options of a job file: one line each, with its place."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from spindle.base.errors import SpindleError
 
 
 class Level(StrEnum):
-    """What becomes of the job."""
+    """Consequence for the job."""
 
     ERROR = "error"
-    """It would measure something else: refused."""
+    """Refused: it would measure something else."""
     DIFFERS = "differs"
-    """Carried out, but not exactly as fio does it; the line says how."""
+    """Run, but not exactly as in fio; the line says how."""
     NOTE = "note"
-    """What is measured is the same."""
+    """The measurement is the same."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where it stands."""
+    """Its line in the job file."""
 
     file: str
     line: int
@@ -43,7 +43,7 @@ class Finding:
 
     @property
     def is_error(self) -> bool:
-        """Whether the job file is refused for it."""
+        """True if the job file is refused for it."""
         return self.level is Level.ERROR
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Finding:
 
 
 class JobFileRefused(SpindleError, ValueError):
-    """A job file cannot be run; each finding is a line of its own."""
+    """A job file cannot be run; each finding is a separate line."""
 
     exit_code = 2
 

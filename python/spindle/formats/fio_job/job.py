@@ -1,4 +1,4 @@
-"""A section's options as typed values. What cannot be read or is not carried over becomes a finding."""
+"""A section's options as typed values. Values that cannot be read or converted become findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHECKSUMS = (
 VERIFIES = ("0", *CHECKSUMS, "pattern", "null")
 MOST_COARSE = 6
 OPERATIONS = {"filecreate": "create", "filestat": "stat", "filedelete": "unlink"}
-"""fio's engines that work on the names of files -> what they do to each."""
+"""fio's engines with metadata operations -> the operation."""
 KINDS = ("read", "write", "trim", "randread", "randwrite", "randtrim", *MIXED, *TRIM_FIRST)
 
 Weighted = tuple[tuple[int, int], ...]
@@ -58,32 +58,32 @@ class Job:
     place: Place
     about: str = ""
     filenames: tuple[str, ...] = ()
-    """Empty: the job has files of its own."""
+    """Empty: the job has its own files."""
     directory: str = ""
     directories: int = 0
-    """How many were given; `directory` is the first."""
+    """Number of directories; `directory` is the first."""
     nrfiles: int = 1
     service: tuple[str, int] = ("roundrobin", 1)
-    """Which file is next, and after how many requests."""
+    """Choice of the next file, and the number of requests before it."""
     opens: int = 0
-    """How many files are open at a time; 0: all."""
+    """Files open at a time; 0: all."""
     stat_type: str = ""
-    """Of the engine filestat; empty: not given."""
+    """Option of the engine filestat; empty: not given."""
     fallocates: bool = True
     kind: str = "read"
     """One of `KINDS`."""
     skip_bytes: int = 0
     """From the end of each sequential request to the start of the next; negative: backwards."""
     run_length: int = 1
-    """Random requests: only each so-many-th goes to a new place."""
+    """Random requests: only each N-th goes to a new place."""
     identical: bool = False
-    """The others go to the same place, not one behind the other."""
+    """The others go to the same place, not one after the other."""
     percent_random: tuple[int, int, int] = (100, 100, 100)
-    """Of reads, writes, trims: the others go on behind the one before."""
+    """Share of random reads, writes, trims: the others follow the request before."""
     sizes: tuple[Sizes, Sizes, Sizes] = (Sizes(), Sizes(), Sizes())
-    """Of reads, writes, trims."""
+    """Sizes of reads, writes, trims."""
     aligns: tuple[int, int, int] = (0, 0, 0)
-    """Of reads, writes, trims; 0: the smallest size."""
+    """Alignment of reads, writes, trims; 0: the smallest size."""
     size: Amount = NOTHING
     """Zero bytes: not given."""
     io_size: Amount = NOTHING
@@ -94,14 +94,14 @@ class Job:
     number_ios: int = 0
     fill_device: bool = False
     append: bool = False
-    """It begins behind the end of its file."""
+    """It begins at the end of its file."""
     zone_mode: str = "none"
     zone_bytes: int = 0
-    """Moved in a zone before the next one."""
+    """Bytes moved in a zone before the next one."""
     zone_range: int = 0
     """Length of a zone; 0: as `zone_bytes`."""
     zone_skip: int = 0
-    """Between two zones."""
+    """Gap between two zones."""
     loops: int = 1
     numjobs: int = 1
     offloads: bool = False
@@ -122,6 +122,7 @@ class Job:
     fdatasync: int = 0
     end_fsync: bool = False
     close_fsync: bool = False
+    create_serialize: bool = True
     write_percent: int = 50
     """Share of writes in mixed kinds."""
     distribution: Distribution = UNIFORM
@@ -145,13 +146,13 @@ class Job:
     compress_percent: int = 0
     dedupe_percent: int = 0
     dedupe_set_percent: int = 0
-    """Repeated content is one of so many blocks, as a share of the size; 0: that of the write before."""
+    """Size of the set of repeated blocks, as a share of the size; 0: the content of the write before."""
     dedupe_global: bool = False
     stonewall: bool = False
     wait_for: str | None = None
     exitall: bool = False
     exit_what: str = "group"
-    """What ends when a clone does: group, stonewall (all that run) or all (also those that would follow)."""
+    """Jobs that end with a clone: group, stonewall (all that run) or all (also later ones)."""
     trim_percent: int = 0
     trim_backlog: int = 0
     grouped: bool = False
@@ -160,7 +161,7 @@ class Job:
     unified: str = "none"
     """fio's JSON has all directions as one: none, mixed (instead of each) or both."""
     percentiles: tuple[float, ...] = ()
-    """To be told in fio's JSON; empty: the usual ones."""
+    """Percentiles in fio's JSON; empty: the usual ones."""
     cpus: tuple[int, ...] = ()
     cpus_split: bool = False
     """Each clone has one of them to itself, in turn; otherwise they share all."""
@@ -180,12 +181,17 @@ class Job:
 
     @property
     def operation(self) -> str:
-        """What is done to the name of each file; empty: data are moved."""
+        """Metadata operation on each file; empty: data are moved."""
         return OPERATIONS.get(self.engine, "")
 
     @property
     def random(self) -> bool:
         return self.kind.startswith("rand")
+
+    @property
+    def in_order(self) -> bool:
+        """Each request lies behind the one before."""
+        return not self.random or self.percent_random[self.direction] == 0
 
     @property
     def mixed(self) -> bool:
@@ -215,23 +221,23 @@ class Job:
 
 @dataclass
 class TypedJob:
-    """A job, where its options stand, and what there is to say about them."""
+    """A job, the places of its options, and the findings about them."""
 
     job: Job
     section: Section
     places: dict[str, Place]
-    """Of each option that was given."""
+    """Place of each given option."""
     findings: list[Finding] = field(default_factory=list)
 
     def say(self, level: Level, option: str, text: str) -> None:
         refused = {finding.option for finding in self.findings if finding.level is Level.ERROR}
         if option in refused or ("rw" in refused and level is not Level.ERROR):
-            return  # what only follows from a value that could not be taken
+            return  # only a consequence of a value that could not be read
         self.findings.append(Finding(level, self.places.get(option, self.job.place), option, text))
 
 
 def typed(section: Section) -> TypedJob:
-    """The job of a section with the globals above it."""
+    """Return the job of a section with the globals above it."""
     return _Typing(section).result()
 
 
@@ -254,7 +260,7 @@ class _Typing:
         if value is None and not option.bare:
             self._say(Level.ERROR, setting, option.name, "needs a value")
         elif option.fate is Fate.TAKEN:
-            # The later one wins, and of several that say the same thing only the last is looked at.
+            # The last one wins, also among options with the same meaning.
             for other in _SAME.get(option.name, ()):
                 self.given.pop(other, None)
             self.given.pop(option.name, None)
@@ -328,6 +334,7 @@ class _Typing:
             fdatasync=self.get("fdatasync", 0, values.within(0, 1 << 31)),
             end_fsync=self.get("end_fsync", False, values.truth),
             close_fsync=self.get("fsync_on_close", False, values.truth),
+            create_serialize=self.get("create_serialize", True, values.truth),
             write_percent=self._write_percent(),
             distribution=self.get("random_distribution", UNIFORM, lambda text: distribution(text, self.scale)),
             random_map=not self.get("norandommap", False, values.truth),
@@ -377,7 +384,7 @@ class _Typing:
         return TypedJob(job, self.section, places, self.findings)
 
     def _check_engine_options(self, engine: str) -> None:
-        """fio knows an engine's own options beside that engine only."""
+        """Check that an engine's own options are only given with that engine."""
         for setting in self.section.settings:
             option = option_of(setting.name)
             owners = option.engines if option is not None else ()
@@ -390,7 +397,7 @@ class _Typing:
             self._say(Level.ERROR, setting, option.name, text)
 
     def _filenames(self) -> tuple[str, ...]:
-        """Of several only the first `nrfiles`, where that is given."""
+        """Return the file names; only the first `nrfiles`, if that is given."""
         none: tuple[str, ...] = ()
         names = self.get("filename", none, values.names)
         return names[: self.get("nrfiles", 1, values.within(1, 1 << 20))] if "nrfiles" in self.given else names
@@ -426,7 +433,7 @@ class _Typing:
         return size, size
 
     def _kind(self, text: str) -> tuple[str, int, int]:
-        """Kind, what is added to the end of each request, length of runs."""
+        """Return the kind, the distance to the next request, and the length of runs."""
         kind, colon, behind = text.strip().partition(":")
         if kind not in KINDS:
             raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
@@ -441,7 +448,7 @@ class _Typing:
         return read, write, trim
 
     def _zone_skip(self, text: str) -> int:
-        """Bytes, or `2z` for so many times `zonesize`."""
+        """Parse bytes, or `2z` for 2 times `zonesize`."""
         zones = re.fullmatch(r"([0-9]{1,9})z", text.strip())
         return int(zones[1]) * self.get("zonesize", 0, self._size) if zones else self._size(text)
 
@@ -458,7 +465,7 @@ class _Typing:
         return amount(text, self.scale)
 
     def _each(self, text: str, read: Callable[[str], T]) -> list[T | None]:
-        """`8k,32k,` for reads, writes and trims; None: the default. What does not end in a comma holds for the rest."""
+        """Parse `8k,32k,` for reads, writes and trims; None: the default. Without a final comma the last repeats."""
         parts = text.split(",")
         if len(parts) > 3:
             raise Wrong(f"`{text[:40]}`: more than three values; they are for reads, writes and trims")
@@ -470,9 +477,9 @@ class _Typing:
         return read, write, trim
 
     def _sizes(self) -> tuple[Sizes, Sizes, Sizes]:
-        """As fio's get_next_buflen takes them: bsrange and bssplit beat bs wherever it stands. Of these two the later
-        one says what the least and the most are; if they are one size that is it, else the split holds where there is
-        one.
+        """Combine sizes as fio's get_next_buflen: bsrange and bssplit override bs in any order. The later of these two
+        defines the smallest and the largest size; if both are equal, that is the size, else a split is used if there
+        is one.
         """
         none: list[Sizes | None] = [None, None, None]
         plain = self.get("bs", none, lambda text: self._each(text, self._block))
@@ -505,13 +512,13 @@ class _Typing:
             entries.append((values.request(self._size(size)), weight))
         if len(entries) > 64:
             raise Wrong("more than 64 sizes")
-        told = sum(weight for _, weight in entries if weight is not None)
+        total = sum(weight for _, weight in entries if weight is not None)
         blank = sum(weight is None for _, weight in entries)
-        if told > 100 or (told < 100 and not blank):
-            raise Wrong(f"the percentages add up to {told}, not to 100")
+        if total > 100 or (total < 100 and not blank):
+            raise Wrong(f"the percentages add up to {total}, not to 100")
         # In units of 1/blank percent, so that the rest is shared evenly and stays whole.
         unit = blank or 1
-        split = tuple((size, (100 - told) if weight is None else weight * unit) for size, weight in entries)
+        split = tuple((size, (100 - total) if weight is None else weight * unit) for size, weight in entries)
         split = tuple((size, weight) for size, weight in split if weight)
         return Sizes(split[0][0], split[0][0]) if len(split) == 1 else Sizes(split=split)
 
@@ -523,7 +530,7 @@ class _Typing:
 
 
 def _cut(split: Sizes, bounds: Sizes) -> Sizes:
-    """Sizes of a split as fio makes them fit a later bsrange: multiples of its least, at most its largest."""
+    """Fit the sizes of a split to a later bsrange as fio does: multiples of its smallest, at most its largest."""
     weights: dict[int, int] = {}
     for size, weight in split.split or ((split.low, 1),):
         fitting = min(max(size - size % bounds.low, bounds.low), bounds.high)

@@ -33,16 +33,16 @@ ONE_BY_ONE = 1
 
 @dataclass(frozen=True)
 class _Round:
-    """What a clone does."""
+    """A round of a clone."""
 
     files: int
     filesize: int | str
     takes: int
-    """Names it takes before it ends, if these are not all of its files as often as there are loops; 0: they are."""
+    """Names it takes before it ends; 0: all of its files, once per loop."""
 
 
 def names_of(typed: TypedJob, ground: Ground) -> Converted:
-    """The stream of such a job. What stands against it is said."""
+    """Return the stream of such a job. Obstacles are reported."""
     job = typed.job
     operation = job.operation or ""
     _check(typed, ground)
@@ -57,7 +57,7 @@ def names_of(typed: TypedJob, ground: Ground) -> Converted:
     if clones > 1:
         keys["workers"] = clones
         if not job.grouped:
-            typed.say(Level.NOTE, "numjobs", "the clones are told together, as with group_reporting")
+            typed.say(Level.NOTE, "numjobs", "the clones are reported together, as with group_reporting")
     if job.service[0] == "random":
         keys["order"] = "random"
     keys |= _ends(typed, takes) | arrival_of(typed, job.direction, clones, ONE_BY_ONE) | priority_of(job)
@@ -65,10 +65,10 @@ def names_of(typed: TypedJob, ground: Ground) -> Converted:
 
 
 def check_together(jobs: list[TypedJob]) -> None:
-    """What is said of several such jobs that run at the same time."""
+    """Check several such jobs that run at the same time."""
     together = [each for each in jobs if each.job.operation]
     if len(together) > 1:
-        text = "the files of each job lie in a directory of their own; in fio those of all lie in one"
+        text = "the files of each job are in their own directory; in fio those of all are in one"
         together[1].say(Level.DIFFERS, "directory", text)
 
 
@@ -115,7 +115,7 @@ def _check(typed: TypedJob, ground: Ground) -> None:
 
 
 def _round(typed: TypedJob) -> _Round:
-    """By fio's counting of requests, of which a file has as many as fit into it."""
+    """Return the round by fio's count of requests: a file has as many as fit into it."""
     job = typed.job
     files = len(job.filenames) or job.nrfiles
     size = job.sizes[job.direction].low
@@ -148,7 +148,7 @@ def _round(typed: TypedJob) -> _Round:
 
 
 def _limit(job: Job, files: int, each: int) -> tuple[str, int] | None:
-    """The option that bounds a round, and its requests; None: each file is taken."""
+    """Return the option that bounds a round, and its requests; None: each file is taken."""
     size = job.sizes[job.direction].low
     amount, option = job.io_size.bytes, "io_size"
     if not amount:
@@ -162,7 +162,7 @@ def _limit(job: Job, files: int, each: int) -> tuple[str, int] | None:
 
 
 def _taken(typed: TypedJob, option: str, requests: int, files: int, fit: int) -> int:
-    """Names of which fio has made so many requests, `fit` to each file."""
+    """Return the names after N requests of fio, `fit` to each file."""
     job = typed.job
     service, in_turn = job.service
     if requests > files * fit and job.operation in _ROUNDS:

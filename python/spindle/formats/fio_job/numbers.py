@@ -23,20 +23,20 @@ _PREFIXES = "kmgtp"
 
 
 class Wrong(ValueError):
-    """A value that cannot be read; the text says what was found and what may stand there."""
+    """A value that cannot be read; the text says what was found and what is allowed."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What suffixes mean."""
+    """Meaning of suffixes."""
 
     kb_base: int = 1024
     """1024, fio's default: k = 1024 and Ki = 1000. 1000: k = 1000 and Ki = 1024."""
     time: bool = False
-    """Suffixes are of time, results microseconds."""
+    """Suffixes are units of time, results microseconds."""
 
     def factor(self, suffix: str) -> int | None:
-        """None: there is no such suffix."""
+        """Return the factor; None: unknown suffix."""
         suffix = suffix.lower()
         if self.time:
             return _US_PER.get(suffix)
@@ -61,14 +61,14 @@ NOTHING = Amount()
 
 
 def whole(text: str, scale: Scale = Scale()) -> int:
-    """`4k`, `0x1000`, `(2*4k)` -> 4096."""
+    """Parse `4k`, `0x1000`, `(2*4k)` -> 4096."""
     text = text.strip()
     if text.startswith("("):
         return arithmetic(text, scale)
     found = re.fullmatch(r"([+-]?)(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19})\s*([a-zA-Z]*)", text)
     if found is None:
         if re.fullmatch(r"[0-9]+\.[0-9]+[a-zA-Z]*", text):
-            raise Wrong(f"`{text[:40]}` is no whole number, and fio takes only what stands before the point")
+            raise Wrong(f"`{text[:40]}` is not a whole number, and fio takes only the part before the point")
         raise Wrong(f"`{text[:40]}` is not a number; write for example {'10s' if scale.time else '4k'}")
     factor = scale.factor(found[3])
     if factor is None and not found[3]:
@@ -79,17 +79,17 @@ def whole(text: str, scale: Scale = Scale()) -> int:
 
 
 def _units(scale: Scale) -> str:
-    return "use us, ms, s, m, h or d" if scale.time else "use k, m, g, t, p, with i or b behind if need be"
+    return "use us, ms, s, m, h or d" if scale.time else "use k, m, g, t, p, optionally with i or b"
 
 
 def microseconds(text: str, unit: int = 10**6) -> int:
-    """A time without a unit counts in `unit`; in an expression, in microseconds."""
+    """Parse a time. Without a unit it is in `unit`; in an expression, in microseconds."""
     text = text.strip()
     return whole(text, Scale(time=True)) * (unit if re.fullmatch(r"[+-]?[0-9]+", text) else 1)
 
 
 def amount(text: str, scale: Scale) -> Amount:
-    """`64m` or `20%`."""
+    """Parse `64m` or `20%`."""
     found = re.fullmatch(r"([0-9]{1,3})%", text.strip())
     if found is None:
         if re.fullmatch(r"[0-9]+z", text.strip()):
@@ -101,7 +101,7 @@ def amount(text: str, scale: Scale) -> Amount:
 
 
 def natural(text: str, scale: Scale = Scale()) -> int:
-    """A number that is not negative."""
+    """Parse a number that is not negative."""
     value = whole(text, scale)
     if value < 0:
         raise Wrong(f"`{text[:40]}` is negative")
@@ -109,7 +109,7 @@ def natural(text: str, scale: Scale = Scale()) -> int:
 
 
 def span(text: str, scale: Scale) -> tuple[int, int]:
-    """`1k-4k` or `1k:4k`; in ascending order whatever was written."""
+    """Parse `1k-4k` or `1k:4k`; return it in ascending order."""
     parts = re.split("[-:]", text)
     if len(parts) != 2:
         raise Wrong(f"`{text[:40]}` is not a range; write for example 4k-64k")
@@ -118,7 +118,7 @@ def span(text: str, scale: Scale) -> tuple[int, int]:
 
 
 def arithmetic(text: str, scale: Scale) -> int:
-    """+ - * / % ^ and parentheses over numbers with suffixes, exact; what is left behind the point is dropped."""
+    """Evaluate + - * / % ^ and parentheses over numbers with suffixes exactly; then drop the fraction."""
     parser = _Parser(text, scale)
     value = parser.sum(0)
     if parser.tokens:

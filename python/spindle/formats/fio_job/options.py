@@ -1,4 +1,4 @@
-"""Every option of fio and what becomes of it: the one source for the conversion and for docs/fio-jobs.md."""
+"""Every option of fio and its conversion: the only source for the conversion and for docs/reference/fio-jobs.md."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FIO = "3.33"
 
 
 class Fate(StrEnum):
-    """What becomes of an option."""
+    """Treatment of an option."""
 
     TAKEN = "taken"
-    """Its meaning is carried over; limits and differences are in its text, and told where they matter."""
+    """Converted; limits and differences are in its text, and reported if they apply."""
     DIFFERS = "differs"
     NOTE = "note"
     ERROR = "error"
@@ -29,12 +29,12 @@ class Option:
     name: str
     fate: Fate
     text: str
-    """What happens with it, or instead of it."""
+    """Its effect, or the alternative."""
     aliases: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
-    """Values that ask for nothing special: not worth a line."""
+    """Values that need no finding."""
     bare: bool = False
-    """May stand without a value."""
+    """May be given without a value."""
     engines: tuple[str, ...] = ()
     """Only jobs of these engines have it; empty: all."""
 
@@ -45,7 +45,7 @@ def _taken(names: str, text: str, bare: bool = False) -> Option:
 
 
 def _rest(fate: Fate, *rows: tuple[str, str, str]) -> list[Option]:
-    """Rows of names, values that ask for nothing, text; `*` before a name: the option may stand bare."""
+    """Make options from rows of names, neutral values, text; `*` before a name: the value is optional."""
     found = []
     for names, neutral, text in rows:
         for group in names.split():
@@ -79,12 +79,12 @@ _TAKEN = [
     _taken(
         "percentage_random",
         "share of the requests that go to a new place; the others go on behind the one before. Refused if "
-        "reads and writes differ, or beside a `ba` other than the size",
+        "reads and writes differ, or, above 0, beside a `ba` other than the size",
     ),
     _taken("bs/blocksize", "request size, of reads, writes and trims"),
     _taken("bsrange/blocksize_range", "sizes with the chances fio gives them: multiples of the smallest"),
     _taken("bssplit", "a list of sizes with weights, of reads, writes and trims"),
-    _taken("ba/blockalign", "alignment of random offsets"),
+    _taken("ba/blockalign", "alignment of random offsets; of no effect with `percentage_random=0`, as in fio"),
     _taken(
         "size",
         "region, and amount per clone; without it (or as a share) one pass through the target; shared by all files",
@@ -93,7 +93,7 @@ _TAKEN = [
     _taken("filesize", "size of each file that is made, or drawn from a range; of one target, the end of the region"),
     _taken(
         "fill_device/fill_fs",
-        "one pass through a device; a file grows until the last 6 % of its file system are left, which is told",
+        "one pass through a device; a file grows until the last 6 % of its file system are left, which is reported",
     ),
     _taken(
         "file_append",
@@ -109,18 +109,22 @@ _TAKEN = [
     _taken("zoneskip", "left out between two zones: bytes, or `2z` for so many times zonesize"),
     _taken(
         "offset/fileoffset",
-        "start of the region. Random places are multiples of the request size of the target, which is told "
+        "start of the region. Random places are multiples of the request size of the target, which is reported "
         "where fio's, counted from the offset, are others; so is what fio 3.33 does to the writes of "
         "randtrimwrite",
     ),
     _taken("offset_increment", "each clone is a stream of its own"),
-    _taken("number_ios", "the stream ends after so many requests of each clone"),
+    _taken(
+        "number_ios",
+        "the stream ends after so many requests of each clone. Refused for trims before writes that may come to "
+        "several rounds (`loops`, `io_size`): fio doubles it with each",
+    ),
     _taken(
         "loops",
         "rounds as fio counts them: an engine that queues requests ends one after `size`, a synchronous one "
         "(and trims) at the end of the region, `io_submit_mode=offload` has one. The page cache is not "
         "dropped between them. fio draws the same places in each and syncs at the end of each (`end_fsync`), "
-        "which is told",
+        "which is reported",
     ),
     _taken(
         "numjobs",
@@ -142,12 +146,14 @@ _TAKEN = [
         "pread`, one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the target "
         "null:SIZE. libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, "
         "filedelete: operations on names. Jobs with several engines: --engine auto. Others are refused. vsync "
-        "discards here; fio's writes, which is told",
+        "discards here; fio's writes, which is reported",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
-    _taken("invalidate", "pages are dropped before with --drop-caches; for buffered reads, 1 is told"),
-    _taken("overwrite", "the blocks of the target are always there; a file that fio would have to make first is told"),
+    _taken("invalidate", "pages are dropped before with --drop-caches; for buffered reads, 1 is reported"),
+    _taken(
+        "overwrite", "the blocks of the target are always there; a file that fio would have to make first is reported"
+    ),
     _taken("sync", "sync is O_SYNC, dsync O_DSYNC"),
     _taken("fsync", "an fsync after each N-th write of a worker"),
     _taken("fdatasync", "an fdatasync after each N-th write of a worker; beside fsync it is refused"),
@@ -158,12 +164,12 @@ _TAKEN = [
         "random_distribution",
         "random, zipf, pareto, zoned, zoned_abs as fio defines them (lengths left blank share the rest), "
         "drawn exactly, with the place of the most popular block; normal with the standard deviation that "
-        "fio's sums have. zipf, pareto, normal: never a place that the region's end cuts off, which is told; "
+        "fio's sums have. zipf, pareto, normal: never a place that the region's end cuts off, which is reported; "
         "refused where fio counts places of another size than its requests have (`ba`, different sizes)",
     ),
     _taken(
         "norandommap",
-        "places are drawn independently. Without it each is visited once before any twice; not so, which is told, "
+        "places are drawn independently. Without it each is visited once before any twice; not so, which is reported, "
         "where requests may overlap (bsrange, bssplit, blockalign) or run on",
         bare=True,
     ),
@@ -187,7 +193,7 @@ _TAKEN = [
     _taken("thinktime", "the job lets its requests finish and pauses"),
     _taken("thinktime_spin", "so much of the pause keeps a CPU busy"),
     _taken("thinktime_blocks", "requests between two pauses"),
-    _taken("thinktime_blocks_type", "they count when issued; `complete` with iodepth above 1 is told"),
+    _taken("thinktime_blocks_type", "they count when issued; `complete` with iodepth above 1 is reported"),
     _taken("thinktime_iotime", "time between two pauses"),
     _taken("prio", "level of the I/O priority; without prioclass the class is best-effort"),
     _taken("prioclass", "1 realtime, 2 best-effort, 3 idle"),
@@ -234,12 +240,15 @@ _TAKEN = [
     _taken("file_service_type", "roundrobin, random, sequential, with `:N`; others are refused"),
     _taken(
         "openfiles",
-        "all files stay open, which is told where fio's would not; of no meaning on names, which are opened "
+        "all files stay open, which is reported where fio's would not; of no meaning on names, which are opened "
         "one at a time",
     ),
-    _taken("stat_type", "of filestat: stat, lstat; for statx stat is called, which is told"),
-    _taken("fallocate", "space is not reserved for files that are written first, which is told; none asks for no more"),
-    _taken("fsync_on_close", "as end_fsync, which is told"),
+    _taken("stat_type", "of filestat: stat, lstat; for statx stat is called, which is reported"),
+    _taken(
+        "fallocate", "space is not reserved for files that are written first, which is reported; none asks for no more"
+    ),
+    _taken("create_serialize", "files are made before the run; 0 with clones that share files differs in fio"),
+    _taken("fsync_on_close", "as end_fsync, which is reported"),
     _taken(
         "group_reporting",
         "clones are workers of one stream where they can be; fio's JSON has one job for each group",
@@ -248,7 +257,7 @@ _TAKEN = [
     _taken("new_group", "begins a group of fio's JSON", bare=True),
     _taken(
         "unified_rw_reporting",
-        "fio's JSON tells reads, writes and trims as one (mixed), or that as well (both); the record has each",
+        "fio's JSON reports reads, writes and trims as one (mixed), or that as well (both); the record has each",
     ),
     _taken("percentile_list", "percentiles of fio's JSON; the record keeps whole histograms"),
     _taken("write_bw_log", "written by `spindle run` of the job file, in fio's format", bare=True),
@@ -273,13 +282,13 @@ _TAKEN = [
         "whatever the check is called; null checks nothing. Refused where a job reads what this file has not written",
     ),
     _taken("verify_fatal", "ends the run at the first wrong block"),
-    _taken("do_verify", "0: read back all the same, which is told"),
+    _taken("do_verify", "0: read back all the same, which is reported"),
     _taken("latency_target", "a search for the highest depth up to iodepth, each a run of its own; for one job alone"),
     _taken("latency_window", "length of each of its runs; 5 s without it"),
     _taken("latency_percentile", "share of the requests that have to keep it"),
     _taken("steadystate/ss", "iops:P%, bw:P%, iops_slope:P%, bw_slope:P%: until_steady; refused: absolute bounds"),
     _taken("steadystate_duration/ss_dur", "how long it must hold"),
-    _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is told"),
+    _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is reported"),
     _taken("cpus_allowed", "--cpus with --cpus-shared: each worker may run on all of them; refused if jobs differ"),
     _taken("cpumask", "the same; refused if jobs differ"),
     _taken("cpus_allowed_policy", "split: each clone is pinned to one of the CPUs in turn"),
@@ -315,7 +324,7 @@ _DIFFER = _rest(
         "without verify of no effect; with it all is read back at the end, nothing in between",
     ),
     ("experimental_verify", "0", "without verify of no effect; with it a table of what was written is kept in memory"),
-    ("write_hint", "none", "no life time is told to the kernel"),
+    ("write_hint", "none", "the kernel gets no life time"),
     ("serialize_overlap", "0", "requests that overlap are not held back"),
     (
         "random_generator",
@@ -404,7 +413,7 @@ _NOTES = _rest(
         _MADE,
     ),
     (
-        "create_serialize create_fsync allow_file_create unique_filename",
+        "create_fsync allow_file_create unique_filename",
         "1",
         _MADE,
     ),
@@ -442,7 +451,7 @@ _NOTES = _rest(
     (
         "trim_verify_zero trim_backlog_batch",
         "0",
-        "of no effect without trim_percentage, which is told by itself",
+        "of no effect without trim_percentage, which is reported by itself",
     ),
     (
         """
@@ -452,7 +461,7 @@ _NOTES = _rest(
             merge_blktrace_scalars merge_blktrace_iters cgroup_weight cgroup_nodelete
         """,
         "",
-        "of no effect without the option it belongs to, which is told by itself",
+        "of no effect without the option it belongs to, which is reported by itself",
     ),
 )
 
@@ -593,12 +602,12 @@ _BY_NAME = {name: option for option in OPTIONS.values() for name in (option.name
 
 
 def option_of(name: str) -> Option | None:
-    """An option by its name or an alias."""
+    """Return an option by its name or an alias."""
     return _BY_NAME.get(name)
 
 
 def known_names() -> list[str]:
-    """Names and aliases of all options."""
+    """Return names and aliases of all options."""
     return list(_BY_NAME)
 
 
@@ -610,7 +619,7 @@ _PROFILES = {
 
 
 def unknown(name: str) -> str:
-    """What is said of an option that is not in the table."""
+    """Return the message about an option that is not in the table."""
     for profile, names in _PROFILES.items():
         if name in names.split():
             return f"belongs to fio's profile={profile}, which is not there; remove both"
@@ -618,6 +627,6 @@ def unknown(name: str) -> str:
 
 
 def nearest(name: str) -> str:
-    """What may have been meant, as the end of a sentence; empty: nothing is near."""
+    """Return the nearest name as the end of a sentence; empty: nothing is near."""
     near = difflib.get_close_matches(name[:40], _BY_NAME, n=1, cutoff=0.7)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,4 +1,4 @@
-"""Which jobs run at the same time: `stonewall` and `wait_for`."""
+"""Jobs that run at the same time: `stonewall` and `wait_for`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .quantity import Keys
 
 
 def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
-    """Groups that run one after another. What cannot be ordered so is said in the jobs' findings."""
+    """Return groups that run one after another. Orders that are impossible are reported in the jobs' findings."""
     phases: list[list[TypedJob]] = []
     follows = False
-    """The last phase began because a job waits for another: all in it have to wait for somebody before it."""
+    """The last phase began because a job waits for another: all its jobs must wait for an earlier one."""
     for each in jobs:
         waits = each.job.wait_for
         if not phases or (each.job.stonewall and not _all_delayed(phases)):
@@ -33,14 +33,14 @@ def phases_of(jobs: list[TypedJob]) -> list[list[TypedJob]]:
 
 
 def _all_delayed(phases: list[list[TypedJob]]) -> bool:
-    """A job waits at its stonewall only for those that have begun: where all before it are still delayed, it begins at
-    once (`run_threads` in fio's backend.c)."""
+    """True if all earlier jobs are still delayed: a stonewall waits only for jobs that have begun (`run_threads` in
+    fio's backend.c)."""
     return len(phases) == 1 and all(each.job.delayed for each in phases[0])
 
 
 def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
-    """Those that come to run: a job that is done ends all, with `exitall` and `exit_what=all`, also those that would
-    follow."""
+    """Return the phases that run: with `exitall` and `exit_what=all` the first job that is done ends all, also later
+    ones."""
     jobs = [job for phase in phases for job in phase]
     for job in jobs:
         if "exit_what" in job.places and not any(each.job.exitall for each in jobs):
@@ -59,7 +59,7 @@ def run_before_an_end(phases: list[list[TypedJob]]) -> list[list[TypedJob]]:
 
 
 def _check_waiting(phases: list[list[TypedJob]]) -> None:
-    """A job that is done ends those of its group that wait for it, before they begin."""
+    """Report jobs that are ended before they begin, by a job of their group that they wait for."""
     for phase in phases[1:]:
         first = phase[0].job
         if first.wait_for is not None and not (first.stonewall or first.new_group):
@@ -68,8 +68,8 @@ def _check_waiting(phases: list[list[TypedJob]]) -> None:
 
 
 def ends_of(jobs: list[TypedJob], streams: list[Keys], sources: Sequence[int]) -> None:
-    """`exitall`: the first clone that is done ends those of its group that run beside it, by the `exit_what` of its
-    own job."""
+    """Set the ends by `exitall`: the first clone that is done ends those of its group that run beside it, by the
+    `exit_what` of its own job."""
     if len(streams) < 2:
         return
     group, groups = 0, []
@@ -90,7 +90,7 @@ def ends_of(jobs: list[TypedJob], streams: list[Keys], sources: Sequence[int]) -
 
 
 def _wait(job: TypedJob, waits: str, phases: list[list[TypedJob]]) -> bool:
-    """Whether a phase had to be begun for it."""
+    """Return True if it needs a new phase."""
     now, before = phases[-1], [other.job.name for phase in phases[:-1] for other in phase]
     if all(other.job.name == waits for other in now) and now:
         phases.append([])

@@ -1,10 +1,10 @@
-"""Which operation comes next, and where it lies."""
+"""Order of operations, and their places."""
 
 from __future__ import annotations
 
 import math
 
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 
 from .distribution import ZONED, Zones
 from .finding import Level
@@ -15,7 +15,7 @@ from .strides import in_order
 
 
 def places_of(typed: TypedJob) -> Keys:
-    """The mix, the pattern and its parameters."""
+    """Return the mix, the pattern and its parameters."""
     job = typed.job
     keys: Keys = {}
     if job.mixed:
@@ -31,7 +31,7 @@ def places_of(typed: TypedJob) -> Keys:
 
 
 def _zones_in_turn(typed: TypedJob, keys: Keys) -> Keys:
-    """`zonemode=strided`: the pattern stays in a zone for so many bytes."""
+    """Return the keys of `zonemode=strided`: the pattern stays in a zone for N bytes."""
     job = typed.job
     if job.zone_mode == "zbd":
         typed.say(Level.ERROR, "zonemode", "zoned devices are not driven; use strided, or none")
@@ -69,19 +69,19 @@ _IN_ZONES = ("sequential", "uniform", "shuffled")
 
 
 def popular(typed: TypedJob) -> bool:
-    """Whether some places are more popular than others."""
+    """True if some places are more popular than others."""
     return typed.job.random and typed.job.distribution.kind != "random"
 
 
 def maps(typed: TypedJob) -> bool:
-    """Whether fio keeps a map of the places it has been to."""
+    """True if fio keeps a map of visited places."""
     job = typed.job
     aligned = all(align in (0, sizes.smallest) for align, sizes in zip(job.aligns, job.sizes, strict=True))
     return job.random and job.random_map and aligned and not popular(typed)
 
 
 def visits_all(typed: TypedJob) -> bool:
-    """Whether a random job visits each place of its region once before any twice."""
+    """True if a random job visits each place of its region once before any twice."""
     job = typed.job
     jumps = job.percent_random[job.direction] == 100 and job.run_length == 1
     return job.random_map and jumps and not popular(typed) and _one_grid(typed)
@@ -123,7 +123,7 @@ def _random(typed: TypedJob) -> Keys:
             typed.say(Level.DIFFERS, "rw", text)
         elif job.run_length > 1:
             runs["run_fixed"] = True
-        # What goes on does so behind the last one of its kind.
+        # Such requests follow the last one of their kind.
         return runs | ({"own_writes": True} if job.mixed else {})
     if not job.random_map:
         return {"pattern": "uniform"} | apart
@@ -143,7 +143,7 @@ _CUT = ", and cuts a request that would reach one that was visited"
 
 
 def _one_grid(typed: TypedJob) -> bool:
-    """Whether places do not overlap: then each can be visited once."""
+    """True if places do not overlap: then each can be visited once."""
     job = typed.job
     sizes = job.sizes[job.direction]
     apart = job.mixed and differ(typed)
@@ -172,7 +172,7 @@ def _distributed(typed: TypedJob) -> Keys:
     elif asked.kind == "pareto":
         keys["pareto_share"] = asked.value
     else:
-        # What fio 3.33 draws: the mean of 12 uniform numbers, and one more of this width, up to half the file.
+        # fio 3.33 draws the mean of 12 uniform numbers, and one more of this width, up to half the file.
         width = min(asked.value / 100, 0.5)
         deviation = math.sqrt((1 + 12 * width * width) / 144)
         keys["deviation"] = round(deviation, 12)
@@ -187,7 +187,7 @@ def _distributed(typed: TypedJob) -> Keys:
 
 
 def _used(typed: TypedJob) -> tuple[int, ...]:
-    """Directions that the job has."""
+    """Return the directions of the job."""
     return (0, 1) if typed.job.mixed else (typed.job.direction,)
 
 
@@ -211,7 +211,7 @@ def _check_draws(typed: TypedJob) -> None:
 
 
 def _check_zones(typed: TypedJob, zones: Zones) -> None:
-    """In a zone without a whole request fio draws the place at its begin, which may lie in the zone before."""
+    """Refuse zones smaller than a request: fio draws the place at their begin, which may be in the zone before."""
     job = typed.job
     length, size = _length(job), job.sizes[job.direction].smallest
     if job.distribution.kind == "zoned" and length and any(length * percent // 100 < size for _, percent in zones):
@@ -220,7 +220,7 @@ def _check_zones(typed: TypedJob, zones: Zones) -> None:
 
 
 def _length(job: Job) -> int:
-    """Bytes of each file in which places lie; 0: not known."""
+    """Return the bytes of each file that contain places; 0: unknown."""
     return max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // max(len(job.filenames), job.nrfiles)
 
 

@@ -1,4 +1,4 @@
-"""What a job file says about its report: groups and percentiles of fio's JSON, and logs."""
+"""Options of a job file about its report: groups and percentiles of fio's JSON, and logs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def shape_of(conversion: Conversion) -> Shape:
-    """For `fio_writer.write`."""
+    """Return the shape for `fio_writer.write`."""
     common = _options(conversion.jobs[0].section.settings[: conversion.jobs[0].section.inherited])
     group = -1
     origins: list[list[Origin]] = []
@@ -31,7 +31,7 @@ def shape_of(conversion: Conversion) -> Shape:
 
 
 def logged_jobs(conversion: Conversion) -> list[dict[tuple[str, int], LoggedJob]]:
-    """Of each phase the clones whose completions are wanted, by stream and worker."""
+    """Return for each phase the clones whose completions are logged, by stream and worker."""
     found = []
     for phase, first in zip(conversion.phases, _first_threads(conversion), strict=True):
         jobs: dict[tuple[str, int], LoggedJob] = {}
@@ -45,7 +45,7 @@ def logged_jobs(conversion: Conversion) -> list[dict[tuple[str, int], LoggedJob]
 
 
 def _first_threads(conversion: Conversion) -> list[list[int]]:
-    """fio numbers clones from 1 through all jobs: of each phase, of each job, the first one's."""
+    """Return for each phase and job the number of its first clone: fio numbers clones from 1 through all jobs."""
     number = 1
     found: list[list[int]] = []
     for phase in conversion.phases:
@@ -69,7 +69,7 @@ def _origin(phase: Phase, stream: int, groups: list[int], first: list[int]) -> O
 
 
 def _options(settings: list[Setting]) -> dict[str, str]:
-    """Those with a value, as fio tells them."""
+    """Return the options with a value, as fio reports them."""
     return {setting.name: setting.value for setting in settings if setting.value is not None}
 
 

@@ -10,19 +10,19 @@ from .job import TypedJob
 
 @dataclass(frozen=True)
 class LatencyTarget:
-    """As fio has it."""
+    """fio's options of the search."""
 
     target_us: int
     window_us: int
-    """How long each depth is tried; 0: not said."""
+    """Time for each depth; 0: not given."""
     percent: float
-    """Of the requests that have to take at most `target_us`."""
+    """Share of the requests that must take at most `target_us`."""
     depth: int
-    """The most."""
+    """Highest depth."""
 
 
 def search_of(jobs: list[TypedJob]) -> LatencyTarget | None:
-    """What a job file looks for. What stands against it is said."""
+    """Return the search of a job file. Obstacles are reported."""
     asked = [each for each in jobs if each.job.latency_target_us]
     if not asked:
         return None

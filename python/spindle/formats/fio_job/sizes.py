@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 
 from .finding import Level
 from .job import Sizes, TypedJob
@@ -14,7 +14,7 @@ MOST_SIZES = 256
 
 
 def sizes_of(typed: TypedJob) -> Keys:
-    """`size` and `align`, and of writes that have others `write_size` and `write_align`."""
+    """Return `size` and `align`, and `write_size` and `write_align` if writes differ."""
     job = typed.job
     if job.trims_first and job.sizes[1] != job.sizes[2]:
         typed.say(Level.ERROR, "bs", "of trims before writes is that of the writes: give both the same")
@@ -31,28 +31,28 @@ def sizes_of(typed: TypedJob) -> Keys:
 
 
 def differ(typed: TypedJob) -> bool:
-    """Whether writes have other sizes or places than reads."""
+    """True if writes have other sizes or alignment than reads."""
     job = typed.job
     return job.sizes[0] != job.sizes[1] or job.aligns[0] != job.aligns[1]
 
 
 def largest(sizes: Sizes) -> int:
-    """The largest request, bytes."""
+    """Return the largest request, bytes."""
     return max((size for size, _ in sizes.split), default=sizes.high)
 
 
 def one_size(sizes: Sizes) -> bool:
-    """Whether all requests are as large."""
+    """True if all requests have one size."""
     return not sizes.split and sizes.low == sizes.high
 
 
 def _written(typed: TypedJob, sizes: Sizes, asked: int) -> tuple[str, int]:
-    """The key's value, and the alignment if it has to be given."""
-    random = typed.job.random
-    align = (asked if random else 0) or sizes.smallest
+    """Return the key's value, and the alignment if it must be given."""
+    in_order = typed.job.in_order
+    align = (0 if in_order else asked) or sizes.smallest
     if sizes.split:
         text = ",".join(f"{exact_size(size)}:{weight}" for size, weight in sizes.split)
-        if not random:
+        if in_order:
             align = math.gcd(*(size for size, _ in sizes.split))
     elif sizes.low == sizes.high:
         text = exact_size(sizes.low)
@@ -60,7 +60,7 @@ def _written(typed: TypedJob, sizes: Sizes, asked: int) -> tuple[str, int]:
         text = f"{exact_size(sizes.low)}-{exact_size(sizes.high)}:step={exact_size(sizes.low)}"
     else:
         text = ",".join(f"{exact_size(size)}:{weight}" for size, weight in _range_weights(typed, sizes))
-        if not random:
+        if in_order:
             align = math.gcd(sizes.low, sizes.high)
     return text, 0 if align == sizes.low and one_size(sizes) else align
 
@@ -69,7 +69,7 @@ def _range_weights(typed: TypedJob, sizes: Sizes) -> list[tuple[int, int]]:
     """fio draws uniformly from [low, low + high), rounds down to a multiple of low and cuts at high."""
     low, high = sizes.low, sizes.high
     if high // low > MOST_SIZES:
-        typed.say(Level.ERROR, "bsrange", "the largest size is no multiple of the smallest; round it")
+        typed.say(Level.ERROR, "bsrange", "the largest size is not a multiple of the smallest; round it")
         return [(low, 1)]
     weights: dict[int, int] = {}
     for start in range(low, low + high, low):

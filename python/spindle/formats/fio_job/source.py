@@ -14,9 +14,9 @@ from .finding import Finding, JobFileRefused, Level, Place
 MOST_BYTES = 1 << 20
 MOST_LINES = 20_000
 MOST_INCLUDES = 10
-"""Levels of includes: one that includes itself comes to an end."""
+"""Most levels of includes, so that a file that includes itself ends."""
 MOST_EXPANDED = 4096
-"""Length of a line once its variables are put in."""
+"""Longest line after its variables are expanded."""
 
 GLOBAL = "global"
 STDIN = "-"
@@ -34,31 +34,31 @@ class Setting:
 
 @dataclass
 class Section:
-    """`[name]` and what stands below it; of a job, the globals above it are in front."""
+    """`[name]` and its settings; for a job, the globals above it come first."""
 
     name: str
     place: Place
     settings: list[Setting] = field(default_factory=list)
     inherited: int = 0
-    """How many of them are of [global]."""
+    """Number of settings from [global]."""
 
 
 def read_sections(path: str, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()) -> list[Section]:
-    """The jobs of a file, in order. `only`: those of these names, if there are some. Raises JobFileRefused."""
+    """Return the jobs of a file, in order. `only`: those with these names. Raises JobFileRefused."""
     reader = Reader(environment, only)
     reader.file(path)
     return reader.jobs_of(STDIN_NAME if path == STDIN else path)
 
 
 def sections_of(text: str, path: str, environment: Mapping[str, str] | None = None) -> list[Section]:
-    """The same of a text that was read already; includes are looked for beside `path`."""
+    """Return the jobs of a text; includes are searched beside `path`."""
     reader = Reader(environment)
     reader.text(text, path)
     return reader.jobs_of(path)
 
 
 class Reader:
-    """Sections from one or more sources, read one after another: what [global] says holds for the later ones too."""
+    """Reads sections from one or more sources in order; [global] applies to later sources too."""
 
     def __init__(self, environment: Mapping[str, str] | None = None, only: Sequence[str] = ()) -> None:
         self.environment = os.environ if environment is None else environment
@@ -70,24 +70,24 @@ class Reader:
         self.left_out: list[str] = []
         self._files = 0
         self._waits = False
-        """The next job of this file runs when those of the file before are done."""
+        """True: the next job runs when those of the file before are done."""
 
     def file(self, path: str) -> None:
-        """A job file; `-` is the standard input. The jobs of each further file wait for those before."""
+        """Read a job file; `-` is the standard input. The jobs of each further file wait for those before."""
         if path == STDIN:
             self.text(_standard_input(), STDIN_NAME)
         else:
             self.text(_text(path, Place(path, 0)), path)
 
     def text(self, text: str, path: str) -> None:
-        """The same of a text that was read already."""
+        """Read a text."""
         self._waits = self._files > 0
         self._files += 1
         self.into = None
         self._file(text, path, 0)
 
     def option(self, name: str, value: str | None, place: Place) -> None:
-        """One of a command line: `name` begins a job, what comes before the first one holds for all."""
+        """Add an option of a command line: `name` begins a job, options before the first one apply to all."""
         if name == "name":
             self._section(value or "", place)
             return
@@ -96,7 +96,7 @@ class Reader:
         self.into.append(Setting(name, value, place))
 
     def jobs_of(self, source: str) -> list[Section]:
-        """The jobs so far. Raises JobFileRefused where there is none, or where one of `only` is not there."""
+        """Return the jobs so far. Raises JobFileRefused if there is none, or one of `only` is missing."""
         if missing := [name for name in self.only if name not in {job.name for job in self.jobs}]:
             there = ", ".join(dict.fromkeys([*(job.name for job in self.jobs), *self.left_out])) or "none"
             raise _refused(
@@ -111,7 +111,7 @@ class Reader:
             self.lines += 1
             if self.lines > MOST_LINES:
                 raise _refused(Place(path, number), f"more than {MOST_LINES} lines")
-            # As fio does, a comment may also stand behind a value.
+            # As in fio, a comment may follow a value.
             line = re.split("[;#]", raw, maxsplit=1)[0].strip()
             if line:
                 self._line(line, Place(path, number), depth)
@@ -122,7 +122,7 @@ class Reader:
                 raise _refused(place, "an included file may not contain [sections]")
             self._begin(line, place)
         elif self.into is None:
-            raise _refused(place, f"`{line[:60]}` stands outside of a [section]")
+            raise _refused(place, f"`{line[:60]}` is outside of a [section]")
         elif re.match(r"include\s", line):
             self._include(line[len("include") :].strip(), place, depth)
         else:
@@ -178,7 +178,7 @@ KEYWORDS: dict[str, Callable[[], int]] = {
 
 
 def _calculated(value: str, place: Place) -> str:
-    """Simple arithmetic beside a keyword needs no parentheses: `8*$mb_memory`."""
+    """Evaluate simple arithmetic with a keyword, which needs no parentheses: `8*$mb_memory`."""
     if not re.search(r"[-+*/]", value) or not re.fullmatch(r"[0-9+*/ ().-]+", value):
         return value
     from .numbers import Scale, Wrong, arithmetic
@@ -214,7 +214,7 @@ def _text(path: str, place: Place) -> str:
 
 def _decoded(data: bytes, place: Place, what: str) -> str:
     if len(data) > MOST_BYTES:
-        raise _refused(place, f"{what}larger than 1 MiB; this is no job file")
+        raise _refused(place, f"{what}larger than 1 MiB; this is not a job file")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

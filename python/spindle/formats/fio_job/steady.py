@@ -10,7 +10,7 @@ METRICS = {"iops": "iops", "bw": "bandwidth"}
 
 
 def steady_of(jobs: list[TypedJob]) -> Keys:
-    """Keys of the load. What stands against it is said."""
+    """Return the keys of the load. Obstacles are reported."""
     asked = [each for each in jobs if each.job.steady is not None and each.job.steady_us]
     for each in jobs:
         if each.job.steady is not None and not each.job.steady_us:

@@ -6,7 +6,7 @@ import os
 import random
 from dataclasses import dataclass, replace
 
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 
 from . import strides
 from .amounts import Rounds
@@ -23,12 +23,12 @@ from .verification import verify_of
 
 MOST_STREAMS = 64
 LEFT_FREE = 6
-"""% of a file system that a job which fills it leaves; the last 5 % are never given to a test file (host.testfile)."""
+"""% of a file system that a job leaves free; the last 5 % are never given to a test file (host.testfile)."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What one job became."""
+    """Streams of one job."""
 
     streams: list[Keys]
     end_us: int
@@ -36,29 +36,29 @@ class Converted:
     needs_bytes: int
     """The target must be as large as this; 0: not known, or files are made."""
     moves_bytes: int
-    """What its streams move, if only that ends them; 0: not known exactly."""
+    """Bytes moved by its streams, if only that ends them; 0: not known exactly."""
     used: list[Keys]
     """The sets of files."""
     clones: list[int]
-    """Of each stream, the number of its clone, from 0."""
+    """For each stream, the number of its clone, from 0."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Where a job's streams lie."""
+    """Position of a job's streams."""
 
     place: Place
     sets: FileSets
     base: int | None
-    """Where on the target the job's own files begin; None: the target is the job's file itself."""
+    """Offset of the job's own files on the target; None: the target is the job's file itself."""
     apart: bool
-    """Each clone is to be a stream of its own."""
+    """True: each clone is a separate stream."""
     laid_out: int = 0
-    """Length of each of its files, as far as jobs before have made it when fio looks at it for this one; bytes."""
+    """Length of each of its files, made by earlier jobs, when fio examines it for this one; bytes."""
 
 
 def streams_of(typed: TypedJob, ground: Ground) -> Converted:
-    """What stands against it is said in `typed.findings`."""
+    """Convert a job. Obstacles are reported in `typed.findings`."""
     job = typed.job
     keys = places_of(typed) | sizes_of(typed)
     depth = depth_of(typed)
@@ -87,14 +87,14 @@ def streams_of(typed: TypedJob, ground: Ground) -> Converted:
 
 
 def _check_offset(typed: TypedJob) -> None:
-    """fio 3.33 takes the place of the trim, which is counted from the start of the file, for one of the region."""
+    """Report that fio 3.33 takes the trim's offset in the file as one in the region."""
     if typed.job.kind == "randtrimwrite" and (typed.job.offset != NOTHING or typed.job.offset_increment != NOTHING):
         text = "fio 3.33 adds the offset a second time to each write, and ends where that is behind the region"
         typed.say(Level.DIFFERS, "offset", text)
 
 
 def _check_growth(typed: TypedJob, ground: Ground) -> None:
-    """What is said of jobs that fill a device, append, or trim what they have written."""
+    """Report findings about jobs that fill a device, append, or trim their own writes."""
     job = typed.job
     if job.fill_device and not ground.place.on_device and not ground.place.folder:
         typed.say(Level.ERROR, "fill_device", "one file is the target; give a directory as TARGET, or none")
@@ -116,12 +116,12 @@ def _check_growth(typed: TypedJob, ground: Ground) -> None:
 
 
 def own_files(job: Job) -> bool:
-    """Whether fio would lay out files for it."""
+    """True if fio would lay out files for it."""
     return not job.filenames and bool(job.size.bytes or job.filesizes[1])
 
 
 def own_bytes(job: Job) -> int:
-    """Bytes of the files that fio would lay out for the job and its clones."""
+    """Return the bytes of the files that fio would lay out for the job and its clones."""
     return _own_bytes(job) * job.numjobs
 
 
@@ -132,7 +132,7 @@ def _own_bytes(job: Job) -> int:
 def _by_direction(
     typed: TypedJob, keys: Keys, sharing: int, depth: int, rated: list[int]
 ) -> list[tuple[Keys, str, float]]:
-    """Reads and writes that are bounded each: a stream of either, with its share of the amount."""
+    """Split reads and writes with their own bounds into a stream each, with its share of the amount."""
     job = typed.job
     text = "reads and writes are a stream each, at their own rates; the shares of rwmixread do not hold"
     typed.say(Level.DIFFERS, "rate" if any(job.rates) else "rate_iops", text)
@@ -161,7 +161,7 @@ _SYNCS = ("dsync", "osync", "fsync_every", "fdatasync_every", "fsync_between", "
 
 
 def _apart(typed: TypedJob, ground: Ground) -> bool:
-    """Whether each clone is a stream of its own: workers of one stream share its region and its popular places."""
+    """True if each clone is a separate stream: workers of one stream share its region and its popular places."""
     job = typed.job
     if job.numjobs == 1:
         return False
@@ -182,7 +182,7 @@ def _apart(typed: TypedJob, ground: Ground) -> bool:
 
 
 def _may_share_unevenly(job: Job) -> bool:
-    """Whether workers of one stream are not each ended by their own file."""
+    """True if workers of one stream are not each ended by their own file."""
     return bool(job.number_ios or job.io_size.bytes or job.skip_bytes)
 
 
@@ -226,28 +226,28 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
 
 
 def _clone(typed: TypedJob, number: int) -> TypedJob:
-    """The job with the offset of this clone."""
+    """Return the job with the offset of this clone."""
     job = typed.job
     begin = replace(job.offset, bytes=job.offset.bytes + number * job.offset_increment.bytes)
     return TypedJob(replace(job, offset=begin), typed.section, typed.places, typed.findings)
 
 
 def end_of(job: Job) -> int:
-    """Measured time after which a job ends, us; 0: by what it has done."""
+    """Return the measured time after which a job ends, us; 0: it ends by its amount."""
     return job.runtime_us + job.delays_us[1] if job.runtime_us else 0
 
 
 Limits = dict[str, float]
-"""What ends a stream: `stop_bytes`, `stop_requests`, `stop_passes`."""
+"""Limits of a stream: `stop_bytes`, `stop_requests`, `stop_passes`."""
 
 
 def _is_one(ends: Limits, request: int) -> bool:
-    """Whether a clone is to make a single request."""
+    """True if a clone makes a single request."""
     return 0 < ends.get("stop_bytes", 0) <= request or ends.get("stop_requests") == 1
 
 
 def _limits(ends: Limits, share: float, request: int, is_rest: bool) -> Keys:
-    """Of a stream that does this share of what its job does, in whole requests; the rest is the other stream's."""
+    """Return the limits of a stream with this share of its job, in whole requests; the other stream has the rest."""
     found: Keys = {}
     for key, value in ends.items():
         unit = request if key == "stop_bytes" else 1
@@ -259,7 +259,7 @@ def _limits(ends: Limits, share: float, request: int, is_rest: bool) -> Keys:
 
 
 def delay_of(typed: TypedJob, name: str) -> Keys:
-    """Of the stream with this name."""
+    """Return the delay of the stream with this name."""
     low, high = typed.job.delays_us
     if low == high:
         return {"start_delay": duration(low)} if low else {}
@@ -269,7 +269,7 @@ def delay_of(typed: TypedJob, name: str) -> Keys:
 
 
 def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
-    """Keys that end a stream by what it has done, and the bytes of a clone if they alone do, exactly."""
+    """Return the keys that end a stream by its amount, and the bytes of a clone if only they do, exactly."""
     job = typed.job
     own = ground.place.folder and not job.filenames
     timed = bool(job.runtime_us and job.time_based)
@@ -282,11 +282,13 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
     ends: Limits = {}
     if job.number_ios:
         if job.offloads:
-            text = "ends after number_ios; fio goes beyond it by what its threads have not done when it asks"
+            text = "ends after number_ios; fio exceeds it by the requests that its threads have not finished"
             typed.say(Level.DIFFERS, "io_submit_mode", text)
         ends["stop_requests"] = job.number_ios * job.loops * sharing * (2 if job.trims_first else 1)
-        if job.trims_first and job.loops > 1:
-            typed.say(Level.ERROR, "number_ios", "fio doubles it with each round of trims and writes; leave out loops")
+        if job.trims_first and _may_begin_again(job):
+            other = "loops" if job.loops > 1 else "io_size"
+            text = f"fio doubles it with each round of trims and writes; leave out {other}"
+            typed.say(Level.ERROR, "number_ios", text)
     if job.io_size.percent is not None and (job.size != NOTHING or job.filesizes[1]):
         typed.say(Level.ERROR, "io_size", "a share of the target beside a size; give bytes")
         return ends, 0
@@ -296,7 +298,8 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
     if not amount:
         share = 1 if job.io_size.percent is None else job.io_size.percent / 100
         if job.loops > 1:
-            _say_places(typed, "loops")
+            _say_each_round(typed)
+        _say_of_share(typed)
         if job.trims_first:
             typed.say(Level.ERROR, "size", "of trims before writes is needed in bytes")
         # Workers of one stream go through its region together, but each through files of its own.
@@ -313,12 +316,38 @@ def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
     return ends, amount if exact or (job.mixed and job.sizes[0] == job.sizes[1]) else 0
 
 
+def _may_begin_again(job: Job) -> bool:
+    """True if fio may reach the end of a round before `number_ios` requests, and begin another."""
+    if job.loops > 1 or not job.io_size.bytes:
+        return job.loops > 1
+    runs = job.run_length > 1 or job.percent_random[job.direction] < 100
+    return runs or (bool(job.size.bytes) and job.number_ios > job.size.bytes // largest(job.sizes[job.direction]))
+
+
+def _say_of_share(typed: TypedJob) -> None:
+    """Report findings about a job whose region is a share of the target, or the target itself."""
+    job = typed.job
+    share = 100 if job.size.percent is None else job.size.percent
+    if job.mixed and not strides.begins_whole_again(typed):
+        typed.say(Level.DIFFERS, "rw", _FIRST_END)
+    if share == 100:
+        return
+    if job.offset.percent and job.offset.percent + share < 100:
+        text = (
+            "up to this share of the target; fio counts it from the offset, rounded up, and may make one more request"
+        )
+        typed.say(Level.DIFFERS, "size", text)
+    if job.mixed and (not job.random or differ(typed)):
+        text = "the last request of reads and writes in a share may go beyond it; fio rounds it down to whole requests"
+        typed.say(Level.DIFFERS, "size", text)
+
+
 def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
 def _amount(typed: TypedJob, ground: Ground) -> int:
-    """Bytes that each clone moves; 0: not known here."""
+    """Return the bytes that each clone moves; 0: unknown."""
     job = typed.job
     if job.fill_device or job.filesizes[0] != job.filesizes[1] or job.io_size.percent is not None:
         return 0
@@ -331,11 +360,11 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
     fixed = one_size(sizes) and not (job.mixed and differ(typed))
     if one_size(sizes) and size and size // files < sizes.low:
         typed.say(Level.ERROR, "size", "smaller than one request")
-    if job.random and 0 < length < job.align and not popular(typed):
-        typed.say(Level.ERROR, "ba", "larger than a file, in which fio finds no place then")
+    if not job.in_order and 0 < length < job.align and not popular(typed):
+        typed.say(Level.ERROR, "ba", "larger than a file, so fio finds no place in it")
     # Where the size of the target is not known, a round is taken to hold all there is to move.
     size = size or job.io_size.bytes * job.loops
-    if job.random and job.writes and not job.random_map:
+    if job.random and job.writes and not maps(typed):
         size = max(size, job.io_size.bytes)
     rounds = Rounds(
         sizes.low if fixed else 1,
@@ -353,12 +382,12 @@ def _amount(typed: TypedJob, ground: Ground) -> int:
 
 
 def _length(job: Job, files: int) -> int:
-    """Bytes of each file that are gone through; 0: not known."""
+    """Return the used bytes of each file; 0: unknown."""
     return max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // files
 
 
 def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int | None:
-    """Requests of one round of fio up to the end of its files; None: it goes on until its amount is moved."""
+    """Return the requests of one round of fio up to the end of its files; None: it ends by its amount."""
     job = typed.job
     size = job.sizes[job.direction].low
     if job.random and job.percent_random[job.direction]:
@@ -378,7 +407,7 @@ def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int |
 
 
 def _room(typed: TypedJob, files: int, length: int) -> int | None:
-    """The same of requests of several sizes, in bytes: each fits into its file, as long as the smallest does."""
+    """Return the bytes of a round with requests of several sizes: each fits into its file if the smallest does."""
     job = typed.job
     every = maps(typed) and job.percent_random[job.direction] == 100 and job.run_length == 1
     if job.skip_bytes or job.mixed or (job.random and not every):
@@ -387,7 +416,7 @@ def _room(typed: TypedJob, files: int, length: int) -> int | None:
 
 
 def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
-    """What is told of a job whose reads or writes may come to the end of their region."""
+    """Report findings about a job whose reads or writes may reach the end of their region."""
     job = typed.job
     every = job.fsync or job.fdatasync
     if every and rounds.ends_at_capacity and not (rounds.capacity or 0) % every:
@@ -395,20 +424,20 @@ def _say_rounds(typed: TypedJob, rounds: Rounds) -> None:
         typed.say(Level.DIFFERS, "fsync" if job.fsync else "fdatasync", text)
     if not rounds.several:
         return
-    if job.end_fsync or job.close_fsync:
-        typed.say(Level.DIFFERS, "end_fsync" if job.end_fsync else "fsync_on_close", _ONE_END)
-    _say_places(typed, "loops" if job.loops > 1 else "io_size")
-    if (
-        queues(job)
-        and not job.mixed
-        and strides.begins_again(typed, _length(job, max(len(job.filenames), job.nrfiles)))
-    ):
+    _say_each_round(typed)
+    files = max(len(job.filenames), job.nrfiles)
+    in_the_middle = strides.begins_again(typed, _length(job, files)) or (files > 1 and rounds.ends_by_size)
+    if queues(job) and not job.mixed and not job.random and in_the_middle:
         text = "fio begins the next round in the middle of a pass; here each pass goes on to its end"
         typed.say(Level.DIFFERS, "loops" if job.loops > 1 else "io_size", text)
 
 
-def _say_places(typed: TypedJob, option: str) -> None:
-    """What is said of the places of a job with several rounds."""
+def _say_each_round(typed: TypedJob) -> None:
+    """Report findings about a job with several rounds."""
+    job = typed.job
+    if job.end_fsync or job.close_fsync:
+        typed.say(Level.DIFFERS, "end_fsync" if job.end_fsync else "fsync_on_close", _ONE_END)
+    option = "loops" if job.loops > 1 else "io_size"
     if typed.job.random:
         typed.say(Level.DIFFERS, option, "fio draws the same places again in each round; here each has its own")
     elif typed.job.mixed:
@@ -423,7 +452,7 @@ _BOTH_BEGIN = "reads and writes each begin again when they are through; in fio b
 
 
 def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
-    """Whether a region of this length goes up to the end of its file, as fio finds or makes it."""
+    """True if a region of this length extends to the end of its file, as fio finds or makes it."""
     place = ground.place
     if place.null or own_files(job) or (place.folder and not job.filenames):
         return True
@@ -439,7 +468,7 @@ def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
 
 
 def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
-    """Region of a clone or its files, the end of the region in bytes if it is known, and the set of files."""
+    """Return the region of a clone or its files, the end of the region in bytes if known, and the set of files."""
     if ground.place.folder:
         return _in_folder(typed, ground, name, number, sharing)
     if ground.place.several:
@@ -450,7 +479,7 @@ def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int
 
 
 def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> Keys:
-    """Each device or file has its part of the size."""
+    """Return the region on several devices or files: each has its part of the size."""
     job = typed.job
     if not job.filenames:
         return {}  # said by itself
@@ -464,7 +493,7 @@ def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> K
 
 
 def _fills(typed: TypedJob, ground: Ground, files: int) -> int:
-    """Bytes of each file that fill a file system, but for what is left to others."""
+    """Return the bytes of each file that fill a file system, without the reserve."""
     job = typed.job
     place = ground.place.target or "."
     try:
@@ -524,7 +553,7 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
         end = each
         _check_last_zone(typed, end - begin)
     if end <= begin:
-        if begin:  # a size that holds nothing is told by itself
+        if begin:  # a size that is empty is reported by itself
             typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
     elif low == high:
         begin, end = strides.within(typed, (begin, end), begin)
@@ -544,14 +573,14 @@ def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing:
 
 
 def _leaves_file(typed: TypedJob, length: int) -> bool:
-    """Whether fio comes to an end of a file of this length: for a time it begins a random one again."""
+    """True if fio reaches the end of a file of this length: with a runtime it restarts a random one."""
     if typed.job.random:
         return maps(typed) and not (typed.job.time_based and typed.job.runtime_us)
     return strides.leaves_file(typed, length)
 
 
 def _check_last_zone(typed: TypedJob, length: int) -> None:
-    """Zones go on to the end of the file: what is said where that cuts the last one."""
+    """Report if the end of the file cuts off the last zone."""
     job = typed.job
     zone = job.zone_range or job.zone_bytes
     rest = length % (zone + job.zone_skip) if zone else 0
@@ -567,7 +596,7 @@ def _service(typed: TypedJob) -> Keys:
 
 
 def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
-    """Region of a clone, and its end in bytes if that is known."""
+    """Return the region of a clone, and its end in bytes if known."""
     job = typed.job
     filesize = job.filesizes[1]
     if job.filesizes[0] != filesize:
@@ -575,7 +604,7 @@ def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, shar
     if base is None and job.zone_mode == "strided" and NOTHING.percent == job.offset.percent:
         begin = job.offset.bytes + number * job.offset_increment.bytes
         end = filesize or (begin + job.size.bytes if job.size.bytes else 0)
-        # Zones go on to the end of the file, however little of it `size` asks for.
+        # Zones continue to the end of the file, whatever `size` is.
         return ({"region": f"{exact_size(begin)}-100%"} if begin else {}), end
     if base is not None:
         if job.offset.percent is not None or job.offset_increment.percent is not None:
@@ -601,7 +630,7 @@ def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, shar
 
 
 def _end_of_round(job: Job, begin: int, end: int) -> int:
-    """Of a region in order: its next round begins after `size` bytes, where fio counts them."""
+    """Return the end of a round in order: the next one begins after `size` bytes, if fio counts them."""
     size = job.sizes[job.direction]
     if job.random or job.skip_bytes < 0 or not job.size.bytes or not queues(job) or job.mixed or not one_size(size):
         return end
@@ -610,7 +639,7 @@ def _end_of_round(job: Job, begin: int, end: int) -> int:
 
 
 def _last_request(typed: TypedJob, begin: int, end: int) -> int:
-    """End of the last request of a region in order: where there is something behind it, fio makes it whole."""
+    """Return the end of the last request of a region in order: if the file continues, fio makes it whole."""
     job = typed.job
     size = job.sizes[job.direction]
     if job.random or job.skip_bytes < 0 or not one_size(size) or (job.mixed and differ(typed)):
@@ -620,7 +649,7 @@ def _last_request(typed: TypedJob, begin: int, end: int) -> int:
 
 
 def _bytes_region(typed: TypedJob, begin: int, end: int, offset: int) -> tuple[Keys, int]:
-    """`offset`: where it begins in its file."""
+    """Return the region in bytes. `offset`: its start in its file."""
     if end <= begin:
         typed.say(Level.ERROR, "offset", "nothing of the file is behind it")
         return {}, 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from spindle.result.units import exact_size
+from spindle.base.units import exact_size
 
 from .finding import Level
 from .job import TypedJob
@@ -22,7 +22,7 @@ DEVICES_ARE_MULTIPLES_OF = 1 << 20
 
 
 def in_order(typed: TypedJob) -> Keys:
-    """The pattern of a job that goes through its files in order."""
+    """Return the pattern of a job that goes through its files in order."""
     job = typed.job
     apart: Keys = {"own_writes": True} if job.mixed else {}
     if not job.skip_bytes:
@@ -44,19 +44,21 @@ def in_order(typed: TypedJob) -> Keys:
 
 
 def goes_back(typed: TypedJob) -> bool:
-    """Each request ends where the one before began."""
+    """True if each request ends at the start of the one before."""
     return not typed.job.random and typed.job.skip_bytes == -2 * typed.job.sizes[typed.job.direction].low
 
 
 def stays(typed: TypedJob) -> bool:
-    """All requests are to the same place."""
+    """True if all requests are to the same place."""
     return not typed.job.random and typed.job.skip_bytes == -typed.job.sizes[typed.job.direction].low
 
 
 def within(typed: TypedJob, region: Span, offset: int) -> Span:
-    """What of the region is gone through. `offset`: where in its file the region begins, bytes."""
+    """Return the used part of the region. `offset`: start of the region in its file, bytes."""
     size = typed.job.sizes[typed.job.direction].low
     begin, end = region
+    if rest := _beyond_last_place(typed, end - begin):
+        return begin, end - rest
     length = end - begin
     if length >= size and stays(typed):
         place = _only_place(length, offset, size)
@@ -80,8 +82,27 @@ def within(typed: TypedJob, region: Span, offset: int) -> Span:
     return begin, end - size
 
 
+def _beyond_last_place(typed: TypedJob, length: int) -> int:
+    """Bytes of a region behind its last whole `ba`, in which fio makes no random request."""
+    return length % typed.job.align if length >= typed.job.align and _in_wide_steps(typed) else 0
+
+
+def _in_wide_steps(typed: TypedJob) -> bool:
+    """True if random places are farther from each other than requests are long."""
+    job = typed.job
+    if job.in_order or not job.align:
+        return False
+    used = (0, 1) if job.mixed else (job.direction,)
+    return job.align > min(job.sizes[at].smallest for at in used) and all(
+        job.aligns[at] == job.align >= job.sizes[at].smallest for at in used
+    )
+
+
 def within_unknown(typed: TypedJob) -> None:
-    """Says what stands against going backwards through a region whose length in bytes is not known."""
+    """Report differences in a region of unknown length."""
+    if _in_wide_steps(typed) and (typed.job.size.percent is not None or DEVICES_ARE_MULTIPLES_OF % typed.job.align):
+        text = "places up to the end of the region; fio leaves out the last one, unless it is whole"
+        typed.say(Level.DIFFERS, "ba", text)
     if goes_back(typed):
         text = "begins at the region's last block, which fio leaves out: there one request to the first comes before"
         typed.say(Level.DIFFERS, "rw", text)
@@ -103,10 +124,11 @@ def _only_place(length: int, offset: int, size: int) -> int:
 
 
 def alignment(typed: TypedJob, begin: int, end: int) -> Keys:
-    """Places count from the start of the region in fio, here they are multiples of `align`: told where that differs."""
+    """Return the alignment. fio counts places from the start of the region, here they are multiples of `align`; a
+    difference is reported."""
     job = typed.job
     size = job.sizes[job.direction].low
-    if job.random:
+    if not job.in_order:
         grid = job.align or size
         if begin % grid:
             text = f"places are multiples of {exact_size(grid)} of the target; fio counts them from the offset"
@@ -119,7 +141,7 @@ def alignment(typed: TypedJob, begin: int, end: int) -> Keys:
 
 
 def ends_with_pass(typed: TypedJob, length: int, is_whole_file: bool) -> bool:
-    """Whether a job with gaps is over when it comes to the end of its region, before its amount is moved. `length`: of
+    """True if a job with gaps is over at the end of its region, before its amount is moved. `length`: of
     the region; `is_whole_file`: the file ends with it.
     """
     job = typed.job
@@ -128,13 +150,13 @@ def ends_with_pass(typed: TypedJob, length: int, is_whole_file: bool) -> bool:
 
 
 def begins_again(typed: TypedJob, length: int) -> bool:
-    """Whether fio goes through a file of this length with gaps, again and again."""
+    """True if fio goes through a file of this length with gaps, again and again."""
     job = typed.job
     return not job.random and job.skip_bytes > 0 and length > 0 and _begins_again(typed, length)
 
 
 def _begins_again(typed: TypedJob, length: int) -> bool:
-    """Whether fio goes on from the start of a file of this length: only where the next request would lie behind its end
+    """True if fio continues from the start of a file of this length: only if the next request would be after its end
     and the one before did not reach it.
     """
     job = typed.job
@@ -144,8 +166,17 @@ def _begins_again(typed: TypedJob, length: int) -> bool:
     return not job.offset.bytes and last + size < length <= last + stride
 
 
+def begins_whole_again(typed: TypedJob) -> bool:
+    """True if a job with gaps goes through the whole target again and again, or leaves none."""
+    job = typed.job
+    if job.random or job.skip_bytes <= 0:
+        return True
+    shared = job.offset != NOTHING or job.size.percent not in (None, 100)
+    return not shared and DEVICES_ARE_MULTIPLES_OF % (job.sizes[job.direction].low + job.skip_bytes) == 0
+
+
 def requests_of_pass(typed: TypedJob, length: int, is_whole_file: bool) -> int:
-    """From the start of a region of this length to its end; where the file goes on, the last one may reach beyond."""
+    """Return the requests of a pass through a region; if the file continues, the last one may reach beyond."""
     size = typed.job.sizes[typed.job.direction].low
     if not is_whole_file:
         return -(-length // (size + typed.job.skip_bytes))
@@ -153,7 +184,7 @@ def requests_of_pass(typed: TypedJob, length: int, is_whole_file: bool) -> int:
 
 
 def leaves_file(typed: TypedJob, length: int) -> bool:
-    """Whether a job that finishes a file before the next one ever comes to an end of its file."""
+    """True if a job that finishes a file before the next one ever reaches the end of its file."""
     job = typed.job
     if not job.skip_bytes:
         return True
@@ -161,10 +192,10 @@ def leaves_file(typed: TypedJob, length: int) -> bool:
 
 
 def passes_of_whole(typed: TypedJob) -> float:
-    """How often a job goes through a target whose length is not known."""
+    """Return the number of passes of a job through a target of unknown length."""
     job = typed.job
     size = job.sizes[job.direction].low
-    if job.random and one_size(job.sizes[job.direction]) and job.align > size:
+    if not job.in_order and one_size(job.sizes[job.direction]) and job.align > size:
         return job.align / size  # a pass visits each multiple of the alignment; fio moves all of the bytes
     if job.random or job.skip_bytes <= 0 or not one_size(job.sizes[job.direction]) or job.offset != NOTHING:
         return 1

@@ -1,4 +1,4 @@
-"""Values of options, each read from its text. Each raises `Wrong` with what may stand there."""
+"""Parsers of option values. Each raises `Wrong` with the allowed values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def truth(text: str) -> bool:
 def one_of(*allowed: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in allowed:
-            raise Wrong(f"`{text[:40]}` is none of {', '.join(allowed)}")
+            raise Wrong(f"`{text[:40]}` is not one of {', '.join(allowed)}")
         return text
 
     return read
@@ -44,7 +44,7 @@ def time(text: str) -> int:
 
 
 def times(text: str) -> tuple[int, int]:
-    """`5s`, or the ends of a range such as `1-5` or `1:5`."""
+    """Parse `5s`, or the ends of a range such as `1-5` or `1:5`."""
     parts = re.split("[-:]", text)
     if len(parts) > 2:
         raise Wrong(f"`{text[:40]}` is neither a time nor a range; write for example 1-5")
@@ -53,7 +53,7 @@ def times(text: str) -> tuple[int, int]:
 
 
 def pause(text: str) -> int:
-    """Without a unit, in microseconds."""
+    """Parse a time; without a unit it is in microseconds."""
     return positive(microseconds(text, 1))
 
 
@@ -81,7 +81,7 @@ def names(text: str) -> tuple[str, ...]:
     if len(found) > 1024:
         raise Wrong("more than 1024 files; use nrfiles")
     if "-" in found:
-        raise Wrong("`-`, the standard streams, are no file")
+        raise Wrong("`-`, the standard streams, are not a file")
     return found
 
 
@@ -106,24 +106,24 @@ def sync(text: str) -> str:
 
 
 def cpus(text: str) -> tuple[int, ...]:
-    """`0-3,5`."""
+    """Parse `0-3,5`."""
     found: set[int] = set()
     for part in text.split(","):
         ends = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         if ends is None:
-            raise Wrong(f"`{text[:40]}` is no list of CPUs; write for example 0-3,5")
+            raise Wrong(f"`{text[:40]}` is not a list of CPUs; write for example 0-3,5")
         found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
     return tuple(sorted(found))
 
 
 def mask(text: str) -> tuple[int, ...]:
-    """A number whose bits are CPUs."""
+    """Parse a number whose bits are CPUs."""
     bits = natural(text)
     return tuple(at for at in range(64) if bits >> at & 1)
 
 
 def percent(text: str) -> float:
-    """`99.9`."""
+    """Parse `99.9`."""
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", text.strip()) or not 0 < float(text) <= 100:
-        raise Wrong(f"`{text[:40]}` is no percentile above 0 up to 100")
+        raise Wrong(f"`{text[:40]}` is not a percentile above 0 up to 100")
     return float(text)

@@ -12,19 +12,19 @@ PRETENCE = "null"
 
 
 def verify_of(typed: TypedJob) -> Keys:
-    """Keys of a job's streams. What is done otherwise is said."""
+    """Return the keys of a job's streams. Differences are reported."""
     job = typed.job
     if job.verify == NONE:
         return {}
     if job.verify == PRETENCE:
         if job.writes and job.reads_back:
-            text = "nothing is checked, as in fio; there what was written is read back all the same, here it is not"
+            text = "nothing is checked, as in fio; fio reads the data back all the same, here it is not read"
             typed.say(Level.DIFFERS, "verify", text)
         else:
             typed.say(Level.NOTE, "verify", "nothing is checked, as in fio")
         return {}
     if job.verify not in OWN:
-        text = "checked all the same: blocks carry a CRC-32C, their place and their generation"
+        text = "checked all the same: blocks have a CRC-32C, their place and their generation"
         typed.say(Level.DIFFERS if job.verify == "pattern" else Level.NOTE, "verify", text)
     if job.writes and not job.reads_back:
         typed.say(Level.DIFFERS, "do_verify", "all that was written is read back at the end, after the last phase")
@@ -32,8 +32,8 @@ def verify_of(typed: TypedJob) -> Keys:
 
 
 def check_readers(phases: list[list[TypedJob]]) -> None:
-    """A job that only reads can check what the job file itself has written; what an earlier run of fio wrote has
-    another form."""
+    """Check jobs that only read: they can check data that the job file itself wrote; data of an earlier run of fio
+    has another format."""
     written: set[tuple[str, ...]] = set()
     for jobs in phases:
         checked = [each for each in jobs if each.job.verify not in (NONE, PRETENCE) and not each.job.operation]

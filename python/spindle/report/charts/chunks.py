@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spindle.report import published, theory
-from spindle.report.charts import parts
+from spindle.base import units
+from spindle.base.numbers import plain
+from spindle.report import published
+from spindle.report.charts import parts, theory
 from spindle.report.document import storage
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.storage import Array
 from spindle.report.document.trial import Trial, is_observed, is_streaming
-from spindle.report.number import plain
-from spindle.report.table import Column
-from spindle.result import units
+from spindle.report.terminal.table import Column
 from spindle.result.record import Level
 from spindle.stats.estimate import mean_of_trials
 
 LEAST_CHUNKS = 2
-"""A curve has at least so many chunk sizes."""
+"""Fewest chunk sizes of a curve."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Point:
 
     array: Array
     value: float
-    """Multiple of one drive, or MB/s or IOPS where no single drive is among the runs."""
+    """Multiple of one drive; MB/s or IOPS if no run is on a single drive."""
     level: Level
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Everything about one direction."""
+    """The runs of one direction."""
 
     direction: str
     write_fraction: float
@@ -46,7 +46,7 @@ class Panel:
 
 
 def charts(trials: Sequence[Trial]) -> list[Chart]:
-    """One chart with a panel for each direction; nothing unless chunk sizes were varied."""
+    """Return one chart with a panel for each direction, or none unless chunk sizes were varied."""
     groups: dict[tuple[str, bool], list[Trial]] = {}
     for trial in trials:
         if is_observed(trial.run) or not all(stream.only_data for stream in trial.run.workload.streams):
@@ -140,7 +140,7 @@ def _value(
 
 
 def _theory(panel: Panel) -> list[dict[str, Any]]:
-    """A level line for each array, from its smallest to its largest chunk."""
+    """Return a horizontal line for each array, from its smallest to its largest chunk."""
     found = []
     for array in {(p.array.level, p.array.layout, p.array.drives): p.array for p in panel.points}.values():
         speeds = (theory.streaming if panel.streaming else theory.random)(array.level, array.layout, array.drives)
@@ -218,7 +218,7 @@ def _says(panels: Sequence[Panel], values: Sequence[dict[str, Any]]) -> str:
         text += " No run on a single drive is among them, so speeds are absolute; add one to see multiples."
     sources = {value["source"] for value in values}
     if "theory" in sources:
-        text += " Broad pale lines: theory (docs/report.md)."
+        text += " Broad pale lines: theory (docs/reference/report.md)."
     if "published" in sources:
         text += f" Open marks: {published.STREAMS_2008}."
     if any(value["invalid"] for value in values):

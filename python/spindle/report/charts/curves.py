@@ -1,4 +1,4 @@
-"""Latency over throughput: open-loop curves with their saturation, and searches under a bound on latency."""
+"""Latency over throughput: open-loop curves with their saturation, and latency searches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spindle.report import curve as curve_words
-from spindle.report import target as target_words
 from spindle.report.charts import parts
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import label_of
+from spindle.report.terminal import curve as curve_words
+from spindle.report.terminal import target as target_words
 from spindle.result.record import CurveRecord, RunRecord, TargetRecord
 from spindle.result.search import Curve, TargetSearch
 
@@ -19,7 +19,7 @@ TALL = 320
 
 
 @dataclass(frozen=True)
-class Drawn:
+class NamedCurve:
     """One open-loop curve with its name."""
 
     label: str
@@ -27,26 +27,26 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Sought:
-    """One search with its name."""
+class NamedSearch:
+    """One latency search with its name."""
 
     label: str
     search: TargetSearch
 
 
-def curves_of(entries: Sequence[Entry]) -> list[Drawn]:
-    """Every open-loop curve."""
+def curves_of(entries: Sequence[Entry]) -> list[NamedCurve]:
+    """Return every open-loop curve."""
     return [
-        Drawn(_label(entry, entry.record.runs), entry.record.curve)
+        NamedCurve(_label(entry, entry.record.runs), entry.record.curve)
         for entry in entries
         if isinstance(entry.record, CurveRecord) and entry.record.curve.points
     ]
 
 
-def searches_of(entries: Sequence[Entry]) -> list[Sought]:
-    """Every search under a bound."""
+def searches_of(entries: Sequence[Entry]) -> list[NamedSearch]:
+    """Return every latency search."""
     return [
-        Sought(_label(entry, entry.record.runs), entry.record.search)
+        NamedSearch(_label(entry, entry.record.runs), entry.record.search)
         for entry in entries
         if isinstance(entry.record, TargetRecord) and entry.record.search.points
     ]
@@ -59,13 +59,13 @@ def _label(entry: Entry, runs: Sequence[RunRecord]) -> str:
     return f"{', '.join(entry.tags)}: {name}" if entry.tags else name
 
 
-def charts(curves: Sequence[Drawn], searches: Sequence[Sought]) -> list[Chart]:
-    """One a curve and one a search."""
+def charts(curves: Sequence[NamedCurve], searches: Sequence[NamedSearch]) -> list[Chart]:
+    """Return a chart for each curve and each search."""
     found = [_curve(drawn, at) for at, drawn in enumerate(curves)]
     return [*found, *(_search(sought, at) for at, sought in enumerate(searches))]
 
 
-def _curve(drawn: Drawn, at: int) -> Chart:
+def _curve(drawn: NamedCurve, at: int) -> Chart:
     lines = ("p50", "p99", "p99.9")
     values: list[dict[str, Any]] = [
         {
@@ -109,7 +109,7 @@ def _curve(drawn: Drawn, at: int) -> Chart:
     )
 
 
-def _search(sought: Sought, at: int) -> Chart:
+def _search(sought: NamedSearch, at: int) -> Chart:
     search = sought.search
     names = [bound.figure for bound in search.bounds]
     values: list[dict[str, Any]] = [

@@ -1,5 +1,5 @@
-"""The distribution of latencies over time: a column for each moment, darker where more requests fell, with the course
-of the median and of the 99th percentile."""
+"""The distribution of latencies over time: a column for each moment, darker for more requests, with lines for the
+median and the 99th percentile."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from spindle.base.numbers import plain
 from spindle.report.charts import parts, theme
 from spindle.report.charts.seconds import coarser
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Trial
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.buckets import LEAST_NS, bounds_ns, percentile_ns, together
 from spindle.result.figures import Interval
 from spindle.result.record import Level
@@ -20,19 +20,19 @@ from spindle.result.record import Level
 MOST_PANELS = 4
 MOST_COLUMNS = 60
 MOST_ROWS = 28
-"""Of a panel; finer buckets are drawn together."""
+"""Most rows of a panel; finer buckets are merged."""
 EDGES = (0.001, 0.01, 0.03, 0.1, 0.3, 0.6)
 """Steps of colour: share of a moment's requests."""
 LINES = (("median", 50.0), ("99th percentile", 99.0))
 
 
 def has_counts(trial: Trial) -> bool:
-    """Whether its series tells distributions."""
+    """True if its series has distributions."""
     return any(stream.latency_counts for interval in trial.run.figures.series for stream in interval.streams)
 
 
 def chart(trials: Sequence[Trial], names: dict[int, str]) -> list[Chart]:
-    """A panel for each run."""
+    """Return a chart with a panel for each run."""
     columns = {id(trial): _columns(trial) for trial in trials}
     used = [bucket for found in columns.values() for _, counts in found for bucket in counts]
     wide = max(1, -(-(max(used) - min(used) + 1) // MOST_ROWS))
@@ -62,7 +62,7 @@ Moment = tuple[Sequence[Interval], dict[int, int]]
 
 
 def _columns(trial: Trial) -> Sequence[Moment]:
-    """Neighbouring intervals with their counts."""
+    """Merge neighbouring intervals with their counts."""
     found = []
     for intervals in coarser(trial.run.figures.series, MOST_COLUMNS):
         counts = together(stream.latency_counts for interval in intervals for stream in interval.streams)
@@ -72,7 +72,7 @@ def _columns(trial: Trial) -> Sequence[Moment]:
 
 
 def _edge_ms(bucket: int, wide: int) -> tuple[float, float]:
-    """Of the row that a bucket is drawn in."""
+    """Return the edges of the row that a bucket is drawn in."""
     first = bucket // wide * wide
     return max(bounds_ns(first)[0], LEAST_NS) / 1e6, bounds_ns(first + wide - 1)[1] / 1e6
 
@@ -140,7 +140,7 @@ def _panel(
                 "mark": {"type": "rect", "aria": False},
                 "encoding": {**course, "x2": {"field": "to"}, "y2": {"field": "high"}, "color": steps},
             },
-            # A line of the ground's colour below each: it stands out from dark and light cells alike.
+            # A line in the background colour below each keeps it visible on dark and light cells.
             {
                 "data": {"values": lines},
                 "mark": {"type": "line", "stroke": "@ground", "strokeWidth": 5, "aria": False},
@@ -177,7 +177,7 @@ def _says(trials: Sequence[Trial]) -> str:
 
 
 def _sheet(rows: Sequence[tuple[str, Trial, Sequence[Moment]]]) -> Sheet:
-    """Least, middle and largest moment of each line."""
+    """Return the smallest, median and largest value of each line."""
     found = []
     for name, trial, moments in rows:
         for line, percent in LINES:

@@ -1,4 +1,4 @@
-"""What each factor does to the throughput: its levels against their mean, with intervals."""
+"""Effects of factors on the throughput: their levels against their mean, with intervals."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spindle.base.numbers import as_change, plain
 from spindle.report.charts import parts
 from spindle.report.document.findings import Group, explained, some
 from spindle.report.document.model import Chart, Sheet
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.stats.effects import Effect, Effects, Level, level_interval
 from spindle.stats.names import metric
-from spindle.stats.words import percent
 
 ROW = 24
 
@@ -27,25 +26,25 @@ class Scale:
 
     @property
     def middle(self) -> float:
-        """Where the mean of the levels lies."""
+        """Position of the mean of the levels."""
         return 1.0 if self.multiples else 0.0
 
     def of(self, change: float) -> float:
-        """Where a change lies."""
+        """Return the position of a change."""
         return 1 + change if self.multiples else 100 * change
 
     def interval(self, known: Effects, level: Level) -> parts.Interval:
-        """Of a level."""
+        """Return the interval of a level."""
         low, high = level_interval(known, level)
         return parts.Interval(self.of(level.change), self.of(low), self.of(high))
 
     def words(self, value: float) -> str:
-        """A place on it as a change."""
-        return percent(value - 1 if self.multiples else value / 100, sign=True)
+        """Return a position as a change in words."""
+        return as_change(value - 1 if self.multiples else value / 100, sign=True)
 
 
 def charts(groups: Sequence[Group]) -> list[Chart]:
-    """A chart for each group whose trials tell the effects of two factors or more."""
+    """Return a chart for each group with known effects of at least two factors."""
     found = [(group, known) for group in groups if (known := group.factors()) is not None]
     return [
         _chart(group, known, at)
@@ -81,7 +80,7 @@ def _chart(group: Group, known: Effects, at: int) -> Chart:
     ]
     return Chart(
         key=f"effects-{at + 1}" if at else "effects",
-        title=f"What each factor does{name}",
+        title=f"Effect of each factor{name}",
         says=_says(known, scale),
         specification=parts.whole(vconcat=panels, spacing=14),
         sheet=_sheet(known),
@@ -131,17 +130,15 @@ def _is_clipped(known: Effects, scale: Scale) -> bool:
 
 
 def _says(known: Effects, scale: Scale) -> str:
-    text = (
-        "Each level of a factor against the mean of its levels, all other factors held alike; bars are 95 % intervals."
-    )
-    if told := explained(known):
-        text += f" {told}"
-    quiet = [effect.name for effect in _mains(known) if not effect.told]
+    text = "Each level of a factor against the mean of its levels, all other factors equal; bars are 95 % intervals."
+    if shares := explained(known):
+        text += f" {shares}"
+    quiet = [effect.name for effect in _mains(known) if not effect.significant]
     if quiet:
-        text += f" No effect can be told of {', '.join(quiet)}."
-    together = [effect.name for effect in known.effects if len(effect.factors) == 2 and effect.told]
+        text += f" No significant effect: {', '.join(quiet)}."
+    together = [effect.name for effect in known.effects if len(effect.factors) == 2 and effect.significant]
     if together:
-        text += f" They act together: {some(together, ', ')}."
+        text += f" They interact: {some(together, ', ')}."
     return text + (parts.CLIPPED if _is_clipped(known, scale) else "")
 
 
@@ -170,5 +167,5 @@ def _sheet(known: Effects) -> Sheet:
 
 
 def _cell(change: float) -> str:
-    """Per cent; large ones without decimals."""
+    """Return per cent; large ones without decimals."""
     return f"{100 * change:+.{0 if abs(change) >= 10 else 1}f}"

@@ -1,6 +1,6 @@
-"""Latency over time as colour: the distribution of a few runs, or a row for each of many with the 99th percentile.
+"""Latency over time as colour: the distribution for few runs, a row with the 99th percentile each for many.
 
-Records of earlier versions hold only the mean and the largest latency of each interval: of those cells show the mean.
+Records of earlier versions have only the mean and the largest latency of each interval: their cells show the mean.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from spindle.base.numbers import plain
 from spindle.report.charts import distribution, parts, theme
 from spindle.report.charts.seconds import coarser, mean_latency_ns
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Case, Trial
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.buckets import percentile_ns, together
 from spindle.result.figures import Interval
 from spindle.result.record import Level
@@ -29,7 +29,7 @@ Shown = Callable[[Sequence[Interval]], float | None]
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
-    """One chart; nothing where no run has a series of some length."""
+    """Return one chart, or none if no run has a long enough series."""
     trials = [trial for case in cases for trial in case.trials if len(trial.run.figures.series) >= 5]
     if not trials:
         return []
@@ -46,14 +46,14 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
 
 
 def _slowest_first(rows: Sequence[tuple[str, Trial, Shown]]) -> Sequence[tuple[str, Trial, Shown]]:
-    """All in their order, or those whose slowest cell is longest."""
+    """Return all in their order, or those with the slowest cells."""
     if len(rows) <= MOST_ROWS:
         return rows
     return sorted(rows, key=lambda row: -max(_cells(row[1], row[2]), default=0.0))[:MOST_ROWS]
 
 
 def _cells(trial: Trial, shown: Shown) -> list[float]:
-    """Latencies of its row, ms."""
+    """Return the latencies of its row, ms."""
     found = [shown(intervals) for intervals in coarser(trial.run.figures.series, MOST_COLUMNS)]
     return [latency / 1e6 for latency in found if latency is not None and latency > 0]
 
@@ -176,7 +176,7 @@ def _chart(
 
 
 def _steps(values: Sequence[float]) -> list[float]:
-    """Edges of equal ratio between the shortest and the longest, rounded to two digits."""
+    """Return edges of equal ratio between the shortest and the longest, rounded to two digits."""
     low, high = min(values), max(values)
     if high <= low * 1.05:
         return []
@@ -209,7 +209,7 @@ def _says(drawn: int, of: int, invalid: bool, cell: str | None) -> str:
 
 
 def _sheet(what: str, rows: Sequence[tuple[str, Trial, Shown]]) -> Sheet:
-    """Least, median and largest cell of each row."""
+    """Return the smallest, median and largest cell of each row."""
     found = []
     for name, trial, shown in rows:
         cells = sorted(_cells(trial, shown))

@@ -21,7 +21,7 @@ NUMBERS = ",.10~g"
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the ends between which it lies."""
+    """An estimate and its interval."""
 
     estimate: float
     low: float
@@ -29,12 +29,12 @@ class Interval:
 
 
 def whole(**parts: Any) -> dict[str, Any]:
-    """A specification with the looks of all."""
+    """Return a specification with the common style."""
     return {"$schema": SCHEMA, "config": theme.CONFIG, **parts}
 
 
 def number(field: str, title: str, *, log: float | None = None, zero: bool = True, **more: Any) -> dict[str, Any]:
-    """An axis of numbers; its title ends with the unit in brackets. `log`: base of a logarithmic one."""
+    """Return an axis of numbers; its title ends with the unit in brackets. `log`: base of a logarithmic axis."""
     scale: dict[str, Any] = {"type": "log", "base": log, "nice": log != 2} if log else {"zero": zero, "nice": True}
     scale.update(more.pop("scale", {}))
     axis = {"format": NUMBERS, "labelOverlap": True, "labelSeparation": 8, **more.pop("axis", {})}
@@ -42,21 +42,21 @@ def number(field: str, title: str, *, log: float | None = None, zero: bool = Tru
 
 
 def rates(field: str, title: str, values: Sequence[float]) -> dict[str, Any]:
-    """An axis of figures from 0 on, or a logarithmic one where they differ much."""
+    """Return an axis from 0, or a logarithmic one if the figures differ much."""
     if not is_wide(values):
         return number(field, title)
     return number(field, title, log=10, scale=log_scale(values), axis={"values": decades(values)})
 
 
 def decades(values: Sequence[float]) -> list[float]:
-    """Ticks of a logarithmic axis: 1, 10, 100, with 2 and 5 between them where there are few decades."""
+    """Return ticks of a logarithmic axis: 1, 10, 100, and 2 and 5 if there are few decades."""
     above = [value for value in values if value > 0]
     if not above:
         return []
     low, high = min(above), max(above)
     exponents = range(_exponent(low), _exponent(high) + 2)
     steps: tuple[float, ...] = (1, 2, 5) if len(exponents) <= 4 else (1,)
-    if high < 10 * low:  # within a decade, finer, so that more than one tick has a label
+    if high < 10 * low:  # finer within a decade, so that more than one tick has a label
         steps = tuple(range(1, 10)) if high > 1.5 * low else tuple(at / 10 for at in range(10, 100))
     return [float(f"{step}e{exponent}") for exponent in exponents for step in steps]
 
@@ -66,7 +66,7 @@ def _exponent(value: float) -> int:
 
 
 def series(field: str, title: str, names: Sequence[str], *, marks: bool = True, dashes: bool = True) -> dict[str, Any]:
-    """Colour, dash and mark of a curve by its name, with one legend for all three below the chart."""
+    """Return colour, dash and mark of curves by name, with one legend below the chart."""
     count = len(names)
     legend = {"title": title, "orient": "bottom", "columns": _columns(names), "symbolType": "stroke", "symbolSize": 500}
     encoding: dict[str, Any] = {
@@ -99,7 +99,7 @@ def _scaled(field: str, names: Sequence[str], values: Sequence[Any], legend: dic
 
 
 def crosses(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
-    """A layer that marks what has an invalid verdict: rows whose `invalid` is true."""
+    """Return a layer that marks rows with an invalid verdict (`invalid` is true)."""
     return {
         "transform": [{"filter": "datum.invalid"}],
         "mark": {
@@ -116,7 +116,7 @@ def crosses(x: dict[str, Any], y: dict[str, Any]) -> dict[str, Any]:
 
 
 def spread(found: Sequence[T], most: int) -> Sequence[T]:
-    """All, or so many evenly over their order, the first and the last among them."""
+    """Return all, or `most` of them evenly spread, with the first and the last."""
     if len(found) <= most:
         return found
     step = (len(found) - 1) / (most - 1)
@@ -124,8 +124,8 @@ def spread(found: Sequence[T], most: int) -> Sequence[T]:
 
 
 def limits(points: Sequence[float], intervals: Sequence[Interval], *, log: bool = False) -> tuple[float, float]:
-    """Ends of an axis on which all points are seen, and intervals as far as one or two wide ones do not squash the
-    rest: twice the reach of the usual interval, or a quarter of what the points span."""
+    """Return the ends of an axis that shows all points. Wide intervals are cut so that they do not squash the rest: at
+    twice the reach of the usual interval, or a quarter of the span of the points."""
     scale, back = (_log, math.exp) if log else (float, float)
     at = [scale(point) for point in points]
     low, high = min(at), max(at)
@@ -138,17 +138,17 @@ def limits(points: Sequence[float], intervals: Sequence[Interval], *, log: bool 
 
 
 def _log(value: float) -> float:
-    """Of what a number can be: an interval may begin at 0."""
+    """Return the logarithm; an interval may begin at 0."""
     return math.log(min(max(value, 1e-30), 1e30))
 
 
 def _reach(reaches: Sequence[float]) -> float:
-    """Twice the usual one: the middle, or the lower of the two in the middle."""
+    """Return twice the median reach (the lower of two)."""
     return 2 * sorted(reaches)[(len(reaches) - 1) // 2] if reaches else 0.0
 
 
 def clipped(interval: Interval, ends: tuple[float, float], words: Callable[[float], str]) -> dict[str, Any]:
-    """`low` and `high` of a bar within the ends, and in words (`beyond_low`, `beyond_high`) what lies outside."""
+    """Return `low` and `high` of a bar within the ends, and in words the cut-off ends (`beyond_low`, `beyond_high`)."""
     found: dict[str, Any] = {"low": max(interval.low, ends[0]), "high": min(interval.high, ends[1])}
     if interval.low < ends[0]:
         found["beyond_low"] = words(interval.low)
@@ -157,11 +157,11 @@ def clipped(interval: Interval, ends: tuple[float, float], words: Callable[[floa
     return found
 
 
-CLIPPED = " An arrow marks an interval that goes on beyond the axis, to the figure written at the arrow."
+CLIPPED = " An arrow marks an interval that extends beyond the axis, to the figure at the arrow."
 
 
 def arrows(x: dict[str, Any], y: dict[str, Any], colour: str) -> list[dict[str, Any]]:
-    """Layers for the ends that `clipped` cut off."""
+    """Return layers for the ends that `clipped` cut off."""
     found = []
     for end, shape, side, away in (("low", "triangle-left", "left", 6), ("high", "triangle-right", "right", -6)):
         only = [{"filter": f"isValid(datum.beyond_{end})"}]
@@ -180,22 +180,22 @@ def arrows(x: dict[str, Any], y: dict[str, Any], colour: str) -> list[dict[str, 
 
 
 WIDE = 20.0
-"""Figures that differ by more than this factor stand on a logarithmic axis, where the small ones can be told apart."""
+"""Figures that differ by more than this factor get a logarithmic axis, so that small ones stay distinct."""
 
 
 def is_wide(values: Sequence[float]) -> bool:
-    """Whether a logarithmic axis is needed, and can be drawn."""
+    """True if a logarithmic axis is needed and possible."""
     return bool(values) and min(values) > 0 and max(values) > WIDE * min(values)
 
 
 def log_scale(values: Sequence[float]) -> dict[str, Any]:
-    """From just below the least to just above the largest."""
+    """Return a scale from just below the smallest to just above the largest."""
     above = [value for value in values if value > 0] or [1.0]
     return {"domain": [min(above) / 1.15, max(above) * 1.15], "nice": False}
 
 
 def shortened(names: Sequence[str], most: int = 60) -> list[str]:
-    """No longer than a legend has room for, where that keeps them apart: what all have in common goes first."""
+    """Shorten names to the room of a legend if they stay distinct: common parts are dropped first."""
     if all(len(name) <= most for name in names):
         return list(names)
     for keep in (0, 1, 2):
@@ -206,7 +206,7 @@ def shortened(names: Sequence[str], most: int = 60) -> list[str]:
 
 
 def _cut(name: str, among: Sequence[str], most: int, keep: int) -> str:
-    """0: the beginning without what all begin with; 1: the end; 2: both ends."""
+    """Cut a name. `keep` 0: the beginning without the common prefix; 1: the end; 2: both ends."""
     room = most - 6
     if keep == 0:
         first, last = min(among), max(among)

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from spindle.base import units
+from spindle.base.numbers import plain
 from spindle.report import histogram
 from spindle.report.charts import parts, theme
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Case, ops
-from spindle.report.number import plain
-from spindle.report.table import Column
-from spindle.result import units
+from spindle.report.terminal.table import Column
 from spindle.result.figures_properties import DATA, NAMES
 from spindle.result.record import Level
 
 LEAST = 20
-"""Requests below which there are no percentiles to speak of."""
+"""Fewest requests for percentiles."""
 STEPS = (1.0, 2.0, 3.0, 5.0, 7.0)
-"""Points of a curve within one nine."""
+"""Points of a curve within one decade of percentiles."""
 SHOWN = (50.0, 90.0, 99.0, 99.9, 99.99)
 """Percentiles of the table."""
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
-    """A chart for each operation, of the first cases if there are more than can be told apart."""
+    """Return a chart for each operation, of a selection of cases if there are too many."""
     found = []
     for direction in (*DATA, *NAMES):
         curves = [(case, points) for case in cases if len(points := curve(case, direction)) > 1]
@@ -34,7 +34,7 @@ def charts(cases: Sequence[Case]) -> list[Chart]:
 
 
 def curve(case: Case, direction: str) -> list[tuple[float, int]]:
-    """(1 / share of slower requests, ns), to the last request that stands for itself."""
+    """Return (1 / share of slower requests, ns), up to the last percentile with a request of its own."""
     histograms = case.latencies(direction)
     count = sum(op.requests for trial in case.trials for name, op in ops(trial.run) if name == direction)
     if count < LEAST:
@@ -102,7 +102,7 @@ _LABELS = "datum.value == 1 ? '0' : datum.value == 2 ? '50' : format(100 * (1 - 
 
 
 def _chosen(curves: Sequence[tuple[Case, list[tuple[float, int]]]]) -> Sequence[tuple[Case, list[tuple[float, int]]]]:
-    """All, or evenly spread over the order of their 99th percentiles, the least and the largest among them."""
+    """Return all, or a selection evenly spread over the order of their 99th percentiles, with both extremes."""
     return (
         parts.spread(sorted(curves, key=lambda pair: _p99(pair[1])), theme.SERIES)
         if len(curves) > theme.SERIES

@@ -1,4 +1,4 @@
-"""Measured beside modelled: the same load on real storage and on a modelled machine."""
+"""Measured and modelled: the same load on real storage and on a modelled machine."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from spindle.base import units
+from spindle.base.numbers import plain, share_of
 from spindle.report.charts import parts
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.traits import size_words
 from spindle.report.document.trial import Trial, is_observed, is_streaming
-from spindle.report.number import plain
-from spindle.report.table import Column
-from spindle.result import units
+from spindle.report.terminal.table import Column
 from spindle.result.record import Level
 from spindle.result.workload import End, Workload
 from spindle.stats.estimate import mean_of_trials
-from spindle.stats.words import share_of
 
 ROW = 34
 _ANY_END = End(time_ns=None, bytes=None, requests=None, steady=False)
@@ -41,13 +40,13 @@ class Pair:
 
 
 def charts(trials: Sequence[Trial]) -> list[Chart]:
-    """A panel for streams and one for requests; nothing unless some load ran on both."""
+    """Return a panel for streams and one for requests, or nothing unless a load ran on both."""
     pairs = pairs_of(trials)
     return [_chart(pairs)] if pairs else []
 
 
 def pairs_of(trials: Sequence[Trial]) -> list[Pair]:
-    """Same streams (whatever ended the run, and whatever the seed), one real target and one modelled one."""
+    """Return pairs with the same streams (any seed and end of run) on a real and on a modelled target."""
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
         if trial.run.target.traits.does_io and not is_observed(trial.run):
@@ -67,7 +66,7 @@ def pairs_of(trials: Sequence[Trial]) -> list[Pair]:
 
 
 def _load(workload: Workload) -> str:
-    """The same for the same load."""
+    """Return a key that is equal for equal loads."""
     return repr([replace(stream, end=_ANY_END, priority=None) for stream in workload.streams])
 
 
@@ -96,7 +95,7 @@ def _chart(pairs: Sequence[Pair]) -> Chart:
         if any(pair.streaming is streaming for pair in pairs)
     ]
     ratios = sorted(ratio for pair in pairs if (ratio := pair.ratio) is not None)
-    says = "What the model says of the same load, beside what was measured."
+    says = "The same load, modelled and measured."
     if len(ratios) == 1:
         says += f" Modelled is {share_of(ratios[0])} measured."
     elif ratios:

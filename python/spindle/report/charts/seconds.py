@@ -1,27 +1,27 @@
-"""Throughput and latency second by second, and below them what the devices themselves counted."""
+"""Throughput and latency second by second, and below them the devices' own counters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from spindle.base.numbers import plain
 from spindle.report.charts import parts, theme
 from spindle.report.document.alike import alike
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Case, Trial, bytes_per_s_of, iops_of, is_observed, is_streaming, unit_of
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.figures import Interval
 from spindle.result.record import Level
 
 MOST_POINTS = 240
-"""What a screen shows; longer series are told in longer intervals."""
+"""Most points on a screen; longer series are shown in longer intervals."""
 MOST_KINDS = 4
 DEVICE_COLUMNS = ("r/s", "rkB/s", "rMB/s", "w/s", "wkB/s", "wMB/s", "await", "r_await", "w_await", "aqu-sz", "%util")
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
-    """One for each kind of work: the first trial of each case, as many cases as an eye tells apart."""
+    """Return a chart for each kind of work: the first trial of each case, as many cases as are distinguishable."""
     kinds = [(name, found) for name, members in alike(cases) if (found := _drawable(members))]
     drawn = sorted(kinds, key=lambda kind: -len(kind[1]))[:MOST_KINDS] if len(kinds) > MOST_KINDS else kinds
     left = f" {len(drawn)} of {len(kinds)} kinds of work are drawn, those of the most cases first."
@@ -38,13 +38,13 @@ def _has_series(trial: Trial) -> bool:
 
 
 def _observed_s(trial: Trial) -> float:
-    """How long the devices were watched under a program's own load; 0 for other loads."""
+    """Return how long the devices were observed under a program's own load; 0 for other loads."""
     samples = trial.run.during.samples if is_observed(trial.run) else []
     return max((sample.at_s for sample in samples), default=0.0)
 
 
 def coarser(series: Sequence[Interval], most: int) -> list[list[Interval]]:
-    """Neighbours together, so that there are at most so many; a short rest at the end is left out."""
+    """Merge neighbours into at most `most` intervals; a short rest at the end is left out."""
     whole = list(series)
     if len(whole) > 1 and whole[-1].length_ns < whole[0].length_ns / 2:
         whole.pop()
@@ -53,7 +53,7 @@ def coarser(series: Sequence[Interval], most: int) -> list[list[Interval]]:
 
 
 def mean_latency_ns(intervals: Sequence[Interval]) -> float | None:
-    """Over reads and writes of all streams; None: nothing was completed."""
+    """Return the mean over reads and writes of all streams; None: nothing was completed."""
     streams = [stream for interval in intervals for stream in interval.streams]
     count = sum(stream.reads + stream.writes for stream in streams)
     return sum(s.read_latency_ns + s.write_latency_ns for s in streams) / count if count else None
@@ -119,7 +119,7 @@ def _chart(kind: str, found: Sequence[tuple[Case, Trial]], at: int, left: str) -
 
 
 def _chosen(found: Sequence[tuple[Case, Trial]], streaming: bool) -> Sequence[tuple[Case, Trial]]:
-    """All, or evenly spread over the order of their throughput, the slowest and the fastest among them."""
+    """Return all, or a selection evenly spread over the order of their throughput, with the slowest and the fastest."""
     if len(found) <= theme.SERIES:
         return found
     rate = bytes_per_s_of if streaming else iops_of
@@ -154,7 +154,7 @@ def _device_panels(
     looks: dict[str, Any],
     streaming: bool,
 ) -> list[dict[str, Any]]:
-    """The same time, seen by the devices under test: nothing where nobody looked, as in a modelled run."""
+    """Return the same time as seen by the devices under test; nothing without data, as in a modelled run."""
     values = [
         value for (_, trial), label in zip(drawn, labels, strict=True) for value in _of_devices(trial, label, streaming)
     ]
@@ -176,7 +176,7 @@ def _device_panels(
 
 
 def _of_devices(trial: Trial, label: str, streaming: bool) -> Iterator[dict[str, Any]]:
-    """All devices under test together; MB are 10^6 bytes, as everywhere but in iostat."""
+    """Sum over all devices under test; MB are 10^6 bytes, as everywhere but in iostat."""
     run = trial.run
     samples = [sample for sample in run.during.samples if sample.devices]
     for sample in samples[:: max(1, -(-len(samples) // MOST_POINTS))]:
@@ -203,7 +203,7 @@ def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_load: bool, with
     if len(drawn) < cases:
         text += (
             f" {len(drawn)} of {cases} cases are drawn, at equal steps of rank from the slowest to the fastest; the "
-            "figures of all stand under Figures."
+            "figures of all are under Figures."
         )
     invalid = [case.label for case, trial in drawn if trial.level is Level.INVALID]
     if invalid:
@@ -212,7 +212,7 @@ def _says(drawn: Sequence[tuple[Case, Trial]], cases: int, with_load: bool, with
 
 
 def _sheet(trials: Sequence[Trial], labels: Sequence[str]) -> Sheet:
-    """The devices' own counters over the whole run."""
+    """Return the devices' own counters over the whole run."""
     found = [
         (label, device, trial.level)
         for label, trial in zip(labels, trials, strict=True)

@@ -1,4 +1,4 @@
-"""Every run as a mark, case by case: how far repetitions scatter, and how far cases lie apart."""
+"""Every run as a mark, case by case: the scatter of repetitions and the differences between cases."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spindle.base.numbers import plain
 from spindle.report.charts import parts
 from spindle.report.document.alike import alike
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_observed, is_streaming, unit_of
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.record import Level, RunRecord
 from spindle.stats.estimate import Interval, of_trials
 
 MOST_ROWS = 40
-"""Of the whole chart; more are told by their ends."""
+"""Most rows of the chart; of more, the highest and the lowest are shown."""
 LEAST_ROWS = 8
-"""Of a panel, however many panels there are."""
+"""Fewest rows of a panel."""
 MOST_PANELS = 12
 ROW = 20
 
@@ -34,18 +34,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Panel:
-    """Like cases, which share an axis."""
+    """Comparable cases, which share an axis."""
 
     name: str
     unit: str
     rows: Sequence[Row]
     """All of them."""
     most: int
-    """So many of them are drawn."""
+    """Number of rows drawn."""
 
     @property
     def drawn(self) -> Sequence[Row]:
-        """All in their order, or those with the highest and those with the lowest throughput."""
+        """Return all in their order, or those with the highest and the lowest throughput."""
         if len(self.rows) <= self.most:
             return self.rows
         ordered = sorted(self.rows, key=lambda row: -row.known.estimate)
@@ -53,7 +53,7 @@ class Panel:
 
 
 def charts(cases: Sequence[Case]) -> list[Chart]:
-    """Nothing for a single run."""
+    """Return the chart; nothing for a single run."""
     if sum(len(case.trials) for case in cases) < 2:
         return []
     kinds = alike(cases)
@@ -144,7 +144,7 @@ def _repeated(row: Row) -> bool:
 
 
 def _ends(panel: Panel) -> tuple[tuple[float, float], bool]:
-    """Of the axis, and whether it is logarithmic."""
+    """Return the ends of the axis, and True if it is logarithmic."""
     rates = [rate for row in panel.drawn for rate in row.rates]
     log = parts.is_wide(rates)
     low, high = parts.limits(rates, _intervals(panel), log=log)
@@ -188,7 +188,7 @@ def _says(panels: Sequence[Panel], drawn: Sequence[Panel]) -> str:
 
 
 def _chosen(panels: Sequence[Panel], drawn: Sequence[Panel]) -> str:
-    """What is drawn where not all is, and by which rule it was chosen."""
+    """Say which rows are drawn, and by which rule, if not all are."""
     text = ""
     if len(drawn) < len(panels):
         text += f" {len(drawn)} of {len(panels)} kinds are drawn, those of the most cases first."
@@ -204,7 +204,7 @@ def _chosen(panels: Sequence[Panel], drawn: Sequence[Panel]) -> str:
 
 
 def _sheet(cases: Sequence[Case], panels: Sequence[Panel]) -> Sheet:
-    """In the order of the cases; a column says the unit where there are several."""
+    """Return the table in the order of the cases, with a column for the unit if there are several."""
     found = {id(row.case): (row, panel.unit) for panel in panels for row in panel.rows}
     units = list(dict.fromkeys(panel.unit for panel in panels))
     rows = []

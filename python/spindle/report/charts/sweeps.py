@@ -1,4 +1,4 @@
-"""Throughput and latency against requests under way, with the knee."""
+"""Throughput and latency against outstanding requests, with the knee."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spindle.report import sweep as terminal
+from spindle.base.numbers import plain
 from spindle.report.charts import parts
 from spindle.report.charts.theme import SERIES
 from spindle.report.document.alike import alike_runs
@@ -14,8 +14,8 @@ from spindle.report.document.entry import Entry
 from spindle.report.document.model import Chart, Sheet
 from spindle.report.document.traits import THREADS
 from spindle.report.document.trial import Case, is_streaming, label_of
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal import sweep as terminal
+from spindle.report.terminal.table import Column
 from spindle.result.record import Knee, KneePoint, KneeRecord, Level, QuickRecord, RunRecord
 from spindle.run.knee import knee_of, point_of
 from spindle.stats.estimate import mean_of_trials
@@ -30,16 +30,16 @@ class Sweep:
     levels: Sequence[Level]
     """The worst verdict of each point."""
     first: RunRecord
-    """Of its runs: what was asked for."""
+    """First of its runs, for the settings."""
 
     @property
     def streaming(self) -> bool:
-        """Whether it is about bytes per second."""
+        """True if it is about bytes per second."""
         return is_streaming(self.first)
 
 
 def sweeps_of(entries: Sequence[Entry], cases: Sequence[Case]) -> list[Sweep]:
-    """Those that were searched for, and those that cases make which only concurrency tells apart."""
+    """Return the knee searches, and sweeps made of cases that differ only in concurrency."""
     found = [sweep for entry in entries if (sweep := _searched(entry, entries)) is not None]
     return [*found, *_made_of(cases)]
 
@@ -110,7 +110,7 @@ def _mean(case: Case) -> KneePoint:
 
 
 def charts(sweeps: Sequence[Sweep]) -> list[Chart]:
-    """One for each kind of work, with as many curves as an eye tells apart."""
+    """Return a chart for each kind of work, with as many curves as are distinguishable."""
     together = [
         [sweeps[at] for at in members[start : start + SERIES]]
         for members in alike_runs([sweep.first for sweep in sweeps])
@@ -194,7 +194,7 @@ def _chart(sweeps: Sequence[Sweep], at: int) -> Chart:
 
 
 def _at_knee(knee: Knee, point: KneePoint) -> str | None:
-    """Marked only where throughput was seen to level off: else the knee is at the last point, or beyond."""
+    """Mark the knee only if throughput levelled off: else it is at the last point, or beyond."""
     return f"knee {point.outstanding}" if knee.levelled_off and point.outstanding == knee.knee else None
 
 

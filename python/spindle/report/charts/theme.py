@@ -1,4 +1,4 @@
-"""Colours by role, and the looks that all charts share."""
+"""Colours by role, and the style that all charts share."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 ROLE = "@"
-"""Begins a string of a specification that names a colour by its role."""
+"""Prefix of a string that names a colour by its role."""
 
 SERIES = 8
-"""Curves that one chart tells apart; more are more than an eye does."""
+"""Most curves of a chart that an eye can distinguish."""
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "stroke"]
 HEAT = 7
 """Steps of the heat map's scale."""
 
-# Contrast with the ground: text 7:1 or better, curves and marks 3:1 or better (WCAG 2.2, 1.4.11).
+# Contrast with the background: text 7:1 or better, curves and marks 3:1 or better (WCAG 2.2, 1.4.11).
 LIGHT: Mapping[str, str] = {
     "ground": "#ffffff",
     "ink": "#1c2430",
@@ -105,7 +105,7 @@ CONFIG: dict[str, Any] = {
 
 
 def coloured(value: Any, colours: Mapping[str, str] | None) -> Any:
-    """The specification with real colours, or (None) with CSS variables of the same names."""
+    """Return the specification with real colours, or (None) with CSS variables of the same names."""
     match value:
         case str() if value.startswith(ROLE) and value[1:] in LIGHT:
             return f"var(--{value[1:]})" if colours is None else colours[value[1:]]

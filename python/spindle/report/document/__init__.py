@@ -1,5 +1,5 @@
-"""A report as data: what is said, in which order, in no format yet.
+"""A report as data, independent of the format.
 
-`entry` -> records as they were found; `trial` -> runs, gathered into cases by what tells them apart; `build` ->
+`entry` -> selected records; `trial` -> runs, grouped into cases by what distinguishes them; `build` ->
 sections of words, sheets and charts. `report.render` makes a file of it.
 """

@@ -1,7 +1,7 @@
-"""Which cases may be compared: the same work, asked for in the same way, of the same kind of target.
+"""Comparable cases: the same work, requested in the same way, on the same kind of target.
 
-A stream and a random read have no common figure; a read through the page cache measures memory, one past it the
-device; an open loop's throughput is the rate that was asked for. What a campaign's plan varies on purpose is compared.
+A stream and a random read have no common metric; a read through the page cache measures memory, one past it the
+device; an open loop's throughput is the requested rate. Factors that a campaign's plan varies on purpose are compared.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from spindle.base import units
 from spindle.report.document.traits import size_words
 from spindle.report.document.trial import Case, is_names, is_observed, is_streaming
-from spindle.result import units
 from spindle.result.record import RunRecord
 from spindle.result.workload import Mix, Open
 
 T = TypeVar("T")
 WORK = "work"
 _PLANNED = ("size", "arrival", "target")
-"""Of these a campaign's plan says that they are to be compared."""
+"""Traits that are compared if a campaign's plan varies them."""
 
 
 def alike(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
-    """(name, cases) of each set of cases that can be compared, in order of appearance. The name says in what the sets
-    differ: `random reads, buffered, file`; empty where there is one set."""
+    """Return (name, cases) of each set of comparable cases, in order of appearance. The name says how the sets differ:
+    `random reads, buffered, file`; it is empty if there is only one set."""
     return alike_by(cases, lambda case: _kind(case.trials[0].run, case.trials[0].entry.cell))
 
 
 def alike_runs(runs: Sequence[RunRecord]) -> list[list[int]]:
-    """Numbers of the runs of each set that can be compared, campaigns' plans apart."""
+    """Return the numbers of the runs of each comparable set, without regard to campaigns' plans."""
     return [members for _, members in alike_by(range(len(runs)), lambda at: _kind(runs[at], {}))]
 
 
 def alike_by(found: Iterable[T], kind_of: Callable[[T], Mapping[str, str]]) -> list[tuple[str, list[T]]]:
-    """Sets of one kind each, named as `alike` says."""
+    """Return sets of one kind each, named as in `alike`."""
     sets: dict[tuple[tuple[str, str], ...], list[T]] = {}
     for each in found:
         sets.setdefault(tuple(kind_of(each).items()), []).append(each)
@@ -77,7 +77,7 @@ def _mixed(mix: Mix) -> str:
 
 
 def _asked(run: RunRecord) -> dict[str, str]:
-    """How it was asked for, and of what kind of target."""
+    """Return how the work was requested, and on what kind of target."""
     streams = [] if is_names(run) else run.workload.streams
     found = {"target": run.target.traits.words}
     if streams:

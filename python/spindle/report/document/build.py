@@ -1,4 +1,4 @@
-"""From records to a document: each chart and table where there is data for it."""
+"""From records to a document: each chart and table that has data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spindle.result.record import Level
 
 
 def build(entries: Sequence[Entry], title: str | None = None, plans: Sequence[Plan] = ()) -> Document:
-    """The whole report. The same entries give the same document: nothing is taken from the clock or this machine."""
+    """Build the report. The same entries give the same document: it does not depend on the clock or this machine."""
     trials = trials_of(entries)
     cases = cases_of(trials)
     curves = sweeps.sweeps_of(entries, cases)

@@ -6,24 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from spindle.base import units
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.model import Block, Code, Sheet, Words
+from spindle.report.document.recipe import USUAL_SEED, recipe_of
 from spindle.report.document.trial import Case, runs_of
-from spindle.report.recipe import USUAL_SEED, recipe_of
-from spindle.report.table import Column
-from spindle.result import units
+from spindle.report.terminal.table import Column
 from spindle.result.record import ImportedRecord, Level, QuickRecord, RunRecord, SearchRecord, Verdict
 
 MOST_COMMANDS = 24
 MOST_MACHINES = 8
 MOST_VERDICTS = 8
-"""More are told check by check."""
+"""Most verdicts shown one by one; more are grouped by check."""
 MOST_FILES = 4
-"""More are told in one piece."""
+"""Most files shown one by one; more are shown together."""
 
 
 def names_of(entries: Sequence[Entry], cases: Sequence[Case]) -> dict[str, str]:
-    """Run identity -> what a person calls it in this report."""
+    """Return run ID -> its name in this report."""
     found = {}
     for case in cases:
         for at, trial in enumerate(case.trials):
@@ -36,7 +36,7 @@ def names_of(entries: Sequence[Entry], cases: Sequence[Case]) -> dict[str, str]:
 
 
 def verdicts(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
-    """What is not well, worst first; the checks that found nothing by name."""
+    """Return the problems, worst first, and the names of the checks that found nothing."""
     found: list[tuple[Verdict, str]] = []
     passed: Counter[str] = Counter()
     checked = 0
@@ -71,7 +71,7 @@ def verdicts(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
         blocks.append(Words("No check found anything against these figures.", Level.OK))
     everywhere = [name for name, count in passed.items() if count == checked]
     if everywhere:
-        blocks.append(Words(f"Checked, and well in every run: {', '.join(sorted(everywhere))}."))
+        blocks.append(Words(f"Checked without a problem in every run: {', '.join(sorted(everywhere))}."))
     return blocks
 
 
@@ -82,7 +82,7 @@ def _runs(names: Sequence[str]) -> str:
 
 
 def settings(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
-    """Settings that differ between runs or changed during one; then all that are the same."""
+    """Return the settings that differ between runs or changed during one; then those that are the same."""
     runs = [run for entry in entries for run in runs_of(entry) if run.settings.before]
     if not runs:
         return []
@@ -177,8 +177,8 @@ def _environment(run: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def commands(entries: Sequence[Entry], names: Mapping[str, str], plans: Sequence[Plan] = ()) -> list[Block]:
-    """The plans of campaigns; one command for each different thing that was asked; files that presets and the
-    catalogue lack."""
+    """Return the plans of campaigns, one command for each distinct request, and files that are not presets or in the
+    catalogue."""
     blocks: list[Block] = []
     for plan in plans:
         blocks += [Code(f"Campaign {plan.name}", plan.command), Code(plan.file, plan.text, folded=True)]
@@ -231,12 +231,12 @@ def _repeated(seeds: Sequence[int]) -> str:
 
 
 def _seeded(command: str, seeds: Sequence[int]) -> str:
-    """With the seed of the first, unless it is the one that holds anyway."""
+    """Add `--seed` of the first, unless it is the default."""
     return command if min(seeds) == USUAL_SEED else f"{command} --seed {min(seeds)}"
 
 
 def _file(files: Iterable[tuple[str, str]], name: str, text: str) -> str:
-    """The name under which this very text is given; a new one where another text has it."""
+    """Return the file's name for this text; a new one if another text has that name."""
     taken: dict[str, str] = dict(files)
     stem, _, ending = name.rpartition(".")
     number, chosen = 1, name

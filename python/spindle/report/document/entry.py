@@ -1,4 +1,4 @@
-"""A record and how it was found."""
+"""A record and its selection."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ class Entry:
 
     record: Record
     source: str
-    """What names it: a file, or its identity in the store."""
+    """Its file, or its ID in the store."""
     tags: tuple[str, ...] = ()
     campaign: str | None = None
     cell: Mapping[str, str] = field(default_factory=dict)
     """Campaign factors and their values."""
     block: int | None = None
-    """Which round of the campaign: trials of one block were taken close together."""
+    """Block of the campaign: its trials ran close together in time."""
     selection: int = 0
-    """Which of the selections named it: cases come in the order in which they were named."""
+    """Number of its selection: cases have the order of the selections."""
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The campaign's factors and their levels as the plan lists them, the baseline first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A campaign's plan, as the store has it."""
+    """A campaign's plan, as stored."""
 
     name: str
     text: str
     assignments: tuple[str, ...] = ()
-    """What `--set` changed of it: `trials.count=5`."""
+    """Changes by `--set`: `trials.count=5`."""
 
     @property
     def file(self) -> str:
-        """A file for it."""
+        """Name of a file for it."""
         return f"{self.name}.toml"
 
     @property
     def command(self) -> str:
-        """Carries it out again."""
+        """Command that runs it again."""
         changed = [word for each in self.assignments for word in ("--set", each)]
         return shlex.join(["spindle", "campaign", "run", self.file, *changed])

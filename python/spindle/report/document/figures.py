@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from spindle.base.numbers import plain
 from spindle.report import histogram
 from spindle.report.document.model import Sheet
 from spindle.report.document.trial import Case, is_observed, ops
-from spindle.report.number import plain
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.figures_properties import DATA, NAMES
 from spindle.stats.estimate import mean_of_trials
 
 MOST_ROWS = 48
-"""A longer table is shown to who asks for it."""
+"""Longest table that is not folded."""
 
 
 def sheets(cases: Sequence[Case]) -> list[Sheet]:
-    """Of loads of our own, on data and on names, and of those of other programs."""
+    """Return the tables of our own loads, on data and on names, and of other programs' loads."""
     found = [
         sheet(cases, DATA, "Figures of each case", "IOPS"),
         sheet(cases, NAMES, "Operations on names", "operations/s"),
@@ -26,8 +26,8 @@ def sheets(cases: Sequence[Case]) -> list[Sheet]:
 
 
 def sheet(cases: Sequence[Case], wanted: Sequence[str], title: str, rate: str) -> Sheet | None:
-    """A row for each operation of each case; rates are geometric means over its trials, percentiles are of all their
-    requests together. None: nothing was measured of these operations."""
+    """Return a row for each operation of each case; rates are geometric means over its trials, percentiles are of all
+    their requests together. None: these operations were not measured."""
     rows: list[list[str]] = []
     several = any(len(case.trials) > 1 for case in cases)
     for case in cases:
@@ -72,7 +72,7 @@ def _rows(case: Case, operations: Sequence[str], several: bool) -> Iterator[list
 
 
 def _without_empty(columns: list[Column], rows: list[list[str]], head: str) -> tuple[list[Column], list[list[str]]]:
-    """Without the column, where all that it has is 0."""
+    """Drop the column if all its values are 0."""
     at = [column.head for column in columns].index(head)
     if any(row[at] != "0" for row in rows):
         return columns, rows
@@ -83,7 +83,7 @@ DEVICE_COLUMNS = ("r/s", "rMB/s", "r_await", "w/s", "wMB/s", "w_await", "aqu-sz"
 
 
 def device_sheet(cases: Sequence[Case]) -> Sheet | None:
-    """What the devices did under programs' own loads, mean over the trials; None: there are no such loads."""
+    """Return the devices' activity under programs' own loads, mean over the trials; None: there are no such loads."""
     observed = [case for case in cases if is_observed(case.trials[0].run)]
     if not observed:
         return None
@@ -96,7 +96,7 @@ def device_sheet(cases: Sequence[Case]) -> Sheet | None:
         rows.append([case.label, str(len(case.trials)), *cells, case.level])
     columns = [Column("case", words=True), Column("runs"), *(Column(name) for name in DEVICE_COLUMNS)]
     return Sheet(
-        "What the device did under the program's load, mean of the runs (columns of iostat -mx)",
+        "Activity of the device under the program's load, mean of the runs (columns of iostat -mx)",
         [*columns, Column("verdict", words=True)],
         rows,
     )

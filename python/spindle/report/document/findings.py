@@ -1,14 +1,14 @@
-"""What statistics allow one to say of the cases: which differ, which is best, what each factor does."""
+"""Statistical findings about the cases: significant differences, the best, the effect of each factor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from spindle.base import units
 from spindle.report.document.alike import alike
 from spindle.report.document.model import Words
 from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming, unit_of
-from spindle.result import units
 from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare
 from spindle.stats.effects import Effects, effects
@@ -19,28 +19,28 @@ from spindle.stats.strata import strata
 from spindle.stats.trial import Side, Trial, trial_of
 
 MOST_SIDES = 60
-"""More are told by their factors alone."""
+"""Most cases compared in pairs; of more, only the factors are shown."""
 MOST_NAMED = 3
-"""Names in a row that a sentence bears."""
+"""Most names listed in a sentence."""
 MOST_SETS = 8
-"""More sets of cases that are unlike are not listed."""
+"""Most sets of incomparable cases listed."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Cases that can be compared."""
+    """Comparable cases."""
 
     name: str
-    """In what it differs from the other groups: `random reads`; empty if there is only one."""
+    """How it differs from the other groups: `random reads`; empty if there is only one."""
     cases: Sequence[Case]
 
     @property
     def sides(self) -> list[Side]:
-        """What is believed of them."""
+        """Their valid runs."""
         return [Side(case.label, trials) for case in self.cases if (trials := _trials(case))]
 
     def factors(self) -> Effects | None:
-        """What each trait does to the metric that tells most."""
+        """Effect of each trait on the main metric."""
         sides = self.sides
         if len(sides) < 3:
             return None
@@ -63,12 +63,12 @@ def _trials(case: Case) -> list[Trial]:
 
 
 def groups_of(cases: Sequence[Case]) -> list[Group]:
-    """Cases that can be compared, in the order of the cases; those of one case say nothing."""
+    """Return groups of comparable cases, in the order of the cases; groups of one case are left out."""
     return [Group(name, members) for name, members in alike(cases) if len(members) > 1]
 
 
 def unlike(cases: Sequence[Case]) -> Iterator[Words]:
-    """Which of them are not compared with each other, and in what they differ."""
+    """Say which cases are not compared with each other, and how they differ."""
     sets = alike(cases)
     if len(sets) > 1:
         listed = "; ".join(
@@ -76,11 +76,11 @@ def unlike(cases: Sequence[Case]) -> Iterator[Words]:
             for name, members in sets[:MOST_SETS]
         )
         more = f"; and {len(sets) - MOST_SETS} more" if len(sets) > MOST_SETS else ""
-        yield Words(f"Not compared with each other, as they do not ask for the same: {listed}{more}.")
+        yield Words(f"Not compared with each other, because their requests differ: {listed}{more}.")
 
 
 def words(groups: Sequence[Group]) -> Iterator[Words]:
-    """A sentence for each metric of each group."""
+    """Yield a sentence for each metric of each group."""
     for group in groups:
         sides = group.sides
         if len(sides) < 2:
@@ -101,13 +101,13 @@ def _of(group: Group, sides: list[Side]) -> Iterator[str]:
         return
     yield from _range(group)
     if len(sides) > MOST_SIDES:
-        yield f"{len(sides)} cases are too many to be tested one against the other; none is called best."
+        yield f"{len(sides)} cases are too many for a test of each pair; none is called best."
         known = group.factors()
         if known is not None and known.relative and known.tested and (text := explained(known)):
             yield text
         return
     if all(len(side.trials) < 2 for side in sides):
-        yield "One run of each: whether they differ by more than chance is not tested, none is called best."
+        yield "One run of each: significance cannot be tested, none is called best."
         return
     for name in common_metrics(sides):
         ranking = rank(name, sides, strata(sides))
@@ -121,7 +121,7 @@ def _sentence(text: str) -> str:
 
 
 def _range(group: Group) -> Iterator[str]:
-    """How far the means lie apart. No case is named: which differ is a matter of the test that follows."""
+    """Give the range of the means. No case is named: the test that follows decides which differ."""
     believed = [case for case in group.cases if case.level is not Level.INVALID]
     if len(believed) < 2:
         return
@@ -133,7 +133,7 @@ def _range(group: Group) -> Iterator[str]:
 
 
 def rate(case: Case, streaming: bool) -> float:
-    """Geometric mean over the trials: bytes per second of streams, else requests per second."""
+    """Return the geometric mean over the trials: bytes per second of streams, else requests per second."""
     rates = [bytes_per_s_of(trial.run) if streaming else iops_of(trial.run) for trial in case.trials]
     return mean_of_trials(rates)
 
@@ -145,7 +145,7 @@ def _rate_words(case: Case, streaming: bool) -> str:
 
 
 def single(case: Case) -> Words:
-    """The one case there is."""
+    """Describe the only case."""
     run = case.trials[0].run
     latencies = [mean for trial in case.trials if (mean := trial.run.figures.mean_latency_ns()) is not None]
     text = f"{run.workload.name} on {run.target.place}: {_rate_words(case, False)}" + (
@@ -159,15 +159,15 @@ def single(case: Case) -> Words:
 
 
 def explained(known: Effects) -> str:
-    """`depth explains 91 % of the differences; scheduler explains 7.3 %.`; empty where nothing is told."""
-    told = [effect for effect in known.effects if effect.told and len(effect.factors) == 1]
-    if not told:
+    """`depth explains 91 % of the differences; scheduler explains 7.3 %.`; empty without significant effects."""
+    clear = [effect for effect in known.effects if effect.significant and len(effect.factors) == 1]
+    if not clear:
         return ""
-    shares = [f"{effect.name} explains {units.percent(effect.share)}" for effect in told]
+    shares = [f"{effect.name} explains {units.percent(effect.share)}" for effect in clear]
     return f"{some([f'{shares[0]} of the differences', *shares[1:]], '; ')}."
 
 
 def some(names: Sequence[str], between: str) -> str:
-    """The first of them, and how many more there are."""
+    """List the first of them, and the number of the others."""
     more = len(names) - MOST_NAMED
     return between.join([*names[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])

@@ -1,18 +1,18 @@
-"""What was imported from other tools' files: their figures as they stand, their verdict beside them."""
+"""Results imported from other tools' files: their figures unchanged, with their verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spindle.report import imported
 from spindle.report.document.entry import Entry
 from spindle.report.document.model import Block, Sheet
-from spindle.report.table import Column
+from spindle.report.terminal import imported
+from spindle.report.terminal.table import Column
 from spindle.result.record import ImportedRecord
 
 
 def blocks(entries: Sequence[Entry]) -> list[Block]:
-    """Tables of each record, unknown figures as `-`."""
+    """Return tables of each record, unknown figures as `-`."""
     found: list[Block] = []
     for entry in entries:
         record = entry.record

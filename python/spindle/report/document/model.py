@@ -1,4 +1,4 @@
-"""What a report is made of. Nothing here knows HTML, Markdown or the terminal."""
+"""Parts of a report, independent of HTML, Markdown and the terminal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spindle.report.table import Column
+from spindle.report.terminal.table import Column
 from spindle.result.record import Level
 
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; its level says whether it is a warning."""
+    """A paragraph; its level marks a warning."""
 
     text: str
     level: Level | None = None
@@ -26,7 +26,7 @@ class Sheet:
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
     folded: bool = False
-    """Shown only to who asks for it, where the format can."""
+    """Folded at first, if the format can do that."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Chart:
     """A picture: one Vega-Lite specification for every format, its colours named by role (`report.charts.theme`)."""
 
     key: str
-    """Short and unique: the name of its place in the file."""
+    """Short and unique: its anchor in the file."""
     title: str
     says: str
-    """One or two sentences: how to read it, what it shows."""
+    """One or two sentences: how to read it, and its content."""
     specification: dict[str, Any]
     sheet: Sheet
     """The same figures as numbers."""
@@ -45,7 +45,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Code:
-    """Text to be used as it stands: commands, files."""
+    """Text to copy: commands, files."""
 
     title: str
     text: str
@@ -76,5 +76,5 @@ class Document:
     sections: Sequence[Section] = field(default_factory=list)
 
     def charts(self) -> list[Chart]:
-        """All of them, in order."""
+        """Return all charts, in order."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]

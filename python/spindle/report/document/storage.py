@@ -1,4 +1,4 @@
-"""What the storage under a run is made of, as its record tells: a modelled machine's file, a real array's settings."""
+"""Storage under a run, from its record: a modelled machine's file, a real array's settings."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Array:
 
     level: str
     layout: str
-    """As mdadm has it: `f2`, `left-symmetric`; empty where the level has none."""
+    """Name of mdadm: `f2`, `left-symmetric`; empty if the level has none."""
     chunk: int | None
-    """Bytes; None where the level has none."""
+    """Bytes; None if the level has none."""
     drives: int
 
     @property
@@ -36,7 +36,7 @@ class Array:
 
 
 def machine_file(run: RunRecord) -> Mapping[str, Any]:
-    """The file of a modelled machine as tables; empty for real storage."""
+    """Return the file of a modelled machine as tables; empty for real storage."""
     text = run.target.detail.get("machine") if run.target.traits.is_modelled else None
     if not isinstance(text, str):
         return {}
@@ -47,20 +47,20 @@ def machine_file(run: RunRecord) -> Mapping[str, Any]:
 
 
 def array_of(run: RunRecord) -> Array | None:
-    """The array under a run; None: there is none, or it is not known."""
+    """Return the array under a run; None: there is none, or it is unknown."""
     if run.target.traits.is_modelled:
         return _modelled(run)
     return _real(run)
 
 
 def drives_of(run: RunRecord) -> list[str]:
-    """Models of the drives of a modelled machine."""
+    """Return the models of the drives of a modelled machine."""
     listed = run.target.detail.get("drives") if run.target.traits.is_modelled else None
     return [str(drive) for drive in listed] if isinstance(listed, list) else []
 
 
 def scheduler_of(run: RunRecord) -> str | None:
-    """The elevator that was in force on the target."""
+    """Return the elevator of the target."""
     if run.target.traits.is_modelled:
         names = sorted({str(name) for name in run.target.detail.get("schedulers") or []})
         return "+".join(names) or None
@@ -68,7 +68,7 @@ def scheduler_of(run: RunRecord) -> str | None:
 
 
 def setting_of(run: RunRecord, name: str) -> str | None:
-    """A setting of the device under test."""
+    """Return a setting of the device under test."""
     counters = next((device for device in run.devices if device.role == "target"), None)
     return run.settings.before.get(f"{counters.name}.{name}") if counters is not None else None
 
@@ -110,7 +110,7 @@ def _real(run: RunRecord) -> Array | None:
 
 
 def _layout_words(level: str, number: str) -> str:
-    """The kernel has a number where mdadm has a name (md(4))."""
+    """Return mdadm's name of the kernel's layout number (md(4))."""
     if level in ("raid5", "raid6"):
         return _MD_RAID5.get(number, number)
     if level == "raid10" and number.isdecimal():

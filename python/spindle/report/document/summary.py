@@ -1,19 +1,20 @@
-"""What the runs say, in sentences: how many, on what, which can be believed, which is best."""
+"""Summary in sentences: number of runs, targets, validity, the best."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from spindle.base.numbers import share_of
 from spindle.report.charts.predicted import pairs_of
 from spindle.report.charts.sweeps import Sweep
-from spindle.report.curve import sentence as curve_sentence
 from spindle.report.document import findings, traits
 from spindle.report.document.entry import Entry
 from spindle.report.document.findings import Group
 from spindle.report.document.model import Words
 from spindle.report.document.trial import Case, Trial
-from spindle.report.sweep import sentence
-from spindle.report.target import sentences
+from spindle.report.terminal.curve import sentence as curve_sentence
+from spindle.report.terminal.sweep import sentence
+from spindle.report.terminal.target import sentences
 from spindle.result.record import (
     CurveRecord,
     Level,
@@ -23,7 +24,6 @@ from spindle.result.record import (
     SearchRecord,
     TargetRecord,
 )
-from spindle.stats.words import share_of
 
 MOST_KNEES = 4
 
@@ -35,7 +35,7 @@ def summary(
     sweeps: Sequence[Sweep],
     trials: Sequence[Trial],
 ) -> list[Words]:
-    """Most important first."""
+    """Return sentences, most important first."""
     return [
         *_doubts(entries),
         *_entangled(cases, trials),
@@ -48,7 +48,7 @@ def summary(
 
 
 def _doubts(entries: Sequence[Entry]) -> Iterator[Words]:
-    """What must not be read as a figure comes before any figure."""
+    """Report invalid results before any figure."""
     invalid = [entry for entry in entries if entry.record.level is Level.INVALID]
     if not invalid:
         return
@@ -57,8 +57,8 @@ def _doubts(entries: Sequence[Entry]) -> Iterator[Words]:
     )
     which = "The record has" if len(entries) == 1 else f"{len(invalid)} of {len(entries)} records have"
     yield Words(
-        f"{which} an invalid verdict ({', '.join(checks)}): such figures are marked wherever they stand and are "
-        "no basis for a decision.",
+        f"{which} an invalid verdict ({', '.join(checks)}): such figures are marked everywhere; do not "
+        "base a decision on them.",
         Level.INVALID,
     )
 
@@ -82,15 +82,15 @@ def _looks(entries: Sequence[Entry]) -> Iterator[Words]:
 
 
 def _entangled(cases: Sequence[Case], trials: Sequence[Trial]) -> Iterator[Words]:
-    """Several things changed at once. A campaign's plan says what it meant by its levels."""
+    """Warn if several traits changed at once. In a campaign the plan names what its levels mean."""
     if len(cases) < 2 or any(trial.entry.cell for trial in trials):
         return
     chosen = list(dict.fromkeys(name for case in cases for name in case.traits))
     others = traits.entangled([trial.traits for trial in trials], chosen)
     if others:
         yield Words(
-            f"Several things changed at once: with {', '.join(chosen)} also {', '.join(others)}. What each of them "
-            "does cannot be told from these runs.",
+            f"Several things changed at once: with {', '.join(chosen)} also {', '.join(others)}. Their separate "
+            "effects cannot be distinguished in these runs.",
             Level.WARN,
         )
 
@@ -106,7 +106,7 @@ def _knees(sweeps: Sequence[Sweep]) -> Iterator[Words]:
     for sweep in sweeps[:MOST_KNEES]:
         yield Words(f"{sweep.label}: {_lower(sentence(sweep.knee))}")
     if len(sweeps) > MOST_KNEES:
-        yield Words(f"{len(sweeps) - MOST_KNEES} more sweeps stand under Concurrency.")
+        yield Words(f"{len(sweeps) - MOST_KNEES} more sweeps are under Concurrency.")
 
 
 def _searches(entries: Sequence[Entry]) -> Iterator[Words]:
@@ -134,7 +134,7 @@ def _model(trials: Sequence[Trial]) -> Iterator[Words]:
 
 
 def run_count(entries: Sequence[Entry]) -> int:
-    """Runs, those within sweeps and looks included."""
+    """Return the number of runs, including those within sweeps and quick looks."""
     return sum(1 if isinstance(entry.record, RunRecord) else len(_inner(entry)) for entry in entries)
 
 

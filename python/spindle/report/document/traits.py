@@ -1,13 +1,13 @@
-"""What tells runs apart, in words: campaign factors where there are some, else what the records say."""
+"""Traits that distinguish runs, in words: campaign factors if there are some, else from the records."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from spindle.base import units
 from spindle.report.document import storage
 from spindle.report.document.entry import Entry
-from spindle.result import units
 from spindle.result.record import RunRecord
 from spindle.result.workload import FixedSize, LogNormalSize, Open, RangeSize, Size, WeightedSize, WorkloadStream
 
@@ -19,12 +19,12 @@ THREADS = (OUTSTANDING, "workers", "depth")
 
 
 def traits_of(run: RunRecord, entry: Entry) -> dict[str, str]:
-    """Name -> value in words, most telling first. A campaign's factor stands for what it is named after."""
+    """Return name -> value in words, most important first. A campaign's factor replaces the trait of its name."""
     return {**entry.cell, **{name: value for name, value in _said(run, entry) if name not in entry.cell}}
 
 
 def _said(run: RunRecord, entry: Entry) -> Iterator[tuple[str, str]]:
-    """What the record itself says."""
+    """Yield the traits in the record itself."""
     if entry.tags:
         yield "tag", ", ".join(sorted(entry.tags))
     yield "workload", run.workload.name
@@ -87,8 +87,8 @@ def size_words(size: Size) -> str:
             return ", ".join(f"{units.size(found)}:{weight:g}" for found, weight in choices)
 
 
-def telling(found: Sequence[Traits]) -> list[str]:
-    """The fewest traits, in order, that tell apart all that can be told apart. A seed tells nothing: it repeats."""
+def distinguishing(found: Sequence[Traits]) -> list[str]:
+    """Return the fewest traits, in order, that distinguish all distinguishable runs. A seed is not one: it repeats."""
     chosen: list[str] = []
     groups = 1
     names = list(dict.fromkeys(name for traits in found for name in traits if name != "seed"))
@@ -101,7 +101,7 @@ def telling(found: Sequence[Traits]) -> list[str]:
 
 
 def _without_needless(chosen: list[str], found: Sequence[Traits], groups: int) -> list[str]:
-    """A trait that later ones made superfluous goes: `workers` and `depth` beside `outstanding`."""
+    """Drop traits that later ones make superfluous: `outstanding` beside `workers` and `depth`."""
     for name in reversed(chosen):
         rest = [each for each in chosen if each != name]
         if rest and len({tuple(traits.get(each) for each in rest) for traits in found}) == groups:
@@ -116,13 +116,12 @@ _BELONGS = {
     "workers": (OUTSTANDING,),
     "depth": (OUTSTANDING,),
 }
-"""What changes of itself with a trait."""
+"""Traits that always change with a trait."""
 
 
 def entangled(found: Sequence[Traits], chosen: Sequence[str]) -> list[str]:
-    """Traits that change only together with the chosen ones, though nothing makes them: what either does cannot be
-    told."""
-    if "workload" in chosen or "tag" in chosen:  # it stands for everything that is asked
+    """Return traits that change only together with the chosen ones, without a cause: their effects are confounded."""
+    if "workload" in chosen or "tag" in chosen:  # it contains the whole request
         return []
     names = list(dict.fromkeys(name for traits in found for name in traits if name not in ("seed", "tag")))
     differing = [name for name in names if len({traits.get(name) for traits in found}) > 1]
@@ -147,7 +146,7 @@ _FACTOR = {
 
 
 def amount(value: str) -> float | None:
-    """The number in a value such as `64 KiB` or `16`; None: it is a word."""
+    """Return the number in a value such as `64 KiB` or `16`; None: it is a word."""
     found = _AMOUNT.match(value)
     if found is None:
         return None
@@ -155,7 +154,7 @@ def amount(value: str) -> float | None:
 
 
 def order(value: str | None, levels: Sequence[str] = ()) -> tuple[int, float, str]:
-    """Sorts as `levels` are; what is not among them by size if it is an amount, else by the alphabet."""
+    """Return a sort key: by `levels`, then amounts by size, then words by the alphabet."""
     if value is None:
         return (2, 0.0, "")
     if value in levels:

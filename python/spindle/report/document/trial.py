@@ -1,4 +1,4 @@
-"""Runs as a report sees them: each a trial of a case, cases told apart by as few words as it takes."""
+"""Runs in a report: each is a trial of a case; cases have the shortest distinct names."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """Runs that nothing but chance (and the seed) tells apart."""
+    """Runs that differ only by chance and the seed."""
 
     label: str
     traits: traits.Traits
-    """Those of the label."""
+    """Traits in the label."""
     trials: Sequence[Trial]
 
     @property
@@ -42,22 +42,22 @@ class Case:
 
     @property
     def modelled(self) -> bool:
-        """Whether it ran on a modelled machine."""
+        """True if it ran on a modelled machine."""
         return self.trials[0].run.target.traits.is_modelled
 
     def latencies(self, direction: str) -> list[str]:
-        """The stored histograms of one operation, of all its trials and streams."""
+        """Return the stored histograms of one operation, of all its trials and streams."""
         return [op.latency.histogram for trial in self.trials for name, op in ops(trial.run) if name == direction]
 
 
 def ops(run: RunRecord) -> Iterator[tuple[str, Op]]:
-    """Data operations of all streams."""
+    """Yield the data operations of all streams."""
     for stream in run.figures.streams:
         yield from stream.ops()
 
 
 def runs_of(entry: Entry) -> list[RunRecord]:
-    """The runs a record is made of."""
+    """Return the runs of a record."""
     match entry.record:
         case RunRecord() as run:
             return [run]
@@ -74,7 +74,7 @@ def runs_of(entry: Entry) -> list[RunRecord]:
 
 
 def trials_of(entries: Sequence[Entry]) -> list[Trial]:
-    """Single runs and phases, told apart; runs within sweeps and quick looks are told about as sweeps and looks."""
+    """Return single runs and phases. Runs within sweeps and quick looks are shown as sweeps and looks."""
     return [
         Trial(run, entry, traits.traits_of(run, entry))
         for entry in entries
@@ -84,9 +84,9 @@ def trials_of(entries: Sequence[Entry]) -> list[Trial]:
 
 
 def cases_of(trials: Sequence[Trial]) -> list[Case]:
-    """Trials gathered by what tells them apart: in the order in which they were named, those of one selection in that
+    """Group trials by the traits that distinguish them, in the order of the selections; within a selection in the order
     of the plan's levels or of the values."""
-    names = traits.telling([trial.traits for trial in trials])
+    names = traits.distinguishing([trial.traits for trial in trials])
     groups: dict[tuple[str | None, ...], list[Trial]] = {}
     for trial in trials:
         groups.setdefault(tuple(trial.traits.get(name) for name in names), []).append(trial)
@@ -110,38 +110,38 @@ def cases_of(trials: Sequence[Trial]) -> list[Case]:
 
 
 _SPEAKING = ("workload", "target", "array", "tag", "level", "layout", "direction")
-"""Traits whose values need no name beside them."""
+"""Traits whose values are clear without a name."""
 
 
 def label_of(found: traits.Traits) -> str:
     """`raid10 f2 (chunk 64 KiB, depth 4)`: no comma outside brackets, so that labels can be listed."""
-    told = [(name, value) for name, value in found.items() if value not in ("", "-")]
-    first = " ".join(value for name, value in told if name in _SPEAKING)
-    rest = [f"{name} {value}" for name, value in told if name not in _SPEAKING]
+    known = [(name, value) for name, value in found.items() if value not in ("", "-")]
+    first = " ".join(value for name, value in known if name in _SPEAKING)
+    rest = [f"{name} {value}" for name, value in known if name not in _SPEAKING]
     if not first and rest:
         first, rest = rest[0], rest[1:]
     return f"{first} ({', '.join(rest)})" if rest else first
 
 
 def is_streaming(run: RunRecord) -> bool:
-    """Whether it is about bytes per second rather than requests."""
+    """True if it is about bytes per second rather than requests."""
     streams = run.workload.streams
     return bool(streams) and all(s.names is None and isinstance(s.pattern, Sequential) for s in streams)
 
 
 def is_names(run: RunRecord) -> bool:
-    """Whether it works on names alone: files created, looked at, removed; no data is asked for."""
+    """True if it has only metadata operations and no data."""
     streams = run.workload.streams
     return bool(streams) and all(stream.names is not None for stream in streams)
 
 
 def is_observed(run: RunRecord) -> bool:
-    """Whether the load was somebody's own program: only the devices can tell what was done."""
+    """True if the load was another program: only the devices' counters show it."""
     return not run.workload.streams
 
 
 def iops_of(run: RunRecord) -> float:
-    """Requests a second: of the load, or of an observed one at the device."""
+    """Return requests per second: of the load, or of an observed load at the device."""
     if not is_observed(run):
         return run.figures.iops
     counters = run.counters
@@ -151,7 +151,7 @@ def iops_of(run: RunRecord) -> float:
 
 
 def bytes_per_s_of(run: RunRecord) -> float:
-    """Bytes a second, likewise."""
+    """Return bytes per second: of the load, or of an observed load at the device."""
     if not is_observed(run):
         return run.figures.bytes_per_s
     counters = run.counters
@@ -161,5 +161,5 @@ def bytes_per_s_of(run: RunRecord) -> float:
 
 
 def unit_of(case: Case) -> str:
-    """Of its requests: `IOPS`, or `operations/s` on names."""
+    """Return the unit of its requests: `IOPS`, or `operations/s` on names."""
     return "operations/s" if is_names(case.trials[0].run) else "IOPS"

@@ -28,7 +28,7 @@ _DRIVES_2008 = ("HDT725032VLA360", "HD321KJ", "ST3320620AS", "WD3200AAKS")
 
 
 def streams(drives: Sequence[str]) -> list[Multiple]:
-    """What was published for an array of these drives: four partitions of 4 GB on four SATA drives, 2008."""
+    """Return published figures of an array of these drives: four partitions of 4 GB on four SATA drives, 2008."""
     return _streams_2008() if Counter(drives) == Counter(_DRIVES_2008) else []
 
 

@@ -1,4 +1,4 @@
-"""Charts drawn with vl-convert, and made small and safe to stand inside an HTML page."""
+"""Charts drawn with vl-convert, made small and safe for an HTML page."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from typing import Any
 from spindle.report.charts import theme
 from spindle.report.charts.parts import SCHEMA
 from spindle.report.document.model import Chart
-from spindle.report.picture import marked
 from spindle.report.render.narrow import narrow
+from spindle.report.render.picture import marked
 from spindle.run.errors import Usage
 
 _SVG = "http://www.w3.org/2000/svg"
 _KEPT = {"svg", "g", "path", "line", "rect", "text", "tspan", "defs", "clipPath", "title"}
-"""All that a chart needs; nothing in it can run or load anything."""
+"""SVG elements of a chart; none of them can run or load anything."""
 _DROPPED = {
     *("font-family", "pointer-events", "role", "style", "version", "href"),
     *("aria-hidden", "aria-roledescription", "aria-label"),
 }
-"""The page sets the font; its text tells what a chart shows."""
+"""Attributes that are dropped: the page sets the font, its text describes the chart."""
 _SIZES = {"width", "height"}
 _NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _USUAL = {"stroke-width": "1", "opacity": "1", "stroke-miterlimit": "10"}
-"""Attributes that say what holds anyway."""
+"""Attributes with default values."""
 MARGIN = 12
 WIDER = 1.1
 """Pixels by which a letter of a label may be wider in another font."""
 SAYS = 118
-"""Letters of a line below a title."""
+"""Characters of a line below a title."""
 TALLEST = 30_000
-"""Pixels of a picture; more is more than programs open."""
+"""Highest picture that programs open, pixels."""
 
 
 def inline(chart: Chart) -> str:
-    """SVG elements whose colours are the page's variables and whose marks tell their figures when pointed at: one for
-    screens as wide as a page, one for telephones. The page shows one of them."""
+    """Return SVG elements with the page's colour variables, whose marks show their figures as tooltips: one for wide
+    screens, one for telephones. The page shows one of them."""
     return _element(chart, chart.specification, "broad") + _element(chart, narrow(chart.specification), "slim")
 
 
@@ -60,7 +60,7 @@ def _element(chart: Chart, specification: Mapping[str, Any], look: str) -> str:
 
 
 def _overhang(root: ET.Element) -> float:
-    """Room beside the rows for letters that are wider in the reader's font than in the one it was laid out with."""
+    """Return the room beside the rows for a reader's font that is wider than the layout's font."""
     ends = [each.text or "" for each in root.iter(f"{{{_SVG}}}text") if each.get("text-anchor") == "end"]
     return WIDER * max((len(text) for text in ends), default=0)
 
@@ -70,7 +70,7 @@ def _tidy(element: ET.Element, key: str) -> None:
         if _name(child) not in _KEPT or _is_nothing(child):
             element.remove(child)
             continue
-        told = child.get("aria-label") if child.get("aria-roledescription") in _TOLD else None
+        label = child.get("aria-label") if child.get("aria-roledescription") in _FIGURE_MARKS else None
         _tidy(child, key)
         if _name(child) == "g" and len(child) == 0:
             element.remove(child)
@@ -81,14 +81,14 @@ def _tidy(element: ET.Element, key: str) -> None:
                 del child.attrib[name]
             else:
                 child.set(name, kept)
-        if told:
+        if label:
             title = ET.Element(f"{{{_SVG}}}title")
-            title.text = _told(told)
+            title.text = _tooltip(label)
             child.insert(0, title)
 
 
 def _kept(element: ET.Element, name: str, value: str, key: str) -> str | None:
-    """What becomes of an attribute; None: it goes."""
+    """Convert an attribute; None: drop it."""
     plain = name.rpartition("}")[2]
     if plain in _SIZES and _name(element) == "rect":
         return _NUMBER.sub(_rounded, value)
@@ -101,16 +101,16 @@ def _kept(element: ET.Element, name: str, value: str, key: str) -> str | None:
     return _NUMBER.sub(_rounded, value)
 
 
-_TOLD = {"point", "bar", "tick", "rect mark", "symbol"}
-"""Marks that stand for one figure."""
+_FIGURE_MARKS = {"point", "bar", "tick", "rect mark", "symbol"}
+"""Marks of single figures."""
 
 
-def _told(label: str) -> str:
+def _tooltip(label: str) -> str:
     return "\n".join(part for part in label.split("; ") if not part.endswith((": null", ": false", ": true")))
 
 
 def _is_nothing(child: ET.Element) -> bool:
-    """Grounds and frames that Vega puts everywhere."""
+    """True for backgrounds and frames that Vega adds everywhere."""
     if _name(child) == "path":
         return (
             child.get("display") == "none" or not child.get("d") or child.get("class") in ("background", "foreground")
@@ -127,15 +127,15 @@ def _rounded(found: re.Match[str]) -> str:
 
 
 def _text_of(element: ET.Element) -> str:
-    """Without the name-space that the serializer repeats on every element."""
+    """Serialize without the name-space that is repeated on every element."""
     ET.register_namespace("", _SVG)
     return ET.tostring(element, encoding="unicode").replace(f' xmlns="{_SVG}"', "")
 
 
 def picture(charts: Sequence[Chart], ending: str, title: str) -> bytes:
-    """All charts one below the other, as `png` or `svg`. Raises `Usage` if there is none."""
+    """Draw all charts below each other, as `png` or `svg`. Raises `Usage` if there is none."""
     if not charts:
-        raise Usage(f"`format=` {ending}: these records hold nothing to draw; `format=` html has their figures")
+        raise Usage(f"`format=` {ending}: these records have nothing to draw; `format=` html has their figures")
     panels = [_panel(chart) for chart in charts]
     whole = {
         "$schema": SCHEMA,

@@ -1,7 +1,7 @@
 """One HTML file that needs nothing else: no script, no font, no request; light and dark, on paper and read aloud.
 
 There is no script on purpose: such files are opened from mails, build servers and wikis, many of which forbid scripts.
-Figures of a chart are told by its marks (a tooltip of the browser) and by the table below it, which the keyboard opens.
+Figures of a chart are shown by its marks (browser tooltips) and by the table below it, which the keyboard opens.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from spindle.result.record import Level
 
 _MARKS = {Level.OK: "\N{CHECK MARK}", Level.WARN: "!", Level.INVALID: "\N{MULTIPLICATION X}"}
 LONG = 16
-"""Letters of a cell that is not to be squeezed."""
+"""Characters of a cell that is not squeezed."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def html(document: Document) -> bytes:
-    """The file."""
+    """Return the file."""
     sections = "\n".join(_section(section) for section in document.sections)
     links = "".join(f'<li><a href="#{escape(s.key)}">{escape(s.title)}</a></li>' for s in document.sections)
     title = escape(document.title)

@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
 def markdown(document: Document) -> bytes:
-    """The file."""
+    """Return the file."""
     return ("\n".join(_lines(document)).rstrip() + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -56,5 +56,5 @@ def _level(level: Level | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Nothing in it is markup, and no line ends within it."""
+    """Escape markup and line ends."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""A chart for a telephone: the same marks on a ground that is less wide, so that its letters stay as large."""
+"""Charts for telephones: the same marks on a narrower drawing, so that text keeps its size."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from spindle.report.charts.parts import shortened
 
 WHOLE = 335
-"""Pixels of the drawing: what a screen of 375 has between its margins."""
+"""Width of the drawing, pixels: a screen of 375 without its margins."""
 AXIS = 60
-"""Of them, for numbers of an axis and its title."""
+"""Part of the width for an axis's numbers and title."""
 LETTER = 6.2
-"""Pixels of a letter of a label."""
+"""Width of a character of a label, pixels."""
 LINE = 13
-"""Pixels between the lines of a label."""
+"""Height of a line of a label, pixels."""
 LINE_LETTERS = 22
-"""Of a line of a label beside a row."""
+"""Characters of a line of a label beside a row."""
 LABEL_LETTERS = 2 * LINE_LETTERS
-"""Of the whole label; longer ones are cut where that keeps them apart."""
+"""Characters of a whole label; longer ones are cut if they stay distinct."""
 LEGEND_LETTERS = 44
 TITLE_LETTERS = 40
 AXIS_LETTERS = 34
@@ -29,10 +29,10 @@ AXIS_LETTERS = 34
 
 @dataclass(frozen=True)
 class Rows:
-    """What is written beside rows."""
+    """Labels beside rows."""
 
     lines: Mapping[str, Sequence[str]]
-    """Of each label."""
+    """Lines of each label."""
 
     @property
     def room(self) -> float:
@@ -42,12 +42,12 @@ class Rows:
 
     @property
     def least_height(self) -> float:
-        """Of a row."""
+        """Lowest height of a row."""
         return LINE * max((len(lines) for lines in self.lines.values()), default=1) + 2
 
 
 def narrow(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """The specification with all that is wider than a telephone made to fit."""
+    """Return the specification made to fit a telephone."""
     rows = _rows(specification)
     below = {"legend": {**specification["config"]["legend"], "layout": {"bottom": {"direction": "vertical"}}}}
     return {**_fitted(specification, rows), "config": {**specification["config"], **below}}
@@ -69,7 +69,7 @@ def _row_names(view: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _views(part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Drawings with a ground of their own."""
+    """Yield drawings with their own area."""
     inner: Sequence[Mapping[str, Any]] = part.get("vconcat", ())
     if not inner:
         yield part
@@ -108,7 +108,7 @@ def _fitted(part: Any, rows: Rows) -> Any:
 
 
 def _sized(view: dict[str, Any], rows: Rows) -> dict[str, Any]:
-    """A drawing as wide as the screen, its rows as high as their labels."""
+    """Size a drawing to the width of the screen, its rows to the height of their labels."""
     if not isinstance(view.get("width"), int | float):
         return view
     found = {**view, "width": WHOLE - rows.room}
@@ -132,7 +132,7 @@ def _channel(name: str, of: dict[str, Any], rows: Rows) -> dict[str, Any]:
 
 
 def _legend(of: Mapping[str, Any]) -> dict[str, Any]:
-    """Below each other, with what tells the curves apart."""
+    """Return a legend with its entries below each other."""
     legend = dict(of["legend"])
     names = [name for name in of.get("scale", {}).get("domain", ()) if isinstance(name, str)]
     legend["columns"] = 1 if names and max(map(len, names)) > LINE_LETTERS / 2 else 2
@@ -144,6 +144,6 @@ def _legend(of: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words(names: Mapping[str, Sequence[str]]) -> str:
-    """An expression of Vega: the name, or the lines that are shown for it."""
+    """Return a Vega expression: the name, or its lines."""
     changed = {name: list(lines) for name, lines in names.items() if [name] != list(lines)}
     return f"({json.dumps(changed)})[datum.label] || datum.label" if changed else "datum.label"

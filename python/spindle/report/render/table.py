@@ -38,7 +38,7 @@ _FIXED = (
 
 
 def table(entries: Sequence[Entry]) -> bytes:
-    """The file. Campaign factors have columns of their own, `factor.NAME`."""
+    """Return the file. Campaign factors have columns `factor.NAME`."""
     factors = sorted({name for entry in entries for name in entry.cell})
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -74,7 +74,7 @@ def _rows(run: RunRecord) -> Iterator[list[str]]:
 
 
 def _imported(record: ImportedRecord) -> Iterator[list[str]]:
-    """What the file does not say is empty."""
+    """Yield rows; figures that the file lacks are empty."""
     bad = sorted({verdict.check for verdict in record.verdicts if verdict.level is not Level.OK})
     for stream in record.streams:
         for name, op in stream.operations.items():
@@ -123,5 +123,5 @@ def _figures(op: Op) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """A spreadsheet must not take a name for a formula."""
+    """Escape names that a spreadsheet would read as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t")) else text

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spindle.report.document.model import Block, Chart, Code, Document, Sheet, Words
-from spindle.report.style import Style
-from spindle.report.table import table
+from spindle.report.terminal.style import Style
+from spindle.report.terminal.table import table
 
 
 def text(document: Document, style: Style) -> list[str]:
-    """Lines."""
+    """Return the lines."""
     return [
         *style.headline(document.title),
         *style.wrap(f"{document.about}, {document.level}"),

@@ -1,7 +1,6 @@
-"""The verdicts: each rule looks at a finished record and says whether a figure can be believed, with its evidence.
+"""The verdicts: each rule reads a finished record and says, with evidence, how reliable its figures are.
 
-A rule is a function from the record to verdicts. None is loosened by a flag; docs/verdicts.md names every limit and
-why.
+A rule is a function from the record to verdicts. No option loosens one. Limits: docs/reference/verdicts.md.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ Rule = Callable[[RunRecord], list[Verdict]]
 
 
 class Ground(Flag):
-    """The kinds of runs that a rule makes sense for."""
+    """The kinds of runs that a rule applies to."""
 
     DATA = auto()
     """Data on storage of this machine."""
     NAMES = auto()
-    """Operations on names: bytes moved and requests outstanding at the device say nothing."""
+    """Metadata operations: bytes moved and requests at the device mean nothing."""
     COMMAND = auto()
-    """The load is a program of its own, whose figures are not known."""
+    """The load is a separate program, whose figures are unknown."""
     MODEL = auto()
-    """A modelled machine: nothing else runs there, and nothing is cached unseen."""
+    """A modelled machine: no other load and no hidden caches."""
     NULL = auto()
     """Nothing is stored: the figures are those of the load generator."""
     THIS_MACHINE = DATA | NAMES | COMMAND
@@ -80,7 +79,7 @@ RULES: tuple[tuple[Rule, Ground], ...] = (
     (conditions.during_the_run, THIS_MACHINE | MODEL),
     (conditions.quiet_machine, THIS_MACHINE),
 )
-"""In the order in which a person should read their verdicts."""
+"""In reading order."""
 
 
 def ground_of(record: RunRecord) -> Ground:
@@ -97,7 +96,7 @@ def ground_of(record: RunRecord) -> Ground:
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
     ground = ground_of(record)
-    # Whoever watched a command says whether it served the device.
+    # The observer of a command has decided whether it used the device.
     watched = [verdict for verdict in record.verdicts if verdict.check == "load"] if ground is Ground.COMMAND else []
     return [*watched, *(verdict for rule, grounds in RULES if ground in grounds for verdict in rule(record))]
 

@@ -1,21 +1,21 @@
-"""Did the device do the work, or a cache? The bytes the application moved against the bytes the device moved."""
+"""Compares the bytes that the application moved with those that the device moved: the difference came from a cache."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 
 WARN_SHARE = 0.05
 """From this share on, a device-limited rate is overstated by more than 5 % (1 / (1 - share))."""
 INVALID_SHARE = 0.20
-"""From this share on, by more than a quarter: the figure is not the device's."""
+"""From this share on, the rate is overstated by more than a quarter: the figure is not the device's."""
 LEAST = 2
-"""Times what a cache holds, so that it answers less than half of the requests."""
+"""Times the size of a cache, so that the cache answers less than half of the requests."""
 TOO_LITTLE_BYTES = 1 << 20
-"""Below this, a single read-ahead or metadata block would decide."""
+"""Below this, a single read-ahead or metadata block decides the share."""
 
 
 def cache_share(record: RunRecord) -> list[Verdict]:
@@ -27,8 +27,8 @@ def cache_share(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="cache-share",
                 level=Level.WARN,
-                evidence=f"unknown: no block device with counters lies under {where}, so a cache cannot be told apart",
-                advice="measure on a block device or on a file system that lies on one",
+                evidence=f"unknown: no block device with counters is under {where}, so caches cannot be detected",
+                advice="measure on a block device or on a file system on one",
             )
         ]
     verdicts = [
@@ -51,7 +51,7 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
     if asked < TOO_LITTLE_BYTES or moved is None:
         return None
     if direction == "read" and record.fetched_bytes is not None:
-        moved = min(moved, record.fetched_bytes)  # what others read must not pass for the load's own
+        moved = min(moved, record.fetched_bytes)  # reads of others must not count as the load's own
     if direction == "write" and any(stream.mix.trim + stream.mix.zero > 0 for stream in record.workload.streams):
         return None  # discards and zeroings are not counted as bytes written by every driver
     share = max(0.0, 1 - moved / asked)
@@ -87,14 +87,14 @@ class _Cause:
 
 
 def _cause(record: RunRecord, direction: str, share: float) -> _Cause:
-    """What was looked at comes before what is likely: extents and attributes of the file, then how it was opened."""
+    """Known causes first (extents and attributes of the file), then the likely one, from how the file was opened."""
     extents = record.target.detail.get("extents") or {}
     direct = all(stream.direct for stream in record.workload.streams)
     if direction == "read" and (nowhere := _nowhere(extents, share)) is not None:
         return nowhere
     if how := extents.get("compresses"):
         return _Cause(
-            f"was not moved, as the file system holds this file compressed ({how})",
+            f"was not moved, as the file system stores this file compressed ({how})",
             "this is the rate through the compression; measure a file without it (on btrfs one with chattr +C), or the "
             "device",
         )
@@ -117,7 +117,7 @@ def _cause(record: RunRecord, direction: str, share: float) -> _Cause:
 
 
 def _nowhere(extents: dict[str, Any], share: float) -> _Cause | None:
-    """Holes and unwritten extents, if they explain at least half of what was not moved."""
+    """Holes and unwritten extents, if they explain at least half of the missing bytes."""
     size = extents.get("size_bytes") or 0
     parts = {
         "in holes": extents.get("hole_bytes") or 0,
@@ -128,13 +128,13 @@ def _nowhere(extents: dict[str, Any], share: float) -> _Cause | None:
         return None
     named = " and ".join(f"{units.size(amount)} {where}" for where, amount in parts.items() if amount)
     return _Cause(
-        f"was not there to be read: {named}, of the file's {units.size(size)}; the file system answers them with zeros",
+        f"was not stored: {named}, of the file's {units.size(size)}; the file system answers them with zeros",
         "write the file from end to end first, or measure one that holds data (--create makes one)",
     )
 
 
 def discards(record: RunRecord) -> list[Verdict]:
-    """A discard that the device never sees frees nothing: a layer in between may drop it and report success."""
+    """A discard that does not reach the device frees nothing: a layer above may drop it and report success."""
     target = record.counters
     freed = sum(stream.trim.bytes for stream in record.figures.streams if stream.trim is not None)
     if not record.target.traits.is_device or target is None or freed < TOO_LITTLE_BYTES:
@@ -159,7 +159,7 @@ def discards(record: RunRecord) -> list[Verdict]:
 
 
 def _below_loops(record: RunRecord) -> list[Verdict]:
-    """A loop device sees every request, but its backing file may sit in the page cache."""
+    """A loop device receives every request, but its backing file may be in the page cache."""
     verdicts = []
     for upper, lower in zip(record.devices, record.devices[1:], strict=False):
         if not upper.name.startswith("loop"):
@@ -192,10 +192,10 @@ def _below_loops(record: RunRecord) -> list[Verdict]:
 
 def _cause_below(direction: str, share: float, extents: dict[str, Any], past_the_cache: bool) -> _Cause:
     if direction == "read" and (nowhere := _nowhere(extents, share)) is not None:
-        return _Cause(nowhere.text, "write the backing file once from end to end, so that there is something to read")
+        return _Cause(nowhere.text, "write the whole backing file first")
     if how := extents.get("compresses"):
         return _Cause(
-            f"was not moved, as the backing file is held compressed ({how})", "put it on a file system that does not"
+            f"was not moved, as the backing file is stored compressed ({how})", "put it on a file system that does not"
         )
     if past_the_cache:
         return _Cause("was answered between them, though not by the page cache", "measure the device below itself")
@@ -206,7 +206,7 @@ def _cause_below(direction: str, share: float, extents: dict[str, Any], past_the
 
 
 def working_set(record: RunRecord) -> list[Verdict]:
-    """Counters cannot see a cache inside the drive or the controller; the size of the data set can."""
+    """Counters do not show a cache inside the drive or controller; the size of the data set does."""
     detail = record.target.detail
     rule = detail.get("size_rule") or {}
     held, used = rule.get("hidden_bytes") or detail.get("drive_cache_bytes"), detail.get("region_bytes")
@@ -219,7 +219,7 @@ def working_set(record: RunRecord) -> list[Verdict]:
             level=Level.WARN,
             evidence=f"{units.size(used)} are used, the caches of drives and controllers "
             + (
-                f"may hold {units.size(held)} ({', '.join(assumed)} {'does' if len(assumed) == 1 else 'do'} not tell)"
+                f"may hold {units.size(held)} (not reported by {', '.join(assumed)})"
                 if assumed
                 else f"hold {units.size(held)}"
             ),
@@ -230,7 +230,7 @@ def working_set(record: RunRecord) -> list[Verdict]:
 
 
 def sample_size(record: RunRecord) -> list[Verdict]:
-    """A test file whose size nobody asked for: is it what the caches ask for?"""
+    """Compares the size of a test file that Spindle chose with the size that the caches require."""
     sized = record.target.detail.get("sized")
     if not sized:
         return []

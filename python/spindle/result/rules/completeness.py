@@ -1,21 +1,21 @@
-"""Was the run carried out as asked: to its end, without errors, for long enough?"""
+"""Checks that the run did what was asked: to its end, without errors, for long enough."""
 
 from __future__ import annotations
 
 import errno as errno_names
 import os
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.figures import EndedByError, Stopped
 from spindle.result.figures_properties import NAMES, OPERATIONS
 from spindle.result.record import Level, RunRecord, Verdict
 
 SHORT_S = 60.0
-"""Below this a run is too short to trust its mean: caches and background work have not shown themselves."""
+"""A shorter run has an unreliable mean: caches and background work do not show yet."""
 FEW_REQUESTS = 1000
-"""Below this the 99th percentile rests on fewer than ten requests."""
+"""Below this the 99th percentile is based on fewer than ten requests."""
 HUNG_NS = 100_000_000
-"""A request that takes longer than this is one that a person notices, whatever the device."""
+"""A person notices a request that takes longer than this, on any device."""
 
 
 def errno_text(number: int) -> str:
@@ -31,7 +31,7 @@ def _asked(record: RunRecord) -> str:
 
 
 def interrupted(record: RunRecord) -> list[Verdict]:
-    """Partial figures are marked, whoever ended the run."""
+    """Mark partial figures, no matter what ended the run."""
     figures = record.figures
     numbers = {"measured_s": figures.measured_s, "requests": float(figures.requests)}
     how_far = f"after {units.seconds(figures.measured_s)}{_asked(record)}, {units.count(figures.requests)} requests"
@@ -90,7 +90,7 @@ def _what_to_do(number: int, op: str, record: RunRecord) -> str:
 
 
 def errors(record: RunRecord) -> list[Verdict]:
-    """Errors that the run went past."""
+    """Errors that the run tolerated."""
     if isinstance(record.figures.ended_by, EndedByError):
         return []
     found = [error for stream in record.figures.streams for error in stream.errors]
@@ -137,7 +137,7 @@ def long_enough(record: RunRecord) -> list[Verdict]:
                 check="too-short",
                 level=Level.WARN,
                 evidence="; ".join(reasons),
-                advice="a minute and several runs tell more: --seconds 60",
+                advice="measure for a minute, and several times: --seconds 60",
                 numbers=numbers,
             )
         ]
@@ -152,7 +152,7 @@ def long_enough(record: RunRecord) -> list[Verdict]:
 
 
 def late(record: RunRecord) -> list[Verdict]:
-    """What was under way when the time was over is in no latency figure: a request that hung there must be told."""
+    """Requests in flight at the end are in no latency figure: a request that hung then needs a warning."""
     found = [stream.late for stream in record.figures.streams]
     longest = max((each.max_latency_ns for each in found), default=0)
     counted = max(
@@ -182,7 +182,7 @@ def late(record: RunRecord) -> list[Verdict]:
 
 
 def null_target(record: RunRecord) -> list[Verdict]:
-    """Figures of the null target are those of the generator, and say so."""
+    """Figures of the null target are those of the generator; the verdict says so."""
     requests = record.figures.requests
     cpu = record.figures.cpu
     per_request = (cpu.user_ns + cpu.system_ns) / requests if requests else 0.0

@@ -1,42 +1,42 @@
-"""Was the machine in a state that the figures can be compared?"""
+"""Checks that the state of the machine makes the figures comparable."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import During, Level, RunRecord, Sample, Verdict
 
 STEAL = 0.02
 """Share of CPU time taken by the hypervisor that shows in latencies."""
 OTHERS = 0.20
-"""Share of all CPU time used by others that shows in the load."""
+"""Share of all CPU time used by others that affects the load."""
 BURST = 0.50
-"""Share in one interval that shows in the load's slowest requests, however short it was."""
+"""Share in one interval that affects the load's slowest requests, however short it was."""
 BURST_SHARE = 0.05
-"""Of the run's time that bursts must take to show in a 99th percentile several times over."""
+"""Share of the run that bursts must take to affect a 99th percentile."""
 SWAPPING_PER_S = 1.0
 """Pages a second: as before the run."""
 ADVICE = {
-    "other_io": "find who it is (iotop, pidstat -d) and run again without it",
+    "other_io": "find the program (iotop, pidstat -d) and run again without it",
     "jobs": "wait until it has ended, or stop it, and run again",
-    "cpu": "find who it is (top) and run again without it",
+    "cpu": "find the program (top) and run again without it",
     "governor": "--quiet-machine sets the governor `performance` for the run",
     "throttling": "cool the machine and run again",
     "array_sync": "wait until it is done (cat /proc/mdstat; --quiet-machine pauses a check), or repair the array",
     "self_test": "wait until it is done, or end it with smartctl --abort",
     "swap": "free memory, or switch swap off for the measurement (--quiet-machine)",
-    "dirty_pages": "write it out first (--sync machine), or find who writes",
+    "dirty_pages": "write it out first (--sync machine), or find the program that writes",
 }
-"""What to do about a finding of the machine's checks."""
+"""The remedy for each finding of the machine's checks."""
 PASSING_SHARE = 0.05
-"""Share of the run for which a setting may have been another one before the figures are of two settings."""
+"""Share of the run for which a setting may differ before the figures belong to two settings."""
 SHOWN = 4
-"""Changes that are named; the rest are in the record."""
+"""Number of changes that are named; the record has all."""
 
 
 def settings_changed(record: RunRecord) -> list[Verdict]:
-    """A run that straddles two settings belongs to neither."""
+    """A run with two settings belongs to neither."""
     settings = record.settings
     if not settings.before:
         return []
@@ -65,7 +65,7 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
 
 
 def _passing(record: RunRecord) -> Verdict:
-    """Put back before the end; the longer it was another one, the less the figures belong to either."""
+    """Settings that were restored before the end; the longer they differed, the less the figures belong to either."""
     passing = record.settings.passing
     seconds = max(record.figures.elapsed_ns / 1e9, 1e-9)
     longest = max(one.to_s - one.from_s for one in passing)
@@ -85,7 +85,7 @@ def _passing(record: RunRecord) -> Verdict:
 
 
 def during_the_run(record: RunRecord) -> list[Verdict]:
-    """What the machine did beside the load while it ran."""
+    """The machine's conditions during the load."""
     during = record.during
     found = [verdict_of(finding, "during-") for finding in during.findings if finding["level"] != "ok"]
     if not any(verdict.check == "during-array-sync" and verdict.level is Level.INVALID for verdict in found):
@@ -94,7 +94,7 @@ def during_the_run(record: RunRecord) -> list[Verdict]:
 
 
 def _working_arrays(during: During) -> list[Verdict]:
-    """Arrays that were busy with themselves for a part of the run and are done by its end."""
+    """Arrays that resynced or checked for a part of the run and had finished before its end."""
     seen: dict[str, list[Sample]] = {}
     for sample in during.samples:
         for name, action in sample.working.items():
@@ -131,8 +131,8 @@ def _too_hot(during: During) -> list[Verdict]:
     """Drives that reached the temperature at which they slow themselves down."""
     found = []
     for name, limit in during.temperature_limits.items():
-        told = [sample for sample in during.samples if name in sample.temperatures]
-        hottest = max(told, key=lambda sample: sample.temperatures[name], default=None)
+        samples = [sample for sample in during.samples if name in sample.temperatures]
+        hottest = max(samples, key=lambda sample: sample.temperatures[name], default=None)
         if hottest is not None and (highest := hottest.temperatures[name]) >= limit:
             found.append(
                 Verdict(
@@ -181,7 +181,7 @@ def _steal(during: During) -> list[Verdict]:
 
 
 def _cpu_others(during: During) -> list[Verdict]:
-    """All of the time a little, or some of the time a lot."""
+    """A little all of the time, or a lot some of the time."""
     mean = during.cpu_others
     if mean is None:
         return []
@@ -198,18 +198,18 @@ def _cpu_others(during: During) -> list[Verdict]:
             check="during-cpu",
             level=Level.WARN,
             evidence=text + _worst(during, "cpu_others"),
-            advice="find who it is (top) and run again without it",
+            advice="find the program (top) and run again without it",
             numbers={"others": mean, "burst_seconds": burst_s},
         )
     ]
 
 
 def _worst(during: During, name: str) -> str:
-    """When it was worst, where there is more than one interval."""
-    told = [sample for sample in during.samples if getattr(sample, name) is not None]
-    if len(told) < 2:
+    """The worst interval, if there are several."""
+    samples = [sample for sample in during.samples if getattr(sample, name) is not None]
+    if len(samples) < 2:
         return ""
-    worst = max(told, key=lambda sample: float(getattr(sample, name)))
+    worst = max(samples, key=lambda sample: float(getattr(sample, name)))
     return f" (worst: {units.percent(getattr(worst, name))} at {units.seconds(round(worst.at_s, 1))})"
 
 
@@ -218,7 +218,9 @@ def _begin(sample: Sample) -> str:
 
 
 def quiet_machine(record: RunRecord) -> list[Verdict]:
-    """What was changed to have the machine quiet must be as it was again; what could not be made quiet is told."""
+    """Settings that were changed to make the machine quiet must be restored; a warning lists what could not be made
+    quiet.
+    """
     prepared = record.prepared
     found = [
         Verdict(
@@ -231,7 +233,7 @@ def quiet_machine(record: RunRecord) -> list[Verdict]:
         if one.put_back is False
     ]
     found += [
-        Verdict(check="quiet-machine", level=Level.WARN, evidence=note, advice="see docs/measurement.md")
+        Verdict(check="quiet-machine", level=Level.WARN, evidence=note, advice="see `spindle help measurement`")
         for note in prepared.notes
     ]
     if prepared.quieted and not found:
@@ -249,7 +251,7 @@ def quiet_machine(record: RunRecord) -> list[Verdict]:
 
 
 def preconditioned(record: RunRecord) -> list[Verdict]:
-    """Flash that is not steady yet goes on changing while it is measured."""
+    """Flash that is not steady yet keeps changing while it is measured."""
     done = record.prepared.precondition
     if done is None or done.skipped:
         return []
@@ -291,7 +293,7 @@ def target_changed(record: RunRecord) -> list[Verdict]:
 
 
 def before_the_run(record: RunRecord) -> list[Verdict]:
-    """What the idle check found, as it stated it."""
+    """The findings of the idle check, unchanged."""
     return [verdict_of(finding) for finding in record.idle.get("findings", [])]
 
 

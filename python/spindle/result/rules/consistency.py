@@ -1,8 +1,8 @@
-"""Do the figures agree with each other?"""
+"""Checks that the figures agree with each other."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.figures import EndedByError, Figures, Stream
 from spindle.result.record import Level, RunRecord, Verdict
 
@@ -47,7 +47,7 @@ def littles_law(record: RunRecord) -> list[Verdict]:
 
 
 def _late_outstanding(figures: Figures) -> float:
-    """At most what requests still under way at the end added to the outstanding ones; no latency of theirs counts."""
+    """Most that requests in flight at the end add to the outstanding ones; their latencies are not counted."""
     return sum(
         stream.late.requests * min(1.0, stream.late.max_latency_ns / max(1, stream.measured_ns))
         for stream in figures.streams

@@ -1,17 +1,17 @@
-"""Did a limit of a control group, rather than the target, set the figure?"""
+"""Checks if a control group's limit, rather than the target, determined the figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 
 REACHED = 0.90
-"""Share of a limit from which on it is what was measured: the kernel hands it out in slices of a tenth of a second."""
+"""Share of a limit from which on the limit was measured: the kernel grants it in slices of a tenth of a second."""
 THROTTLED = 0.02
-"""Share of the run's time that the load was kept from the CPUs for its quota."""
+"""Share of the run in which the quota kept the load from the CPUs."""
 _KINDS = {
     "rbps": ("read", "bytes"),
     "wbps": ("write", "bytes"),
@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def group_limits(record: RunRecord) -> list[Verdict]:
-    """Limits of I/O, of memory and of CPU time, as they were read before the run."""
+    """Limits of I/O, memory and CPU time, as read before the run."""
     found = [*io_reached(record), *_memory(record), *_cpu(record)]
     if found:
         return found
@@ -33,7 +33,7 @@ def group_limits(record: RunRecord) -> list[Verdict]:
 
 
 def io_reached(record: RunRecord) -> list[Verdict]:
-    """Limits of I/O that the load ran into."""
+    """I/O limits that the load reached."""
     found = []
     for limit in _io(record):
         direction, what = _KINDS[limit["kind"]]
@@ -45,7 +45,7 @@ def io_reached(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="group-limit",
                 level=Level.WARN,
-                evidence=f"{_named(limit)}, and {seen} were measured: this is the limit, not what the device delivers",
+                evidence=f"{_named(limit)}, and {seen} were measured: the limit, not the device, determines the figure",
                 advice="raise or remove the limit (io.max, blkio.throttle.*), or run outside that group",
                 numbers={"limit": float(limit["value"]), "rate": rate},
             )
@@ -65,8 +65,7 @@ def _named(limit: dict[str, Any]) -> str:
 
 
 def _rate(record: RunRecord, device: str, direction: str, what: str) -> float:
-    """The larger of what the load did and what the device counted: the kernel counts before it merges, and after the
-    page cache."""
+    """The larger of the load's rate and the device's: the kernel counts before it merges, and below the page cache."""
     figures = record.figures
     seconds = max(figures.measured_s, 1e-9)
     ops = [op for stream in figures.streams for name, op in stream.ops() if name == direction]
@@ -84,7 +83,7 @@ def _counted(device: DeviceCounters | None, direction: str, what: str) -> float:
 
 
 def _memory(record: RunRecord) -> Iterator[Verdict]:
-    """A page cache that had no room is that of a smaller machine; direct I/O does not use it."""
+    """A page cache without room is that of a smaller machine; direct I/O does not use it."""
     limits = record.target.detail.get("limits") or {}
     full, most = record.during.group_memory_full, limits.get("memory_bytes")
     if not full or most is None or all(stream.direct for stream in record.workload.streams):

@@ -1,36 +1,36 @@
-"""Was the load what was asked, and was the target its limit?"""
+"""Checks that the load was as asked, and that the target was its limit."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 from spindle.result.rules.limits import io_reached
 
 BUSY = 0.90
-"""A worker that is on a CPU for this share of the time has no room to wait for the target."""
+"""A worker that uses a CPU for this share of the time cannot wait for the target."""
 NEAR_CEILING = 0.90
-"""Share of the calibrated ceiling from which on the generator itself may be the limit."""
+"""Share of the calibrated ceiling from which on the generator may be the limit."""
 IDLE_DEVICE = 0.90
-"""Below this utilisation the device had time to spare."""
+"""Below this utilisation the device was partly idle."""
 REACHED = 0.90
 """Share of the asked outstanding requests that counts as reached."""
 FULL = 0.95
-"""CPUs that are in use for this share of their time have none left."""
+"""CPUs in use for this share of their time are full."""
 OWN_PART = 0.25
-"""Part of the CPUs that the load used itself, from which on their being full is its limit."""
+"""If the load itself uses this part of full CPUs, they are its limit."""
 POLLING = {"sqpoll", "iopoll"}
 CHANCE_DEVIATIONS = 3.0
-"""Standard deviations by which the number of random arrivals may differ from its mean."""
+"""Most standard deviations between the number of random arrivals and its mean."""
 EDGES = 2
 LARGE_REQUEST = 256 * 1024
 """From here on one request keeps a device busy by itself: the kernel splits it or its transfer dominates."""
 
 
 def generator_bound(record: RunRecord) -> list[Verdict]:
-    """The target cannot show more than the generator asks for: one worker may lack its CPU, or all of them together."""
+    """The generator limits the figures if one worker lacks CPU time, or all of them together."""
     figures, generator = record.figures, record.figures.generator
     ceiling = generator.ceiling_iops
     near = figures.iops / ceiling if ceiling else 0.0
@@ -66,15 +66,15 @@ def generator_bound(record: RunRecord) -> list[Verdict]:
 
 @dataclass(frozen=True)
 class _Cpus:
-    """What all workers together used of the CPUs that they might use."""
+    """CPU use of all workers together, next to what they may use."""
 
     used: float
-    """CPUs' worth of time."""
+    """CPUs in use."""
     workers: int
     may: float | None
-    """CPUs' worth that affinity and quotas of control groups allow."""
+    """CPUs that affinity and quotas of control groups allow."""
     idle: float | None
-    """Share of the time of these CPUs that nobody used."""
+    """Share of these CPUs' time that was idle."""
 
     @classmethod
     def of(cls, record: RunRecord) -> _Cpus:
@@ -86,8 +86,9 @@ class _Cpus:
 
     @property
     def used_up(self) -> bool:
-        """They used nearly all they might; or nearly nothing was left, and a good part of it was theirs: the rest went
-        to other programs, and to the kernel's threads that did their I/O."""
+        """True if the workers used nearly all they may, or if nearly nothing was idle and a good part was theirs.
+        The rest went to other programs, and to kernel threads that did their I/O.
+        """
         if self.may is None:
             return False
         full = self.idle is not None and self.idle <= 1 - FULL and self.used >= OWN_PART * self.may
@@ -108,14 +109,14 @@ class _Cpus:
 
 
 def _from_a_cache(record: RunRecord, target: DeviceCounters) -> bool:
-    """Most bytes never reached the device, so its load says nothing about what was measured."""
+    """True if most bytes never reached the device: its utilisation does not describe the measurement."""
     asked = record.figures.total_read_bytes + record.figures.total_write_bytes
     moved = (target.bytes_of("read") or 0) + (target.bytes_of("write") or 0)
     return moved < asked / 2
 
 
 def saturated(record: RunRecord) -> list[Verdict]:
-    """A closed loop with few requests under way measures latency; the device may deliver more."""
+    """A closed loop with few requests in flight measures latency; the device may deliver more."""
     workload = record.workload
     target = record.counters
     if workload.paced or target is None or _from_a_cache(record, target) or io_reached(record):
@@ -139,7 +140,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="saturated",
                 level=Level.WARN,
-                evidence=f"one outstanding request on {takes}: this is its latency, not what it can deliver",
+                evidence=f"one outstanding request on {takes}: this measures its latency, not its maximum rate",
                 advice=advice,
                 numbers=numbers,
             )
@@ -149,7 +150,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="saturated",
                 level=Level.WARN,
-                evidence=f"{name} was busy {busy:.0f} % of the time: it had time to spare",
+                evidence=f"{name} was busy {busy:.0f} % of the time: it was partly idle",
                 advice=advice,
                 numbers=numbers,
             )
@@ -166,7 +167,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
 
 
 def achieved_depth(record: RunRecord) -> list[Verdict]:
-    """Asked depth, depth kept by the load, and depth that reached the device are three figures."""
+    """Compares the asked depth, the depth that the load kept, and the depth at the device."""
     workload, figures = record.workload, record.figures
     unpaced = [
         (asked.outstanding, got.mean_outstanding)
@@ -205,9 +206,9 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
                         f"{units.significant(kept)} requests were under way, {units.significant(in_device)} of them in "
                         f"{target.name if target else 'the device'}: the others waited above it"
                     ),
-                    advice=f"a limit holds them: {limited[0].evidence}"
+                    advice=f"a limit delays them: {limited[0].evidence}"
                     if limited
-                    else "a lock of the file system (writes to one file) or the scheduler holds them, or the driver "
+                    else "a lock of the file system (writes to one file) or the scheduler delays them, or the driver "
                     "works on the caller's CPU (zram); no control group of this process limits it",
                     numbers=numbers,
                 )
@@ -238,7 +239,7 @@ def on_time(record: RunRecord) -> list[Verdict]:
         return []
     asked, got = sum(pair[0] for pair in rates), sum(pair[1] for pair in rates)
     numbers = {"asked_iops": asked, "iops": got, "max_lag_ns": float(late)}
-    # The number of Poisson arrivals varies by its square root; few of them are no sign of a queue.
+    # The number of Poisson arrivals varies by its square root; a few less do not show a queue.
     seconds = max(record.figures.measured_s, 1e-9)
     chance = CHANCE_DEVIATIONS * math.sqrt(asked * seconds) / seconds if _random_arrivals(record) else 0.0
     # Requests are counted whole: one may fall out of the time at each end.

@@ -1,13 +1,13 @@
-"""Is the completion log whole?"""
+"""Checks that the completion log is complete."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import Level, RunRecord, Verdict
 
 
 def whole_log(record: RunRecord) -> list[Verdict]:
-    """Nothing without a log. The figures do not depend on it."""
+    """No verdict without a log. The figures do not depend on it."""
     log = record.figures.log
     if log is None:
         return []
@@ -29,7 +29,7 @@ def whole_log(record: RunRecord) -> list[Verdict]:
                 check="log",
                 level=Level.WARN,
                 evidence=f"{lost}: writing it ended early ({log.trouble})",
-                advice="the figures are whole; write the log where there is room",
+                advice="the figures are complete; write the log where there is room",
                 numbers=numbers,
             )
         ]
@@ -38,7 +38,7 @@ def whole_log(record: RunRecord) -> list[Verdict]:
             check="log",
             level=Level.WARN,
             evidence=f"{lost}: they came faster than they could be written",
-            advice="the figures are whole; write the log to a faster file system (/dev/shm), or limit the rate",
+            advice="the figures are complete; write the log to a faster file system (/dev/shm), or limit the rate",
             numbers=numbers,
         )
     ]

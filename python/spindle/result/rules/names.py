@@ -1,18 +1,18 @@
-"""Operations on names: were there enough of them, and did the file system do the work or only its memory?"""
+"""Metadata operations: checks their number, and if the file system or only memory answered."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import Level, RunRecord, Verdict
 
 FEW_NAMES = 1000
-"""Below this the 99th percentile rests on fewer than ten operations."""
+"""Below this the 99th percentile is based on fewer than ten operations."""
 SHORT_S = 1.0
 """Below this a single commit of the journal, or a turn of the scheduler, decides."""
 
 
 def enough(record: RunRecord) -> list[Verdict]:
-    """A pass over the names ends by itself: what counts is how many there were."""
+    """A pass over the names ends by itself: the number of operations counts."""
     figures = record.figures
     numbers = {"measured_s": figures.measured_s, "requests": float(figures.requests)}
     if figures.requests == 0:
@@ -25,7 +25,7 @@ def enough(record: RunRecord) -> list[Verdict]:
     if figures.requests < FEW_NAMES:
         reasons.append(f"{figures.requests} operations are too few for a 99th percentile")
     if reasons:
-        advice = "more names tell more: --nrfiles, --directories"
+        advice = "use more names: --nrfiles, --directories"
         return [
             Verdict(check="too-short", level=Level.WARN, evidence="; ".join(reasons), advice=advice, numbers=numbers)
         ]
@@ -34,7 +34,7 @@ def enough(record: RunRecord) -> list[Verdict]:
 
 
 def in_memory(record: RunRecord) -> list[Verdict]:
-    """Names are looked up in the kernel's caches unless these were dropped, and changed there unless synced."""
+    """Lookups use the kernel's caches unless these were dropped; changes stay in memory unless synced."""
     found = []
     streams = [(stream, stream.names) for stream in record.workload.streams if stream.names is not None]
     cold = record.prepared is not None and record.prepared.dropped_caches
@@ -61,8 +61,7 @@ def in_memory(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="names-in-memory",
                 level=Level.WARN,
-                evidence="what was changed may still have been in memory when the time was over: "
-                f"nothing was synced ({', '.join(kept)})",
+                evidence=f"changes may still have been in memory at the end: nothing was synced ({', '.join(kept)})",
                 advice="count the flush with --end-fsync, or make each change durable with --fsync-every 1",
             )
         )

@@ -1,17 +1,17 @@
-"""Did every client get what it asked for, in time?"""
+"""Checks that every client got its requests served in time."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.starved import clients
 
 NAMED = 3
-"""Of the starved, the worst."""
+"""Number of starved clients that are named, the worst first."""
 
 
 def starved(record: RunRecord) -> list[Verdict]:
-    """For streams whose workers have a rate and figures of their own."""
+    """Applies to streams whose workers have a rate and figures of their own."""
     found = [
         client
         for asked, got in zip(record.workload.streams, record.figures.streams, strict=True)

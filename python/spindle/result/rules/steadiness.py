@@ -1,4 +1,4 @@
-"""Did the load keep its level? Drift, steps, pulses, waves and several levels, told apart from noise."""
+"""Checks that the load kept its level: distinguishes drift, steps, pulses, waves and several levels from noise."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ import msgspec
 from msgspec import Struct
 
 from spindle import _core
-from spindle.result import units
+from spindle.base import units
 from spindle.result.figures import EndedBySteady, Interval
 from spindle.result.record import Level, RunRecord, Verdict
 
 WORDS = {"iops": "the rate of requests", "bandwidth": "throughput", "latency": "the mean latency"}
-"""What a workload's rule looks at."""
+"""The metric of a workload's rule."""
 WHOLE = 0.9
-"""Share of an interval from which on it counts as one: the last one is cut off by the end."""
+"""Share of an interval from which on it counts: the end cuts the last one off."""
 STEP = 0.05
-"""Change of the level that matters, as a share of the higher one."""
+"""Change of the level that matters, as a share of the higher level."""
 SWING = 0.10
-"""Drift over the whole run, or size of what comes back, that matters: as much as the PTS allows over its window."""
+"""Drift over the whole run, or size of a temporary change, that matters: as much as the PTS allows over its window."""
 SPIKE = 0.30
-"""The same of what lasts for moments: it moves the mean by little, and noise with tails makes smaller ones often."""
+"""The same for a change of a few intervals: it hardly moves the mean, and noise with tails often causes smaller
+ones.
+"""
 MOMENT = 3
 """Intervals."""
 HIDDEN = 0.30
-"""Step up or down, as a share of the level before it, that a series must rule out to be called steady."""
+"""Step up or down, as a share of the level before it, that a series must exclude to be called steady."""
 EARLY = 0.25
-"""Part of the run in which a change is that of its start."""
+"""Part of the run in which a change belongs to its start."""
 NAMED = 4
-"""Levels that are named; all are in the numbers' count."""
+"""Number of levels that are named; the numbers count all of them."""
 LATENCY_FACTOR = 2.0
 """A mean latency varies more from second to second than a rate, and matters less."""
 
 
 class Window(Struct, frozen=True):
-    """What the PTS rule looked at."""
+    """The last window of the PTS rule."""
 
     rounds: int
     range: float
@@ -64,7 +66,7 @@ class Departure(Struct, frozen=True):
 
     @property
     def size(self) -> float:
-        """Of the change, as a share of the higher level."""
+        """Size of the change, as a share of the higher level."""
         return _size(self.levels)
 
 
@@ -74,7 +76,7 @@ def _size(levels: Sequence[float]) -> float:
 
 
 class Series(Struct, frozen=True):
-    """Something that should keep its level, interval by interval."""
+    """A metric that should keep its level, interval by interval."""
 
     what: str
     values: list[float]
@@ -88,7 +90,7 @@ class Series(Struct, frozen=True):
         return units.rate(max(0.0, value)) if self.in_bytes else f"{units.count(max(0.0, value))} IOPS"
 
     def matters(self, found: Departure) -> bool:
-        """Whether it is large enough to be told; what lasts for moments must be larger."""
+        """True if the change is large enough to report; a change of a few intervals must be larger."""
         factor = LATENCY_FACTOR if self.is_latency else 1.0
         if found.kind not in ("pulse", "levels"):
             return found.size >= factor * (STEP if found.kind == "step" else SWING)
@@ -101,12 +103,12 @@ class Series(Struct, frozen=True):
 
 
 def steady(record: RunRecord) -> list[Verdict]:
-    """A mean over a change is a figure of neither side of it."""
+    """A mean over a change describes neither side of it."""
     return _asked_for(record) if record.workload.end.steady_rule is not None else _seen(record)
 
 
 def _asked_for(record: RunRecord) -> list[Verdict]:
-    """The run was to go on until it was steady, by a rule of its own."""
+    """The run was to go on until steady, by a rule of its own."""
     found, rule = record.figures.steady, record.workload.end.steady_rule
     assert rule is not None
     what = WORDS[rule.metric]
@@ -161,7 +163,7 @@ def _seen(record: RunRecord) -> list[Verdict]:
             Verdict(
                 check="steady",
                 level=Level.WARN,
-                evidence=f"unknown: {len(intervals)} intervals of {each} are too few to tell",
+                evidence=f"unknown: {len(intervals)} intervals of {each} are too few",
                 advice="give it at least ten seconds: --seconds 60",
                 numbers=numbers,
             )
@@ -170,14 +172,14 @@ def _seen(record: RunRecord) -> list[Verdict]:
     found = strongest(every)
     if found is not None:
         series, departure = found
-        told = _Told(series, departure, [interval.start_ns / 1e9 for interval in intervals], intervals[-1])
+        words = _DepartureWords(series, departure, [interval.start_ns / 1e9 for interval in intervals], intervals[-1])
         return [
             Verdict(
                 check="steady",
                 level=Level.WARN,
-                evidence=told.evidence(),
-                advice=told.advice(isinstance(record.figures.ended_by, EndedBySteady)),
-                numbers=numbers | told.numbers(),
+                evidence=words.evidence(),
+                advice=words.advice(isinstance(record.figures.ended_by, EndedBySteady)),
+                numbers=numbers | words.numbers(),
             )
         ]
     least = _core.step_ruled_out(every[0].values)
@@ -196,12 +198,12 @@ def _seen(record: RunRecord) -> list[Verdict]:
 
 
 def could_hide(least: float | None) -> bool:
-    """Whether a step that matters could hide in the noise of a series that rules out steps from `least` on."""
+    """True if noise could hide a step that matters, in a series that excludes steps from `least` on."""
     return least is None or least > HIDDEN + 1e-9
 
 
 def _unseen(least: float | None, count: int, interval_s: float, numbers: dict[str, float]) -> Verdict:
-    """Nothing was found, and nothing is ruled out either."""
+    """Nothing was detected, and nothing is excluded."""
     known = "even one of 100 % could" if least is None else f"only one of {units.percent(least)} or more could not"
     longer = max(60, 10 * math.ceil(4 * count * interval_s / 10))
     return Verdict(
@@ -222,8 +224,9 @@ def _whole_intervals(record: RunRecord) -> list[Interval]:
 
 
 def _series_of(record: RunRecord, intervals: Sequence[Interval]) -> Iterator[Series]:
-    """Throughput of all streams first; of each stream, where there are several; and the mean latency of a load with a
-    pace of its own, whose throughput is what was asked for while the target slows down."""
+    """Throughput of all streams first, then of each stream if there are several; then the mean latency of paced
+    loads, whose throughput stays as asked while the target slows down.
+    """
     streams = range(len(record.workload.streams))
     yield _throughput("throughput", intervals, streams)
     if len(streams) > 1:
@@ -259,7 +262,7 @@ def _latencies(intervals: Sequence[Interval], stream: int) -> list[float]:
 
 
 def strongest(every: Sequence[Series]) -> tuple[Series, Departure] | None:
-    """What matters and is surest; of the series that tell it, the first: all streams together."""
+    """The most significant change that matters; among series with equal evidence the first: all streams together."""
     found = []
     for series in every:
         seen = msgspec.json.decode(_core.departures(series.values, len(every) - 1), type=list[Departure])
@@ -268,7 +271,7 @@ def strongest(every: Sequence[Series]) -> tuple[Series, Departure] | None:
     return max(found, key=lambda pair: pair[1].strength, default=None)
 
 
-class _Told:
+class _DepartureWords:
     """A departure in words and numbers."""
 
     def __init__(self, series: Series, found: Departure, starts_s: Sequence[float], last: Interval) -> None:
@@ -280,7 +283,7 @@ class _Told:
         self._before, self._after = found.levels[0], found.levels[1]
 
     def evidence(self) -> str:
-        """What it did, with times and sizes."""
+        """The change, with times and sizes."""
         what, before, after = self._series.what, self._text(self._before), self._text(self._after)
         verb = "rose" if self._after > self._before else "fell"
         moved = f"{what} {verb} from {before} to {after} ({self._change()})"
@@ -313,7 +316,7 @@ class _Told:
         return ", ".join([*named, rest])
 
     def advice(self, ended_by_steady: bool) -> str:
-        """What to do about it."""
+        """The remedy."""
         if self._found.kind == "drift":
             ramp = "--ramp 10s to leave the start out"
             return ramp if ended_by_steady else f"run longer, until it has settled: --until-steady, or {ramp}"
@@ -321,12 +324,12 @@ class _Told:
         if early:
             return "leave the start out: --ramp 10s, and run longer"
         return (
-            "the mean is that of neither level: find what changed then (heat, a full cache, a limit, other load; "
+            "the mean describes neither level: find out what changed then (heat, a full cache, a limit, other load; "
             "the record has the seconds), or give figures of each part"
         )
 
     def numbers(self) -> dict[str, float]:
-        """For the record."""
+        """Numbers for the record."""
         found = {
             "before": self._before,
             "after": self._after,

@@ -1,22 +1,22 @@
-"""Did anything else use the device while it was measured?"""
+"""Checks if anything else used the device during the measurement."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.record import DeviceCounters, Level, RunRecord, Verdict
 
 OTHER_SHARE = 0.05
-"""Traffic beyond this share of the load's own has cost the load about as much."""
+"""Traffic above this share of the load's own cost the load about as much."""
 SLACK_BYTES = 1 << 20
-"""Metadata and one read-ahead window are not other traffic."""
+"""Metadata and one read-ahead window do not count as other traffic."""
 JOURNAL_FACTOR = 1.0
-"""A file system that syncs writes its journal as well: up to as much again is its own doing."""
+"""A file system that syncs also writes its journal: up to the same amount again is its own."""
 
 
 def other_io(record: RunRecord) -> list[Verdict]:
-    """What the device moved beyond what the load asked for.
+    """Bytes that the device moved beyond the load's own.
 
-    A warning at most: the figure is what the load got, beside that traffic.
+    A warning at most: the figure is correct for a load next to that traffic.
     """
     target = record.counters
     if target is None:
@@ -40,11 +40,11 @@ def other_io(record: RunRecord) -> list[Verdict]:
                 level=Level.WARN,
                 evidence="; ".join(texts) + _when_and_who(record),
                 advice=(
-                    "a file system that copies what it writes does that (btrfs); if it is not that, "
+                    "a copy-on-write file system does that (btrfs); otherwise "
                     if record.target.traits.on_files and record.figures.total_write_bytes > 0
                     else ""
                 )
-                + "find who it is (iotop, pidstat -d) and run again without it",
+                + "find the program (iotop, pidstat -d) and run again without it",
                 numbers=numbers,
             )
         ]
@@ -59,14 +59,14 @@ def other_io(record: RunRecord) -> list[Verdict]:
 
 
 def _when_and_who(record: RunRecord) -> str:
-    """The second in which most of it was seen, and the processes that moved data on the target's stack meanwhile."""
-    told = [
+    """The second with most of it, and the processes that moved data on the target's stack."""
+    samples = [
         (sample, (sample.other_read_bytes_per_s or 0.0) + (sample.other_write_bytes_per_s or 0.0))
         for sample in record.during.samples
     ]
     words = []
-    if len(told) > 1:
-        sample, rate = max(told, key=lambda pair: pair[1])
+    if len(samples) > 1:
+        sample, rate = max(samples, key=lambda pair: pair[1])
         if rate > 0:
             words.append(f"most at {units.seconds(round(sample.at_s, 1))}: {units.rate(rate)}")
     if record.during.jobs:
@@ -91,7 +91,7 @@ def _reads(record: RunRecord, target: DeviceCounters) -> _Excess | None:
 
 
 def _writes(record: RunRecord, target: DeviceCounters) -> _Excess | None:
-    own = record.figures.total_write_bytes + record.figures.total_freed_bytes  # some drivers count zeroings as writes
+    own = record.figures.total_write_bytes + record.figures.total_freed_bytes  # some drivers count zeroing as writes
     moved, requests = target.bytes_of("write"), target.requests_of("write")
     if moved is None or requests is None:
         return None

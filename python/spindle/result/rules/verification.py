@@ -1,8 +1,8 @@
-"""Does the target hold what was written to it?"""
+"""Checks that the target contains what was written to it."""
 
 from __future__ import annotations
 
-from spindle.result import units
+from spindle.base import units
 from spindle.result.figures import Checked, Verification
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.verification import fault_words
@@ -11,7 +11,7 @@ CHECK = "verify"
 
 
 def verified(record: RunRecord) -> list[Verdict]:
-    """Nothing where nothing was to be verified. A single wrong block is too many."""
+    """No verdict if nothing was verified. A single wrong block is invalid."""
     seen = record.figures.verification
     if seen is None:
         return []
@@ -29,7 +29,7 @@ def verified(record: RunRecord) -> list[Verdict]:
                 level=Level.INVALID,
                 evidence=_wrong(seen),
                 advice="the target does not give back what was written to it: look at the kernel log (dmesg), cables, "
-                "memory and firmware before any data is trusted to it; docs/verify.md tells what each kind means",
+                "memory and firmware before any data is trusted to it; `spindle help verify` explains each kind",
                 numbers={**numbers, **_kinds(seen.found)},
             )
         ]
@@ -39,7 +39,7 @@ def verified(record: RunRecord) -> list[Verdict]:
                 check=CHECK,
                 level=Level.WARN,
                 evidence=f"{units.count(back.found.blocks)} of {units.count(back.expected)} blocks were read back when "
-                "it was stopped; they are right",
+                "it was stopped; they are correct",
                 advice="let it read back to the end",
                 numbers=numbers,
             )
@@ -80,8 +80,8 @@ def _right(seen: Verification) -> str:
         back = seen.read_back
         parts.append(f"all {units.count(back.expected)} blocks of {size} that were written, read back {back.how},")
     if not parts:
-        return "what was written is left to be read back after a later phase"
-    return f"{' and '.join(parts)} are right"
+        return "the written blocks are read back after a later phase"
+    return f"{' and '.join(parts)} are correct"
 
 
 def _kinds(found: list[Checked]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""After the crash: the target, which is only read, held against the journal."""
+"""The check after a crash: compares the target, which is only read, with the journal."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import IO
 import msgspec
 
 from spindle import _core
+from spindle.base import units
 from spindle.host.errors import TargetError, WrongTarget, not_found, reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.register import boot_id
-from spindle.result import units
-from spindle.result.durability import Checked, Findings, Header, Journal, Place, Verdict
+from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, Place, Verdict
 from spindle.run.errors import Usage
 
 _GONE = ("before", "zeroes", "missing", "unreadable")
-"""What is in the place of a write that was lost with all others; anything else was put there by somebody."""
+"""Content in place of a lost write if all others are lost too; other content came from another program."""
 
 
 def read_journal(fd: int, where: str) -> Journal:
-    """What a journal says. Raises Usage."""
+    """The content of a journal. Raises Usage."""
     try:
         return msgspec.json.decode(_core.durability_journal(fd), type=Journal)
     except _core.ConfigError as error:
@@ -34,8 +34,10 @@ def read_journal(fd: int, where: str) -> Journal:
         raise Usage(f"{where}: its first entry does not say what was written") from None
 
 
-def verify(journal: Path, target: str | None) -> Checked:
-    """Raises Usage where journal and target do not belong together, TargetError where the target cannot be read."""
+def verify(journal: Path, target: str | None) -> DurabilityCheck:
+    """Check a target. Raises Usage if journal and target do not belong together, TargetError if the target cannot be
+    read.
+    """
     with _opened(journal) as file:
         header = read_journal(file.fileno(), str(journal)).header
         place = header.about.target
@@ -50,7 +52,7 @@ def verify(journal: Path, target: str | None) -> Checked:
             differences = _differences(place, read.opened)
     if findings.verdict is Verdict.ABSENT:
         findings = _absent(asked, header, findings, differences)
-    return Checked(target=asked, findings=findings, notes=[*differences, *_notes(header, findings)])
+    return DurabilityCheck(target=asked, findings=findings, notes=[*differences, *_notes(header, findings)])
 
 
 @contextmanager
@@ -67,7 +69,7 @@ def _opened(journal: Path) -> Iterator[IO[bytes]]:
         except BlockingIOError:
             raise Usage(f"{journal}: is still being written; check it when writer and receiver have ended") from None
         except OSError:
-            pass  # no locks on its file system
+            pass  # its file system has no locks
         yield file
 
 
@@ -75,21 +77,21 @@ def _opened(journal: Path) -> Iterator[IO[bytes]]:
 
 
 class _Read:
-    """What the core reads."""
+    """The target in the core's terms."""
 
     def __init__(self, fd: int, size_bytes: int, block: int, align: int, opened: OpenTarget | None) -> None:
         self._tuple = fd, size_bytes, block, align
         self.opened = opened
 
     def as_tuple(self) -> tuple[int, int, int, int]:
-        """In the order of the core."""
+        """Values in the core's order."""
         return self._tuple
 
 
 @contextmanager
 def _target(asked: str, place: Place) -> Iterator[_Read]:
     if place.file_system_id is not None and _is_lost(asked, place):
-        with open(os.devnull, "rb") as nothing:  # which is what is left of it
+        with open(os.devnull, "rb") as nothing:  # nothing is left of it
             yield _Read(nothing.fileno(), 0, 1, 512, None)
         return
     with ExitStack() as stack:
@@ -103,8 +105,9 @@ def _target(asked: str, place: Place) -> Iterator[_Read]:
 
 
 def _is_lost(asked: str, place: Place) -> bool:
-    """A file that was there, its name and its data synced, is not, or is empty. Raises TargetError if only its file
-    system is not there."""
+    """True if a file is missing or empty although its name and data were synced. Raises TargetError if only its file
+    system is missing.
+    """
     path = Path(asked)
     try:
         return stat.S_ISREG(path.stat().st_mode) and path.stat().st_size == 0
@@ -117,11 +120,11 @@ def _is_lost(asked: str, place: Place) -> bool:
             return True
     except OSError:
         pass
-    raise WrongTarget(f"{asked}: is not there; mount its file system, or name the place where the test file is now")
+    raise WrongTarget(f"{asked}: does not exist; mount its file system, or name the place where the test file is now")
 
 
 def _differences(place: Place, opened: OpenTarget | None) -> list[str]:
-    """In what the target is not the one that was written."""
+    """Differences between the target and the one that was written."""
     if opened is None:
         return []
     found = []
@@ -138,8 +141,8 @@ def _differences(place: Place, opened: OpenTarget | None) -> list[str]:
 
 
 def _absent(asked: str, header: Header, findings: Findings, differences: list[str]) -> Findings:
-    """Not one block of the run is there: lost as a whole, or is it another target?"""
-    named = f"{asked}: not one block of run {header.run} is there"
+    """Decide, without any block of the run: total loss, or another target."""
+    named = f"{asked}: no block of run {header.run} is there"
     if differences:
         raise Usage(f"{named}, and {differences[0]}; name the target that was written, {header.about.target.path} then")
     gone = sum(instead.blocks for instead in findings.instead if instead.found in _GONE)

@@ -1,4 +1,4 @@
-"""Where the journal of a durability test goes: a new file on another device, or a receiver on another host."""
+"""The journal's destination: a new file on another device, or a receiver on another host."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from spindle.run.errors import RunFailed, Usage
 from spindle.run.watch import Watch
 
 PATIENCE_S = 15.0
-"""A receiver that is silent for so long is gone; the same to the receiver of a writer, which speaks every 0.1 s."""
+"""A receiver that is silent for this time is gone; the same for a writer, which sends every 0.1 s."""
 READY = "ready 1"
-"""What a receiver says first; the number is the version of the protocol."""
+"""The receiver's first line; the number is the version of the protocol."""
 TOKEN = "token"
-"""What a receiver that wants one says first, with a number used once; and what the writer answers, with its proof."""
+"""First line of a receiver that requires a token, with a nonce; also the start of the writer's answer, with its
+proof.
+"""
 TOKEN_LEAST = 16
 LINE_MAX = 200
 VOLATILE = ("tmpfs", "ramfs")
@@ -35,29 +37,29 @@ VOLATILE = ("tmpfs", "ramfs")
 
 @dataclass(frozen=True)
 class OpenJournal:
-    """Ready to be written."""
+    """A journal that is ready to be written."""
 
     fd: int
     receiver: bool
-    """A connection, not a file."""
+    """True for a connection."""
     where: str
     path: Path | None = None
 
     def discard(self) -> None:
-        """Nothing was written that anyone could check."""
+        """Discard a journal without checkable entries."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
 
 def address(text: str, what: str) -> tuple[str, int]:
-    """`HOST:PORT`, or `PORT` alone for this host. Raises Usage."""
+    """Parse `HOST:PORT`, or `PORT` alone for this host. Raises Usage."""
     try:
         parts = urlsplit(f"//{text if ':' in text else '127.0.0.1:' + text}")
         if parts.hostname and parts.port is not None and not parts.path and not parts.username:
             return parts.hostname, parts.port
     except ValueError:
         pass
-    raise Usage(f"{what} {text}: is no address; write HOST:PORT, for example 192.0.2.7:7800")
+    raise Usage(f"{what} {text}: is not an address; write HOST:PORT, for example 192.0.2.7:7800")
 
 
 def read_token(path: Path) -> bytes:
@@ -77,7 +79,7 @@ def read_token(path: Path) -> bytes:
 
 
 def proof(token: bytes, nonce: str) -> str:
-    """That one has the token, without sending it."""
+    """Proof of having the token, without sending it."""
     return hmac.new(token, f"spindle durability journal 1 {nonce}".encode(), "sha256").hexdigest()
 
 
@@ -85,7 +87,7 @@ def proof(token: bytes, nonce: str) -> str:
 def open_journal(
     where: str, target: OpenTarget, on_target: bool, token: bytes | None, watch: Watch
 ) -> Iterator[OpenJournal]:
-    """Make or connect it; closed again at the end. Raises Usage or RunFailed."""
+    """Make the file or connect to the receiver; closed at the end. Raises Usage or RunFailed."""
     scheme, separator, rest = where.partition("://")
     if not separator:
         if token is not None:
@@ -111,7 +113,7 @@ def _connected(where: str, host: str, port: int, token: bytes | None, watch: Wat
             f"`journal=` {where}: nobody answers ({reason(error)}); start `spindle verify --listen` there first"
         ) from None
     with connection:
-        # An entry leaves at once; a link that is dead is found in seconds, not in a quarter of an hour.
+        # Entries are sent at once; a dead link is detected in seconds, not in a quarter of an hour.
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(PATIENCE_S * 1000))
         _await_readiness(where, connection, token)
@@ -122,7 +124,7 @@ def _connected(where: str, host: str, port: int, token: bytes | None, watch: Wat
 
 
 def _await_readiness(where: str, connection: socket.socket, token: bytes | None) -> None:
-    """Before anything is made or written: a receiver that has no use for a writer says so, with its first line."""
+    """Wait for the receiver before anything is made or written; its first line may refuse the writer."""
     said = _line(where, connection)
     if said.startswith(f"{TOKEN} "):
         if token is None:
@@ -134,7 +136,7 @@ def _await_readiness(where: str, connection: socket.socket, token: bytes | None)
     if said.startswith("refused "):
         raise RunFailed(f"`journal=` {where}: the receiver refuses: {said.removeprefix('refused ')}")
     if said != READY:
-        raise RunFailed(f"`journal=` {where}: what answers is no receiver of journals of this version ({said[:40]!r})")
+        raise RunFailed(f"`journal=` {where}: the answer is not from a receiver of this version ({said[:40]!r})")
 
 
 def _line(where: str, connection: socket.socket) -> str:
@@ -161,23 +163,23 @@ def _file(path: Path, target: OpenTarget, on_target: bool, watch: Watch) -> Iter
             shared = _shared(fd, target)
             if shared and not on_target:
                 raise Usage(
-                    f"`journal=` {path}: lies on {shared}, as the target does, and would lose what the target loses; "
-                    "choose another device, or say `journal_on_target=`"
+                    f"`journal=` {path}: is on {shared}, like the target, and would be lost with it; "
+                    "choose another device, or give `journal_on_target=`"
                 )
         except BaseException:
             made.discard()
             raise
         mount = mount_of(fd)
         if mount is not None and mount.fs_type in VOLATILE:
-            watch.say(f"spindle: `journal=` {path}: lies in memory ({mount.fs_type}), and is gone when power is")
+            watch.say(f"spindle: `journal=` {path}: is in memory ({mount.fs_type}), and is lost with the power")
         yield made
 
 
 @contextmanager
 def new_journal(path: Path, option: str) -> Iterator[int]:
-    """A descriptor of a new file whose name is on the disk; locked, so that nobody checks it too early."""
+    """Descriptor of a new file whose name is on the disk; locked, so that it is not checked too early."""
     try:
-        file = os.fdopen(new_own(path), "r+b", buffering=0)  # for nobody else to read or write
+        file = os.fdopen(new_own(path), "r+b", buffering=0)  # only its owner may read or write it
     except FileExistsError:
         raise Usage(f"{option} {path}: exists already; a journal is a new file") from None
     except OSError as error:
@@ -189,7 +191,7 @@ def new_journal(path: Path, option: str) -> Iterator[int]:
 
 
 def _shared(fd: int, target: OpenTarget) -> str | None:
-    """The device that both lie on, or the file system where there is no device."""
+    """The device that both are on, or the file system if there is no device."""
     disks = _disks(target.counted_devices())
     for device in _disks(devices_under(fd)).values():
         if device.name in disks:
@@ -199,5 +201,5 @@ def _shared(fd: int, target: OpenTarget) -> str | None:
 
 
 def _disks(devices: Sequence[Device]) -> dict[str, Device]:
-    """Whole disks at the bottom and on the way."""
+    """Whole disks at the bottom and in between."""
     return {whole(under).name: whole(under) for device in devices for under in (device, *below(device))}

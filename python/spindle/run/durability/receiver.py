@@ -1,8 +1,8 @@
-"""Takes the journals of writers on other hosts: bytes in, bytes on the disk, and a word on how many are there.
+"""Receives the journals of writers on other hosts, syncs them to disk, and confirms the number of stored bytes.
 
-Each connection has a thread of its own and a time in which it must show the beginning of a journal, so none that is
-silent, slow or no writer at all keeps another waiting. What is stored is bounded. Who may write is decided by a token,
-if one is given; it is proven, not sent. Nothing is encrypted.
+Each connection has a thread of its own and a time limit for the beginning of a journal, so a silent or slow peer does
+not delay others. Storage is limited. A token, if given, decides which writers are accepted; it is proven, not sent.
+Nothing is encrypted.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spindle.base import units
 from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
 from spindle.host.signals import Stopped
 from spindle.host.testfile import KEEP_FREE
 from spindle.host.trusted import new_own
-from spindle.result import units
 from spindle.result.durability import Journal
 from spindle.run.durability.aftercrash import read_journal
 from spindle.run.durability.journal import LINE_MAX, PATIENCE_S, READY, TOKEN, new_journal, proof
@@ -33,50 +33,52 @@ from spindle.run.watch import Watch
 
 MAGIC = b"spindle durability journal 1\n"
 HEADER_MAX = 64 << 10
-"""Of the entry that says what is written, bytes; it has about two thousand."""
+"""Largest entry that describes the test, bytes; it usually has about two thousand."""
 SYNC_S = 0.05
-"""How often what has come is brought to the disk."""
+"""Interval between syncs."""
 BEGIN_S = 10.0
-"""A connection that has not begun a journal by then is closed."""
+"""A connection without a journal is closed after this time."""
 LINGER_S = 1.0
 PIECE = 1 << 18
 LIMIT = 2 << 30
-"""Of each journal, bytes, unless asked otherwise."""
+"""Default limit of each journal, bytes."""
 JOURNALS = 16
-"""So many journals are taken into a folder."""
+"""Most journals in a folder."""
 CONNECTIONS = 32
-"""So many may be without a journal; of more, the oldest is closed."""
+"""Most connections without a journal; the oldest is closed first."""
 _LENGTHS = {ord("S"): (0, 0), ord("A"): (20, 20), ord("L"): (8, 8), ord("E"): (9, 9), ord("B"): (8, 8 + 4 * 16_384)}
-"""Payload of each kind of entry after the first, least and most bytes (crates/engine/src/durable/entry.rs)."""
+"""Smallest and largest payload of each kind of entry after the first, bytes (crates/engine/src/durable/entry.rs)."""
 _FRAME = 5
 
 
 @dataclass(frozen=True)
-class Received:
-    """A journal that is complete, as far as it came."""
+class ReceivedJournal:
+    """A received journal, complete or cut short."""
 
     path: Path
     ended: str
-    """`closed`: the writer ended; `silent`: nothing came any more, as when its power is cut; `full`: it reached its
-    bound; `garbage`: what came was no journal any more; `stopped`."""
+    """`closed`: the writer ended; `silent`: no more data, as after a power cut; `full`: its limit was reached;
+    `garbage`: the data was not a journal; `stopped`.
+    """
     journal: Journal
 
 
 @dataclass(frozen=True)
-class Receiving:
-    """What a person ordered."""
+class ReceiverOptions:
+    """Options of the receiver."""
 
     host: str
     port: int
     path: Path
-    """A new file, for one journal; or a folder, for many."""
+    """A new file for one journal, or a folder for many."""
     token: bytes | None = None
     limit_bytes: int = LIMIT
 
 
-def receive(order: Receiving, watch: Watch) -> list[Received]:
-    """Wait for writers and take their journals: one into a file, or many into a folder until stopped. Raises Usage or
-    RunFailed, and Stopped if nothing had come."""
+def receive(order: ReceiverOptions, watch: Watch) -> list[ReceivedJournal]:
+    """Wait for writers and receive their journals: one into a file, or many into a folder until stopped. Raises
+    Usage or RunFailed, and Stopped if nothing was received.
+    """
     with ExitStack() as stack:
         listener = stack.enter_context(_listening(order.host, order.port))
         store = _Folder(order.path) if order.path.is_dir() else _File(order.path)
@@ -102,20 +104,20 @@ def _listening(host: str, port: int) -> socket.socket:
 # --- where journals go -----------------------------------------------------------------------------------------------
 
 
-class _Turned(Exception):
-    """A writer is turned away; the text says why."""
+class _Refusal(Exception):
+    """A writer is refused; the text is the reason."""
 
 
 @dataclass
 class _Place:
-    """A file that a journal is written to."""
+    """The file of a journal."""
 
     path: Path
     fd: int
 
 
 class _File(ExitStack):
-    """One journal, in a file whose name is taken from the start."""
+    """A single journal in a named file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -126,12 +128,12 @@ class _File(ExitStack):
         self.callback(self._forget)
 
     def check(self) -> None:
-        """That there is a place left. Raises _Turned."""
+        """Raise _Turned if there is no room."""
         if self._taken:
-            raise _Turned("it has a writer already")
+            raise _Refusal("it has a writer already")
 
     def take(self, run: str) -> _Place:
-        """For a writer. Raises _Turned."""
+        """Reserve a file for a writer. Raises _Turned."""
         self.check()
         self._taken = True
         return _Place(self._path, os.dup(self._fd))
@@ -142,7 +144,7 @@ class _File(ExitStack):
 
 
 class _Folder(ExitStack):
-    """Many, each in a file called by the number of its run."""
+    """Many journals, each in a file named by its run."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -151,21 +153,21 @@ class _Folder(ExitStack):
         self._taken = 0
 
     def check(self) -> None:
-        """That there is a place left. Raises _Turned."""
+        """Raise _Turned if there is no room."""
         if self._taken >= JOURNALS:
-            raise _Turned(f"it has taken {JOURNALS} journals, which is its bound; start another one")
+            raise _Refusal(f"it has taken {JOURNALS} journals, its limit; start another one")
 
     def take(self, run: str) -> _Place:
-        """For a writer. Raises _Turned."""
+        """Reserve a file for a writer. Raises _Turned."""
         self.check()
         path = self._path / f"{run}.journal"
         try:
             fd = new_own(path)
             sync_folder(self._path)
         except FileExistsError:
-            raise _Turned(f"it has a journal of run {run} already") from None
+            raise _Refusal(f"it has a journal of run {run} already") from None
         except OSError as error:
-            raise _Turned(f"no file can be made there: {reason(error)}") from None
+            raise _Refusal(f"no file can be made there: {reason(error)}") from None
         self._taken += 1
         return _Place(path, fd)
 
@@ -175,24 +177,24 @@ class _Folder(ExitStack):
 
 @dataclass
 class _Server:
-    """The main thread accepts connections and speaks; each connection has a thread."""
+    """The main thread accepts connections and writes messages; each connection has a thread."""
 
     listener: socket.socket
     store: _File | _Folder
-    order: Receiving
+    order: ReceiverOptions
     watch: Watch
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedJournal] = field(default_factory=list)
     stored_bytes: int = 0
     stopping: bool = False
     _failure: str | None = None
     _lines: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _waiting: list[_Connection] = field(default_factory=list)
-    """Without a journal, the oldest first."""
+    """Connections without a journal, the oldest first."""
     _all: set[_Connection] = field(default_factory=set)
 
     def serve(self) -> None:
-        """Until the journal is complete, or somebody stops it."""
+        """Serve until the journal is complete or a person stops it."""
         stopped: Stopped | None = None
         try:
             while not (self.store.single and (self.received or self._failure)):
@@ -212,7 +214,7 @@ class _Server:
         try:
             connection, peer = self.listener.accept()
         except OSError:
-            time.sleep(0.05)  # too many are open, or it has gone again
+            time.sleep(0.05)  # too many are open, or it is gone again
             return
         one = _Connection(self, connection, peer[0])
         with self._lock:
@@ -244,11 +246,11 @@ class _Server:
     # --- for connections ---
 
     def say(self, line: str) -> None:
-        """From any thread."""
+        """Print a line; callable from any thread."""
         self._lines.put(line)
 
     def take(self, one: _Connection, run: str) -> _Place:
-        """A place for a journal that has begun. Raises _Turned."""
+        """Reserve a file for a journal that has begun. Raises _Turned."""
         with self._lock:
             place = self.store.take(run)
             if one in self._waiting:
@@ -256,14 +258,14 @@ class _Server:
             return place
 
     def complete(self, place: _Place, ended: str, failure: str | None) -> None:
-        """A journal has come to its end."""
+        """Note the end of a journal."""
         with self._lock:
             self._failure = self._failure or failure
             if failure is None:
-                self.received.append(Received(place.path, ended, read_journal(place.fd, str(place.path))))
+                self.received.append(ReceivedJournal(place.path, ended, read_journal(place.fd, str(place.path))))
 
     def gone(self, one: _Connection) -> None:
-        """It needs no room any more."""
+        """Release the connection."""
         with self._lock:
             self._all.discard(one)
             if one in self._waiting:
@@ -283,19 +285,19 @@ class _Connection(threading.Thread):
         self._frames = _Frames()
 
     def hang_up(self) -> None:
-        """From another thread: it has waited too long."""
+        """Close from another thread, after the time limit."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def run(self) -> None:
-        """Everything."""
+        """Run the connection."""
         try:
             with self._connection:
                 self._serve()
-        except _Turned as turned:
-            self._server.say(f"{self._peer} was turned away: {turned}")
+        except _Refusal as turned:
+            self._server.say(f"{self._peer} was refused: {turned}")
         except OSError:
-            self._server.say(f"{self._peer} is no writer of journals: it said nothing, or went away")
+            self._server.say(f"{self._peer} is not a writer of journals: it sent nothing, or closed the connection")
         finally:
             self._server.gone(self)
 
@@ -303,7 +305,7 @@ class _Connection(threading.Thread):
         try:
             begin = self._begin()
             place = self._server.take(self, _run_of(begin))
-        except _Turned as turned:
+        except _Refusal as turned:
             _refuse(self._connection, str(turned))
             raise
         try:
@@ -316,24 +318,24 @@ class _Connection(threading.Thread):
     # --- the beginning ---
 
     def _begin(self) -> bytes:
-        """The first bytes of a journal, its first entry whole. Raises _Turned or OSError."""
+        """Receive the first bytes of a journal with its whole first entry. Raises _Turned or OSError."""
         until = time.monotonic() + BEGIN_S
         if (token := self._server.order.token) is not None:
             nonce = secrets.token_hex(16)
             self._connection.sendall(f"{TOKEN} {nonce}\n".encode())
             if not hmac.compare_digest(self._line(until), f"{TOKEN} {proof(token, nonce)}".encode()):
-                raise _Turned("its token is another one, or it has none")
-        self._server.store.check()  # before the writer makes anything
+                raise _Refusal("its token is wrong or missing")
+        self._server.store.check()  # before the writer creates anything
         self._connection.sendall(f"{READY}\n".encode())
         begin = b""
         while begin != MAGIC:
             begin += self._exactly(1, until)
             if not MAGIC.startswith(begin):
-                raise _Turned("this is no journal of spindle, or one of another version")
+                raise _Refusal("not a journal of spindle, or one of another version")
         frame = self._exactly(_FRAME, until)
         length = int.from_bytes(frame[1:], "little")
         if frame[:1] != b"H" or length > HEADER_MAX:
-            raise _Turned("this is no journal of spindle: its first entry does not say what is written")
+            raise _Refusal("not a journal of spindle: its first entry does not describe the test")
         return begin + frame + self._exactly(length + 4, until)
 
     def _exactly(self, count: int, until: float) -> bytes:
@@ -355,7 +357,7 @@ class _Connection(threading.Thread):
     # --- the rest ---
 
     def _carry_out(self, place: _Place, begin: bytes) -> tuple[str, str | None]:
-        """How it ended, and what went wrong here."""
+        """Store the journal. Returns the way it ended, and a local problem."""
         try:
             self._write(place, begin)
             return self._take(place), None
@@ -385,23 +387,23 @@ class _Connection(threading.Thread):
         return "stopped"
 
     def _part(self) -> bytes | None:
-        """What has come; nothing at the end, None if nothing came for now."""
+        """Received data; empty at the end, None if there is none now."""
         try:
             self._connection.settimeout(SYNC_S)
             return self._connection.recv(PIECE)
         except TimeoutError:
             return None
-        except OSError:  # reset: the writer's machine is back, and knows nothing of the connection
+        except OSError:  # reset: the writer's machine is back without the connection
             return b""
 
     def _why_it_ends(self, part: bytes, whole: int, room: int) -> str:
         if not part:
             return "closed"
         if whole < len(part) and whole <= room:
-            _refuse(self._connection, "what comes is no journal any more")
+            _refuse(self._connection, "the data is not a journal any more")
             return "garbage"
         limit = units.size(self._server.order.limit_bytes)
-        _refuse(self._connection, f"the journal has reached its bound ({limit}, or the last of the file system there)")
+        _refuse(self._connection, f"the journal has reached its limit ({limit}, or the last of the file system there)")
         return "full"
 
     def _write(self, place: _Place, part: bytes) -> None:
@@ -414,20 +416,21 @@ class _Connection(threading.Thread):
     def _store(self, place: _Place) -> None:
         os.fdatasync(place.fd)
         self._stored = self._bytes
-        with suppress(OSError):  # nobody there to hear it
+        with suppress(OSError):  # the peer is gone
             self._connection.sendall(b"stored %d\n" % self._stored)
 
 
 class _Frames:
-    """Follows entries by kind and length: what is no journal is seen before it fills the disk. Check sums are for
-    `verify`."""
+    """Follows entries by kind and length: garbage is detected before it fills the disk. `verify` checks the
+    checksums.
+    """
 
     def __init__(self) -> None:
         self._skip = 0
         self._head = b""
 
     def sound(self, part: bytes) -> int:
-        """How many of these bytes can be of a journal; what comes after a wrong one is not looked at."""
+        """Number of leading bytes that can belong to a journal."""
         at = 0
         while at < len(part):
             if self._skip:
@@ -448,13 +451,13 @@ class _Frames:
 
 
 def _run_of(begin: bytes) -> str:
-    """The number of the run, of a beginning that the core understands. Raises _Turned."""
+    """The number of the run, from a valid beginning. Raises _Turned."""
     with os.fdopen(os.memfd_create("beginning"), "r+b", buffering=0) as file:
         file.write(begin)
         try:
             return read_journal(file.fileno(), "it").header.run
         except Usage as error:
-            raise _Turned(f"this is no journal of spindle: {error}") from None
+            raise _Refusal(f"not a journal of spindle: {error}") from None
 
 
 def _is_full(fd: int) -> bool:
@@ -463,7 +466,7 @@ def _is_full(fd: int) -> bool:
 
 
 def _refuse(connection: socket.socket, why: str) -> None:
-    """Say so, and take what is under way for a moment: to close at once would reset it, and the word be lost."""
+    """Send the reason, and receive for a moment: closing at once would reset the connection and lose it."""
     until = time.monotonic() + LINGER_S
     with suppress(OSError):
         connection.settimeout(LINGER_S)

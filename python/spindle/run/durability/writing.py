@@ -1,4 +1,4 @@
-"""The writers of a durability test, from the open target to the end."""
+"""The writers of a durability test, from start to end."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from spindle import _core
+from spindle.base import units
 from spindle.host.devices import text_of, whole
 from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
@@ -21,8 +22,7 @@ from spindle.host.mounts import mount_of
 from spindle.host.register import boot_id
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
-from spindle.result import units
-from spindle.result.durability import About, Figures, Header, Place, Plan, Written
+from spindle.result.durability import Figures, Header, Place, Plan, TestDetails, WriteTest
 from spindle.result.record import utc_now
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.durability.journal import OpenJournal, open_journal, read_token
@@ -32,53 +32,53 @@ from spindle.run.watch import Watch
 
 POLL_S = 0.1
 DEFAULT_BYTES = 64 << 20
-"""Of a target, unless asked otherwise: small enough that caches keep busy with the same blocks."""
+"""Default part of a target: so small that caches stay busy with the same blocks."""
 BLOCK_MAX = 1 << 20
 
 
 @dataclass(frozen=True)
-class Writing:
-    """What a person ordered."""
+class WriterOptions:
+    """Options of a durability test."""
 
     target: str
     journal: str
     create_bytes: int | None = None
-    """Make the target, a test file of this size, which stays."""
+    """Size of a test file to make; it is kept."""
     pattern: str = "mixed"
     sync: str = "fsync"
     workers: int = 4
     block_bytes: int = 4096
     batch: int = 4
     size_bytes: int | None = None
-    """Part of the target that is written; None: `DEFAULT_BYTES`, or all of a test file."""
+    """Part of the target to write; None: `DEFAULT_BYTES`, or all of a test file."""
     direct: bool = True
     seconds: float | None = None
-    """None: until power is cut, or somebody stops it."""
+    """None: until power is cut or a person stops it."""
     seed: int | None = None
     journal_on_target: bool = False
     token_file: Path | None = None
-    """Holds what the receiver of the journal wants to be shown."""
+    """File with the secret for the receiver."""
     consent: Consent = field(default_factory=lambda: NO_CONSENT)
 
 
-def write(order: Writing, watch: Watch) -> Written:
-    """Raises what `host`, the core and the journal raise: one line each."""
+def write(order: WriterOptions, watch: Watch) -> WriteTest:
+    """Write. Raises as `host`, the core and the journal: one line each."""
     token = read_token(order.token_file) if order.token_file is not None else None
     with ExitStack() as stack:
         file, target = stack.enter_context(_opened(order, watch))
         header = _header(order, target)
         journal = stack.enter_context(open_journal(order.journal, target, order.journal_on_target, token, watch))
         if file is not None:
-            file.keep()  # before the first write: whatever ends the writers, the file is there to be checked
+            file.keep()  # before the first write, so that the file always exists for the check
         figures = _carry_out(order, target, journal, header, watch)
     if figures.failure is not None:
-        raise RunFailed(_told(order, journal, figures))
-    return Written(journal=journal.where, header=header, figures=figures)
+        raise RunFailed(_failure_words(order, journal, figures))
+    return WriteTest(journal=journal.where, header=header, figures=figures)
 
 
 @contextmanager
-def _opened(order: Writing, watch: Watch) -> Iterator[tuple[TestFile | None, OpenTarget]]:
-    # Each worker is told of failed writes on a descriptor of its own, and only once.
+def _opened(order: WriterOptions, watch: Watch) -> Iterator[tuple[TestFile | None, OpenTarget]]:
+    # Each worker gets errors of failed writes on its own descriptor, and only once.
     access = [StreamAccess(write=True, direct=order.direct, dsync=order.sync == "dsync")] * order.workers
     if order.create_bytes is not None:
         with own_file(Path(order.target), order.create_bytes, watch) as file, open_target(file, access) as target:
@@ -89,7 +89,7 @@ def _opened(order: Writing, watch: Watch) -> Iterator[tuple[TestFile | None, Ope
         yield None, target
 
 
-def _header(order: Writing, target: OpenTarget) -> Header:
+def _header(order: WriterOptions, target: OpenTarget) -> Header:
     asked = order.size_bytes or (DEFAULT_BYTES if order.create_bytes is None else order.create_bytes)
     size_bytes = min(asked, target.size_bytes)
     region_blocks = size_bytes // order.block_bytes // order.workers
@@ -112,7 +112,7 @@ def _header(order: Writing, target: OpenTarget) -> Header:
             sync=order.sync,
             region_blocks=region_blocks,
         ),
-        about=About(
+        about=TestDetails(
             version=_core.__version__,
             started=utc_now(),
             host=os.uname().nodename,
@@ -122,7 +122,7 @@ def _header(order: Writing, target: OpenTarget) -> Header:
     )
 
 
-def _place(order: Writing, target: OpenTarget) -> Place:
+def _place(order: WriterOptions, target: OpenTarget) -> Place:
     device = target.device
     mount = mount_of(target.files[0].fd) if target.is_one_file else None
     return Place(
@@ -137,7 +137,7 @@ def _place(order: Writing, target: OpenTarget) -> Place:
     )
 
 
-def _carry_out(order: Writing, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
+def _carry_out(order: WriterOptions, target: OpenTarget, journal: OpenJournal, header: Header, watch: Watch) -> Figures:
     text = msgspec.json.encode(header).decode()
     test = _core.Durability(
         text, [file.as_tuple() for file in target.files], journal.fd, receiver=journal.receiver, seconds=order.seconds
@@ -175,7 +175,7 @@ class _Rate:
         )
 
 
-def _told(order: Writing, journal: OpenJournal, figures: Figures) -> str:
+def _failure_words(order: WriterOptions, journal: OpenJournal, figures: Figures) -> str:
     """A failure in one line."""
     failure = figures.failure
     assert failure is not None

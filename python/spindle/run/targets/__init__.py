@@ -1,5 +1,6 @@
-"""The kinds of targets. `parse` says which one a name means; a new kind is a module here, an entry in `KINDS`, and what
-its records mean in `result/target.py`."""
+"""The kinds of targets. `parse` resolves a name; a new kind is a module here, an entry in `KINDS`, and the
+properties of its records in `result/target.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from .paths import Paths
 from .target import AS_IT_IS, Opening, Target
 
 KINDS = (Null, Modelled, Paths)
-"""In the order in which they are asked whether a name is theirs; every name is one of `Paths`."""
+"""In order of parsing; every name is valid for `Paths`."""
 
 
 def parse(name: str, *, devices_by_name: bool = True) -> Target:
@@ -27,7 +28,7 @@ def parse(name: str, *, devices_by_name: bool = True) -> Target:
 
 
 def refusal(target: Target, given: Iterable[str]) -> tuple[str, str] | None:
-    """The first option of those given that makes no sense on a target, and why."""
+    """The first given option that the target refuses, and the reason."""
     return next(((name, target.refusals[name]) for name in given if name in target.refusals), None)
 
 

@@ -1,7 +1,7 @@
-"""A modelled machine as a target: loads run on it as on a real one, and give the same record.
+"""A modelled machine as a target: it runs the same loads as a real one and gives the same record.
 
-A modelled run happens at the machine's own time, which begins at 0: nothing of the host it was computed on is in the
-record, so that the same machine, workload and seed give the same bytes, identity included.
+A modelled run has the machine's own time, which begins at 0, and its record contains nothing of the computing host. So
+the same machine, workload and seed give the same bytes, with the same id.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRec
 from spindle.result.rules import judged
 from spindle.result.target import MODEL, Target
 from spindle.result.workload import Workload
-from spindle.run.bench import Measured, region_bytes
-from spindle.run.load import Counted, carry_out
-from spindle.run.making import WHOLE, Part
+from spindle.run.bench import LoadResult, region_bytes
+from spindle.run.engine import WHOLE, Part
+from spindle.run.load import CounterSnapshot, carry_out
 from spindle.run.resolve import Resolved
-from spindle.run.simulate import Described, DriveCounters, Simulated, describe, machine_text, read_figures
+from spindle.run.simulate import DriveCounters, MachineDescription, SimulatedRun, describe, machine_text, read_figures
 from spindle.run.trace import started
 from spindle.run.watch import Watch
 
@@ -36,29 +36,29 @@ class Modelled:
 
     asked: str
     text: str | None = None
-    """What it is, where that is no longer what `asked` names."""
+    """The machine as TOML, if it differs from `asked`."""
     is_modelled = True
     place = None
     several = None
 
     @property
     def refusals(self) -> Mapping[str, str]:
-        """As `Target`."""
+        """See `Target`."""
         return _REFUSALS
 
     @classmethod
     def parse(cls, name: str) -> Modelled | None:
-        """None: the name is another kind's. A file that is there is one, whatever the catalogue has."""
+        """None: the name is of another kind. An existing file has precedence over the catalogue."""
         known = name.endswith(".toml") or (name in _core.machine_names() and not Path(name).exists())
         return cls(name) if known else None
 
     def read(self) -> str:
-        """What it is, as TOML. Raises `Usage` or `_core.ConfigError`."""
+        """The machine as TOML. Raises `Usage` or `_core.ConfigError`."""
         return machine_text(self.asked) if self.text is None else self.text
 
     @contextmanager
     def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[ModelledBench]:
-        """As `Target`."""
+        """See `Target`."""
         text = self.read()
         machine = _core.Machine.parse(text, self.asked)
         yield ModelledBench(self.asked, watch, how.trace, how.making.interval_ns, machine, text, describe(machine))
@@ -70,16 +70,16 @@ _REAL_ONLY = (
     *("setup", "teardown", "filesystem", "load.command"),
 )
 _REFUSALS = {
-    **dict.fromkeys(_REAL_ONLY, "a modelled machine has no such thing; leave it out, or give a device as target"),
+    **dict.fromkeys(_REAL_ONLY, "a modelled machine does not have this; leave it out, or give a device as target"),
     "status_interval": "a modelled run is computed in its own time; leave it out, the record has each second",
     "precondition": "a modelled flash drive always finds erased pages, whatever was written before, and a disk does "
-    "not care; leave it out",
+    "not depend on it; leave it out",
 }
 
 
 @dataclass
 class ModelledBench:
-    """A machine on which loads are run, each from its start: nothing is left of the one before."""
+    """A machine that runs loads, each from its initial state."""
 
     asked: str
     watch: Watch
@@ -87,24 +87,24 @@ class ModelledBench:
     interval_ns: int
     _machine: _core.Machine
     _text: str
-    _described: Described
+    _described: MachineDescription
     written: _core.Written | None = None
 
     @property
     def place(self) -> str:
-        """As `Bench`."""
+        """See `Bench`."""
         return self.asked
 
     @property
     def device(self) -> None:
-        """As `Bench`: none of this machine's."""
+        """See `Bench`: never a device of this machine."""
 
     def idle(self) -> dict[str, Any]:
-        """As `Bench`: nothing else runs there."""
+        """See `Bench`: nothing else runs there."""
         return {}
 
     def target(self, spec: Workload | None = None) -> Target:
-        """As `Bench`."""
+        """See `Bench`."""
         known = self._described
         detail: dict[str, Any] = {
             "machine": self._text,
@@ -121,10 +121,10 @@ class ModelledBench:
             detail["region_bytes"] = max(region_bytes(stream, known.capacity) for stream in spec.all_streams)
         return Target(asked=self.asked, kind=MODEL, size_bytes=known.capacity, has_device=False, detail=detail)
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> Measured:
-        """Run one load; whichever part of several it is, it begins with nothing cached."""
+    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+        """Run one load; it always begins with empty caches."""
         spec = resolved.spec
-        nothing = Counted(diskstats.Snapshot(0, {}), None)
+        nothing = CounterSnapshot(diskstats.Snapshot(0, {}), None)
         finished = carry_out(
             lambda: started(self._machine, resolved.core, self.trace, self.interval_ns),
             lambda: nothing,
@@ -151,15 +151,15 @@ class ModelledBench:
             during=During(findings=_findings(simulated)),
             verdicts=[],
         )
-        return Measured(judged(record), finished.stopped)
+        return LoadResult(judged(record), finished.stopped)
 
     def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
-        """Of a record, id and start: the same for the same machine, workload and search, another one for any other."""
+        """Id and start of a record: equal if and only if machine, workload and search are equal."""
         return model_id(self._text, resolved.core.to_json(), search), MODELLED_START
 
 
 def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
-    """In the words of /proc/diskstats and iostat."""
+    """Counters with the names of /proc/diskstats and iostat."""
     seconds = max(elapsed_ns, 1) / 1e9
     requests = max(1, drive.reads + drive.writes)
     return DeviceCounters(
@@ -193,8 +193,8 @@ def _counters(drive: DriveCounters, elapsed_ns: int) -> DeviceCounters:
     )
 
 
-def _findings(simulated: Simulated) -> list[dict[str, Any]]:
-    """What a person should know who reads the figures."""
+def _findings(simulated: SimulatedRun) -> list[dict[str, Any]]:
+    """Facts that a reader of the figures must know."""
     rebuild = simulated.rebuild
     if rebuild is None:
         return []

@@ -1,4 +1,4 @@
-"""`null:SIZE` completes every request at once: what is measured is the load generator."""
+"""`null:SIZE` completes every request at once: it measures the load generator."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from spindle.host import groups
 from spindle.result import target as record
 from spindle.result.workload import Workload
 from spindle.run.bench import LocalBench
+from spindle.run.engine import Part
 from spindle.run.errors import Usage
 from spindle.run.load import RunningLoad
 from spindle.run.log import logged
-from spindle.run.making import Part
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 
@@ -29,7 +29,7 @@ _REFUSALS = {
     "erase": "the null target keeps nothing; leave it out",
     "precondition": "the null target keeps nothing; leave it out",
     "verify": "the null target stores nothing; leave it out",
-    "trace": "only a modelled machine tells what each drive does; give a machine file as target",
+    "trace": "only a modelled machine has a trace of its drives; give a machine file as target",
 }
 
 
@@ -44,18 +44,18 @@ class Null:
 
     @property
     def refusals(self) -> Mapping[str, str]:
-        """As `Target`."""
+        """See `Target`."""
         uncounted = f"nothing can be counted on {self.asked}; name the device that the command uses"
         return _REFUSALS | {"load.command": uncounted}
 
     @classmethod
     def parse(cls, name: str) -> Null | None:
-        """None: the name is another kind's."""
+        """None: the name is of another kind."""
         return cls(name) if name.startswith(PREFIX) else None
 
     @property
     def size_bytes(self) -> int:
-        """Raises `Usage`."""
+        """Size of the target. Raises `Usage`."""
         try:
             size = _core.parse_size(self.asked.removeprefix(PREFIX))
         except _core.ConfigError as error:
@@ -66,13 +66,15 @@ class Null:
 
     @contextmanager
     def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[NullBench]:
-        """As `Target`."""
+        """See `Target`."""
         yield NullBench(self.asked, how.making, watch, self.size_bytes)
 
 
 @dataclass
 class NullBench(LocalBench):
     """The null target, open."""
+
+    _is_on_storage = False
 
     def target(
         self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None

@@ -1,4 +1,4 @@
-"""Block devices, files and folders of this machine; several of them side by side."""
+"""Block devices, files and folders of this machine; also several together."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from spindle import _core
-from spindle.host import caches, groups, stack
+from spindle.conditions import caches
+from spindle.conditions.sizing import rule_of
 from spindle.host import environment as machine_environment
+from spindle.host import groups, stack
 from spindle.host import settings as machine_settings
 from spindle.host.devices import Device
 from spindle.host.extents import backing_extents, extents_of
 from spindle.host.guard import OpenTarget, StreamAccess
-from spindle.host.several import Several, split
-from spindle.host.sizing import rule_of
+from spindle.host.several import PathSets, split
 from spindle.host.testfiles import TestFiles
-from spindle.result.record import Precondition, Prepared
+from spindle.result.record import Precondition, Preparation
 from spindle.result.target import Target
 from spindle.result.workload import Workload, WorkloadStream
 from spindle.run import classes, precondition, preparation
 from spindle.run.bench import LocalBench, region_bytes
-from spindle.run.files import Sized
+from spindle.run.engine import Part
+from spindle.run.files import ChosenSize
 from spindle.run.load import RunningLoad
 from spindle.run.log import logged
-from spindle.run.making import Part
-from spindle.run.preparation import Calm, Looked
+from spindle.run.preparation import Preflight, QuietMachine
 from spindle.run.resolve import Resolved
 from spindle.run.trees import Trees
 from spindle.run.watch import Watch
@@ -35,8 +36,8 @@ from spindle.run.watch import Watch
 from .target import AS_IT_IS, Opening
 
 SET = "files"
-"""Name of the set of files that several paths are, where nothing else names one."""
-_MODELS_ONLY = {"trace": "only a modelled machine tells what each drive does; give a machine file as target"}
+"""Name of the set of files for several paths, unless the workload names one."""
+_MODELS_ONLY = {"trace": "only a modelled machine has a trace of its drives; give a machine file as target"}
 _ONE_ONLY = {
     "create": "makes one test file, and several targets are named; leave it out",
     "precondition": "several targets are named; precondition each by itself",
@@ -48,29 +49,29 @@ class Paths:
     """A path, or several."""
 
     asked: str
-    several: Several | None = None
-    """Devices and files that are there, for the sets of files of the workload; `asked` says them all."""
+    several: PathSets | None = None
+    """Existing devices and files, for the sets of files of the workload; `asked` names all."""
     is_modelled = False
 
     @classmethod
     def parse(cls, name: str) -> Paths:
-        """Whatever else it is: `/dev/sdb`, `t.bin`, `/mnt/x`, `/dev/sdb:/dev/sdc`."""
+        """Any other name: `/dev/sdb`, `t.bin`, `/mnt/x`, `/dev/sdb:/dev/sdc`."""
         paths = split(name)
-        return cls(name, Several({SET: tuple(paths)}) if len(paths) > 1 else None)
+        return cls(name, PathSets({SET: tuple(paths)}) if len(paths) > 1 else None)
 
     @property
     def place(self) -> Path:
-        """The first, where there are several."""
+        """The path, or the first of several."""
         return Path(self.several.paths[0] if self.several is not None else self.asked)
 
     @property
     def refusals(self) -> Mapping[str, str]:
-        """As `Target`."""
+        """See `Target`."""
         return _MODELS_ONLY if self.several is None else _MODELS_ONLY | _ONE_ONLY
 
     @contextmanager
     def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[PathBench]:
-        """As `Target`."""
+        """See `Target`."""
         also = [] if how.precondition is None else precondition.streams(how.precondition, resolved)
         access = [_access(stream) for stream in (*resolved.spec.all_streams, *also)]
         with how.consent.opened(how.file or self.several or self.asked, access) as target:
@@ -108,36 +109,36 @@ def _access(stream: WorkloadStream) -> StreamAccess:
 
 @dataclass(kw_only=True)
 class PathBench(LocalBench):
-    """A device, a file or files, open."""
+    """An open device, file or set of files."""
 
     opened: OpenTarget
     created: bool
-    """Made for this run."""
-    calm: Calm = field(default_factory=Calm)
-    sized: Sized | None = None
+    """True if made for this run."""
+    calm: QuietMachine = field(default_factory=QuietMachine)
+    sized: ChosenSize | None = None
     precondition: Precondition | None = None
-    """What was done to the target before its first run."""
+    """Preconditioning of the target before its first run."""
     _caches: caches.Caches | None = None
-    _looked: Looked | None = None
+    _looked: Preflight | None = None
     _extents: dict[str, object] | None = None
     """The file's extents on its device before the last load."""
     _backing_extents: dict[str, dict[str, object]] = field(default_factory=dict)
-    """The same of the files behind loop devices, by their names."""
+    """The same for the files behind loop devices, by device name."""
 
     @property
     def place(self) -> str:
-        """As `Bench`."""
+        """See `Bench`."""
         return self.opened.path
 
     @property
     def device(self) -> Device | None:
-        """As `Bench`."""
+        """See `Bench`."""
         return self.opened.device
 
     def idle(self) -> dict[str, Any]:
-        """As `Bench`; looked at once."""
+        """See `Bench`; checked once."""
         if self._looked is None:
-            self._write_out()  # what is dirty from before would be written during the check, and the run
+            self._write_out()  # earlier dirty pages would be written during the check, and during the run
             self._looked = preparation.look(self._devices, self.calm.care, self.watch)
         return self._looked.idle.to_dict()
 
@@ -145,7 +146,7 @@ class PathBench(LocalBench):
         self.watch.step("syncing")
         return preparation.write_out(self.opened, self._devices, self.calm.care)
 
-    def _prepare(self, part: Part) -> Prepared:
+    def _prepare(self, part: Part) -> Preparation:
         synced = self._write_out()
         if part.drop_caches:
             self.opened.drop_cache()
@@ -153,7 +154,7 @@ class PathBench(LocalBench):
             self.watch.step("dropping caches")
             caches.drop_caches()
         self._look_at_extents()
-        return Prepared(
+        return Preparation(
             sync="machine" if self.calm.care.sync_machine else "target",
             synced=synced,
             dropped_caches=self.calm.care.drop_caches,
@@ -165,7 +166,7 @@ class PathBench(LocalBench):
         )
 
     def _look_at_extents(self) -> None:
-        """Before a load, which may write where nothing was."""
+        """Read extents before a load, which may write into holes."""
         found = extents_of(self.opened.files[0].fd) if self.opened.is_one_file else None
         self._extents = found.to_dict() if found is not None else None
         behind = {device.name: backing_extents(device) for device in self._devices}
@@ -183,7 +184,7 @@ class PathBench(LocalBench):
     def target(
         self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
     ) -> Target:
-        """As `Bench`."""
+        """See `Bench`."""
         detail = dict(self.opened.to_dict())
         layers = stack.stack_of(self.opened.files[0].fd)
         detail["stack"] = [layer.to_dict() for layer in layers]
@@ -219,7 +220,7 @@ class PathBench(LocalBench):
         )
 
     def _region_bytes(self, spec: Workload) -> int:
-        """What the widest stream uses; of several files all together."""
+        """Bytes that the widest stream uses; several files count together."""
 
         def sizes(stream: WorkloadStream) -> Sequence[int]:
             return self.opened.set_sizes(stream.files.set) if stream.files else (self.size_bytes,)

@@ -1,0 +1,5 @@
+"""`python -m spindle`."""
+
+from spindle.cli import main
+
+main()

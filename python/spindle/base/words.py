@@ -1,0 +1,10 @@
+"""Lists in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def listed(parts: Sequence[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -1,0 +1,1 @@
+"""One module for each verb, with its `command` and without logic."""

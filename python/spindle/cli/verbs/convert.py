@@ -1,0 +1,53 @@
+"""`spindle convert`: convert fio job files to native workloads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.jobfile import print_findings, section_option
+from spindle.cli.options.targets import TARGET
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, WritingCommand
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
+
+
+@click.command("convert", cls=WritingCommand)
+@click.argument("job")
+@click.argument("target", type=TARGET, required=False)
+@click.option(
+    "-o",
+    "--output",
+    cls=OutputOption,
+    kind="workload",
+    metavar="FILE.toml",
+    help="Write the workload to this file.",
+)
+@section_option
+@json_option
+def command(job: str, target: str | None, output: Output | None, sections: tuple[str, ...], json: bool) -> Exit:
+    """Convert the fio job file JOB (`-`: the standard input) to a workload for `spindle run`, and list each option that
+    is not converted.
+
+    TARGET replaces the file or device that the jobs name. Nothing is run.
+    """
+    from spindle.formats.fio_job import JobFileRefused, Level, as_json, convert, toml_of
+
+    conversion = convert(job, target, only=sections)
+    if json:
+        print(as_json(conversion))
+    errors = [finding for finding in conversion.findings if finding.level is Level.ERROR]
+    print_findings([] if json else [finding for finding in conversion.findings if finding.level is not Level.ERROR])
+    if errors:
+        raise JobFileRefused(errors)
+    text = toml_of(conversion)
+    if output is not None:
+        output.save(text.encode())
+    elif not json:
+        sys.stdout.write(text)
+    return Exit.FINE

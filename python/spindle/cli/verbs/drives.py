@@ -1,0 +1,58 @@
+"""`spindle drives`: the catalogue of modelled drives."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import json_option
+from spindle.cli.writing import OutputOption, WritingCommand
+
+if TYPE_CHECKING:
+    from spindle.host.outputs import Output
+
+
+@click.group("drives", invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> Exit | None:
+    """List the drives that modelled machines can use; `show` draws the curves of one."""
+    if context.invoked_subcommand is not None:
+        return None
+    from spindle.report.terminal.drive import catalogue
+    from spindle.report.terminal.style import style_of
+
+    for line in catalogue(style_of(sys.stdout)):
+        print(line)
+    return Exit.FINE
+
+
+@command.command("show", cls=WritingCommand)
+@click.argument("name")
+@click.option(
+    "--chart",
+    cls=OutputOption,
+    kind="chart",
+    help="Draw the curves to a PNG or SVG file.",
+)
+@json_option
+def show(name: str, chart: Output | None, json: bool) -> Exit:
+    """Show drive NAME: seek curve, transfer rate over the address space, IOPS by request size and queue depth, and the
+    source of each number of its data sheet."""
+    from spindle.report.terminal import chart as charts
+    from spindle.report.terminal.drive import curves, page, shown
+    from spindle.report.terminal.style import style_of
+
+    drive = shown(name)
+    if chart is not None:
+        charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
+    if json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(drive), indent=2).decode())
+        return Exit.FINE
+    for line in page(drive, style_of(sys.stdout)):
+        print(line)
+    return Exit.FINE

@@ -1,0 +1,135 @@
+"""`spindle durability`: write and sync until the power is cut; record acknowledged writes on another device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.options.consent import consent_of, consent_options
+from spindle.cli.options.targets import TARGET
+from spindle.cli.output import json_option
+
+
+def size_option(context: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """Convert a size above 0 to bytes."""
+    if text is None:
+        return None
+    from spindle import _core
+
+    try:
+        value = _core.parse_size(text)
+    except _core.ConfigError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
+    if value <= 0:
+        raise click.BadParameter("must be more than 0", context, parameter)
+    return value
+
+
+def _seconds(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1e9:
+        raise click.BadParameter(f"{value:g} is not a time; give seconds above 0", context, parameter)
+    return value
+
+
+@click.command("durability")
+@click.argument("target", type=TARGET)
+@click.option(
+    "--journal",
+    required=True,
+    metavar="FILE|tcp://HOST:PORT",
+    help="Record acknowledged syncs here: a new file on another device, or `spindle verify --listen` on another host.",
+)
+@click.option(
+    "--create",
+    metavar="[SIZE]",
+    is_flag=False,
+    flag_value="64MiB",
+    callback=size_option,
+    help="Create TARGET, a test file of this size (64 MiB); it is kept, to be checked after the crash.",
+)
+@click.option(
+    "--sync",
+    type=click.Choice(["fsync", "fdatasync", "dsync", "fua", "none"]),
+    default="fsync",
+    show_default=True,
+    help="How writes are made durable; dsync: O_DSYNC, fua: RWF_DSYNC on each write, none: not at all, to see a loss.",
+)
+@click.option(
+    "--pattern",
+    type=click.Choice(["mixed", "append", "random"]),
+    default="mixed",
+    show_default=True,
+    help="append: a circular log; random: blocks overwritten at random; mixed: workers alternate between both.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 256), default=4, show_default=True, help="Number of concurrent writers."
+)
+@click.option(
+    "--block", default="4KiB", show_default=True, callback=size_option, metavar="SIZE", help="Size of each write."
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1, 65536),
+    default=4,
+    show_default=True,
+    help="Most writes before a sync.",
+)
+@click.option(
+    "--size",
+    callback=size_option,
+    metavar="SIZE",
+    help="Write to this much of TARGET, from its start.  [default: 64MiB, or all of a test file]",
+)
+@click.option("--buffered", is_flag=True, help="Write through the page cache.")
+@click.option(
+    "--seconds", type=float, callback=_seconds, help="End after this time.  [default: at the crash, or Ctrl-C]"
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed for the order of writes.  [default: random]")
+@click.option("--journal-on-target", is_flag=True, help="Allow a journal on the tested device.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File with the secret of the journal's receiver; only you may be able to read it.",
+)
+@consent_options
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    target: str,
+    journal: str,
+    create: int | None,
+    block: int,
+    size: int | None,
+    buffered: bool,
+    json: bool,
+    quiet: bool,
+    **values: Any,
+) -> Exit:
+    """Write to TARGET, sync, and record every acknowledged sync in a journal elsewhere, until the power is cut. Then
+    `spindle verify --after-crash JOURNAL` reports lost acknowledged writes, and whether the order was kept.
+
+    A block device is written to only if --erase names it, a file only if --create creates it.
+    """
+    from spindle.cli.session import session
+    from spindle.report.terminal.durability import print_written
+    from spindle.run.durability.writing import WriterOptions, write
+
+    consent = consent_of(values)
+    order = WriterOptions(
+        target=target,
+        journal=journal,
+        create_bytes=create,
+        block_bytes=block,
+        size_bytes=size,
+        direct=not buffered,
+        consent=consent,
+        **values,
+    )
+    with session(quiet) as watch:
+        written = write(order, watch)
+    print_written(written, json)
+    return Exit.FINE

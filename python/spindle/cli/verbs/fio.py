@@ -1,0 +1,120 @@
+"""`spindle fio`: fio's command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.options.consent import consent_of, consent_options
+from spindle.cli.options.engine import engine_of, engine_options
+from spindle.cli.options.preflight import preflight_of, preflight_options
+from spindle.cli.options.status import GrowingOutput, Status
+from spindle.cli.options.storing import keep_options, keeping_of
+from spindle.cli.options.targets import TARGET
+from spindle.cli.output import emit, json_option, one_form
+from spindle.cli.writing import WritingCommand, forced, output_of
+
+_ARGUMENTS = "jobs"
+
+
+class _FioCommand(WritingCommand):
+    """A command that takes fio's options out before click parses its own. A name that both have is fio's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from spindle.formats.fio_job import JobFileRefused, arguments
+        from spindle.formats.fio_job.options import option_of
+
+        own = {
+            name: not (isinstance(parameter, click.Option) and parameter.is_flag)
+            for parameter in self.get_params(ctx)
+            for name in parameter.opts
+            if option_of(name.lstrip("-")) is None and name.lstrip("-") not in arguments.WITH_VALUE
+        }
+        try:
+            line = arguments.parsed(args, own)
+        except JobFileRefused as refused:
+            raise click.UsageError(str(refused.findings[0])) from None
+        rest = super().parse_args(ctx, line.rest)
+        if not line.options and not line.files:
+            raise click.UsageError("no job: write --name=JOB and its options, or name a job file")
+        ctx.params[_ARGUMENTS] = line
+        return rest
+
+
+@click.command("fio", cls=_FioCommand)
+@click.option(
+    "--target", type=TARGET, metavar="TARGET", help="Replaces the file, device or directory that the jobs name."
+)
+@engine_options
+@consent_options
+@keep_options
+@json_option
+@preflight_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
+    """Run fio jobs, given as fio's own command line: `spindle fio --name=a --rw=randread --size=1g ... [JOB FILE]`.
+
+    Options before the first --name apply to all jobs. Job files may follow; `-` is one on the standard input. These of
+    fio's own options exist: --section, --output, --output-format (normal, terse, json, json+), --terse-version,
+    --status-interval, --readonly, --parse-only, --showcmd and --eta=never. Each job option that is not converted
+    exactly is listed; docs/reference/fio-jobs.md has all.
+
+    The options below are Spindle's. Reading is the default: a block device is written to only if --erase names it.
+    """
+    from dataclasses import replace
+
+    from spindle.cli.jobfile import print_findings
+    from spindle.cli.session import session
+    from spindle.formats import fio_output
+    from spindle.formats.fio_job import JobFileRefused, convert_sections
+    from spindle.formats.fio_job.arguments import CommandLine, sections_of, shown, source_of
+    from spindle.library.jobfile import of_jobs
+    from spindle.library.outputs import keep_apart
+    from spindle.run import order
+    from spindle.run.order import Order
+
+    line: CommandLine = values.pop(_ARGUMENTS)
+    one_form(json, line.format != "normal", line.status_interval_s)
+    care, keeping, consent, making = preflight_of(values), keeping_of(values), consent_of(values), engine_of(values)
+    sections = sections_of(line)
+    if line.show:
+        print(shown(sections))
+        return Exit.FINE
+    conversion = convert_sections(sections, source_of(line), target)
+    if line.read_only and conversion.changes:
+        raise click.UsageError("--readonly: a job writes or trims; leave it out, or change rw")
+    if line.parse_only:
+        errors = [finding for finding in conversion.findings if conversion.refused and finding.is_error]
+        print_findings(finding for finding in conversion.findings if not finding.is_error)
+        if errors:
+            raise JobFileRefused(errors)
+        return Exit.FINE
+    asked = of_jobs(conversion, making)
+    print_findings(asked.findings)
+    output = output_of(Path(line.output), "fio-output", "--output") if line.output else None
+    if output is not None:
+        keep_apart([output], [(asked.target.asked, "the target"), *((file, "a job file") for file in line.files)])
+        output.check()
+    wanted = fio_output.parse(line.format, line.terse_version)
+    into = GrowingOutput(output) if output is not None else None
+    status = Status(wanted, asked.shape, into)
+    with (
+        session(quiet or line.quiet) as watch,
+        asked.logging(force=forced()) as logged,
+        status.reports(watch, line.status_interval_s) as reports,
+    ):
+        one = Order(
+            workload=source_of(line),
+            target=asked.target,
+            text=asked.text,
+            create=asked.create,
+            search=asked.search,
+            consent=consent,
+            making=replace(logged, status=None if json else reports),
+            care=care,
+        )
+        record = order.carry_out(one, watch)
+    return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=into)

@@ -1,0 +1,32 @@
+"""`spindle validate`: compare the models with measurements of real storage."""
+
+from __future__ import annotations
+
+import click
+
+from spindle.cli.exits import Exit, failed
+from spindle.cli.output import json_option
+from spindle.cli.verbs.validate_drives import drives
+
+
+@click.group("validate")
+def command() -> None:
+    """Compare the models with data of real arrays and drives; exit status 1 if they differ."""
+
+
+@command.command("maps")
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@json_option
+def maps(directory: str, json: bool) -> Exit:
+    """Compare address maps with block lists of real md arrays: every block, copy, parity and size."""
+    from spindle.report.terminal.maps import maps_json, maps_page, maps_report
+
+    report = maps_report(directory)
+    for line in maps_json(report) if json else maps_page(report):
+        print(line)
+    if report.mismatches:
+        return failed(f"{directory}: {report.mismatches} of {report.arrays} arrays differ from the map")
+    return Exit.FINE
+
+
+command.add_command(drives)

@@ -1,0 +1,29 @@
+"""`spindle validate drives`."""
+
+from __future__ import annotations
+
+import click
+
+from spindle.cli.exits import Exit
+from spindle.cli.output import json_option
+
+
+@click.command("drives")
+@click.argument("directory", metavar="DIR", required=False, type=click.Path(exists=True, file_okay=False))
+@json_option
+def drives(directory: str | None, json: bool) -> Exit:
+    """Compare drive models with traces of real drives: DIR/drives.json names drives and traces.
+
+    Errors larger than those of DiskSim 4.0 are listed; they do not change the exit status.
+    """
+    if directory is None:
+        raise click.UsageError(
+            "missing DIR: a folder with drives.json, in DiskSim's terms, and the traces it names "
+            "(`spindle help drives`)"
+        )
+    from spindle.report.terminal.drives import drives_json, drives_page, drives_report
+
+    report = drives_report(directory)
+    for line in drives_json(report) if json else drives_page(report):
+        print(line)
+    return Exit.FINE

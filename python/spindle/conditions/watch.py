@@ -1,0 +1,93 @@
+"""Settings that change while a load runs, including those that change back before its end.
+
+The files of all settings stay open and are read again at each look. Only when the text of a file has changed are the
+settings worked out again. sysfs reports no changes (neither inotify nor uevents), so a setting that changes and
+changes back between two looks is not seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+
+from spindle.host import groups, settings
+from spindle.host.devices import HERE, Device, Machine
+
+LONGEST_BYTES = 4096
+MOST_FILES = 1000
+"""Most files that are watched. Machines with hundreds of devices have more: the rest is compared before and after."""
+MOST_CHANGES = 1000
+
+
+@dataclass
+class TemporaryChange:
+    """A setting that had another value for a while. Times in s from the beginning of the load."""
+
+    name: str
+    before: str | None
+    during: str | None
+    """The value when the change was seen."""
+    from_s: float
+    to_s: float | None = None
+    """Time when the old value was seen again; None: not by the end."""
+
+
+class SettingsWatch:
+    """Watches the settings until `close`."""
+
+    def __init__(self, devices: Collection[Device], machine: Machine = HERE) -> None:
+        self._devices, self._machine = devices, machine
+        self._before = settings.settings_of(devices, machine)
+        self._open: dict[str, TemporaryChange] = {}
+        self.seen: list[TemporaryChange] = []
+        self._files: list[int] = []
+        self._texts: list[bytes] = []
+        self._open_files()
+
+    def look(self, at_s: float) -> None:
+        """Read each file once; cheap where nothing has changed."""
+        if self._read() != self._texts:
+            self._compare(at_s)
+            self._close_files()
+            self._open_files()  # a change of the scheduler replaces the files of its parameters
+
+    def close(self) -> None:
+        """Close the files; no looks after this."""
+        self._close_files()
+
+    def _compare(self, at_s: float) -> None:
+        changes = {one.name: one for one in settings.diff(self._before, self._now())}
+        for name in [name for name in self._open if name not in changes]:
+            self._open.pop(name).to_s = at_s
+        for name, change in changes.items():
+            if name not in self._open and len(self.seen) < MOST_CHANGES:
+                self._open[name] = TemporaryChange(name, change.before, change.after, at_s)
+                self.seen.append(self._open[name])
+
+    def _now(self) -> dict[str, str]:
+        return settings.settings_of(self._devices, self._machine)
+
+    def _open_files(self) -> None:
+        paths = [*groups.files_of(self._machine)]
+        paths += [path for _, path in settings.files_of(self._devices, self._machine)]
+        for path in paths[:MOST_FILES]:
+            with suppress(OSError):
+                self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+        self._texts = self._read()
+
+    def _read(self) -> list[bytes]:
+        return [_text(file) for file in self._files]
+
+    def _close_files(self) -> None:
+        while self._files:
+            os.close(self._files.pop())
+
+
+def _text(file: int) -> bytes:
+    """The content; empty where the file cannot be read, as of a device that has gone."""
+    try:
+        return os.pread(file, LONGEST_BYTES, 0)
+    except OSError:
+        return b""

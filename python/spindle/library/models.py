@@ -1,0 +1,114 @@
+"""`spindle.array_map`, `drives` and `drive`: arrays and drives that need not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from spindle import _core
+from spindle.report.terminal import array
+from spindle.report.terminal.drive import DriveView, shown
+from spindle.report.terminal.style import Style
+from spindle.run.errors import Usage
+
+MOST_DRIVES = 1000
+"""More than md takes (384): the core refuses it, without a list of a billion sizes being made first."""
+
+
+class ArrayMap:
+    """A RAID array: its map, capacity, fault tolerance, the cost of small writes, and the commands that make it."""
+
+    def __init__(
+        self, level: str, sizes: Sequence[int], options: Mapping[str, Any], rebuild_rate: int | None = None
+    ) -> None:
+        self._asked = (level, sizes, options, rebuild_rate)
+        self._found = array.as_dict(level, sizes, options, rebuild_rate)
+
+    @property
+    def capacity(self) -> int:
+        """Usable bytes."""
+        return int(self._found["capacity"])
+
+    @property
+    def survives(self) -> int:
+        """Drives that may fail, whichever they are."""
+        return int(self._found["tolerance"]["guaranteed"])
+
+    @property
+    def commands(self) -> list[str]:
+        """Arguments of `mdadm` that make it."""
+        return list(self._found["mdadm"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `spindle array layout --json` prints it; sizes are bytes."""
+        return self._found
+
+    def page(self, style: Style) -> list[str]:
+        """The array drawn and explained, for a terminal."""
+        return list(array.array_page(*self._asked, style=style))
+
+    def __str__(self) -> str:
+        return "\n".join(self.page(Style()))
+
+    def __repr__(self) -> str:
+        return f"<ArrayMap {self._found['config']['level']} of {len(self._found['config']['members'])} drives>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def array_map(
+    level: str,
+    drives: int | None = None,
+    *,
+    layout: str | None = None,
+    chunk: str | int | None = None,
+    drive_size: str | int | Sequence[str | int] = "1TB",
+    groups: int | None = None,
+    outer_chunk: str | int | None = None,
+    rebuild_rate: str | int | None = None,
+    rows: int | None = None,
+) -> ArrayMap:
+    """Draw an array before there is one.
+
+    `level`: linear, raid0, raid1, raid4, raid5, raid6, raid10, raid50 or raid60. `layout`: as mdadm names it (`f2`).
+    `drive_size`: bytes of each drive, or one size for all. Sizes are bytes or texts with a unit. `rebuild_rate`: bytes
+    a second. Options that are left out are as mdadm chooses them. Raises `spindle.Error`.
+    """
+    sizes = [drive_size] if isinstance(drive_size, str | int) else list(drive_size)
+    options = {
+        "layout": layout,
+        "chunk": _bytes(chunk),
+        "groups": groups,
+        "outer_chunk": _bytes(outer_chunk),
+        "rows": rows,
+    }
+    rate = _bytes(rebuild_rate)
+    if rate == 0:
+        raise Usage("`rebuild_rate=` 0: a rebuild that never ends; give bytes a second, as 150MB")
+    return ArrayMap(level, _members(drives, [_core.parse_size(str(size)) for size in sizes]), options, rate)
+
+
+def _members(drives: int | None, sizes: list[int]) -> list[int]:
+    """The size of each drive. Raises `Usage`."""
+    if drives is None and len(sizes) < 2:
+        raise Usage("how many drives? give `drives=` N, or a `drive_size=` for each")
+    if drives is not None and len(sizes) > 1 and drives != len(sizes):
+        raise Usage(f"`drives=` {drives} but {len(sizes)} drive sizes; give one size, or one for each")
+    return sizes * min(drives or 1, MOST_DRIVES) if len(sizes) == 1 else sizes
+
+
+def _bytes(size: str | int | None) -> int | None:
+    return None if size is None else _core.parse_size(str(size))
+
+
+def drives() -> list[str]:
+    """Names of the drives that modelled machines can be made of."""
+    return _core.drive_names()
+
+
+def drive(name: str) -> DriveView:
+    """A drive of the catalogue: seek curve (ms over cylinders), transfer rates (B/s over the address space), IOPS over
+    request size and queue depth, and the source of each number. Raises `spindle.Error`, with the nearest name."""
+    return shown(name)

@@ -1,0 +1,49 @@
+"""The frame around every measurement: leftovers of killed runs are removed, signals unwind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from spindle.host.signals import unwinding
+from spindle.host.testfile import sweep_leftovers
+from spindle.knobs.restore import interrupted
+from spindle.run.errors import Usage
+from spindle.run.watch import Silent, Watch
+
+LOGGER = "spindle"
+"""Remarks of a run that nobody watches go to this logger, at level INFO."""
+
+
+class Logged(Silent):
+    """A watch without progress; remarks go to the logger."""
+
+    def say(self, text: str) -> None:
+        """As `Watch`."""
+        logging.getLogger(LOGGER).info(text)
+
+
+@contextmanager
+def session(watching: AbstractContextManager[Watch] | None = None) -> Iterator[Watch]:
+    """Remove the leftovers of a killed run, then watch; Ctrl-C and SIGTERM unwind instead of killing.
+
+    Signals can be handled in the main thread only; in another one they stay as they are.
+    """
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise Usage(f"the current directory is gone ({error.strerror}); change to one that exists") from None
+    with unwinding_here(), watching or nullcontext(Logged()) as watch:
+        for leftover in sweep_leftovers():
+            watch.say(f"spindle: {leftover.line}")
+        for line in interrupted():
+            watch.say(f"spindle: {line}")
+        yield watch
+
+
+def unwinding_here() -> AbstractContextManager[None]:
+    """`unwinding`, where signals can be handled at all."""
+    return unwinding() if threading.current_thread() is threading.main_thread() else nullcontext()

@@ -1,0 +1,155 @@
+"""`spindle.inspect` and `spindle.doctor`: the block stack, and its problems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from html import escape
+from typing import Any, Literal
+
+import msgspec
+
+from spindle import _core
+from spindle.base.suggestions import meant
+from spindle.doctor import RULES, Diagnosis, diagnose, script
+from spindle.doctor.finding import Finding
+from spindle.doctor.rule import Rule
+from spindle.host.outputs import Output
+from spindle.host.paths import target_path
+from spindle.inspect import Inventory, inspect_stack, open_capture, running
+from spindle.inspect import capture as captured
+from spindle.inspect.machine import machine_file
+from spindle.inspect.model import encode
+from spindle.library.outputs import output_of
+from spindle.library.table import Table
+from spindle.run.errors import Usage
+
+Name = str | os.PathLike[str]
+
+
+class Stack:
+    """A block stack from mount point to controller, with its settings. `print` shows it as a tree."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        """All its parts, typed; sizes are bytes."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `spindle inspect --json` prints it."""
+        found: dict[str, Any] = msgspec.json.decode(encode(self.inventory))
+        return found
+
+    def to_machine(self, source: str = "the machine file") -> str:
+        """A machine file (TOML) of the stack, for `spindle.run` and `spindle.Machine`. Raises `spindle.Error`, which
+        names the file `source`."""
+        text = machine_file(self.inventory, _core.drive_names())
+        _core.Machine.parse(text, source)  # nothing that the simulator would refuse
+        return text
+
+    def __str__(self) -> str:
+        from spindle.report.terminal.inspect import inventory_page
+        from spindle.report.terminal.style import Style
+
+        return "\n".join(inventory_page(self.inventory, Style()))
+
+    def __repr__(self) -> str:
+        return f"<Stack of {self.inventory.target or 'the machine'}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def inspect(target: Name | None = None, *, root: Name | None = None) -> Stack:
+    """Read the block stack under a mount point, a file or a block device; None: everything. Nothing is changed.
+
+    `root`: a capture instead of this machine, a folder with sys and proc in it or a tar. Raises `spindle.Error`.
+    """
+    place = running() if root is None else open_capture(os.fspath(root))
+    return Stack(inspect_stack(_named(target), place))
+
+
+def capture(path: Name, target: Name | None = None, *, mask_serials: bool = False, force: bool = False) -> Stack:
+    """Save all that was read of a stack to a tar (.tar or .tar.gz), for `inspect(root=...)` elsewhere.
+
+    `mask_serials`: replace serial numbers and world-wide names. Raises `spindle.Error`.
+    """
+    output = output_of(path, "capture", "`path=`", force=force)
+    output.check()
+    return saved(output, _named(target), mask_serials)
+
+
+def saved(output: Output, target: str | None, mask_serials: bool) -> Stack:
+    """Save a capture. The stack returned is the one that the capture shows, masked or not."""
+    taken = captured(target, mask_serials, _core.__version__)
+    output.save(taken.tar(compressed=output.path.name.endswith((".gz", ".tgz"))))
+    return Stack(inspect_stack(target, taken.held) if mask_serials else taken.inventory)
+
+
+class Findings(Sequence[Finding]):
+    """The problems of a stack, each with its evidence, effect and remedy; none of the remedies was run."""
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        self.diagnosis = diagnosis
+        """The findings, and the rules that could not be applied."""
+
+    def __len__(self) -> int:
+        return len(self.diagnosis.findings)
+
+    def __getitem__(self, at: Any) -> Any:
+        """One finding, or several."""
+        return self.diagnosis.findings[at]
+
+    @property
+    def fix_plan(self) -> str:
+        """The remedies as a shell script, in a safe order."""
+        return "\n".join(script(self.diagnosis)) + "\n"
+
+    def to_table(self) -> Table:
+        """A row for each finding: `rule`, `object`, `severity`, `summary`, `evidence`, `effect`."""
+        names = ("rule", "object", "severity", "summary", "evidence", "effect")
+        return Table({name: [str(getattr(each, name)) for each in self.diagnosis.findings] for name in names})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `spindle doctor --json` prints it."""
+        found: dict[str, Any] = msgspec.to_builtins(self.diagnosis)
+        return found
+
+    def __str__(self) -> str:
+        from spindle.report.terminal.doctor import diagnosis_page
+        from spindle.report.terminal.style import Style
+
+        return "\n".join(diagnosis_page(self.diagnosis, Style()))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} findings>"
+
+    def _repr_html_(self) -> str:
+        return self.to_table()._repr_html_()
+
+
+def doctor(
+    target: Name | None = None,
+    *,
+    root: Name | None = None,
+    rules: Sequence[str] = (),
+    workload: Literal["random", "sequential"] | None = None,
+) -> Findings:
+    """Find the problems of the block stack under a target; None: everything. Nothing is changed.
+
+    `root`: a capture, as of `inspect`. `rules`: names of rules, without them all. `workload`: the use of the stack, on
+    which some rules depend. Raises `spindle.Error`.
+    """
+    return Findings(diagnose(inspect(target, root=root).inventory, rules_named(rules), workload))
+
+
+def rules_named(names: Sequence[str]) -> list[Rule]:
+    """The rules of these names; of none all. Raises `Usage`."""
+    known = {rule.name: rule for rule in RULES}
+    for name in names:
+        if name not in known:
+            raise Usage(f"no rule `{name}`; {meant(name, known, '`spindle doctor --list` names them')}")
+    return [rule for rule in RULES if not names or rule.name in names]
+
+
+def _named(target: Name | None) -> str | None:
+    return None if target is None else target_path(os.fspath(target))

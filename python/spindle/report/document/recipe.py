@@ -1,0 +1,163 @@
+"""Recipe to repeat a run: the command line, and the workload file if a preset with options is not enough."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from spindle import _core
+from spindle.base.units import exact_size
+from spindle.result.record import (
+    CurveRecord,
+    KneeRecord,
+    PhasesRecord,
+    QuickRecord,
+    Record,
+    RunRecord,
+    TargetRecord,
+    Variation,
+)
+from spindle.result.search import Curve, TargetSearch
+from spindle.result.workload import Workload
+
+USUAL_SEED = 1
+"""The default seed."""
+
+SWEPT = ("workers", "depth")
+"""Keys that a search sets itself."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A command and the files it names."""
+
+    command: str
+    files: tuple[tuple[str, str], ...] = ()
+    """(name, text)."""
+    seed: int = USUAL_SEED
+    """Value of `--seed`; not part of the command, so that repetitions have the same command."""
+
+
+def recipe_of(record: Record) -> Recipe | None:
+    """Return the recipe; None: the record does not have enough data."""
+    match record:
+        case RunRecord() if record.workload.streams:
+            return _run(record, record.workload)
+        case PhasesRecord(runs=[first, *_]):
+            return _run(first, record.workload, varied=record.varied)
+        case KneeRecord(runs=[first, *_]) if first.workload.streams:
+            return _run(first, first.workload, ("--find-knee",))
+        case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
+            return _run(first, record.workload, (*_target_options(search), *_spacing(record)))
+        case CurveRecord(runs=[first, *_], curve=curve) if first.workload.streams:
+            return _run(first, record.workload, (*_curve_options(curve), *_spacing(record)))
+        case QuickRecord(target=target):
+            return Recipe(shlex.join(["spindle", "quick", target.asked]))
+        case _:
+            return None
+
+
+def _run(
+    run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied: Sequence[Variation] = ()
+) -> Recipe | None:
+    """`more`: options of a search, which has concurrency and length of its own."""
+    files: list[tuple[str, str]] = []
+    workload = _seeded(workload, USUAL_SEED)
+    given = workload.name
+    options = _options(workload, SWEPT if more else ())
+    if options is None:
+        given, options, text = f"{_file_name(workload.name)}.toml", [], toml(workload)
+        if not _resolves(text, workload):
+            return None  # better none than a wrong one
+        files.append((given, text))
+    target = run.target.asked
+    machine = run.target.detail.get("machine")
+    if run.target.traits.is_modelled and isinstance(machine, str) and not _in_catalogue(target, machine):
+        target = f"{_file_name(target.rpartition('/')[2].removesuffix('.toml'))}-machine.toml"
+        files.append((target, machine))
+    if more and "--seconds" not in options and workload.end.time_ns is not None:
+        options += ["--seconds", _core.format_duration(workload.end.time_ns)]  # a search has a length of its own
+    words = ["spindle", "run", given, target, *options, *more]
+    for variation in varied:
+        separator = ";" if any("," in value for value in variation.values) else ","
+        words += ["--vary", f"{variation.key}={separator.join(variation.values)}"]
+    if run.target.traits.is_one_file and run.target.created:
+        words += ["--create", exact_size(run.target.size_bytes)]
+    elif run.target.traits.is_device and workload.writes:
+        words += ["--erase", target]
+    return Recipe(shlex.join(words), tuple(files), run.seed)
+
+
+def _target_options(search: TargetSearch) -> tuple[str, ...]:
+    bounds = (word for bound in search.bounds for word in ("--latency-target", bound.asked))
+    return (*bounds, "--search", search.variable)
+
+
+def _spacing(record: TargetRecord | CurveRecord) -> tuple[str, ...]:
+    """Return the options if the search used another spacing of requests than the workload."""
+    asked = {getattr(stream.arrival, "spacing", "constant") for stream in record.workload.streams}
+    used = {getattr(stream.arrival, "spacing", "constant") for stream in record.runs[-1].workload.streams}
+    return () if used <= asked else ("--spacing", used.pop())
+
+
+def _curve_options(curve: Curve) -> tuple[str, ...]:
+    if curve.capacity is not None:
+        return ("--curve",)
+    return ("--rates", ",".join(f"{point.offered_iops:.9g}" for point in curve.points))
+
+
+def _seeded(workload: Workload, seed: int) -> Workload:
+    phases = [replace(phase, load=replace(phase.load, seed=seed)) for phase in workload.phases]
+    return replace(workload, seed=seed, phases=phases)
+
+
+def _file_name(name: str) -> str:
+    kept = "".join(char if char.isalnum() or char in "-_" else "-" for char in name)
+    return kept.strip("-") or "workload"
+
+
+def _in_catalogue(target: str, text: str) -> bool:
+    try:
+        return _core.machine_text(target.rpartition("/")[2].removesuffix(".toml")) == text
+    except _core.ConfigError:
+        return False
+
+
+def _core_of(workload: Workload) -> _core.Workload:
+    return _core.Workload.from_json(msgspec.json.encode(workload).decode())
+
+
+def _options(workload: Workload, free: Sequence[str]) -> list[str] | None:
+    """Return options that turn the preset of its name into this workload, without `free` keys; None: impossible."""
+    if workload.name not in _core.preset_names():
+        return None
+    found = _core_of(workload).options(_core.preset_text(workload.name), free)
+    return None if found is None else [word for key, value in found for word in _option(key, value)]
+
+
+def _option(key: str, value: str) -> tuple[str, ...]:
+    name = key.replace("_", "-")
+    if "." in key:
+        return "--set", f"{key}={value}"
+    if value in ("true", "false"):
+        opposite = {known["name"]: known.get("opposite") for known in json.loads(_core.workload_keys())}[key]
+        return (f"--{name}" if value == "true" else f"--{opposite or f'no-{name}'}",)
+    return f"--{name}", value
+
+
+def toml(workload: Workload) -> str:
+    """The shortest workload file that resolves to this workload."""
+    return _core_of(workload).to_toml()
+
+
+def _resolves(text: str, workload: Workload) -> bool:
+    try:
+        found = _core.Workload.parse(text, workload.name, workload.name)
+    except _core.ConfigError:
+        return False
+    return found.to_json() == _core_of(workload).to_json()

@@ -1,0 +1,153 @@
+"""A drive of the catalogue: its data, its curves, the source of each number."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from spindle import _core
+from spindle.base import units
+from spindle.report.terminal.chart import Curve, lines
+from spindle.report.terminal.style import Style
+from spindle.report.terminal.table import Column, fits, table
+
+
+class Source(Struct, frozen=True):
+    """A number of the data sheet and its source."""
+
+    key: str
+    source: str
+
+
+class SeekPoint(Struct, frozen=True):
+    """Read seek over a distance."""
+
+    cylinders: int
+    ms: float
+
+
+class RatePoint(Struct, frozen=True):
+    """Sequential reads at an offset."""
+
+    offset: int
+    bytes_per_second: float
+
+
+class SizePoint(Struct, frozen=True):
+    """Random reads of a size, one outstanding."""
+
+    size: int
+    iops: float
+    bytes_per_second: float
+
+
+class DepthPoint(Struct, frozen=True):
+    """Random 4 KiB reads, several outstanding."""
+
+    depth: int
+    iops: float
+    mean_ms: float
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """A line of the catalogue (`crates/drive/src/show.rs`)."""
+
+    name: str
+    title: str
+    capacity: int
+    rpm: float | None
+    bytes_per_second: float
+    alone: DepthPoint
+    deepest: DepthPoint
+
+
+class DriveView(Struct, frozen=True, kw_only=True):
+    """A drive as `crates/drive/src/show.rs` describes it."""
+
+    name: str
+    title: str
+    kind: str
+    capacity: int
+    queue_depth: int
+    rpm: float | None
+    cylinders: int | None
+    sources: list[Source]
+    seek_curve: list[SeekPoint]
+    transfer_rate: list[RatePoint]
+    iops_by_size: list[SizePoint]
+    iops_by_depth: list[DepthPoint]
+
+
+def shown(name: str) -> DriveView:
+    """Return a drive. Raises `_core.ConfigError` that names the nearest drive."""
+    return msgspec.json.decode(_core.drive_show(name), type=DriveView)
+
+
+def catalogue(style: Style) -> list[str]:
+    """Return a line for each drive."""
+    columns = [
+        Column("drive", words=True),
+        Column("size"),
+        Column("rpm"),
+        Column("MB/s"),
+        Column("random 4 KiB IOPS"),
+        Column("about", words=True),
+    ]
+    rows = []
+    for name in _core.drive_names():
+        drive = msgspec.json.decode(_core.drive_line(name), type=Line)
+        one, most = drive.alone, drive.deepest
+        rows.append(
+            [
+                drive.name,
+                units.size(drive.capacity),
+                f"{drive.rpm:.0f}" if drive.rpm else "flash",
+                units.mb_per_s(drive.bytes_per_second),
+                f"{units.count(one.iops)} to {units.count(most.iops)} at {most.depth}",
+                drive.title,
+            ]
+        )
+    if fits(columns, rows, style):
+        return table(columns, rows, style)
+    narrow = table(columns[:-1], [row[:-1] for row in rows], style)
+    return [*narrow, "", *style.wrap("Details: `spindle drives NAME`, or a wider terminal.")]
+
+
+def curves(drive: DriveView) -> list[Curve]:
+    """Return all curves."""
+
+    def ms(value: float) -> str:
+        return f"{value:.3g} ms"
+
+    def rate(value: float) -> str:
+        return f"{units.mb_per_s(value)} MB/s"
+
+    found = []
+    if drive.seek_curve:
+        points = [(float(point.cylinders), point.ms) for point in drive.seek_curve]
+        found.append(Curve("Seek", points, "cylinders", "ms", units.count, ms))
+    rates = [(float(point.offset), point.bytes_per_second) for point in drive.transfer_rate]
+    found.append(Curve("Sequential reads", rates, "place, bytes", "bytes/s", units.size, rate))
+    sizes = [(float(point.size), point.iops) for point in drive.iops_by_size]
+    found.append(
+        Curve("Random reads, one outstanding", sizes, "request, bytes", "IOPS", units.size, units.count, log_x=True)
+    )
+    depths = [(float(point.depth), point.iops) for point in drive.iops_by_depth]
+    if len(depths) > 1:
+        found.append(Curve("Random 4 KiB reads", depths, "outstanding", "IOPS", units.count, units.count, log_x=True))
+    return found
+
+
+def page(drive: DriveView, style: Style) -> list[str]:
+    """Return data, curves, sources."""
+    facts = [units.size(drive.capacity), f"queue depth {drive.queue_depth}"]
+    if drive.rpm:
+        facts.append(f"{drive.rpm:.0f} rpm")
+    text = [*style.headline(f"{drive.name}: {drive.title}"), *style.wrap(", ".join(facts))]
+    for curve in curves(drive):
+        text += ["", *lines(curve, style)]
+    text += ["", "Sources:"]
+    width = max(len(source.key) for source in drive.sources)
+    for source in drive.sources:
+        text += style.wrap(source.source, first=f"  {source.key:<{width}}  ")
+    return text
