@@ -43,13 +43,16 @@ pub(crate) fn read(name: &str, settings: &Settings) -> Result<Stream, ConfigErro
     let (mix, trim_first) = mix(settings)?;
     let workers = settings.integer(&keys::WORKERS)? as u32;
     let arrival = arrival(settings, &size, workers)?;
+    let pattern = pattern(settings, &size, align_bytes, &keys::ZONES)?;
+    let writes_apart = writes_apart(settings, &size, align_bytes, trim_first)?;
+    let apart = writes_apart.is_some();
     Ok(Stream {
         name: name.to_owned(),
         mix,
-        pattern: pattern(settings, &size, align_bytes, &keys::ZONES)?,
-        writes_apart: writes_apart(settings, &size, align_bytes, trim_first)?,
+        pattern,
+        writes_apart,
         trim_first,
-        window: window(settings, trim_first)?,
+        window: window(settings, apart, trim_first)?,
         repeats: repeats(settings)?,
         ends: Vec::new(),
         mapped: mapped(settings)?,
@@ -151,9 +154,12 @@ fn writes_apart(
     align_bytes: u64,
     trim_first: bool,
 ) -> Result<Option<WriteWalk>, ConfigError> {
-    let own = [&keys::WRITE_SIZE, &keys::WRITE_ALIGN, &keys::WRITE_ZONES];
+    let zoned = settings.value(&keys::PATTERN).choice(keys::PATTERNS)? == PatternKind::Zoned;
+    let zones = zoned.then_some(&keys::WRITE_ZONES);
+    let own = [&keys::WRITE_SIZE, &keys::WRITE_ALIGN];
     let set: Vec<&Key> = own
         .into_iter()
+        .chain(zones)
         .filter(|key| settings.optional(key).is_some())
         .collect();
     if set.is_empty() && !settings.value(&keys::WRITES_APART).flag()? {
@@ -203,7 +209,11 @@ fn align_is_lost(own: &WriteWalk, stream: &Stream) -> bool {
 }
 
 /// The part of the region that moves.
-fn window(settings: &Settings, trim_first: bool) -> Result<Option<Window>, ConfigError> {
+fn window(
+    settings: &Settings,
+    apart: bool,
+    trim_first: bool,
+) -> Result<Option<Window>, ConfigError> {
     let length = settings.positive(&keys::WINDOW, Value::size)?;
     let Some(length_bytes) = length else {
         return Ok(None);
@@ -219,10 +229,7 @@ fn window(settings: &Settings, trim_first: bool) -> Result<Option<Window>, Confi
             .last_set(&[&keys::WINDOW, &keys::PATTERN])
             .error("a window is for the patterns sequential, uniform and shuffled"));
     }
-    let apart = [&keys::WRITE_SIZE, &keys::WRITE_ALIGN];
-    let own = settings.value(&keys::WRITES_APART).flag()?
-        || apart.iter().any(|key| settings.optional(key).is_some());
-    if own || trim_first {
+    if apart || trim_first {
         return Err(settings.value(&keys::WINDOW).error(
             "all requests share it: it excludes writes that go on their own and `trim_first`",
         ));
