@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from spindle.base.words import listed
-from spindle.host.cputimes import CpuTimes, times_of
+from spindle.host.cputimes import CpuTimes, of_all
 from spindle.host.devices import HERE, Machine, int_of, text_of
-from spindle.host.settings import governors
+from spindle.host.settings import cpu_folders, governors
 
 from .finding import Finding
 
@@ -22,8 +22,7 @@ _EAGER = ("performance", "balance_performance")
 
 def cpu_times(machine: Machine = HERE) -> CpuTimes | None:
     """Times of all CPUs together; None: not known."""
-    line = (text_of(machine.proc / "stat") or "").partition("\n")[0].split(maxsplit=11)
-    return times_of(line[1:]) if line[:1] == ["cpu"] else None
+    return of_all(text_of(machine.proc / "stat") or "")
 
 
 def cpu(before: CpuTimes | None, after: CpuTimes | None, own_user_ticks: int | None = None) -> list[Finding]:
@@ -83,7 +82,7 @@ def throttle_events(machine: Machine = HERE) -> int | None:
     """
     cores: dict[str, int] = {}
     packages: dict[str, int] = {}
-    for folder in (machine.sys / "devices/system/cpu").glob("cpu[0-9]*"):
+    for folder in cpu_folders(machine):
         if not (folder / "thermal_throttle").is_dir():
             continue
         package = text_of(folder / "topology/physical_package_id") or folder.name

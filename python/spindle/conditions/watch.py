@@ -8,12 +8,13 @@ changes back between two looks is not seen.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from spindle.host import groups, settings
-from spindle.host.devices import HERE, Device, Machine
+from spindle.host.devices import HERE, Device, Machine, text_of
 
 LONGEST_BYTES = 4096
 MOST_FILES = 1000
@@ -39,19 +40,21 @@ class SettingsWatch:
 
     def __init__(self, devices: Collection[Device], machine: Machine = HERE) -> None:
         self._devices, self._machine = devices, machine
-        self._before = settings.settings_of(devices, machine)
         self._open: dict[str, TemporaryChange] = {}
         self.seen: list[TemporaryChange] = []
-        self._files: list[int] = []
-        self._texts: list[bytes] = []
-        self._open_files()
+        self._files: dict[Path, int] = {}
+        self._texts: dict[Path, bytes] = {}
+        files = list(settings.files_of(devices, machine))
+        self._open_files(files)
+        self._before = settings.values_of(files, self._text_of) | groups.settings(devices, machine)
 
     def look(self, at_s: float) -> None:
         """Read each file once; cheap where nothing has changed."""
         if self._read() != self._texts:
             self._compare(at_s)
             self._close_files()
-            self._open_files()  # a change of the scheduler replaces the files of its parameters
+            # Opened anew: a change of the scheduler replaces the files of its parameters.
+            self._open_files(settings.files_of(self._devices, self._machine))
 
     def close(self) -> None:
         """Close the files; no looks after this."""
@@ -69,20 +72,23 @@ class SettingsWatch:
     def _now(self) -> dict[str, str]:
         return settings.settings_of(self._devices, self._machine)
 
-    def _open_files(self) -> None:
-        paths = [*groups.files_of(self._machine)]
-        paths += [path for _, path in settings.files_of(self._devices, self._machine)]
+    def _open_files(self, files: Iterable[tuple[str, Path]]) -> None:
+        paths = [*groups.files_of(self._machine), *(path for _, path in files)]
         for path in paths[:MOST_FILES]:
             with suppress(OSError):
-                self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+                self._files[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self._texts = self._read()
 
-    def _read(self) -> list[bytes]:
-        return [_text(file) for file in self._files]
+    def _read(self) -> dict[Path, bytes]:
+        return {path: _text(file) for path, file in self._files.items()}
+
+    def _text_of(self, path: Path) -> str | None:
+        """The text of a file, which is read already if it is watched."""
+        return self._texts[path].decode(errors="replace") if path in self._texts else text_of(path)
 
     def _close_files(self) -> None:
         while self._files:
-            os.close(self._files.pop())
+            os.close(self._files.popitem()[1])
 
 
 def _text(file: int) -> bytes:

@@ -27,6 +27,12 @@ class CpuTimes:
         return self.user + self.system + self.idle + self.iowait + self.steal
 
 
+def of_all(stat: str) -> CpuTimes | None:
+    """Times of all CPUs together, from the text of /proc/stat; None: not known."""
+    line = stat.partition("\n")[0].split(maxsplit=11)
+    return times_of(line[1:]) if line[:1] == ["cpu"] else None
+
+
 def of_cpus(stat: str, cpus: Collection[int]) -> CpuTimes | None:
     """Times of these CPUs together, from the text of /proc/stat; None if one of them is missing."""
     found = []

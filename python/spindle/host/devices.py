@@ -132,7 +132,8 @@ class Device:
 def text_of(path: Path) -> str | None:
     """Content of a small kernel file without the final newline; None if it is missing or not readable."""
     try:
-        return path.read_text(errors="replace").rstrip("\n")
+        with open(path, "rb", buffering=0) as file:  # `read_text` takes three times as long, and a run reads a hundred
+            return file.read().decode(errors="replace").rstrip("\n")
     except OSError:
         return None
 
@@ -142,7 +143,8 @@ def int_of(path: Path) -> int | None:
     return signed_number((text_of(path) or "").strip())
 
 
-def _names(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """The names in a folder, sorted; empty if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -164,7 +166,7 @@ def by_name(name: str, machine: Machine = HERE) -> Device | None:
 
 def all_devices(machine: Machine = HERE) -> list[Device]:
     """All block devices, including partitions."""
-    found = (by_name(name, machine) for name in _names(machine.sys / "class/block"))
+    found = (by_name(name, machine) for name in names_in(machine.sys / "class/block"))
     return [device for device in found if device is not None]
 
 
@@ -241,7 +243,7 @@ def partitions(device: Device) -> list[Device]:
     if device.partition is not None:
         return []
     inside = (
-        _load(device.sysfs / name) for name in _names(device.sysfs) if (device.sysfs / name / "partition").exists()
+        _load(device.sysfs / name) for name in names_in(device.sysfs) if (device.sysfs / name / "partition").exists()
     )
     return sorted((part for part in inside if part is not None), key=lambda part: part.partition or 0)
 
@@ -285,13 +287,13 @@ def slaves(device: Device) -> list[Device]:
             if pattern.fullmatch(place.name):
                 paths.append(place)
             else:
-                paths.extend(place / name for name in _names(place) if pattern.fullmatch(name))
+                paths.extend(place / name for name in names_in(place) if pattern.fullmatch(name))
     hidden = [found_path for found_path in (_load(path) for path in paths) if found_path is not None]
     return _linked(device.sysfs / "slaves") + hidden
 
 
 def _linked(folder: Path) -> list[Device]:
-    found = (_load((folder / name).resolve()) for name in _names(folder))
+    found = (_load((folder / name).resolve()) for name in names_in(folder))
     return [device for device in found if device is not None]
 
 
@@ -333,7 +335,7 @@ def loops(machine: Machine = HERE) -> list[tuple[Device, Backing]]:
     """All loop devices in use, with the storage behind them."""
     found = []
     listed = machine.sys / "class/block"
-    for name in _names(listed):
+    for name in names_in(listed):
         if not re.fullmatch(r"loop\d+", name) or not (listed / name / "loop").exists():
             continue  # there may be hundreds of unused ones
         if (device := by_name(name, machine)) is not None:

@@ -27,16 +27,17 @@ def environment(path: PathLike | None = None, machine: Machine = HERE) -> dict[s
     """The environment as JSON data. With a path (or descriptor), the block stack from its file system down to the
     drives."""
     found = memory(machine)
+    cpuinfo = text_of(machine.proc / "cpuinfo") or ""  # slow to read on machines with many CPUs
     return {
         "kernel": _kernel(machine),
-        "cpu": _cpu(machine),
+        "cpu": _cpu(cpuinfo, machine),
         "memory": {
             "total_bytes": found.get("MemTotal"),
             "available_bytes": found.get("MemAvailable"),
             "swap_total_bytes": found.get("SwapTotal"),
             "swap_used_bytes": sum(swap.used_bytes for swap in swaps(machine)),
         },
-        "machine": _machine(machine),
+        "machine": _machine(cpuinfo, machine),
         "versions": _versions(),
         "stack": [layer.to_dict() for layer in stack_of(path, machine)] if path is not None else [],
     }
@@ -52,8 +53,7 @@ def _kernel(machine: Machine) -> dict[str, object]:
     }
 
 
-def _cpu(machine: Machine) -> dict[str, object]:
-    text = text_of(machine.proc / "cpuinfo") or ""
+def _cpu(text: str, machine: Machine) -> dict[str, object]:
     # 'model name' on x86, 'Processor' or 'cpu model' elsewhere; ARM names only its part number.
     named = re.search(r"^(?:model name|cpu model|Processor|cpu)\s*:\s*(.+)$", text, re.M)
     cores = set(re.findall(r"^physical id\s*:\s*(\d+)$[\s\S]*?^core id\s*:\s*(\d+)$", text, re.M))
@@ -78,9 +78,9 @@ def _turbo(machine: Machine) -> bool | None:
     return None if boost is None else boost == "1"
 
 
-def _machine(machine: Machine) -> dict[str, object]:
+def _machine(cpuinfo: str, machine: Machine) -> dict[str, object]:
     dmi = machine.sys / "class/dmi/id"
-    flags = re.search(r"^flags\s*:.*\bhypervisor\b", text_of(machine.proc / "cpuinfo") or "", re.M)
+    flags = re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.M)
     return {
         "vendor": text_of(dmi / "sys_vendor"),
         "product": text_of(dmi / "product_name"),

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
 from .mounts import parse_mountinfo
@@ -79,12 +80,26 @@ class _Group:
     folder: Path
 
 
+class _Membership(NamedTuple):
+    """The kernel's texts that say which groups this process is in. They take longer to read than any limit."""
+
+    own: str
+    mounts: str
+    machine: Machine
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Membership:
+        own, mounts = (text_of(machine.proc / "self" / name) or "" for name in ("cgroup", "mountinfo"))
+        return cls(own, mounts, machine)
+
+
 def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
     """The tightest limits of memory and CPU time, and all limits of I/O on these devices."""
-    memory = min(_memory(machine), default=None)
-    cpu = min(_cpus(machine), default=None)
+    member = _Membership.of(machine)
+    memory = min(_memory(member), default=None)
+    cpu = min(_cpus(member), default=None)
     return Limits(
-        io=tuple(_io(devices, machine)),
+        io=tuple(_io(devices, member)),
         memory_bytes=None if memory is None else memory[0],
         memory_group=None if memory is None else memory[1],
         cpus=None if cpu is None else cpu[0],
@@ -95,13 +110,14 @@ def limits(devices: Iterable[Device], machine: Machine = HERE) -> Limits:
 def pressure(machine: Machine = HERE) -> Throttling:
     """The counters at this moment."""
     throttled, full = [], []
-    for group in _groups("cpu", machine):
+    member = _Membership.of(machine)
+    for group in _groups("cpu", *member):
         stat = _pairs(group.folder / "cpu.stat")
         if (value := stat.get("throttled_time")) is not None:
             throttled.append(value)
         elif (value := stat.get("throttled_usec")) is not None:
             throttled.append(value * 1000)
-    for group in _groups("memory", machine):
+    for group in _groups("memory", *member):
         count = (
             int_of(group.folder / "memory.failcnt")
             if group.version == 1
@@ -119,7 +135,7 @@ def runnable_cpus(asked: Collection[int] | None = None) -> set[int]:
 
 def usable_cpus(asked: Collection[int] | None = None, machine: Machine = HERE) -> float:
     """CPU time that this process may use, in CPUs: those it may run on, or the limit of its groups."""
-    quota = min((cpus for cpus, _ in _cpus(machine)), default=math.inf)
+    quota = min((cpus for cpus, _ in _cpus(_Membership.of(machine))), default=math.inf)
     return min(float(len(runnable_cpus(asked))), quota)
 
 
@@ -134,29 +150,33 @@ def settings(devices: Iterable[Device], machine: Machine = HERE) -> dict[str, st
     return named
 
 
-def files_of(machine: Machine = HERE) -> Iterator[Path]:
+def files_of(machine: Machine = HERE) -> tuple[Path, ...]:
     """All files with a limit of this process's groups; some may not exist."""
-    for controller, names in _FILES.items():
-        for group in _groups(controller, machine):
-            yield from (group.folder / name for name in names)
+    return _files_of(_Membership.of(machine))
+
+
+@lru_cache(maxsize=8)
+def _files_of(member: _Membership) -> tuple[Path, ...]:
+    groups = [(group, names) for controller, names in _FILES.items() for group in _groups(controller, *member)]
+    return tuple(group.folder / name for group, names in groups for name in names)
 
 
 def memory_limit(machine: Machine = HERE) -> int | None:
     """The tightest limit of memory in bytes; None without one."""
-    return min((value for value, _ in _memory(machine)), default=None)
+    return min((value for value, _ in _memory(_Membership.of(machine))), default=None)
 
 
-def _memory(machine: Machine) -> Iterator[tuple[int, str]]:
-    for group in _groups("memory", machine):
+def _memory(member: _Membership) -> Iterator[tuple[int, str]]:
+    for group in _groups("memory", *member):
         names = ("memory.limit_in_bytes",) if group.version == 1 else ("memory.max", "memory.high")
         for name in names:
             if (value := int_of(group.folder / name)) is not None and value < NO_LIMIT:
                 yield value, group.path
 
 
-def _cpus(machine: Machine) -> Iterator[tuple[float, str]]:
+def _cpus(member: _Membership) -> Iterator[tuple[float, str]]:
     """Parse cpu.max, which is `QUOTA PERIOD` (v2); v1 has a file for each. `max` and -1: no limit."""
-    for group in _groups("cpu", machine):
+    for group in _groups("cpu", *member):
         if group.version == 1:
             quota, period = int_of(group.folder / "cpu.cfs_quota_us"), int_of(group.folder / "cpu.cfs_period_us")
         else:
@@ -166,13 +186,13 @@ def _cpus(machine: Machine) -> Iterator[tuple[float, str]]:
             yield quota / period, group.path
 
 
-def _io(devices: Iterable[Device], machine: Machine) -> Iterator[IoLimit]:
+def _io(devices: Iterable[Device], member: _Membership) -> Iterator[IoLimit]:
     """Limits of I/O, which are set on whole disks."""
     names = {disk.dev: disk.name for disk in map(whole, devices)}
     if not names:
         return
     own: set[int] = set()
-    for group in _groups("blkio", machine):
+    for group in _groups("blkio", *member):
         if group.version == 1:
             if 1 not in own:
                 yield from _v1_limits(group, names)
@@ -219,15 +239,12 @@ def _pairs(path: Path) -> dict[str, int]:
     return found
 
 
-def _groups(controller: str, machine: Machine) -> tuple[_Group, ...]:
-    """This process's group of a controller and the groups above it, in both versions, the innermost first."""
-    own, mounts = text_of(machine.proc / "self/cgroup") or "", text_of(machine.proc / "self/mountinfo") or ""
-    return _groups_of(controller, own, mounts, machine)
-
-
 @lru_cache(maxsize=32)
-def _groups_of(controller: str, own: str, mounts: str, machine: Machine) -> tuple[_Group, ...]:
-    """The same from the kernel's texts. Cached, as they are often read and seldom change."""
+def _groups(controller: str, own: str, mounts: str, machine: Machine) -> tuple[_Group, ...]:
+    """This process's group of a controller and the groups above it, in both versions, the innermost first.
+
+    Cached: the texts are often read and seldom change.
+    """
     return tuple(_each_group(controller, own, _places(mounts, machine), machine))
 
 

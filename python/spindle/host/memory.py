@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from .devices import HERE, Machine, text_of
 from .number import whole_number
+
+_SWAPPED = re.compile(r"^(pswpin|pswpout) +(\S+)", re.MULTILINE)
 
 
 def memory(machine: Machine = HERE) -> dict[str, int]:
@@ -19,10 +23,6 @@ def memory(machine: Machine = HERE) -> dict[str, int]:
 
 def swapped_pages(machine: Machine = HERE) -> int | None:
     """Pages written to and read from swap since boot (/proc/vmstat); None: not known."""
-    counters = {}
-    for line in (text_of(machine.proc / "vmstat") or "").splitlines():
-        name, _, value = line.partition(" ")
-        if name in ("pswpin", "pswpout"):
-            counters[name] = whole_number(value.strip())
-    pages_in, pages_out = counters.get("pswpin"), counters.get("pswpout")
+    counters = dict(_SWAPPED.findall(text_of(machine.proc / "vmstat") or ""))
+    pages_in, pages_out = (whole_number(counters.get(name, "")) for name in ("pswpin", "pswpout"))
     return None if pages_in is None or pages_out is None else pages_in + pages_out

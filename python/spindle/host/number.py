@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 _LIMIT = 1 << 64
+_DIGITS = len(str(_LIMIT))
 
 
 def whole_number(text: str) -> int | None:
     """Parse a counter: up to 64 bits, only digits."""
-    if not re.fullmatch(r"[0-9]{1,20}", text):
+    if len(text) > _DIGITS or not (text.isdigit() and text.isascii()):
         return None
     value = int(text)
     return value if value < _LIMIT else None

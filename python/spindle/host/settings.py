@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from . import groups, queue_files
-from .devices import HERE, Device, Machine, text_of, whole
+from .devices import HERE, Device, Machine, names_in, text_of, whole
 
 QUEUE = queue_files.NAMES
 """Files of `queue/`."""
@@ -83,12 +84,12 @@ class Change:
 def settings_of(devices: Collection[Device], machine: Machine = HERE) -> dict[str, str]:
     """All settings in force: 'sda.scheduler', 'md0.md.chunk_size', 'vm.dirty_ratio', 'cpu0.governor',
     'cgroup.io.rbps:/group:sda'."""
-    found = {
-        name: chosen(value.strip())
-        for name, path in files_of(devices, machine)
-        if (value := text_of(path)) is not None and value.strip()
-    }
-    return found | groups.settings(devices, machine)
+    return values_of(files_of(devices, machine)) | groups.settings(devices, machine)
+
+
+def values_of(files: Iterable[tuple[str, Path]], read: Callable[[Path], str | None] = text_of) -> dict[str, str]:
+    """The settings that have files of their own; `read` returns the text of a file, None without it."""
+    return {name: chosen(value.strip()) for name, path in files if (value := read(path)) is not None and value.strip()}
 
 
 def files_of(devices: Iterable[Device], machine: Machine = HERE) -> Iterator[tuple[str, Path]]:
@@ -98,11 +99,15 @@ def files_of(devices: Iterable[Device], machine: Machine = HERE) -> Iterator[tup
         if device.partition is not None:
             for name in ("start", "alignment_offset", "ro"):
                 yield f"{device.name}.{name}", device.sysfs / name
-    for name in VM:
-        yield f"vm.{name}", machine.proc / "sys/vm" / name
-    for name in ("speed_limit_min", "speed_limit_max"):
-        yield f"raid.{name}", machine.proc / "sys/dev/raid" / name
+    yield from _of_kernel(machine)
     yield from _governor_files(machine)
+
+
+@lru_cache(maxsize=8)
+def _of_kernel(machine: Machine) -> tuple[tuple[str, Path], ...]:
+    memory = [(f"vm.{name}", machine.proc / "sys/vm" / name) for name in VM]
+    raid = [(f"raid.{name}", machine.proc / "sys/dev/raid" / name) for name in ("speed_limit_min", "speed_limit_max")]
+    return (*memory, *raid)
 
 
 def _of_device(device: Device) -> Iterator[tuple[str, Path]]:
@@ -132,8 +137,15 @@ def governors(machine: Machine = HERE) -> dict[str, str]:
 
 
 def _governor_files(machine: Machine) -> Iterator[tuple[str, Path]]:
-    for path in sorted((machine.sys / "devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")):
-        yield f"{path.parent.parent.name}.governor", path
+    for folder in cpu_folders(machine):
+        if (path := folder / "cpufreq/scaling_governor").exists():
+            yield f"{folder.name}.governor", path
+
+
+def cpu_folders(machine: Machine = HERE) -> list[Path]:
+    """The folder of each CPU in sysfs."""
+    folder = machine.sys / "devices/system/cpu"
+    return [folder / name for name in names_in(folder) if name.startswith("cpu") and name[3:4].isdigit()]
 
 
 def diff(before: dict[str, str], after: dict[str, str]) -> list[Change]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from spindle import conditions
 from spindle.conditions import jobs
 from spindle.host import groups
-from spindle.host.cputimes import CpuTimes, of_cpus
+from spindle.host.cputimes import CpuTimes, of_all, of_cpus
 from spindle.host.devices import HERE, Device, text_of
 from spindle.host.memory import swapped_pages
 from spindle.result.record import During, Sample
@@ -37,14 +37,15 @@ class MachineState:
     def now(cls, cpus: tuple[int, ...] | None, *, with_processes: bool = True) -> MachineState:
         # Processes are read closest to the load: reading them takes some milliseconds.
         seen = jobs.processes() if with_processes else None
+        stat = text_of(HERE.proc / "stat") or ""
         return cls(
             time.monotonic(),
-            conditions.cpu_times(),
+            of_all(stat),
             conditions.throttle_events(),
             swapped_pages(),
             seen,
             cpus,
-            of_cpus(text_of(HERE.proc / "stat") or "", groups.runnable_cpus(cpus)),
+            of_cpus(stat, groups.runnable_cpus(cpus)),
             groups.pressure(),
         )
 
