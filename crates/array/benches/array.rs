@@ -1,4 +1,4 @@
-//! What the simulator's hot path and the parity arithmetic cost.
+//! Cost of the simulator's hot path and of the parity arithmetic.
 
 use std::hint::black_box;
 
@@ -28,7 +28,7 @@ fn arrays() -> Vec<(&'static str, Array)> {
     ]
 }
 
-/// Places of random chunks: one division after the other, nothing to count on.
+/// Places of random chunks: each needs a division of its own.
 fn random_chunks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("locate");
     group.throughput(Throughput::Elements(1));
@@ -66,7 +66,7 @@ fn consecutive_chunks(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A megabyte split and merged again; what a write of 64 KiB takes.
+/// A megabyte split and merged again; the plan of a write of 64 KiB.
 fn requests(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("requests-1MiB");
     group.throughput(Throughput::Elements(16));
@@ -106,7 +106,7 @@ fn requests(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Bytes of data per second through the parity of 6 + 2 members' chunks.
+/// Parity of 6 + 2 members' chunks, bytes of data per second.
 fn parity(criterion: &mut Criterion) {
     let data: Vec<Vec<u8>> = (0..6)
         .map(|seed| vec![seed * 37 + 1; CHUNK as usize])

@@ -70,7 +70,7 @@ impl Array {
         Ok(Array { config, map })
     }
 
-    /// What the array was made from.
+    /// The configuration that the array was made from.
     pub fn config(&self) -> &ArrayConfig {
         &self.config
     }
@@ -85,7 +85,7 @@ impl Array {
         self.config.members.len() as u32
     }
 
-    /// Bytes the array holds, exactly as md counts them.
+    /// Usable bytes of the array, exactly as md counts them.
     pub fn capacity(&self) -> u64 {
         match &self.map {
             Map::Linear(map) => map.capacity(),
@@ -134,7 +134,7 @@ impl Array {
         Ok(self.locate_inside(logical))
     }
 
-    /// As `locate`, for a byte known to be inside.
+    /// Same as `locate`, for a byte known to be inside.
     #[inline(always)]
     pub(crate) fn locate_inside(&self, logical: u64) -> Piece {
         match &self.map {
@@ -146,7 +146,7 @@ impl Array {
         }
     }
 
-    /// All copies of a byte, in md's order. Nothing for a byte beyond the end.
+    /// All copies of a byte, in md's order. Empty for a byte beyond the end.
     #[inline]
     pub fn places(&self, logical: u64) -> impl Iterator<Item = Place> + '_ {
         let copies = if logical < self.capacity() {
@@ -170,7 +170,7 @@ impl Array {
         })
     }
 
-    /// What a byte of a member's data area holds. Bytes and members beyond the end hold nothing.
+    /// The use of a byte of a member's data area. Bytes and members beyond the end are unused.
     pub fn role_at(&self, place: Place) -> Role {
         if place.member >= self.members() {
             return Role::Unused;
@@ -184,7 +184,7 @@ impl Array {
         }
     }
 
-    /// Errors unless the request lies in the array.
+    /// Returns an error unless the whole request is inside the array.
     #[inline]
     pub(crate) fn check_range(&self, offset: u64, len: u64) -> Result<(), ArrayError> {
         let end = self.capacity();
@@ -244,8 +244,8 @@ fn check_members(config: &ArrayConfig) -> Result<(), ArrayError> {
             given,
         });
     }
-    // Beyond this the powers of the generator repeat (GF(2^8) has 255), and Q no longer tells
-    // two members apart.
+    // Beyond this the powers of the generator repeat (GF(2^8) has 255), and Q no longer
+    // distinguishes two members.
     let ddf = matches!(config.layout, Layout::Parity(layout) if layout.is_ddf());
     let most = if ddf { 255 } else { 257 };
     if level == Level::Raid6 && given > most {

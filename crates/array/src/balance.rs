@@ -2,7 +2,7 @@
 //!
 //! Pure functions over what the caller knows of each member: pending requests and the head's last
 //! known position, which md sets to the end of each request when it completes. With a resync running
-//! beyond the place read, md takes the first copy whatever these say: pass only that one.
+//! beyond the place read, md takes the first copy in any case: pass only that one.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct Candidate {
     pub pending: u32,
     /// End of the last request completed on the member, bytes (`head_position`).
     pub head: u64,
-    /// Whether the member has no moving head.
+    /// True if the member has no moving head.
     pub flash: bool,
 }
 
@@ -82,7 +82,7 @@ pub fn raid10(
         .or(nearest.map(|(index, _)| index))
 }
 
-/// What RAID1 remembers between reads (`last_used`, `next_seq_sect`).
+/// RAID1's memory between reads (`last_used`, `next_seq_sect`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raid1State {
     /// Member read last.

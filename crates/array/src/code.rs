@@ -5,7 +5,7 @@ use crate::array::{Array, Map};
 use crate::error::ArrayError;
 use crate::gf::{inverse, multiply, multiply_xor_into, power_of_two, syndrome, xor_into};
 
-/// Which member of a stripe holds what, for the parity arithmetic. Members count within their group.
+/// The roles of a stripe's members for the parity arithmetic. Members count within their group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StripeCode {
     /// Member with P.
@@ -67,7 +67,7 @@ impl StripeCode {
             .filter(|member| *member != self.p && Some(*member) != self.q)
             .collect();
         let (mut p, mut q) = self.parity_without(blocks, &data, len);
-        // What the lost data must have put into P and Q.
+        // The share of the lost data in P and Q.
         xor_into(&mut p, &blocks[self.p]);
         if let Some(member) = self.q {
             xor_into(&mut q, &blocks[member]);

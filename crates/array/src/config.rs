@@ -1,4 +1,4 @@
-//! What an array is made of, before it is checked and brought to life as an [`Array`](crate::Array).
+//! The description of an array, before [`Array`](crate::Array) checks it and makes the map.
 
 use serde::Serialize;
 

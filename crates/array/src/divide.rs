@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Divider {
     by: u64,
-    /// log2 of `by`; 64 when it is no power of two.
+    /// log2 of `by`; 64 when it is not a power of two.
     shift: u32,
 }
 

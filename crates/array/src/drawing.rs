@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::array::{Array, Map};
 use crate::place::{Place, Role};
 
-/// Rows at most drawn of a section unless more are asked for.
+/// Most rows drawn of a section unless the caller asks for more.
 const MOST_ROWS: u64 = 12;
 
 /// A picture of an array.
@@ -20,7 +20,7 @@ pub struct Drawing {
 pub struct Section {
     /// The rows.
     pub rows: Vec<Row>,
-    /// Whether the members go on like this below the last row.
+    /// True if the members go on like this below the last row.
     pub more: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Section {
 pub struct Row {
     /// Offset on the members, bytes.
     pub offset: u64,
-    /// What each member holds there: `A1`, `P`, `Q`, or nothing.
+    /// The content of each member there: `A1`, `P`, `Q`, or empty.
     pub cells: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
-//! Everything that can be wrong with an array or with a question put to one.
+//! Errors of a configuration and of questions put to an array.
 
-/// One line each: what is wrong, where, and what is allowed.
+/// One line each: the problem, its place, and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArrayError {
     /// The level's name is not one that md knows.
@@ -14,9 +14,9 @@ pub enum ArrayError {
     UnknownLayout {
         /// Level the layout was meant for.
         level: &'static str,
-        /// What was written.
+        /// The text as written.
         given: String,
-        /// What is allowed there.
+        /// The allowed layouts.
         allowed: &'static str,
     },
 
@@ -68,7 +68,7 @@ pub enum ArrayError {
         multiple: u32,
     },
 
-    /// A member does not hold even one chunk.
+    /// A member is smaller than one chunk.
     #[error("drive size: {given} bytes is too small, each drive must hold at least {needed} bytes")]
     MemberTooSmall {
         /// Smallest member, bytes.
@@ -81,7 +81,7 @@ pub enum ArrayError {
     #[error("drive size: the array would hold more than 2^64 bytes")]
     TooLarge,
 
-    /// Groups were asked of a level that has none, or do not divide the members.
+    /// Groups were given for a level that has none, or do not divide the members.
     #[error("groups: {0}")]
     Groups(String),
 
@@ -96,7 +96,7 @@ pub enum ArrayError {
         end: u64,
     },
 
-    /// More members are missing than the layout can bear.
+    /// More members are missing than the layout tolerates.
     #[error("data at byte {logical} is lost: {missing} members are missing")]
     Lost {
         /// First lost byte of the array.

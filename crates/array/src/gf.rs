@@ -6,7 +6,7 @@
 
 /// Low byte of the polynomial x^8 + x^4 + x^3 + x^2 + 1.
 const POLYNOMIAL: u8 = 0x1d;
-/// Bytes that one round of P and Q takes: as many as fit the vector registers, so that sums stay there.
+/// Bytes that one round of P and Q takes: as many as fit the vector registers, so that the sums stay in registers.
 const LANE: usize = 128;
 
 const TABLES: ([u8; 256], [u8; 256]) = {
@@ -57,7 +57,7 @@ pub fn xor_into(target: &mut [u8], source: &[u8]) {
     }
 }
 
-/// `target ^= source * factor`, as far as the shorter goes: what a changed data block does to Q with
+/// `target ^= source * factor`, as far as the shorter goes: the effect of a changed data block on Q with
 /// `factor` = 2^exponent.
 pub fn multiply_xor_into(target: &mut [u8], source: &[u8], factor: u8) {
     let masks: [u8; 8] = std::array::from_fn(|bit| 0u8.wrapping_sub(factor >> bit & 1));

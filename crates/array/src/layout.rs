@@ -80,7 +80,7 @@ impl ParityLayout {
         }
     }
 
-    /// Whether Q's powers of the generator count members rather than data blocks (`ddf_layout`).
+    /// True if Q's powers of the generator count members rather than data blocks (`ddf_layout`).
     pub const fn is_ddf(self) -> bool {
         matches!(
             self,
@@ -88,7 +88,7 @@ impl ParityLayout {
         )
     }
 
-    /// Whether only RAID6 has it.
+    /// True for layouts of RAID6 alone.
     pub const fn needs_q(self) -> bool {
         self as u8 >= 8
     }
@@ -134,7 +134,7 @@ pub struct CopyLayout {
     pub near: u8,
     /// Copies further down, each shifted to other members.
     pub far: u8,
-    /// Far copies lie in the next stripe instead of the next section of the members.
+    /// Far copies are in the next stripe instead of the next section of the members.
     pub offset: bool,
     /// Rings in which far copies turn.
     pub sets: FarSets,
@@ -183,7 +183,7 @@ impl CopyLayout {
         })
     }
 
-    /// Whether `mdadm --create` can make it; others need sysfs.
+    /// True if `mdadm --create` can make it; others need sysfs.
     pub const fn mdadm_makes(self) -> bool {
         matches!(self.sets, FarSets::Whole) && (self.near == 1 || self.far == 1)
     }
@@ -263,7 +263,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// What mdadm 4.2 takes when no layout is given.
+    /// The layout that mdadm 4.2 takes when none is given.
     pub const fn default_of(level: Level) -> Layout {
         match level {
             Level::Linear | Level::Raid1 => Layout::Plain,

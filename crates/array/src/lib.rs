@@ -9,7 +9,7 @@
 //!   reconstruct-write; [`Array::plan_read`], [`Array::plan_rebuild`] with missing members.
 //! - [`balance`]: which copy of a mirror is read.
 //! - [`gf`], [`StripeCode`]: P and Q, and lost blocks from what is left.
-//! - [`Array::tolerance`], [`Array::queue_limits`], [`Array::drawing`], [`LayoutReport`]: about an array.
+//! - [`Array::tolerance`], [`Array::queue_limits`], [`Array::drawing`], [`LayoutReport`]: properties of an array.
 //! - [`validate_maps`]: the maps against block lists read off real md arrays.
 //!
 //! All offsets and sizes are bytes; offsets on members count from the start of their data area.

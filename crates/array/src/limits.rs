@@ -1,4 +1,4 @@
-//! What md tells the block layer about an array (read off Linux 6.1; `raid0_run`, `raid10_set_io_opt`,
+//! The queue limits that md sets for an array (read off Linux 6.1; `raid0_run`, `raid10_set_io_opt`,
 //! `raid5_run`, `blk_stack_limits`).
 
 use serde::Serialize;

@@ -33,7 +33,7 @@ impl MemberSet {
         }
     }
 
-    /// Whether the member is in the set.
+    /// True if the member is in the set.
     #[inline]
     pub fn contains(&self, member: u32) -> bool {
         self.0
@@ -47,7 +47,7 @@ impl MemberSet {
         self.0.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether there is none.
+    /// True if the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         *self == MemberSet::EMPTY

@@ -21,7 +21,7 @@ pub(crate) struct Mirror {
     copy_step: u64,
     /// `turned[f * members + m]`: the member that holds far copy `f` of what `m` holds first.
     turned: Vec<u32>,
-    /// The inverse: what member `m` holds as far copy `f` is first on this one.
+    /// The inverse: the member whose chunk member `m` has as far copy `f`.
     unturned: Vec<u32>,
     capacity: u64,
     component: u64,

@@ -1,6 +1,6 @@
 //! RAID4, RAID5 and RAID6 (`drivers/md/raid5.c`, `raid5_compute_sector`, `raid5_compute_blocknr`).
 //!
-//! Which member holds what repeats every `period` stripes, so the map is a small table made once.
+//! The roles of the members repeat every `period` stripes, so the map is a small table made once.
 
 use crate::divide::Divider;
 use crate::layout::ParityLayout;
@@ -221,7 +221,7 @@ impl Parity {
     }
 }
 
-/// One stripe: who holds what.
+/// One stripe: the members with P, Q and data.
 struct Stripe {
     p: u32,
     q: Option<u32>,

@@ -1,4 +1,4 @@
-//! The words in which maps answer.
+//! The types in which maps answer.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ pub struct Place {
     pub offset: u64,
 }
 
-/// A stretch of the array that lies in one stretch on one member.
+/// A stretch of the array that is contiguous on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Piece {
     /// First byte in the array.
@@ -34,7 +34,7 @@ impl Piece {
     }
 }
 
-/// What a byte of a member holds.
+/// The use of a byte of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -42,7 +42,7 @@ pub enum Role {
     Data {
         /// Byte of the array.
         logical: u64,
-        /// Which copy.
+        /// Number of the copy.
         copy: u32,
     },
     /// XOR of the stripe's data. `stripe` counts within the member's group.
@@ -59,7 +59,7 @@ pub enum Role {
     Unused,
 }
 
-/// Where the parity of a byte of the array lies, and with what weight the byte is in Q.
+/// The place of the parity of a byte of the array, and the weight of the byte in Q.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ParityPlaces {
     /// XOR of the stripe.

@@ -1,4 +1,4 @@
-//! What a read needs when members are missing, and what rebuilding a member reads.
+//! Member requests of a read when members are missing, and of a rebuild.
 
 use crate::array::{Array, Map};
 use crate::error::ArrayError;
@@ -57,7 +57,7 @@ impl Array {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Member requests that give back `len` bytes from `offset` of member `member`: md reads the first
+    /// Member requests that restore `len` bytes from `offset` of member `member`: md reads the first
     /// other copy left (`raid10_sync_request`), or all other members of the stripe. Stretches of the
     /// member that the array does not use need nothing.
     pub fn plan_rebuild(
@@ -142,7 +142,7 @@ impl Array {
 }
 
 impl Parity {
-    /// All members left of the group that starts at `base`; or how many are gone, if too many.
+    /// All members left of the group that starts at `base`; the number of missing members if they are too many.
     fn others(&self, base: u32, piece: &Piece, missing: &MemberSet) -> Result<MemberSet, u32> {
         let all: MemberSet = (base..base + self.members()).collect();
         let mut gone = all.common(missing);

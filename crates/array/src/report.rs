@@ -1,4 +1,4 @@
-//! Everything `spindle array layout` tells about an array.
+//! The report of `spindle array layout` about an array.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::members::MemberSet;
 use crate::tolerance::Tolerance;
 use crate::write::{STRIPE_BLOCK, WritePlanner, WriteRule};
 
-/// Member requests of one small write.
+/// The cost of one small write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SmallWrite {
     /// Kernel whose rule it is.
@@ -27,11 +27,11 @@ pub struct SmallWrite {
 /// An array explained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LayoutReport {
-    /// What it is made of.
+    /// The configuration.
     pub config: ArrayConfig,
     /// md's number of the layout.
     pub md_layout: Option<u32>,
-    /// Bytes the array holds.
+    /// Usable bytes of the array.
     pub capacity: u64,
     /// Sum of the members, bytes.
     pub raw: u64,
@@ -55,7 +55,7 @@ pub struct LayoutReport {
     pub mkfs_ext4: Option<String>,
     /// The picture.
     pub drawing: Drawing,
-    /// What else one should know.
+    /// Remarks for the administrator.
     pub notes: Vec<String>,
 }
 

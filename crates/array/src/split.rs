@@ -29,7 +29,7 @@ impl Array {
         Ok(())
     }
 
-    /// The same for every copy of each piece: what a write to a mirror sends.
+    /// The same for every copy of each piece: the requests of a write to a mirror.
     #[inline]
     pub fn copies_of_pieces(
         &self,

@@ -1,4 +1,4 @@
-//! How many members may be lost.
+//! The number of members that may be lost.
 
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ use crate::members::MemberSet;
 /// Members that may fail without losing data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Tolerance {
-    /// Any that many.
+    /// Number of members of which any set may fail.
     pub guaranteed: u32,
-    /// That many if they are the right ones.
+    /// Number of members that may fail if they are the right ones.
     pub best_case: u32,
 }
 
 impl Array {
-    /// How many members may be lost, at worst and at best.
+    /// Number of members that may be lost, at worst and at best.
     pub fn tolerance(&self) -> Tolerance {
         let both = |count| Tolerance {
             guaranteed: count,
@@ -54,10 +54,10 @@ impl Array {
     }
 }
 
-/// Fewest members that hold a copy of everything: the smallest set that meets all `sets`.
+/// Number of the fewest members that have a copy of everything: the smallest set that meets all `sets`.
 ///
 /// Sets that contain another and members that another member outdoes are dropped; what is left is tried
-/// member by member. Copies lie in arcs of a ring, which the dropping alone solves once one member is
+/// member by member. Copies are in arcs of a ring, which the dropping alone solves once one member is
 /// chosen. `taken` members are chosen already; results of `limit` or more are of no interest.
 fn smallest_cover(mut sets: Vec<MemberSet>, mut taken: u32, limit: u32) -> u32 {
     loop {

@@ -20,18 +20,18 @@ const BLOCK: u64 = 4096;
 /// Largest member a list may have, blocks: 1 TiB. Lists are compared in memory.
 const MOST_BLOCKS: u64 = 1 << 28;
 
-/// The directory could not be used at all.
+/// The directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ValidateError {
-    /// It cannot be read.
+    /// A directory or file cannot be read.
     #[error("{path}: {source}")]
     Unreadable {
         /// Directory or file.
         path: String,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// It holds no lists.
+    /// The directory contains no lists.
     #[error("{0}: no .csv file with an md address map in it")]
     Empty(String),
 }
@@ -143,15 +143,15 @@ struct List {
 #[derive(Debug, Clone, Copy)]
 struct Row {
     line: usize,
-    held: Held,
+    held: BlockContent,
     len: u64,
     dev: u32,
     dblk: u64,
 }
 
-/// What a run of blocks holds, by its first block.
+/// The content of a run of blocks, by its first block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Held {
+enum BlockContent {
     Data {
         copy: u32,
         lblk: u64,
@@ -248,7 +248,7 @@ impl List {
         Ok(())
     }
 
-    /// Every block of every member exactly once, each holding what the map says.
+    /// Compares every block of every member once with the map.
     fn compare_blocks(&self, array: &Array) -> Result<u64, String> {
         let sizes: Vec<u64> = self.members.iter().map(|size| size / BLOCK).collect();
         if let Some(size) = sizes.iter().find(|size| **size > MOST_BLOCKS) {
@@ -290,21 +290,21 @@ impl List {
                     ));
                 }
                 self.compare_block(array, row, index)?;
-                if let Held::Data { lblk, .. } = row.held {
+                if let BlockContent::Data { lblk, .. } = row.held {
                     copies[(lblk + index) as usize] += 1;
                 }
             }
         }
         for (dev, blocks) in (0..).zip(&seen) {
             for (block, _) in (0..).zip(blocks).filter(|(_, seen)| !**seen) {
-                let held = held_by(
+                let held = mapped_content(
                     array,
                     Place {
                         member: dev,
                         offset: block * BLOCK,
                     },
                 );
-                if held != Held::Unused {
+                if held != BlockContent::Unused {
                     return Err(format!(
                         "member {dev} block {block}: not in the list, the map says {held}"
                     ));
@@ -312,7 +312,7 @@ impl List {
             }
         }
         for (lblk, count) in (0u64..).zip(&copies) {
-            // A block that lies across the end of a member is on none as a whole.
+            // A block across the end of a member is on none as a whole.
             if *count != array.copies() && is_whole(array, lblk * BLOCK) {
                 return Err(format!(
                     "array block {lblk}: {count} copies in the list, the map has {}",
@@ -328,7 +328,7 @@ impl List {
             member: row.dev,
             offset: (row.dblk + index) * BLOCK,
         };
-        let (listed, mapped) = (row.held.at(index), held_by(array, place));
+        let (listed, mapped) = (row.held.at(index), mapped_content(array, place));
         let place_text = format!(
             "line {}: member {} block {}",
             row.line,
@@ -339,8 +339,8 @@ impl List {
         // there is such a copy is compared.
         let same = match (listed, mapped) {
             (
-                Held::Data { copy, lblk, power },
-                Held::Data {
+                BlockContent::Data { copy, lblk, power },
+                BlockContent::Data {
                     lblk: ours,
                     power: our_power,
                     ..
@@ -353,7 +353,7 @@ impl List {
                 "{place_text}: listed as {listed}, the map says {mapped}"
             ));
         }
-        let Held::Data { lblk, .. } = listed else {
+        let BlockContent::Data { lblk, .. } = listed else {
             return Ok(());
         };
         if !array.places(lblk * BLOCK).any(|copy| copy == place) {
@@ -380,11 +380,11 @@ impl List {
     }
 }
 
-impl Held {
-    /// What the block `index` blocks after the run's first holds.
-    fn at(self, index: u64) -> Held {
+impl BlockContent {
+    /// The content of the block `index` blocks after the run's first.
+    fn at(self, index: u64) -> BlockContent {
         match self {
-            Held::Data { copy, lblk, power } => Held::Data {
+            BlockContent::Data { copy, lblk, power } => BlockContent::Data {
                 copy,
                 lblk: lblk + index,
                 power,
@@ -394,24 +394,24 @@ impl Held {
     }
 }
 
-impl std::fmt::Display for Held {
+impl std::fmt::Display for BlockContent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Held::Data {
+            BlockContent::Data {
                 lblk,
                 power: Some(power),
                 ..
             } => write!(f, "array block {lblk} (2^{power} in Q)"),
-            Held::Data { lblk, .. } => write!(f, "array block {lblk}"),
-            Held::P => f.write_str("P"),
-            Held::Q => f.write_str("Q"),
-            Held::Unused => f.write_str("unused"),
+            BlockContent::Data { lblk, .. } => write!(f, "array block {lblk}"),
+            BlockContent::P => f.write_str("P"),
+            BlockContent::Q => f.write_str("Q"),
+            BlockContent::Unused => f.write_str("unused"),
         }
     }
 }
 
-/// What the map says of a block: unused also when the array holds only a part of it.
-fn held_by(array: &Array, place: Place) -> Held {
+/// The content of a block by the map: unused also when the array uses only a part of it.
+fn mapped_content(array: &Array, place: Place) -> BlockContent {
     match array.role_at(place) {
         Role::Data { logical, copy }
             if logical.is_multiple_of(BLOCK) && is_whole(array, logical) =>
@@ -421,19 +421,19 @@ fn held_by(array: &Array, place: Place) -> Held {
                 .ok()
                 .flatten()
                 .filter(|parity| parity.q.is_some());
-            Held::Data {
+            BlockContent::Data {
                 copy,
                 lblk: logical / BLOCK,
                 power: parity.map(|parity| parity.q_exponent),
             }
         }
-        Role::Data { .. } | Role::Unused => Held::Unused,
-        Role::P { .. } => Held::P,
-        Role::Q { .. } => Held::Q,
+        Role::Data { .. } | Role::Unused => BlockContent::Unused,
+        Role::P { .. } => BlockContent::P,
+        Role::Q { .. } => BlockContent::Q,
     }
 }
 
-/// Whether the block at `logical` lies in one stretch of a member.
+/// True if the block at `logical` is contiguous on one member.
 fn is_whole(array: &Array, logical: u64) -> bool {
     array
         .locate(logical)
@@ -454,14 +454,14 @@ impl Row {
             Some(power) => Some(power.parse().ok()?),
         };
         let held = match role {
-            "D" => Held::Data {
+            "D" => BlockContent::Data {
                 copy: idx,
                 lblk: u64::try_from(lblk).ok()?,
                 power,
             },
-            "P" => Held::P,
-            "Q" => Held::Q,
-            "U" => Held::Unused,
+            "P" => BlockContent::P,
+            "Q" => BlockContent::Q,
+            "U" => BlockContent::Unused,
             _ => return None,
         };
         Some(Row {
@@ -480,7 +480,7 @@ struct Header(Vec<(String, String, String)>);
 
 impl Header {
     fn read(&mut self, line: &str) {
-        // A command line holds words that look like sizes of the array; only its own key counts.
+        // A command line contains words that look like sizes of the array; only its own key counts.
         if line.starts_with("cmd=") {
             return;
         }

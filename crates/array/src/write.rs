@@ -1,4 +1,4 @@
-//! What a write sends to the members: md's choice between full stripe, read-modify-write and
+//! Member requests of a write: md's choice between full stripe, read-modify-write and
 //! reconstruct-write (`drivers/md/raid5.c`, `handle_stripe_fill` and `handle_stripe_dirtying`).
 //!
 //! md decides for each row of 4 KiB blocks by itself; rows of one stripe that a request covers alike
@@ -35,7 +35,7 @@ pub struct WriteRule {
     /// md's `rmw_level`.
     pub rmw_level: RmwLevel,
     /// A degraded RAID6 reads every block before any write (`fetch_block6`, up to 3.x); later kernels
-    /// read only what the write cannot do without (`need_this_block`).
+    /// read only the blocks that the write needs (`need_this_block`).
     pub degraded_raid6_reads_all: bool,
 }
 
@@ -61,7 +61,7 @@ impl Default for WriteRule {
     }
 }
 
-/// How the parity of a row is brought up to date.
+/// The way in which the parity of a row is updated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteMethod {
@@ -94,10 +94,10 @@ pub struct Rows {
     pub partial: MemberSet,
 }
 
-/// What a write of [`Rows`] needs.
+/// The plan for a write of [`Rows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowPlan {
-    /// How.
+    /// The method.
     pub method: WriteMethod,
     /// Members to read first.
     pub reads: MemberSet,
@@ -235,7 +235,7 @@ impl Row<'_> {
     }
 
     /// `handle_stripe_dirtying`: adds the blocks to read for the cheaper way; once nothing is to be
-    /// read any more, tells which way it is. `wanted` are blocks already on their way (`R5_LOCKED`).
+    /// read any more, returns the method. `wanted` are blocks already on their way (`R5_LOCKED`).
     fn dirty(&self, wanted: &mut MemberSet) -> Option<WriteMethod> {
         let rows = self.rows;
         let known = self.up_to_date.with(wanted);
@@ -249,7 +249,7 @@ impl Row<'_> {
             .without(&rows.parity())
             .without(&rows.full)
             .without(&known);
-        // A block that cannot be read makes its way as good as impossible.
+        // A block that cannot be read makes its way prohibitively expensive.
         let cost = |blocks: &MemberSet| {
             let lost = blocks.common(&self.missing).len();
             blocks.len() - lost + lost * 2 * rows.members.len()

@@ -1,4 +1,4 @@
-//! What must hold of any array.
+//! Properties of every array.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ fn present(count: u32, missing: &[u32]) -> (MemberSet, MemberSet) {
     (MemberSet::first(count).without(&missing), missing)
 }
 
-/// What the members hold after every block of the array was written with its own content.
+/// The members' content after every block of the array was written with its own content.
 fn filled(array: &Array) -> Vec<HashMap<u64, Vec<u8>>> {
     let mut members = vec![HashMap::new(); array.members() as usize];
     for logical in (0..array.capacity()).step_by(BLOCK as usize) {

@@ -158,7 +158,7 @@ fn a_directory_without_lists_is_an_error_and_not_a_success() {
     ));
 }
 
-/// The lists also tell which queue attributes the kernel chose.
+/// The lists also record the queue attributes that the kernel chose.
 #[test]
 fn queue_limits_are_those_that_the_kernel_chose() {
     let mut compared = 0;
@@ -217,7 +217,7 @@ fn queue_limits_are_those_that_the_kernel_chose() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever a file holds, the answer is a line and not a panic.
+    /// Any file content gives an error of one line and not a panic.
     #[test]
     fn damaged_lists_are_reported_in_a_line(
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),

@@ -1,4 +1,4 @@
-//! The files of `catalogue/`, part of the program: each by its name.
+//! The files of `catalogue/`, compiled into the program, by name.
 
 macro_rules! texts {
     ($folder:literal: $($name:literal),+ $(,)?) => {

@@ -1,4 +1,4 @@
-//! A TOML text as tables that know their lines.
+//! TOML texts as tables whose keys know their lines.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub const MAX_BYTES: usize = 1 << 20;
 pub struct Document;
 
 impl Document {
-    /// Reads a text; `source` is the file's name as messages should tell it. The error is one line with
+    /// Reads a text; `source` is the file's name for messages. The error is one line with
     /// the place of a syntax error.
     pub fn parse(text: &str, source: &str) -> Result<Table, ConfigError> {
         let lines = Lines::new(text, source);

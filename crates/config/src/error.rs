@@ -1,4 +1,4 @@
-//! One line for people: place, what, what is allowed.
+//! Errors of one line for people: the place, the problem, the allowed values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use crate::units::UnitError;
 /// Longest piece of the user's own text that a message repeats, characters.
 const MAX_QUOTED: usize = 60;
 
-/// Longest file name in a message, characters: cut short, its end, which tells files apart, would be lost.
+/// Longest file name in a message, characters: cut shorter, it would lose its end, by which files differ.
 const MAX_SOURCE: usize = 300;
 
 /// Something in a file or option is wrong. Displays as one line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}{problem}", at(place))]
 pub struct ConfigError {
-    /// Where.
+    /// Place of the mistake.
     pub place: Place,
-    /// What, and what is allowed.
+    /// The problem, with the allowed values.
     pub problem: Box<Problem>,
 }
 
@@ -32,7 +32,7 @@ impl ConfigError {
     }
 }
 
-/// Where something was written.
+/// The place where something was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// A line of a file, counted from 1.
@@ -47,7 +47,7 @@ pub enum Place {
         /// As it was written: `--size`, `--set log.size`.
         name: Arc<str>,
     },
-    /// A name given directly, such as that of a preset: the message quotes it, there is no more to tell.
+    /// A name given directly, such as that of a preset: the message quotes the name, so it needs no place.
     Argument,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong.
+/// A problem with a name, a key or a value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -71,7 +71,7 @@ pub enum Problem {
         /// The parser's words.
         message: String,
     },
-    /// Longer than any such file is.
+    /// A text longer than any such file.
     #[error("the text is {bytes} bytes long; at most {limit} are read")]
     TooLong {
         /// Length, bytes.
@@ -82,18 +82,18 @@ pub enum Problem {
     /// A name that is not known here.
     #[error("unknown {kind} `{}`{}{}", clean(name), within(scope), meant(nearest.as_deref(), allowed))]
     Unknown {
-        /// What kind of name (`key`, `stream`, `preset`).
+        /// Kind of name (`key`, `stream`, `preset`).
         kind: &'static str,
         /// The name.
         name: String,
-        /// Table it stands in; empty at the top.
+        /// Table that contains it; empty at the top.
         scope: String,
-        /// What was probably meant.
+        /// The known name that was probably meant.
         nearest: Option<String>,
-        /// All that is known, told if nothing is near.
+        /// All known names, listed if none is near.
         allowed: Vec<String>,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("missing key `{key}`{}{}", within(scope), in_place(instead.as_deref()))]
     Missing {
         /// The key.
@@ -108,11 +108,11 @@ pub enum Problem {
     Type {
         /// The key; empty if the place names it.
         key: String,
-        /// Table it stands in; empty at the top.
+        /// Table that contains it; empty at the top.
         scope: String,
-        /// What is allowed.
+        /// The allowed type or values.
         expected: String,
-        /// What is there.
+        /// The value in the file.
         found: String,
     },
     /// A quantity that cannot be read.
@@ -120,25 +120,25 @@ pub enum Problem {
     Quantity {
         /// The key; empty if the place names it.
         key: String,
-        /// Table it stands in; empty at the top.
+        /// Table that contains it; empty at the top.
         scope: String,
-        /// Why.
+        /// The reason.
         error: UnitError,
     },
-    /// A value that makes no sense, in the reader's words.
+    /// A value that the reader of the table refuses.
     #[error("{}{}", lead(key, scope), shorten(what, 400))]
     Value {
         /// The key; empty if the place names it.
         key: String,
-        /// Table it stands in; empty at the top.
+        /// Table that contains it; empty at the top.
         scope: String,
-        /// What is wrong and what is allowed.
+        /// The problem and the allowed values.
         what: String,
     },
-    /// Anything else, in the reader's words.
+    /// Any other problem, in the reader's words.
     #[error("{}", shorten(what, 400))]
     Other {
-        /// What is wrong and what is allowed.
+        /// The problem and the allowed values.
         what: String,
     },
 }
@@ -150,7 +150,7 @@ fn at(place: &Place) -> String {
     }
 }
 
-/// The key a message is about; none if the place has named it already.
+/// The key that a message is about; empty if the place has named it already.
 fn lead(key: &str, scope: &str) -> String {
     if key.is_empty() {
         String::new()
@@ -181,8 +181,8 @@ fn meant(nearest: Option<&str>, allowed: &[String]) -> String {
     }
 }
 
-/// The user's text made safe to repeat in a message: one line, no control or direction characters, not
-/// longer than a message can bear.
+/// The user's text made safe to repeat in a message: one line, no control or direction characters, and
+/// not too long.
 #[must_use]
 pub fn clean(text: &str) -> String {
     shorten(text, MAX_QUOTED)

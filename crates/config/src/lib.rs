@@ -1,8 +1,8 @@
-//! From TOML written by people to typed values: one cursor that knows lines and names, one place for units.
+//! Reads TOML written by people into typed values: one cursor that knows lines and names, one place for units.
 //!
 //! A reader takes the keys it knows from a [`Table`], each with its type, and ends with
-//! [`Table::finish`], which refuses whatever was not taken. So the keys that are known are the keys that
-//! were asked for, and every error is one line: place, what, what is allowed.
+//! [`Table::finish`], which refuses every key that was not taken. So the known keys are exactly the keys
+//! that the reader takes, and every error is one line: the place, the problem, the allowed values.
 //!
 //! ```
 //! use spindle_config::Document;

@@ -1,4 +1,4 @@
-//! What was meant by a name that is not known.
+//! Finds the known name that an unknown name was probably meant to be.
 
 /// The known name nearest to `name`, if one is near enough to be meant.
 #[must_use]

@@ -30,7 +30,7 @@ impl Table {
         }
     }
 
-    /// How messages name this table, such as `[stream "log"]`.
+    /// Sets how messages name this table, such as `[stream "log"]`.
     pub fn describe(&mut self, scope: String) {
         self.scope = scope.into();
         for value in &mut self.values {

@@ -8,16 +8,16 @@ use std::fmt;
 
 use crate::error::clean;
 
-/// Why a quantity cannot be read. Each message quotes the text and says what is allowed.
+/// The reason why a quantity cannot be read. Each message quotes the text and names the allowed form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
     /// Not a number with a unit at all.
     #[error("`{}` is not {expected}", clean(text))]
     Form {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What is allowed.
+        /// The allowed form.
         expected: &'static str,
     },
     /// A unit that does not exist here.
@@ -27,7 +27,7 @@ pub enum UnitError {
         clean(unit)
     )]
     Unit {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// Its unit.
         unit: String,
@@ -40,7 +40,7 @@ pub enum UnitError {
         clean(text)
     )]
     Ambiguous {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// Decimal unit.
         decimal: &'static str,
@@ -50,7 +50,7 @@ pub enum UnitError {
     /// A duration without unit.
     #[error("`{}` lacks a unit; use {allowed}", clean(text))]
     Bare {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// Units that exist.
         allowed: &'static str,
@@ -58,19 +58,19 @@ pub enum UnitError {
     /// Below zero.
     #[error("`{}` is negative", clean(text))]
     Negative {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
-    /// More than can be told.
+    /// Larger than the type can represent.
     #[error("`{}` is too large", clean(text))]
     Large {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
     /// Not a whole number of bytes or nanoseconds.
     #[error("`{}` is not a whole number of {unit}", clean(text))]
     Broken {
-        /// What was written.
+        /// The text as written.
         text: String,
         /// Smallest unit.
         unit: &'static str,
@@ -78,13 +78,13 @@ pub enum UnitError {
     /// Outside 0..=1.
     #[error("`{}` is outside 0% to 100%; write 20% or 0.2", clean(text))]
     Fraction {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
-    /// A range whose end does not lie behind its start.
-    #[error("`{}` is empty: its end must lie behind its start", clean(text))]
+    /// A range whose end is not after its start.
+    #[error("`{}` is empty: its end must be after its start", clean(text))]
     Empty {
-        /// What was written.
+        /// The text as written.
         text: String,
     },
 }

@@ -1,4 +1,4 @@
-//! One value with its key and place, read as whatever type is asked for.
+//! One value with its key and place, read as the type that the caller asks for.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// Where it was written.
+    /// The place where it was written.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
@@ -71,7 +71,7 @@ impl Value {
         &self.key
     }
 
-    /// An error at this value, in the reader's words: what is wrong and what is allowed.
+    /// An error at this value, in the reader's words: the problem and the allowed values.
     #[must_use]
     pub fn error(&self, what: impl Into<String>) -> ConfigError {
         let (key, scope) = (self.label(), self.scope.to_string());
@@ -241,7 +241,7 @@ impl Value {
         })
     }
 
-    /// The key as messages tell it: an option's place has named it already.
+    /// The key for messages; empty where the option's name has named it already.
     fn label(&self) -> String {
         match self.place {
             Place::Option { .. } => String::new(),
@@ -258,7 +258,7 @@ impl Value {
         Some(number).filter(|number: &f64| number.is_finite())
     }
 
-    /// An error that tells what would be allowed.
+    /// An error that names the allowed values.
     fn wrong(&self, expected: &str) -> ConfigError {
         let problem = Problem::Type {
             key: self.label(),

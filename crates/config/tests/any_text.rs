@@ -1,4 +1,4 @@
-//! Whatever is written: a value or an error of one line, never a panic.
+//! Any text gives a value or an error of one line, never a panic.
 
 use proptest::prelude::*;
 use spindle_config::units::{

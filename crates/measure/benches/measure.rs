@@ -1,4 +1,4 @@
-//! What measuring costs: per request, and per summary.
+//! The cost of measuring: per request, and per summary.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use spindle_measure::{Histogram, OpKind, PERCENTILES, Plan, StreamRecorder};
 
 const REQUESTS: u64 = 1 << 16;
 
-/// Latencies as a disk gives them: most within one power of two, a tail over several.
+/// Latencies such as a disk's: most within one power of two, a tail over several.
 fn latencies(scale_ns: u64) -> Vec<u64> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..REQUESTS)

@@ -1,7 +1,7 @@
 //! Coarse latency counts of each interval: how the distribution moved in time.
 //!
 //! A bucket is a quarter of a power of two of the whole histogram's slots, so that counts of an interval are differences
-//! of sums of slots and cost nothing a request. Few buckets hold anything in one interval; a series keeps those only.
+//! of sums of slots and cost nothing per request. Few buckets are used in one interval; a series stores those only.
 
 use crate::histogram::Histogram;
 
@@ -12,14 +12,14 @@ pub const LATENCY_BUCKETS: usize =
 const FIRST_BITS: u32 = 8;
 /// Buckets of one power of two.
 const QUARTERS: usize = 4;
-/// What an interval with some forty buckets takes, bytes, reads and writes of a busy second: for this many there is room
-/// from the start, as room that is made later is memory that a long run takes while it is measured.
+/// Bytes of an interval with some forty buckets: reads and writes of a busy second. Memory for this many is reserved
+/// at the start, because memory that a long run reserves later is taken while it is measured.
 const TYPICAL: usize = 128;
 
 /// Counts by bucket.
 pub(crate) type Counts = [u64; LATENCY_BUCKETS];
 
-/// First latency of a bucket, and the first beyond it, ns. The last bucket also holds all that is longer.
+/// First latency of a bucket, and the first beyond it, ns. The last bucket also counts all longer latencies.
 #[must_use]
 pub const fn latency_bucket_ns(bucket: usize) -> (u64, u64) {
     (lowest_ns(bucket), lowest_ns(bucket + 1))
@@ -34,7 +34,7 @@ const fn lowest_ns(bucket: usize) -> u64 {
         << (FIRST_BITS as usize + power - QUARTERS.trailing_zeros() as usize)
 }
 
-/// The counts of equally long intervals, one behind the other: the number of buckets that hold anything, and each with its
+/// The counts of equally long intervals, one after the other: the number of used buckets, and each of them with its
 /// count (LEB128).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct CoarseSeries {
@@ -44,7 +44,7 @@ pub(crate) struct CoarseSeries {
 }
 
 impl CoarseSeries {
-    /// The memory of the first `touched` intervals is taken at once.
+    /// Takes the memory of the first `touched` intervals at once.
     pub(crate) fn with_room_for(intervals: usize, touched: usize) -> Self {
         let mut bytes = Vec::with_capacity(intervals.saturating_mul(TYPICAL));
         bytes.resize(intervals.min(touched).saturating_mul(TYPICAL), 0);
@@ -103,7 +103,7 @@ impl CoarseSeries {
         *self = merged;
     }
 
-    /// The intervals in order: buckets that hold anything, with their counts.
+    /// The intervals in order: the used buckets, with their counts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Vec<(u8, u64)>> {
         let mut reader = Reader(&self.bytes);
         std::iter::from_fn(move || {
@@ -131,7 +131,7 @@ fn write(counts: &Counts, mut byte: impl FnMut(u8)) {
     }
 }
 
-/// Reads what `CoarseSeries` has written, and nothing else.
+/// Reads only bytes that `CoarseSeries` has written.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -139,7 +139,7 @@ impl Reader<'_> {
         self.0.is_empty()
     }
 
-    /// Adds the next interval; nothing if there is none.
+    /// Adds the next interval; does nothing after the last.
     fn add_next(&mut self, sum: &mut Counts) {
         self.each(|bucket, count| sum[usize::from(bucket)] += count);
     }

@@ -2,7 +2,7 @@
 //!
 //! Layout from the format's reference implementation (HdrHistogram `AbstractHistogram.encodeIntoByteBuffer`,
 //! `ZigZagEncoding`). We write three significant digits: each of our slots falls into one of theirs, so writing and
-//! reading back loses no count, and what any reader adds to the error stays within 0.1 %.
+//! reading back loses no count, and the error that any reader adds stays within 0.1 %.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,12 +20,12 @@ const COOKIE_MASK: u32 = !0xf0;
 /// Cookie, payload length, normalizing index offset, digits, lowest, highest, ratio.
 const HEADER: usize = 40;
 const DIGITS: u32 = 3;
-/// A histogram that is longer than this when inflated is none.
+/// Text that is longer than this when inflated is refused.
 const MAX_INFLATED: usize = 16 << 20;
 /// Deflate level: histograms are a few KB, and written once.
 const LEVEL: u8 = 9;
 
-/// Why text is not a histogram.
+/// The reason why text is not a histogram.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// Not base64.
@@ -42,10 +42,10 @@ pub enum DecodeError {
     /// The deflated part is damaged or too long.
     #[error("the histogram cannot be inflated: {0}")]
     Inflate(String),
-    /// It ends too early.
+    /// The text ends too early.
     #[error("the histogram is cut off")]
     Truncated,
-    /// Parameters that no histogram of latencies has.
+    /// Parameters that histograms of latencies do not have.
     #[error("the histogram has {name} = {value}, which is not supported")]
     Parameter {
         /// Field of the header.
@@ -71,7 +71,7 @@ impl Histogram {
     }
 
     /// Reads HdrHistogram V2, deflated, base64, of any precision. Each count is taken at the middle of our slot, which
-    /// is what it was written from; sum, sum of squares, min and max follow from that, as the format has none of them.
+    /// from which it was written; sum, sum of squares, min and max follow from that, as the format has none of them.
     ///
     /// # Errors
     /// If the text is not such a histogram.
@@ -162,9 +162,9 @@ impl Histogram {
     }
 }
 
-/// Where HdrHistogram puts values.
+/// The slots of HdrHistogram.
 struct Layout {
-    /// log2 of the smallest value told apart.
+    /// log2 of the smallest difference between two values that have slots of their own.
     unit_bits: u32,
     /// log2 of half the number of slots in a bucket.
     half_bits: u32,
@@ -185,7 +185,7 @@ impl Layout {
         (u64::from(blur) << self.half_bits) + (units >> blur)
     }
 
-    /// Middle of a slot; `None` if it lies beyond 64 bits.
+    /// Middle of a slot; `None` if it is beyond 64 bits.
     fn middle_of(&self, index: u64) -> Option<u64> {
         let half = 1u64 << self.half_bits;
         let blur = u32::try_from((index >> self.half_bits).saturating_sub(1)).ok()?;

@@ -1,4 +1,4 @@
-//! What came out of a run, real or modelled: the one shape that engine and simulator both fill.
+//! The figures of a run, real or modelled: the one shape that engine and simulator both fill.
 
 use serde::Serialize;
 
@@ -6,15 +6,15 @@ use crate::VerificationFigures;
 use crate::kind::OpKind;
 use crate::settle::SteadyFigures;
 
-/// Everything the load itself can tell about a run. Times in ns unless the name says otherwise.
+/// Everything that the load itself records of a run. Times in ns unless the name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunFigures {
-    /// Time that counts: from the end of the ramp to the end of the asked time, or to the last completion if the run
+    /// Time that counts: from the end of the ramp to the end of the requested time, or to the last completion if the run
     /// ended otherwise, ns.
     pub measured_ns: u64,
     /// Time from the first request to the end of the last, ramp and end sync included, ns.
     pub elapsed_ns: u64,
-    /// What ended the run.
+    /// The reason why the run ended.
     pub ended_by: EndedBy,
     /// The streams, in the order of the workload.
     pub streams: Vec<StreamFigures>,
@@ -29,33 +29,33 @@ pub struct RunFigures {
     /// The completion log, if one was asked for.
     #[serde(default)]
     pub log: Option<LogFigures>,
-    /// The window that had settled, if the run was to end with one.
+    /// The window that had settled, if the run was asked to end with one.
     #[serde(default)]
     pub steady: Option<SteadyFigures>,
-    /// What was found of the blocks that say what they are; `None`: nothing was verified.
+    /// The result of the verification of blocks; `None`: nothing was verified.
     #[serde(default)]
     pub verification: Option<VerificationFigures>,
 }
 
-/// What ended the run.
+/// The reason why a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum EndedBy {
-    /// The asked time was over.
+    /// The requested time was over.
     Time,
-    /// The asked bytes were moved.
+    /// The requested bytes were moved.
     Bytes,
-    /// The asked number of requests was completed.
+    /// The requested number of requests was completed.
     Requests,
     /// The figures were steady.
     Steady,
-    /// Someone asked it to stop: figures are partial.
+    /// The user stopped it: figures are partial.
     Stopped,
     /// An I/O error: figures are partial.
     Error {
         /// errno.
         errno: i32,
-        /// What was asked (`read`, `write`, `fsync` ...).
+        /// Kind of operation (`read`, `write`, `fsync` ...).
         op: String,
         /// Name of the file, if the stream has several.
         #[serde(default)]
@@ -78,7 +78,7 @@ pub struct StreamFigures {
     pub total_bytes: u64,
     /// Bytes read including the ramp.
     pub total_read_bytes: u64,
-    /// Bytes written including the ramp, what was put into new files with them.
+    /// Bytes written including the ramp and the content of new files.
     pub total_write_bytes: u64,
     /// Reads, if any were issued.
     pub read: Option<OpFigures>,
@@ -90,7 +90,7 @@ pub struct StreamFigures {
     pub zero: Option<OpFigures>,
     /// fsync/fdatasync calls, if any were issued; `bytes` is 0.
     pub fsync: Option<OpFigures>,
-    /// Files made, filled and closed, if any were; `bytes` is what was put into them.
+    /// Files made, filled and closed, if any were; `bytes` is their content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<OpFigures>,
     /// Files opened and closed, if any were; `bytes` is 0.
@@ -99,7 +99,7 @@ pub struct StreamFigures {
     /// Attributes of files looked up, if any were; `bytes` is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stat: Option<OpFigures>,
-    /// Files given another name, if any were; `bytes` is 0.
+    /// Files renamed, if any were; `bytes` is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rename: Option<OpFigures>,
     /// Files removed, if any were; `bytes` is 0.
@@ -119,20 +119,20 @@ pub struct StreamFigures {
     pub mean_outstanding: f64,
     /// Open loop: largest lag of an issue behind its intended start, ns.
     pub max_lag_ns: u64,
-    /// What was under way when the time was over: drained, not counted.
+    /// Requests under way when the time was over: drained, not counted.
     #[serde(default)]
     pub late: LateFigures,
     /// Errors by kind.
     pub errors: Vec<ErrorFigures>,
-    /// Each worker by itself, where that was asked for, in order of their numbers.
+    /// Each worker by itself, if the workload asks for that, in order of their numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerFigures>,
 }
 
-/// What one worker of a stream did in its measured time, fsyncs apart.
+/// Figures of one worker of a stream in its measured time, without fsyncs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WorkerFigures {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
     /// Completed requests.
     pub requests: u64,
@@ -175,10 +175,10 @@ impl StreamFigures {
     }
 }
 
-/// Requests that completed after the end of the measured time. They are in no other figure but the total bytes.
+/// Requests that completed after the end of the measured time. No other figure but the total bytes includes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct LateFigures {
-    /// How many.
+    /// Number of such requests.
     pub requests: u64,
     /// Largest latency among them, ns: a request that hung shows here.
     pub max_latency_ns: u64,
@@ -224,15 +224,15 @@ pub struct LatencyFigures {
 pub struct ErrorFigures {
     /// errno.
     pub errno: i32,
-    /// What was asked.
+    /// Kind of operation.
     pub op: String,
-    /// How often.
+    /// Number of these errors.
     pub count: u64,
     /// Byte offset of the first; number of the name for operations on names.
     pub first_offset: u64,
 }
 
-/// One interval of the time series, all streams apart.
+/// One interval of the time series, with each stream apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Interval {
     /// Start, ns after the end of the ramp.
@@ -248,7 +248,7 @@ pub struct Interval {
 pub struct IntervalFigures {
     /// Reads completed (with open, stat and readdir).
     pub reads: u64,
-    /// Writes completed (with trim and zero, and what changes names).
+    /// Writes completed (with trim, zero, and operations that change names).
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
@@ -260,19 +260,19 @@ pub struct IntervalFigures {
     pub write_latency_ns: u64,
     /// Largest latency, ns.
     pub max_latency_ns: u64,
-    /// Latencies of reads and writes: (bucket, count) of each [bucket](crate::latency_bucket_ns) that holds any.
+    /// Latencies of reads and writes: (bucket, count) of each used [bucket](crate::latency_bucket_ns).
     #[serde(default)]
     pub latency_counts: Vec<(u8, u64)>,
 }
 
-/// What became of the completion log.
+/// The state of the completion log at the end of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LogFigures {
-    /// Completions that are in it.
+    /// Completions in the log.
     pub completions: u64,
-    /// Completions that are not: the file took them more slowly than the load made them, or not at all.
+    /// Completions missing from the log: the file took them more slowly than the load made them, or not at all.
     pub lost: u64,
-    /// Why writing it ended early.
+    /// The reason why writing it ended early.
     #[serde(default)]
     pub trouble: Option<String>,
 }
@@ -295,7 +295,7 @@ pub struct CpuFigures {
 pub struct GeneratorFigures {
     /// `io_uring`, `pread`, `names`, `null` or `simulator`.
     pub engine: String,
-    /// Why it was chosen, for people.
+    /// The reason for the choice, for people.
     pub reason: String,
     /// Options in force (`defer_taskrun`, `registered_buffers`, `sqpoll`, `iopoll`, ...).
     pub features: Vec<String>,

@@ -40,8 +40,8 @@ impl Histogram {
     /// Largest relative error of a percentile.
     pub const RELATIVE_ERROR: f64 = 1.0 / LINEAR as f64;
 
-    /// An empty histogram whose memory is there and not only promised: it does not grow page by page while latencies
-    /// are recorded that were not seen before.
+    /// An empty histogram whose memory is resident, not only reserved: it does not grow page by page while latencies
+    /// are recorded that did not occur before.
     #[must_use]
     pub(crate) fn touched() -> Self {
         let mut histogram = Histogram::new();
@@ -99,7 +99,7 @@ impl Histogram {
         self.add(ns, slot_of(ns), times);
     }
 
-    /// Rare after the first few: two compares that are foreseen cost less than keeping two numbers up to date.
+    /// Rare after the first few: two predicted compares cost less than updating two numbers.
     #[cold]
     #[inline(never)]
     fn widen(&mut self, ns: u64) {
@@ -133,7 +133,7 @@ impl Histogram {
             return;
         }
         let bucket_of = |ns: u64| (slot_of(ns.min(Self::HIGHEST_NS)) / WIDTH).saturating_sub(3);
-        // Only where there is anything: the other slots may never have been touched.
+        // Only between the extremes: the other slots may never have been touched.
         let (first, last) = (bucket_of(self.min_ns), bucket_of(self.max_ns));
         for (bucket, count) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
             let end = (bucket + 4) * WIDTH;
@@ -142,7 +142,7 @@ impl Histogram {
         }
     }
 
-    /// Adds all that `other` has counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.slots.iter_mut().zip(other.slots.iter()) {
             *mine = mine.saturating_add(*theirs);
@@ -155,7 +155,7 @@ impl Histogram {
         self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
-    /// Empties it, without giving memory back.
+    /// Empties the histogram; keeps its memory.
     pub fn clear(&mut self) {
         self.count = 0;
         self.min_ns = u64::MAX;
@@ -172,7 +172,7 @@ impl Histogram {
         self.count
     }
 
-    /// How many of them were longer than [`HIGHEST_NS`](Self::HIGHEST_NS).
+    /// Number of latencies longer than [`HIGHEST_NS`](Self::HIGHEST_NS).
     #[must_use]
     pub fn overflow(&self) -> u64 {
         self.overflow
@@ -203,7 +203,7 @@ impl Histogram {
             return 0.0;
         }
         let count = u128::from(self.count);
-        // Whole and broken part apart: the quotient of two rounded numbers would lose digits of long runs.
+        // Integer part and remainder apart: the quotient of two rounded numbers would lose digits of long runs.
         (self.sum_ns / count) as f64 + (self.sum_ns % count) as f64 / self.count as f64
     }
 
@@ -263,7 +263,7 @@ impl Histogram {
             .collect()
     }
 
-    /// The slots that hold anything, in order: (middle of the slot in ns, count).
+    /// The used slots, in order: (middle of the slot in ns, count).
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.slots
             .iter()
@@ -282,12 +282,12 @@ impl Default for Histogram {
 /// Slot of a value up to `Histogram::HIGHEST_NS`.
 #[inline]
 const fn slot_of(ns: u64) -> usize {
-    // Number of low bits that the slot does not tell apart: 0 below LINEAR.
+    // Number of low bits that the slot ignores: 0 below LINEAR.
     let blur = u64::BITS - 1 - HALF_BITS - (ns | (LINEAR - 1)).leading_zeros();
     ((blur as usize) << HALF_BITS) + (ns >> blur) as usize
 }
 
-/// What a value is reported as: the middle of its slot, ns. Values beyond all slots stay what they are.
+/// The value that is reported for a latency: the middle of its slot, ns. Values beyond all slots are unchanged.
 pub(crate) fn reported(ns: u64) -> u64 {
     if ns > Histogram::HIGHEST_NS {
         return ns;
@@ -308,7 +308,7 @@ const fn middle_of(slot: usize) -> u64 {
 /// Rank of a percentile among `count` values, 1..=count.
 fn rank(percentile: f64, count: u64) -> u64 {
     let share = percentile.clamp(0.0, 100.0) / 100.0 * count as f64;
-    // 99.9 / 100 x 1000 is 999.0000000000001 in binary: what is a whole number but for rounding is that number.
+    // 99.9 / 100 x 1000 is 999.0000000000001 in binary: a product that is whole but for rounding counts as whole.
     let nearest = share.round();
     let exact = if (share - nearest).abs() <= share * 4.0 * f64::EPSILON {
         nearest

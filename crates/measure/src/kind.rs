@@ -1,8 +1,8 @@
-//! What was asked of the target, as far as figures are kept apart.
+//! The kinds of operation whose figures are kept apart.
 
 use serde::Serialize;
 
-/// Kind of operation; figures of each are kept apart. All but the fsync have the order of the workload's own operations.
+/// Kind of operation; each has figures of its own. All but the fsync have the order of the workload's own operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -23,7 +23,7 @@ pub enum OpKind {
     Open = 6,
     /// The attributes of a file.
     Stat = 7,
-    /// A file given another name.
+    /// Rename of a file.
     Rename = 8,
     /// A file removed.
     Unlink = 9,
@@ -53,10 +53,10 @@ impl OpKind {
         OpKind::Readdir,
     ];
 
-    /// Those that look without changing anything: they count with the reads.
+    /// The kinds that read without changing anything: they count with the reads.
     pub const LOOKING: [OpKind; 4] = [OpKind::Read, OpKind::Open, OpKind::Stat, OpKind::Readdir];
 
-    /// Those that change what is stored: they count with the writes.
+    /// The kinds that change stored data: they count with the writes.
     pub const CHANGING: [OpKind; 8] = [
         OpKind::Write,
         OpKind::Trim,
@@ -68,7 +68,7 @@ impl OpKind {
         OpKind::Rmdir,
     ];
 
-    /// The word in figures and messages.
+    /// The name in figures and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

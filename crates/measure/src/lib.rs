@@ -1,9 +1,9 @@
-//! What a latency is: histograms, summaries, time series and the steady-state rule.
+//! Measurement of latency: histograms, summaries, time series and the steady-state rule.
 //!
 //! Each worker has a [`StreamRecorder`] and calls [`record`](StreamRecorder::record) on every completion. At the end the
 //! recorders are [`finish`](StreamRecorder::finish)ed, the records of a stream's workers merged, and
-//! [`RunFigures::new`] makes of all streams the figures of the run. Times are ns on one clock, zero at the start of the
-//! run; how they are taken is the caller's matter.
+//! [`RunFigures::new`] combines all streams into the figures of the run. Times are ns on one clock, zero at the start of the
+//! run; the caller takes them.
 //!
 //! ```
 //! use spindle_measure::{CpuFigures, EndedBy, GeneratorFigures, OpKind, Plan, RunFacts, RunFigures, StreamRecorder};

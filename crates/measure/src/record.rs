@@ -1,4 +1,4 @@
-//! What recorders leave: mergeable, and the source of the figures.
+//! The results of recorders: mergeable, and the source of the figures.
 
 use thiserror::Error;
 
@@ -12,7 +12,7 @@ use crate::kind::OpKind;
 use crate::series::Series;
 use crate::settle::SteadyFigures;
 
-/// The percentiles that figures show.
+/// The percentiles in figures.
 pub const PERCENTILES: [f64; 13] = [
     1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99,
 ];
@@ -25,9 +25,9 @@ pub enum MergeError {
         "records of one stream start at {a_ns} ns and at {b_ns} ns; give their recorders the same plan"
     )]
     Start {
-        /// Of one, ns.
+        /// Start of one record, ns.
         a_ns: u64,
-        /// Of the other, ns.
+        /// Start of the other, ns.
         b_ns: u64,
     },
     /// Their intervals have no common boundaries.
@@ -35,14 +35,14 @@ pub enum MergeError {
         "series with intervals of {a_ns} ns and {b_ns} ns have no common boundaries; give their recorders the same plan"
     )]
     Interval {
-        /// Of one, ns.
+        /// Interval of one record, ns.
         a_ns: u64,
-        /// Of the other, ns.
+        /// Interval of the other, ns.
         b_ns: u64,
     },
 }
 
-/// What one worker, or all workers together, recorded of one stream.
+/// The record of one stream by one worker, or by all workers together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamRecord {
     pub(crate) ramp_ns: u64,
@@ -57,7 +57,7 @@ pub struct StreamRecord {
     pub(crate) errors: ErrorLog,
 }
 
-/// What was recorded of one kind of operation.
+/// The record of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct KindRecord {
     pub(crate) latency: Histogram,
@@ -66,23 +66,23 @@ pub(crate) struct KindRecord {
     pub(crate) uncounted_bytes: u64,
 }
 
-/// What only the one who ran the load knows about the run.
+/// Facts about the run that only the generator of the load knows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// Time from the first request to the end of the last, ramp and end sync included, ns.
     pub elapsed_ns: u64,
-    /// What ended the run.
+    /// The reason why the run ended.
     pub ended_by: EndedBy,
     /// CPU time of the workers.
     pub cpu: CpuFigures,
     /// How the load was made.
     pub generator: GeneratorFigures,
-    /// The window that had settled, if the run was to end with one.
+    /// The window that had settled, if the run was asked to end with one.
     pub steady: Option<SteadyFigures>,
 }
 
 impl StreamRecord {
-    /// Adds what another worker recorded of the same stream.
+    /// Adds the record of another worker of the same stream.
     ///
     /// # Errors
     /// If the recorders had different ramps, starts or intervals.
@@ -320,7 +320,7 @@ fn check_fit(a: &Series, b: &Series) -> Result<(), MergeError> {
     }
 }
 
-/// 0 where there is nothing to divide by: a figure must be a number.
+/// 0 if the divisor is 0: a figure must be a number.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

@@ -1,7 +1,7 @@
-//! The recorder of one worker: what the engine calls on every completion.
+//! The recorder of one worker: the engine calls it on every completion.
 //!
-//! The hot path is a histogram and one compare. All that changes once an interval - the series, the ramp - is made
-//! from differences of the running totals when a completion crosses the next boundary.
+//! The hot path is a histogram and one compare. Work that is due once per interval - the series, the ramp - is done
+//! on differences of the running totals when a completion crosses the next boundary.
 
 use crate::coarse::{Counts, LATENCY_BUCKETS};
 use crate::errors::ErrorLog;
@@ -12,15 +12,15 @@ use crate::record::{KindRecord, StreamRecord};
 use crate::series::{Series, Sums};
 use crate::settle;
 
-/// Times beyond this (146 years) are taken as this, so that sums of a few of them stay in range, ns.
+/// Later times (146 years) are cut to this, so that sums of a few of them stay in range, ns.
 const LATEST_NS: u64 = 1 << 62;
 
-/// What a recorder must be ready for. Times in ns on the run's clock, whose zero is the start of the run.
+/// The settings of a recorder. Times in ns on the run's clock, whose zero is the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan<'a> {
     /// Kinds of operation that will be recorded; others are accepted, but the first of each allocates.
     pub kinds: &'a [OpKind],
-    /// Whether service times are recorded beside latencies (open loop).
+    /// True if service times are recorded beside latencies (open loop).
     pub service: bool,
     /// End of the ramp.
     pub ramp_ns: u64,
@@ -28,10 +28,10 @@ pub struct Plan<'a> {
     pub start_ns: u64,
     /// Length of an interval of the series; at least 1.
     pub interval_ns: u64,
-    /// Measured time that is asked for, if known: the series is allocated for it.
+    /// Requested measured time, if known: the series is allocated for it.
     pub expected_ns: Option<u64>,
-    /// When counting ends, if the run ends by time. What completes later is drained, not counted: a window that
-    /// stretched to the last straggler would hold a time with few requests outstanding and tell too low a rate.
+    /// End of counting, if the run ends by time. Later completions are drained, not counted: a window that
+    /// stretched to the last straggler would include a time with few requests outstanding and give too low a rate.
     pub end_ns: Option<u64>,
     /// Number of intervals beyond which neighbours are merged and `interval_ns` doubles.
     pub max_intervals: usize,
@@ -57,12 +57,12 @@ pub struct Totals {
 
 type Tallies = [Option<Box<Tally>>; OpKind::ALL.len()];
 
-/// Records one stream's requests in one worker. Neither shared nor locked: each worker has its own, and what they
-/// [`finish`](Self::finish) with is merged.
+/// Records one stream's requests in one worker. Neither shared nor locked: each worker has its own, and the records from
+/// [`finish`](Self::finish) are merged.
 ///
 /// Completions must come in the order of their times (as a worker sees them); a request is counted if it completes at or after
-/// the end of the ramp and not after the end of counting. A clone can be finished while the original goes on: it gives what
-/// was recorded so far.
+/// the end of the ramp and not after the end of counting. A clone can be finished while the original goes on: it gives the
+/// record so far.
 #[derive(Debug, Clone)]
 pub struct StreamRecorder {
     next_boundary_ns: u64,
@@ -70,7 +70,7 @@ pub struct StreamRecorder {
     max_lag_ns: u64,
     outstanding: Outstanding,
     tallies: Tallies,
-    /// Once counting has ended: what was counted. `tallies` holds what came later.
+    /// The counted totals, once counting has ended. From then on `tallies` has the later completions.
     counted: Option<Tallies>,
     in_ramp: bool,
     ramp_ns: u64,
@@ -84,19 +84,19 @@ pub struct StreamRecorder {
 }
 
 impl Totals {
-    /// What only looked: reads, and names looked at.
+    /// Totals of operations that only read: reads, and names looked up.
     #[must_use]
     pub fn reads(&self) -> (u64, u64) {
         self.sum(&OpKind::LOOKING)
     }
 
-    /// What changed something: writes, discards, and names changed.
+    /// Totals of operations that change something: writes, discards, and names changed.
     #[must_use]
     pub fn writes(&self) -> (u64, u64) {
         self.sum(&OpKind::CHANGING)
     }
 
-    /// Of both, for the rule of `settle`.
+    /// Totals of both, for the rule of `settle`.
     #[must_use]
     pub fn counts(&self) -> settle::Counts {
         let ((reads, read_bytes), (writes, write_bytes)) = (self.reads(), self.writes());
@@ -118,7 +118,7 @@ impl Totals {
 }
 
 impl StreamRecorder {
-    /// Allocates all that recording will need.
+    /// Allocates all memory that recording needs.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let ramp_ns = plan.ramp_ns.min(LATEST_NS);
@@ -158,14 +158,14 @@ impl StreamRecorder {
         recorder
     }
 
-    /// A completed request (closed loop): its latency is that from issue to completion.
+    /// Records a completed request (closed loop): its latency is the time from issue to completion.
     #[inline(always)]
     pub fn record(&mut self, kind: OpKind, completed_ns: u64, latency_ns: u64, bytes: u64) {
         self.reach(completed_ns);
         self.tally(kind).record(latency_ns, bytes);
     }
 
-    /// A completed request of an open loop: its latency counts from the intended start, `service_ns` from the issue.
+    /// Records a completed request of an open loop: its latency counts from the intended start, `service_ns` from the issue.
     #[inline]
     pub fn record_open(
         &mut self,
@@ -184,20 +184,20 @@ impl StreamRecorder {
         }
     }
 
-    /// From `now_ns` on, `count` requests are outstanding. To be called whenever that changes (once a batch is enough),
+    /// Sets the number of outstanding requests from `now_ns` on. To be called whenever it changes (once a batch is enough),
     /// with the worker's own count: it is the independent side of Little's law.
     #[inline]
     pub fn set_outstanding(&mut self, now_ns: u64, count: u64) {
         self.outstanding.set(now_ns.min(self.end_ns), count);
     }
 
-    /// A failed request; counted whether or not the ramp is over. `offset` is that of the request, bytes.
+    /// Records a failed request; counted also during the ramp. `offset` is that of the request, bytes.
     #[cold]
     pub fn error(&mut self, kind: OpKind, errno: i32, offset: u64) {
         self.errors.add(kind, errno, offset, 1);
     }
 
-    /// What was done since the start, ramp included.
+    /// Totals since the start, ramp included.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals {
@@ -221,7 +221,7 @@ impl StreamRecorder {
     }
 
     /// Ends the recording. `end_ns` is the end of the worker's measured time: that of its last completion, of its end
-    /// sync, or of its asked time; completions after it are kept and move it, but not past the plan's end.
+    /// sync, or of its requested time; later completions are included and move it, but not past the plan's end.
     #[must_use]
     pub fn finish(mut self, end_ns: u64) -> StreamRecord {
         let last_ns = end_ns.max(self.last_completed_ns).min(LATEST_NS);
@@ -262,7 +262,7 @@ impl StreamRecorder {
         }
     }
 
-    /// The only thing that is asked of time on every request: whether a boundary was crossed.
+    /// The only check of the time on every request: it is true if a boundary was crossed.
     #[inline]
     fn reach(&mut self, now_ns: u64) {
         if now_ns >= self.next_boundary_ns {
@@ -298,7 +298,7 @@ impl StreamRecorder {
         self.next_boundary_ns = self.series.next_boundary_ns().min(self.end_ns + 1);
     }
 
-    /// Closes the series; what was recorded so far is what counts.
+    /// Closes the series; later completions do not count.
     fn end_counting(&mut self) {
         self.outstanding.close(self.end_ns);
         while self.end_ns > self.series.next_boundary_ns() {
@@ -309,7 +309,7 @@ impl StreamRecorder {
         self.counted = Some(std::mem::take(&mut self.tallies));
     }
 
-    /// What was recorded so far becomes the ramp's totals and is forgotten otherwise.
+    /// Moves the totals so far to the ramp and starts again from zero.
     fn end_ramp(&mut self) {
         self.in_ramp = false;
         self.max_lag_ns = 0;
@@ -323,7 +323,7 @@ impl StreamRecorder {
         self.series.push(interval, &latencies);
     }
 
-    /// What happened since the last call (or the end of the ramp).
+    /// Totals since the last call (or the end of the ramp).
     fn take_interval(&mut self) -> (Sums, Counts) {
         let mut interval = Sums::default();
         let mut counts = [0; LATENCY_BUCKETS];
@@ -446,7 +446,7 @@ impl Tally {
 #[derive(Debug, Clone)]
 struct Outstanding {
     count: u64,
-    /// Time of the last change; not before the measured time, so that what lies before adds nothing.
+    /// Time of the last change; never before the measured time, so that earlier times add nothing.
     since_ns: u64,
     /// Request-nanoseconds.
     area: u128,
@@ -471,7 +471,7 @@ impl Outstanding {
         self.count = count;
     }
 
-    /// Nothing after `end_ns` adds anything.
+    /// Ends the integral at `end_ns`.
     fn close(&mut self, end_ns: u64) {
         self.set(end_ns, 0);
     }

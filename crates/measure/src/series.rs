@@ -3,7 +3,7 @@
 use crate::coarse::{CoarseSeries, Counts};
 use crate::figures::IntervalFigures;
 
-/// What is added up in an interval, as in [`IntervalFigures`].
+/// The totals of an interval, as in [`IntervalFigures`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Sums {
     pub(crate) reads: u64,
@@ -15,7 +15,7 @@ pub(crate) struct Sums {
     pub(crate) max_latency_ns: u64,
 }
 
-/// Intervals from the end of the ramp on. When it is full, neighbours are merged and the intervals are twice as long.
+/// Intervals from the end of the ramp on. When it is full, neighbours are merged, and the intervals become twice as long.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     origin_ns: u64,
@@ -45,7 +45,7 @@ impl Series {
                 .min(most)
         });
         let mut sums = Vec::with_capacity(reserve);
-        // Writes to what is reserved: a run does not take memory from the system bit by bit while it is measured.
+        // Writes to the reserved memory: a run should not take memory from the system bit by bit while it is measured.
         sums.resize(reserve.min(TOUCHED), Sums::default());
         sums.clear();
         Series {
@@ -97,8 +97,8 @@ impl Series {
         }
     }
 
-    /// The interval that was being filled when the run ended. If it has no length, what completed on its first
-    /// nanosecond belongs to the one before.
+    /// Adds the interval that was being filled when the run ended. If it has no length, the completions of its first
+    /// nanosecond belong to the one before.
     pub(crate) fn push_last(&mut self, sums: Sums, latencies: &Counts, end_ns: u64) {
         let start_ns = self.next_boundary_ns().saturating_sub(self.interval_ns);
         if end_ns > start_ns {
@@ -130,7 +130,7 @@ impl Series {
         }
     }
 
-    /// Whether intervals of both can be brought to the same boundaries.
+    /// True if intervals of both can be brought to the same boundaries.
     pub(crate) fn fits(&self, other: &Series) -> bool {
         let (short, long) = if self.interval_ns <= other.interval_ns {
             (self.interval_ns, other.interval_ns)

@@ -1,8 +1,8 @@
-//! Has a run settled, drift included?
+//! Detects that a run has settled, slow drift included.
 //!
 //! The rule of the SNIA PTS ([`crate::steady`]) on fifths of a window sees ranges and steep slopes, and accepts a slow
-//! drift: that it finds none is no evidence that there is none. Here drift is bounded by evidence: the 95 % confidence
-//! interval of Sen's slope ([`crate::trend`]) must lie within the allowed drift, so that a noisy run is watched
+//! drift: that it finds no drift is not evidence that there is none. Here drift is bounded by evidence: the 95 % confidence
+//! interval of Sen's slope ([`crate::trend`]) must be within the allowed drift, so that a noisy run is watched
 //! longer, over windows twice, four times ... as long, until the noise can no longer hide a drift that matters.
 
 use std::collections::VecDeque;
@@ -12,18 +12,18 @@ use serde::Serialize;
 use crate::steady::{Rule, Window};
 use crate::trend;
 
-/// What may remain of change within a settled window.
+/// The change that is allowed within a settled window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Largest allowed (max - min) / mean of its fifths.
     pub range: f64,
     /// Largest allowed rise or fall of the fitted line over the fifths / mean.
     pub slope: f64,
-    /// Largest drift a minute, as a share of the median, that the data must rule out; `None`: drift is not asked for.
+    /// Largest drift per minute, as a share of the median, that the data must rule out; `None`: drift is not checked.
     pub drift_per_minute: Option<f64>,
 }
 
-/// What must settle.
+/// The metric that must settle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Requests a second.
@@ -48,9 +48,9 @@ pub struct Counts {
 /// A window that has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SteadyFigures {
-    /// When this was seen, and so the end of the window, ns after the end of the ramp.
+    /// Time at which it was found, and so the end of the window, ns after the end of the ramp.
     pub at_ns: u64,
-    /// Start of the window: what lies before is left out.
+    /// Start of the window: earlier samples are left out.
     pub from_ns: u64,
     /// Mean over the window: requests/s, bytes/s, or ns.
     pub mean: f64,
@@ -58,24 +58,24 @@ pub struct SteadyFigures {
     pub range: f64,
     /// Rise of the fitted line over the fifths / mean; negative when it falls.
     pub slope: f64,
-    /// Sen's slope: share of the window's median a minute.
+    /// Sen's slope: share of the window's median per minute.
     pub drift_per_minute: f64,
     /// Ends of its 95 % confidence interval.
     pub drift_range: (f64, f64),
-    /// How often the rule was asked until then.
+    /// Number of times that the rule was evaluated until then.
     pub looks: u64,
 }
 
 /// Samples in the shortest window.
 const SAMPLES: usize = 60;
-/// Samples between two looks at the rule.
+/// Samples between two evaluations of the rule.
 const STRIDE: usize = 6;
-/// The longest window is so many times the shortest; more is forgotten, so that memory is bounded.
+/// The longest window, in lengths of the shortest; older samples are forgotten, so that memory is bounded.
 const LONGEST: usize = 64;
-/// Values the trend is taken over, each a mean of equally many samples: what is correlated from one sample to the next
-/// mostly averages out, and a look costs microseconds.
+/// Number of values for the trend, each a mean of equally many samples: correlation between neighbouring samples
+/// mostly averages out, and an evaluation costs microseconds.
 const GROUPS: usize = 30;
-/// Looks in a row that must find it settled: one may be chance, or the crest of a slow wave.
+/// Evaluations in a row that must find it settled: one may be chance, or the crest of a slow wave.
 const HOLD: u32 = 3;
 /// The PTS looks at five rounds.
 const ROUNDS: usize = 5;
@@ -84,7 +84,7 @@ const ROUNDS: usize = 5;
 #[derive(Debug, Clone)]
 pub struct Settling {
     limits: Limits,
-    /// (end, value) of each sample; the first is that of the time before the second.
+    /// (end, value) of each sample; the first is the time before the second.
     samples: VecDeque<(u64, f64)>,
     since_look: usize,
     held: u32,
@@ -92,7 +92,7 @@ pub struct Settling {
 }
 
 impl Settling {
-    /// Nothing seen yet; the first sample begins at 0.
+    /// A rule without samples; the first sample begins at 0.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Settling {
@@ -104,12 +104,12 @@ impl Settling {
         }
     }
 
-    /// The first sample begins then.
+    /// Sets where the first sample begins.
     fn begin(&mut self, from_ns: u64) {
         self.samples = VecDeque::from([(from_ns, 0.0)]);
     }
 
-    /// Takes the next sample, which ends at `at_ns`; the window that ends with it, if the run has settled.
+    /// Takes the next sample, which ends at `at_ns`; returns the window that ends with it, if the run has settled.
     pub fn push(&mut self, at_ns: u64, value: f64) -> Option<SteadyFigures> {
         if self.samples.len() > SAMPLES * LONGEST {
             self.samples.pop_front();
@@ -133,7 +133,7 @@ impl Settling {
         found.filter(|_| self.held >= HOLD)
     }
 
-    /// Samples that are kept: the more, the longer the windows that can be looked at.
+    /// Number of kept samples: the more, the longer the windows that can be checked.
     #[must_use]
     pub fn samples(&self) -> usize {
         self.samples.len()
@@ -172,7 +172,7 @@ impl Settling {
     }
 }
 
-/// The rule on a load that is looked at now and then.
+/// The rule on the totals of a load, taken now and then.
 #[derive(Debug, Clone)]
 pub struct Sampling {
     metric: Metric,
@@ -183,7 +183,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Nothing seen yet; `window_ns`: the shortest window that may be found settled.
+    /// A rule without samples; `window_ns`: the shortest window that may be found settled.
     #[must_use]
     pub fn new(metric: Metric, limits: Limits, window_ns: u64) -> Self {
         Sampling {
@@ -194,20 +194,20 @@ impl Sampling {
         }
     }
 
-    /// How often it wants to look, ns.
+    /// Time between two samples, ns.
     #[must_use]
     pub fn sample_ns(&self) -> u64 {
         self.sample_ns
     }
 
-    /// The load has come so far, `at_ns` after the end of the ramp; the window that ends there, if it has settled.
+    /// Takes the totals at `at_ns` after the end of the ramp; returns the window that ends there, if it has settled.
     pub fn look(&mut self, at_ns: u64, counts: Counts) -> Option<SteadyFigures> {
         let Some((since, before)) = self.before else {
             self.settling.begin(at_ns);
             self.before = Some((at_ns, counts));
             return None;
         };
-        // Rates of the time that passed indeed: a late look is not a slow moment.
+        // Rates over the time that really passed: a late sample is not a slow moment.
         let seconds = at_ns.saturating_sub(since) as f64 / 1e9;
         let requests = counts.requests.saturating_sub(before.requests);
         if seconds <= 0.0 {
@@ -216,7 +216,7 @@ impl Sampling {
         let value = match self.metric {
             Metric::Iops => requests as f64 / seconds,
             Metric::Bandwidth => counts.bytes.saturating_sub(before.bytes) as f64 / seconds,
-            // Nothing completed: there is no latency to tell yet, the sample grows.
+            // Nothing completed: there is no latency yet, the sample grows.
             Metric::Latency if requests == 0 => return None,
             Metric::Latency => {
                 counts.latency_ns.wrapping_sub(before.latency_ns) as f64 / requests as f64
@@ -227,7 +227,7 @@ impl Sampling {
     }
 }
 
-/// The shortest window and those twice, four times ... as long that are there.
+/// The shortest window and those twice, four times ... as long, as far as samples reach.
 fn lengths(known: usize) -> impl Iterator<Item = usize> {
     (0..)
         .map(|doubling| SAMPLES << doubling)

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::trend::{self, Trend};
 
-/// When a window of rounds is steady.
+/// The rule for a steady window of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rule {
     /// Rounds in the window, at least 2.
@@ -29,7 +29,7 @@ impl Rule {
         max_slope: 0.10,
     };
 
-    /// Whether a window meets the rule.
+    /// True if a window meets the rule.
     #[must_use]
     pub fn accepts(&self, window: &Window) -> bool {
         window.rounds >= self.rounds
@@ -44,7 +44,7 @@ impl Default for Rule {
     }
 }
 
-/// What the rule looks at.
+/// A window of rounds, with the values that the rule compares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Window {
     /// Index of its first round in the series.
@@ -60,8 +60,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Looks at rounds that begin at `first` in their series; `None` for fewer than two, for values that are not finite,
-    /// and for a mean that is not positive: shares of it would mean nothing.
+    /// Window of rounds that begin at `first` in their series; `None` for fewer than two, for values that are not finite,
+    /// and for a mean that is not positive: shares of it would be meaningless.
     #[must_use]
     pub fn of(first: usize, rounds: &[f64]) -> Option<Window> {
         Self::of_rounds(first, rounds.iter().copied(), rounds.len())
@@ -116,7 +116,7 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Nothing seen yet.
+    /// A detector without rounds.
     #[must_use]
     pub fn new(rule: Rule) -> Self {
         let rule = Rule {
@@ -130,7 +130,7 @@ impl Detector {
         }
     }
 
-    /// Takes the next round; the window that ends with it if that is steady.
+    /// Takes the next round; returns the window that ends with it if that is steady.
     pub fn push(&mut self, value: f64) -> Option<Window> {
         if self.window.len() == self.rule.rounds {
             self.window.pop_front();
@@ -143,7 +143,7 @@ impl Detector {
     }
 }
 
-/// What can be said about the steadiness of a whole series.
+/// The steadiness of a whole series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The rule.
@@ -152,7 +152,7 @@ pub struct Report {
     pub first: Option<Window>,
     /// The last window, whether or not it meets the rule; `None` if the series is shorter or has no positive mean.
     pub last: Option<Window>,
-    /// Whether the last window meets the rule.
+    /// True if the last window meets the rule.
     pub steady: bool,
     /// Trend over the whole series; `None` if it is too short.
     pub trend: Option<Trend>,

@@ -11,18 +11,18 @@ pub struct Trend {
     pub tau: f64,
     /// Two-sided probability of such a tau if there is no trend.
     pub p_value: f64,
-    /// By how much autocorrelation inflates the variance of the statistic, at least 1.
+    /// Factor by which autocorrelation inflates the variance of the statistic, at least 1.
     pub inflation: f64,
-    /// Sen's slope: median of the slopes of all pairs, in units of the series a window.
+    /// Sen's slope: median of the slopes of all pairs, in units of the series per window.
     pub slope: f64,
     /// Ends of the slope's 95 % confidence interval.
     pub slope_range: (f64, f64),
-    /// Sen's slope as a share of the series' median, a window; 0 if that is not positive.
+    /// Sen's slope as a share of the series' median, per window; 0 if that is not positive.
     pub relative_slope: f64,
 }
 
 impl Trend {
-    /// Drift in percent of the median a minute, for windows of `window_s` seconds.
+    /// Drift in percent of the median per minute, for windows of `window_s` seconds.
     #[must_use]
     pub fn percent_per_minute(&self, window_s: f64) -> f64 {
         self.relative_slope * 100.0 * 60.0 / window_s
@@ -33,7 +33,7 @@ impl Trend {
 pub const MIN_WINDOWS: usize = 5;
 /// Longer series are first averaged in groups to at most this many, as the test looks at all pairs.
 const MAX_WINDOWS: usize = 1024;
-/// Below this, autocorrelation cannot be told from chance and is taken as none.
+/// Fewer windows than this cannot show autocorrelation beyond chance; it is taken as none.
 const MIN_CORRELATED: usize = 10;
 /// Up to this, and without ties and autocorrelation, the distribution of the statistic is counted, not approximated.
 const MAX_EXACT: usize = 20;
@@ -82,7 +82,7 @@ pub fn mann_kendall(series: &[f64]) -> Option<Trend> {
     })
 }
 
-/// Means of groups of equal size; what is left over is dropped at the start.
+/// Means of groups of equal size; the remainder is dropped at the start.
 fn averaged(series: &[f64], group: usize) -> Vec<f64> {
     series[series.len() % group..]
         .chunks_exact(group)
@@ -115,7 +115,7 @@ fn variance(values: &[f64]) -> (f64, bool) {
     ((term(values.len() as f64) - ties) / 18.0, ties > 0.0)
 }
 
-/// Hamed and Rao's n / n*: by how much positive autocorrelation of the ranks around the trend inflates the variance.
+/// Hamed and Rao's n / n*: factor by which positive autocorrelation of the ranks around the trend inflates the variance.
 fn inflation(values: &[f64], slope: f64) -> f64 {
     let n = values.len();
     if n < MIN_CORRELATED {
@@ -219,7 +219,7 @@ fn median(values: &mut [f64]) -> f64 {
     if values.len() % 2 == 1 {
         return upper;
     }
-    // What is left of the upper middle is not larger.
+    // The rest of the lower half is not larger than the upper middle.
     let lower = values[..half]
         .iter()
         .copied()

@@ -1,19 +1,19 @@
-//! What was found when written blocks were looked at again.
+//! The figures of verification: written blocks are read again and compared.
 
 use serde::Serialize;
 
-/// Blocks that were checked, and what was wrong with them.
+/// Blocks that were checked, and the faults found in them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerificationFigures {
-    /// Length of a block, bytes: what every request is a multiple of.
+    /// Length of a block, bytes; every request is a multiple of it.
     pub block_bytes: u64,
     /// The run's number in each block, as 16 hexadecimal digits.
     pub run: String,
     /// Writes that had to wait until another one to the same block was done.
     pub waited: u64,
-    /// What the reads of the load found.
+    /// Blocks checked by the reads of the load.
     pub during: CheckFigures,
-    /// What was found when everything was read back after the load; `None`: that was not done.
+    /// Blocks checked by the read-back of everything after the load; `None`: there was no read-back.
     #[serde(default)]
     pub read_back: Option<ReadBackFigures>,
 }
@@ -23,25 +23,25 @@ pub struct VerificationFigures {
 pub struct ReadBackFigures {
     /// Blocks whose content is known.
     pub expected: u64,
-    /// Whether all of them were looked at; if not, someone stopped it.
+    /// True if all of them were checked; otherwise someone stopped it.
     pub complete: bool,
-    /// Read past the page cache; otherwise what it held was dropped before.
+    /// True if read past the page cache; otherwise the cached blocks were dropped before.
     pub direct: bool,
     /// Time it took, ns.
     pub elapsed_ns: u64,
-    /// What was found.
+    /// The checked blocks and their faults.
     pub found: CheckFigures,
 }
 
-/// What was found in some blocks.
+/// Checked blocks and their faults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct CheckFigures {
-    /// Blocks that were judged, right or wrong.
+    /// Blocks that were compared, right or wrong.
     pub blocks: u64,
-    /// Blocks that were read and not judged, as nobody knows what they should hold: not written in this run, trimmed, or
+    /// Blocks that were read and not compared because their content is not known: not written in this run, trimmed, or
     /// a write to them failed.
     pub unknown: u64,
-    /// Blocks that were read while they were being written and not judged, as they were neither the old nor the new.
+    /// Blocks that were read during a write and not compared, as they had neither the old nor the new content.
     pub raced: u64,
     /// Blocks that were wrong, by kind.
     pub faults: Vec<FaultFigures>,
@@ -52,7 +52,7 @@ pub struct CheckFigures {
 pub struct FaultFigures {
     /// `never-written`, `zeroed`, `stale`, `torn`, `misplaced`, `corrupt`, or `unreadable`: the read failed.
     pub kind: String,
-    /// How many blocks.
+    /// Number of blocks.
     pub blocks: u64,
     /// The first of them, by file and offset.
     pub first: Vec<FaultPlace>,
@@ -65,6 +65,6 @@ pub struct FaultPlace {
     pub file: u32,
     /// First byte of the block in it.
     pub offset: u64,
-    /// What it is, for people: `torn: 3 sectors from sector 5 on, generation 2`.
+    /// Description for people: `torn: 3 sectors from sector 5 on, generation 2`.
     pub what: String,
 }

@@ -130,7 +130,7 @@ proptest! {
         prop_assert_eq!(run.measured_ns, end_ns.saturating_sub(ramp_ns));
         prop_assert_eq!(stream.measured_ns, run.measured_ns);
 
-        // The intervals cover the measured time without gap, and hold what completed in them.
+        // The intervals cover the measured time without gap, and contain the requests that completed in them.
         let doubled = run.interval_ns / interval_ns;
         prop_assert!(run.interval_ns.is_multiple_of(interval_ns) && doubled.is_power_of_two());
         prop_assert!(run.series.len() <= max_intervals.max(2) + 2);
@@ -140,7 +140,7 @@ proptest! {
             if expected.is_empty() {
                 break; // nothing of any length was measured
             }
-            // What completes on the last nanosecond belongs to the interval that ends there.
+            // A request that completes on the last nanosecond belongs to the interval that ends there.
             let index = ((request.completed_ns - ramp_ns) / run.interval_ns).min(expected.len() as u64 - 1);
             let interval = &mut expected[index as usize];
             if OpKind::LOOKING.contains(&request.kind) {
@@ -184,7 +184,7 @@ proptest! {
         prop_assert_eq!(&merged.streams, &together.streams);
         prop_assert_eq!(merged.measured_ns, together.measured_ns);
         // Workers that ended at different times may have halved their series at different times, and a completion on the
-        // last nanosecond of a worker may lie in either neighbour: the sums hold.
+        // last nanosecond of a worker may be in either neighbour: the sums are right.
         let sum = |run: &RunFigures| series(run).iter().fold((0, 0, 0, 0), |sum, i| (sum.0 + i.reads + i.writes, sum.1 + i.read_bytes, sum.2 + i.write_latency_ns, sum.3 + i.latency_counts.iter().map(|pair| pair.1 * u64::from(pair.0)).sum::<u64>()));
         if together.measured_ns > 0 {
             prop_assert_eq!(sum(&merged), sum(&together));

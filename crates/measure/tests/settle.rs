@@ -30,7 +30,7 @@ impl Noise {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// `shape`: what the noise lies on, by second.
+    /// `shape`: the level under the noise, by second.
     fn around(&mut self, noise: f64, correlation: f64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut state = self.normal();
         (0..TEN_MINUTES)

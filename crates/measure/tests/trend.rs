@@ -198,7 +198,7 @@ fn half_a_percent_a_window_is_found_in_correlated_noise() {
 
 #[test]
 fn the_steady_state_rule_alone_takes_two_percent_a_round_for_steady() {
-    // Which is why the trend test stands beside it: of the same series of 30 rounds it finds nearly all.
+    // This is the reason for the trend test beside it: of the same series of 30 rounds it finds nearly all.
     let (mut source, trials) = (Noise(7), 2000);
     let (mut steady, mut drifting) = (0, 0);
     for _ in 0..trials {

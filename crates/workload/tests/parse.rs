@@ -494,11 +494,11 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "region = '10%-10%'",
-            "f.toml:1: region: `10%-10%` is empty: its end must lie behind its start",
+            "f.toml:1: region: `10%-10%` is empty: its end must be after its start",
         ),
         (
             "region = '2GiB-1GiB'",
-            "f.toml:1: region: `2GiB-1GiB` is empty: its end must lie behind its start",
+            "f.toml:1: region: `2GiB-1GiB` is empty: its end must be after its start",
         ),
         (
             "workers = 0",

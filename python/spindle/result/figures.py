@@ -37,15 +37,15 @@ class Cpu(Struct, frozen=True, kw_only=True):
 
 
 class EndedByTime(Kind, frozen=True, kw_only=True, tag="time"):
-    """The asked time was over."""
+    """The requested time was over."""
 
 
 class EndedByBytes(Kind, frozen=True, kw_only=True, tag="bytes"):
-    """The asked bytes were moved."""
+    """The requested bytes were moved."""
 
 
 class EndedByRequests(Kind, frozen=True, kw_only=True, tag="requests"):
-    """The asked number of requests was completed."""
+    """The requested number of requests was completed."""
 
 
 class EndedBySteady(Kind, frozen=True, kw_only=True, tag="steady"):
@@ -53,7 +53,7 @@ class EndedBySteady(Kind, frozen=True, kw_only=True, tag="steady"):
 
 
 class Stopped(Kind, frozen=True, kw_only=True, tag="stopped"):
-    """Someone asked it to stop: figures are partial."""
+    """The user stopped it: figures are partial."""
 
 
 class EndedByError(Kind, frozen=True, kw_only=True, tag="error"):
@@ -62,7 +62,7 @@ class EndedByError(Kind, frozen=True, kw_only=True, tag="error"):
     errno: int
     """errno."""
     op: str
-    """What was asked (`read`, `write`, `fsync` ...)."""
+    """Kind of operation (`read`, `write`, `fsync` ...)."""
     file: str | None = None
     """Name of the file, if the stream has several."""
     offset: int
@@ -72,7 +72,7 @@ class EndedByError(Kind, frozen=True, kw_only=True, tag="error"):
 
 
 EndedBy = EndedByTime | EndedByBytes | EndedByRequests | EndedBySteady | Stopped | EndedByError
-"""What ended the run."""
+"""The reason why a run ended."""
 
 
 class Generator(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class Generator(Struct, frozen=True, kw_only=True):
     engine: str
     """`io_uring`, `pread`, `names`, `null` or `simulator`."""
     reason: str
-    """Why it was chosen, for people."""
+    """The reason for the choice, for people."""
     features: list[str]
     """Options in force (`defer_taskrun`, `registered_buffers`, `sqpoll`, `iopoll`, ...)."""
     timestamps: str
@@ -100,7 +100,7 @@ class StreamInterval(Struct, frozen=True, kw_only=True):
     reads: int
     """Reads completed (with open, stat and readdir)."""
     writes: int
-    """Writes completed (with trim and zero, and what changes names)."""
+    """Writes completed (with trim, zero, and operations that change names)."""
     read_bytes: int
     """Bytes read."""
     write_bytes: int
@@ -112,11 +112,11 @@ class StreamInterval(Struct, frozen=True, kw_only=True):
     max_latency_ns: int
     """Largest latency, ns."""
     latency_counts: list[tuple[Bucket, Annotated[int, Meta(ge=1)]]] = []
-    """Latencies of reads and writes: (bucket, count) of each bucket that holds any."""
+    """Latencies of reads and writes: (bucket, count) of each used bucket."""
 
 
 class Interval(Struct, frozen=True, kw_only=True):
-    """One interval of the time series, all streams apart."""
+    """One interval of the time series, with each stream apart."""
 
     start_ns: int
     """Start, ns after the end of the ramp."""
@@ -127,23 +127,23 @@ class Interval(Struct, frozen=True, kw_only=True):
 
 
 class Log(Struct, frozen=True, kw_only=True):
-    """What became of the completion log."""
+    """The state of the completion log at the end of the run."""
 
     completions: int
-    """Completions that are in it."""
+    """Completions in the log."""
     lost: int
-    """Completions that are not: the file took them more slowly than the load made them, or not at all."""
+    """Completions missing from the log: the file took them more slowly than the load made them, or not at all."""
     trouble: str | None = None
-    """Why writing it ended early."""
+    """The reason why writing it ended early."""
 
 
 class Steady(Struct, frozen=True, kw_only=True):
     """A window that has settled."""
 
     at_ns: int
-    """When this was seen, and so the end of the window, ns after the end of the ramp."""
+    """Time at which it was found, and so the end of the window, ns after the end of the ramp."""
     from_ns: int
-    """Start of the window: what lies before is left out."""
+    """Start of the window: earlier samples are left out."""
     mean: float
     """Mean over the window: requests/s, bytes/s, or ns."""
     range: float
@@ -151,11 +151,11 @@ class Steady(Struct, frozen=True, kw_only=True):
     slope: float
     """Rise of the fitted line over the fifths / mean; negative when it falls."""
     drift_per_minute: float
-    """Sen's slope: share of the window's median a minute."""
+    """Sen's slope: share of the window's median per minute."""
     drift_range: tuple[float, float]
     """Ends of its 95 % confidence interval."""
     looks: int
-    """How often the rule was asked until then."""
+    """Number of times that the rule was evaluated until then."""
 
 
 class Error(Struct, frozen=True, kw_only=True):
@@ -164,19 +164,19 @@ class Error(Struct, frozen=True, kw_only=True):
     errno: int
     """errno."""
     op: str
-    """What was asked."""
+    """Kind of operation."""
     count: int
-    """How often."""
+    """Number of these errors."""
     first_offset: int
     """Byte offset of the first; number of the name for operations on names."""
 
 
 class Late(Struct, frozen=True, kw_only=True):
-    """Requests that completed after the end of the measured time. They are in no other figure but the total
-    bytes."""
+    """Requests that completed after the end of the measured time. No other figure but the total bytes includes
+    them."""
 
     requests: int
-    """How many."""
+    """Number of such requests."""
     max_latency_ns: int
     """Largest latency among them, ns: a request that hung shows here."""
 
@@ -216,10 +216,10 @@ class Op(Struct, frozen=True, kw_only=True):
 
 
 class Worker(Struct, frozen=True, kw_only=True):
-    """What one worker of a stream did in its measured time, fsyncs apart."""
+    """Figures of one worker of a stream in its measured time, without fsyncs."""
 
     worker: int
-    """Its number."""
+    """Number of the worker."""
     requests: int
     """Completed requests."""
     bytes: int
@@ -250,7 +250,7 @@ class Stream(properties.Stream, Struct, frozen=True, kw_only=True, omit_defaults
     total_read_bytes: int
     """Bytes read including the ramp."""
     total_write_bytes: int
-    """Bytes written including the ramp, what was put into new files with them."""
+    """Bytes written including the ramp and the content of new files."""
     read: Op | None
     """Reads, if any were issued."""
     write: Op | None
@@ -262,13 +262,13 @@ class Stream(properties.Stream, Struct, frozen=True, kw_only=True, omit_defaults
     fsync: Op | None
     """fsync/fdatasync calls, if any were issued; `bytes` is 0."""
     create: Op | None = None
-    """Files made, filled and closed, if any were; `bytes` is what was put into them."""
+    """Files made, filled and closed, if any were; `bytes` is their content."""
     open: Op | None = None
     """Files opened and closed, if any were; `bytes` is 0."""
     stat: Op | None = None
     """Attributes of files looked up, if any were; `bytes` is 0."""
     rename: Op | None = None
-    """Files given another name, if any were; `bytes` is 0."""
+    """Files renamed, if any were; `bytes` is 0."""
     unlink: Op | None = None
     """Files removed, if any were; `bytes` is 0."""
     mkdir: Op | None = None
@@ -283,11 +283,11 @@ class Stream(properties.Stream, Struct, frozen=True, kw_only=True, omit_defaults
     max_lag_ns: int
     """Open loop: largest lag of an issue behind its intended start, ns."""
     late: Late = Late(requests=0, max_latency_ns=0)
-    """What was under way when the time was over: drained, not counted."""
+    """Requests under way when the time was over: drained, not counted."""
     errors: list[Error]
     """Errors by kind."""
     workers: list[Worker] = []
-    """Each worker by itself, where that was asked for, in order of their numbers."""
+    """Each worker by itself, if the workload asks for that, in order of their numbers."""
 
 
 class FaultPlace(Struct, frozen=True, kw_only=True):
@@ -298,7 +298,7 @@ class FaultPlace(Struct, frozen=True, kw_only=True):
     offset: int
     """First byte of the block in it."""
     what: str
-    """What it is, for people: `torn: 3 sectors from sector 5 on, generation 2`."""
+    """Description for people: `torn: 3 sectors from sector 5 on, generation 2`."""
 
 
 class Fault(Struct, frozen=True, kw_only=True):
@@ -307,22 +307,21 @@ class Fault(Struct, frozen=True, kw_only=True):
     kind: str
     """`never-written`, `zeroed`, `stale`, `torn`, `misplaced`, `corrupt`, or `unreadable`: the read failed."""
     blocks: int
-    """How many blocks."""
+    """Number of blocks."""
     first: list[FaultPlace]
     """The first of them, by file and offset."""
 
 
 class Checked(properties.Checked, Struct, frozen=True, kw_only=True):
-    """What was found in some blocks."""
+    """Checked blocks and their faults."""
 
     blocks: int
-    """Blocks that were judged, right or wrong."""
+    """Blocks that were compared, right or wrong."""
     unknown: int
-    """Blocks that were read and not judged, as nobody knows what they should hold: not written in this run,
-    trimmed, or a write to them failed."""
+    """Blocks that were read and not compared because their content is not known: not written in this run, trimmed,
+    or a write to them failed."""
     raced: int
-    """Blocks that were read while they were being written and not judged, as they were neither the old nor the
-    new."""
+    """Blocks that were read during a write and not compared, as they had neither the old nor the new content."""
     faults: list[Fault]
     """Blocks that were wrong, by kind."""
 
@@ -333,42 +332,42 @@ class ReadBack(properties.ReadBack, Struct, frozen=True, kw_only=True):
     expected: int
     """Blocks whose content is known."""
     complete: bool
-    """Whether all of them were looked at; if not, someone stopped it."""
+    """True if all of them were checked; otherwise someone stopped it."""
     direct: bool
-    """Read past the page cache; otherwise what it held was dropped before."""
+    """True if read past the page cache; otherwise the cached blocks were dropped before."""
     elapsed_ns: int
     """Time it took, ns."""
     found: Checked
-    """What was found."""
+    """The checked blocks and their faults."""
 
 
 class Verification(properties.Verification, Struct, frozen=True, kw_only=True):
-    """Blocks that were checked, and what was wrong with them."""
+    """Blocks that were checked, and the faults found in them."""
 
     block_bytes: int
-    """Length of a block, bytes: what every request is a multiple of."""
+    """Length of a block, bytes; every request is a multiple of it."""
     run: str
     """The run's number in each block, as 16 hexadecimal digits."""
     waited: int
     """Writes that had to wait until another one to the same block was done."""
     during: Checked
-    """What the reads of the load found."""
+    """Blocks checked by the reads of the load."""
     read_back: ReadBack | None = None
-    """What was found when everything was read back after the load; `None`: that was not done."""
+    """Blocks checked by the read-back of everything after the load; `None`: there was no read-back."""
     read_back_later: bool = False
     """It is left to the end of a later phase, with what that one writes."""
 
 
 class Figures(properties.Figures, Struct, frozen=True, kw_only=True):
-    """Everything the load itself can tell about a run. Times in ns unless the name says otherwise."""
+    """Everything that the load itself records of a run. Times in ns unless the name says otherwise."""
 
     measured_ns: int
-    """Time that counts: from the end of the ramp to the end of the asked time, or to the last completion if the run
-    ended otherwise, ns."""
+    """Time that counts: from the end of the ramp to the end of the requested time, or to the last completion if the
+    run ended otherwise, ns."""
     elapsed_ns: int
     """Time from the first request to the end of the last, ramp and end sync included, ns."""
     ended_by: EndedBy
-    """What ended the run."""
+    """The reason why the run ended."""
     streams: list[Stream]
     """The streams, in the order of the workload."""
     series: list[Interval]
@@ -382,9 +381,9 @@ class Figures(properties.Figures, Struct, frozen=True, kw_only=True):
     log: Log | None = None
     """The completion log, if one was asked for."""
     steady: Steady | None = None
-    """The window that had settled, if the run was to end with one."""
+    """The window that had settled, if the run was asked to end with one."""
     verification: Verification | None = None
-    """What was found of the blocks that say what they are; `None`: nothing was verified."""
+    """The result of the verification of blocks; `None`: nothing was verified."""
 
 
 def figures_from_json(text: str | bytes) -> Figures:

@@ -1,8 +1,8 @@
-//! Which steps a series rules out: that none was found is no evidence against one that the noise could hide.
+//! Steps that a series rules out. A series in which no step was found may still contain one that the noise hides.
 //!
 //! For each place, a step that changes the level by a ratio is a linear constraint on the levels before and after it:
-//! `after - ratio * before = 0`. With a given correlation of the noise, how surely the levels lie on the near side of
-//! that constraint is a Student's t. The correlation is not known, so the probabilities are averaged over it, weighted by
+//! `after - ratio * before = 0`. With a given correlation of the noise, the certainty that the levels are on the near side
+//! of that constraint is a Student's t. The correlation is not known, so the probabilities are averaged over it, weighted by
 //! the likelihood of the series (restricted, so that the two levels do not make the noise look smaller than it is).
 //! A step is ruled out if that probability is below [`LIMIT`]. Of series with just that step at most 5 % are below it,
 //! whatever their length and correlation (`tests/departure.rs` prints the figures). Steps at all places between a tenth
@@ -13,12 +13,12 @@ use super::RHOS;
 use super::numbers::{dot, sums};
 use super::whitened::LEAST_NOISE;
 
-/// Part of the series at either end in which a step is not looked for.
+/// Part of the series at either end in which no step is looked for.
 const EDGE: f64 = 0.1;
 
-/// Chance of a step below which it is ruled out.
+/// Probability of a step below which it is ruled out.
 pub(super) const LIMIT: f64 = 0.02;
-/// Steps are told apart by so much, as a share of the level before.
+/// Resolution of the sizes of steps, as a share of the level before.
 const GRAIN: f64 = 0.01;
 
 /// The smallest step up or down, in whole percent, that is ruled out with all larger ones at every place; `None` if not
@@ -51,7 +51,7 @@ pub(super) fn smallest(series: &[f64]) -> Option<f64> {
     Some(GRAIN * f64::from(found))
 }
 
-/// How likely each side of a constraint is: both levels at one place, for each correlation.
+/// Probability of each side of a constraint: both levels at one place, for each correlation.
 pub(super) struct Place {
     fits: Vec<Levels>,
     freedom: f64,
@@ -61,14 +61,14 @@ pub(super) struct Place {
 struct Levels {
     before: f64,
     after: f64,
-    /// Of `before`, of both, of `after`.
+    /// Variance of `before`, covariance of both, variance of `after`.
     variances: [f64; 3],
     /// Share of the likelihood of all correlations.
     weight: f64,
 }
 
 impl Place {
-    /// At each place between the edges.
+    /// The levels at each place between the edges.
     pub(super) fn each(series: &[f64]) -> Vec<Place> {
         let n = series.len();
         let edge = ((EDGE * n as f64) as usize).max(1);
@@ -95,7 +95,7 @@ impl Place {
         }
     }
 
-    /// How likely a step here is that changes the level by this share or more, up if it is positive.
+    /// Probability of a step here that changes the level by this share or more, up if it is positive.
     pub(super) fn chance(&self, change: f64) -> f64 {
         let ratio = 1.0 + change;
         let each = self.fits.iter().map(|fit| {

@@ -1,11 +1,11 @@
-//! Does a series keep its level? Steps, drift, pulses, waves, several levels and two levels, against stationary noise whose
+//! Finds departures of a series from its level: steps, drift, pulses, waves, several levels and two levels, against stationary noise whose
 //! neighbours may resemble each other.
 //!
 //! A step and strong autocorrelation look alike to a test that first estimates the correlation and then corrects for it:
-//! the step itself is taken for correlation, and the more so the larger it is. Here both are fitted together. The noise is
+//! it takes the step itself for correlation, the more so the larger the step is. Here both are fitted together. The noise is
 //! an AR(1) with correlation rho >= 0; a shape is a regressor; for each rho of a grid the series is whitened exactly and the
 //! shapes are fitted by least squares. The statistic of a shape is the logarithm of the ratio of the likelihoods with it
-//! and without it, each at its best rho. How large it becomes by chance depends on the length of the series: the critical
+//! and without it, each at its best rho. Chance alone makes it larger in longer series: the critical
 //! values ([`LENGTHS`]) are those that stationary series of every correlation from 0 to 0.8 exceed in at most the share of
 //! [`Kind::chance`], found by simulation (`tests/departure.rs`, which prints them again).
 
@@ -23,27 +23,27 @@ use self::shapes::Fit;
 use self::waves::Waves;
 use self::whitened::Whitened;
 
-/// What a series did instead of keeping its level.
+/// The shape of a departure from a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// It rose or fell all the time.
+    /// Rose or fell all the time.
     Drift,
-    /// One change of the level, for good.
+    /// Changed the level once, for good.
     Step,
-    /// For a while it was on another level.
+    /// Was on another level for a while.
     Pulse,
-    /// It swung with a period.
+    /// Swung with a period.
     Wave,
-    /// Several changes of the level, or jumps back after a drift.
+    /// Changed the level several times, or jumped back after a drift.
     Levels,
-    /// It drifted and jumped back; the statistic is that of several levels.
+    /// Drifted and jumped back; the statistic is that of several levels.
     Sawtooth,
-    /// It went to and fro between two levels, too often to name the times.
+    /// Alternated between two levels, too often to name the times.
     Flapping,
 }
 
-/// Those with a statistic, in its order.
+/// The kinds with a statistic, in its order.
 pub const KINDS: [Kind; 6] = [
     Kind::Drift,
     Kind::Step,
@@ -54,7 +54,7 @@ pub const KINDS: [Kind; 6] = [
 ];
 
 impl Kind {
-    /// Share of stationary series in which the statistic exceeds its critical value, at most, at the worst correlation.
+    /// Largest share of stationary series in which the statistic exceeds its critical value, at the worst correlation.
     #[must_use]
     pub fn chance(self) -> f64 {
         match self {
@@ -75,22 +75,22 @@ pub struct Departure {
     pub strength: f64,
     /// First value of each new level, by its place in the series; none for drift, wave and flapping.
     pub places: Vec<usize>,
-    /// Mean of each part between the places; of a flapping both levels, the one it was on longer first; of a drift the
-    /// fitted line's first and last value; of a wave and a sawtooth the highest and lowest fitted value.
+    /// Mean of each part between the places; for flapping both levels, first the one on which it was longer; for a drift the
+    /// fitted line's first and last value; for a wave and a sawtooth the highest and lowest fitted value.
     pub levels: Vec<f64>,
-    /// Values a period of a wave.
+    /// Values per period of a wave.
     pub period: Option<f64>,
-    /// Share of the time on the second level of a flapping.
+    /// Share of the time on the second level, for flapping.
     pub share: Option<f64>,
 }
 
-/// Place of the kind that is told by the values alone, not by their order.
+/// Place of the kind that depends on the values alone, not on their order.
 const FLAPPING: usize = 5;
-/// Fewest values of a series that can show anything.
+/// Number of values of the shortest series that can show a departure.
 pub const SHORTEST: usize = 5;
 /// Longer series are averaged in groups first: changes are looked for at this resolution.
 const LONGEST: usize = 300;
-/// Changes of level above which two levels, where there are two, are named instead.
+/// Number of changes above which two levels, where there are two, are reported instead of each change.
 const MOST_NAMED: usize = 12;
 /// Correlations that are tried.
 const RHOS: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
@@ -169,9 +169,9 @@ const CRITICAL: [[(f64, f64); LENGTHS.len()]; KINDS.len()] = [
     ],
 ];
 
-/// How the series departs from a level, the shape that describes it best first (by likelihood, less the logarithm of the
-/// length for each free parameter); empty if it does not, is too short, or has no positive mean. `beside`: number of other
-/// series of the same run that are looked at as well, for which the limits are raised.
+/// The departures of the series from a level, the shape that describes it best first (by likelihood, less the logarithm of the
+/// length for each free parameter); empty if it keeps its level, is too short, or has no positive mean. `beside`: number of other
+/// series of the same run that are checked as well, for which the limits are raised.
 #[must_use]
 pub fn departures(series: &[f64], beside: usize) -> Vec<Departure> {
     if series.iter().any(|value| !value.is_finite()) {
@@ -181,7 +181,7 @@ pub fn departures(series: &[f64], beside: usize) -> Vec<Departure> {
     let Some((fits, statistics)) = fitted(&values) else {
         return Vec::new();
     };
-    // A logarithm of a likelihood ratio is larger by this with this chance; the two levels' statistic is none.
+    // With this chance a logarithm of a likelihood ratio is larger by this; the two levels' statistic is not such a ratio.
     let raise = |kind: usize| {
         if kind == FLAPPING {
             0.0
@@ -197,7 +197,7 @@ pub fn departures(series: &[f64], beside: usize) -> Vec<Departure> {
     let mut found: Vec<usize> = (0..FLAPPING).filter(|&kind| strength(kind) > 1.0).collect();
     found.sort_by(|&a, &b| named(b).total_cmp(&named(a)));
     if strength(FLAPPING) > 1.0 {
-        // Two levels say more than dozens of times.
+        // Two levels describe the series better than dozens of changes.
         let many = found
             .first()
             .is_some_and(|&kind| fits[kind].places.len() > MOST_NAMED);
@@ -240,7 +240,7 @@ fn grouped(series: &[f64]) -> (Vec<f64>, usize) {
     (means.collect(), group)
 }
 
-/// How likely a step by this share or more is at each place between a tenth and nine tenths of the series, for a
+/// Probability of a step by this share or more at each place between a tenth and nine tenths of the series, for a
 /// simulation.
 #[must_use]
 pub fn chances(series: &[f64], change: f64) -> Vec<f64> {
@@ -250,7 +250,7 @@ pub fn chances(series: &[f64], change: f64) -> Vec<f64> {
         .collect()
 }
 
-/// By how much of its way from white to correlated noise the critical value has risen at this rho.
+/// Share of the way from white to correlated noise by which the critical value has risen at this rho.
 #[must_use]
 pub fn rise(rho: f64) -> f64 {
     ((rho - RISE.0) / (RISE.1 - RISE.0)).clamp(0.0, 1.0)
@@ -302,7 +302,7 @@ fn fitted(values: &[f64]) -> Option<([Fit; 6], [f64; 6])> {
     Some((fits, statistics))
 }
 
-/// As shares of the mean, around it.
+/// The values as shares of their mean, around it.
 fn scaled(values: &[f64]) -> Vec<f64> {
     let mean = mean(values);
     values.iter().map(|value| value / mean - 1.0).collect()
@@ -345,10 +345,10 @@ fn described(kind: Kind, strength: f64, fit: &Fit, values: &[f64], group: usize)
     found
 }
 
-/// Share of the largest change of level below which another one is not worth a name.
+/// Share of the largest change of level below which another change is not named.
 const MINOR: f64 = 0.25;
 
-/// Without the changes that are small beside the largest.
+/// The places without the changes that are small beside the largest.
 fn merged(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
     while places.len() > 1 {
         let levels = numbers::means(values, &places);
@@ -373,7 +373,7 @@ fn merged(values: &[f64], mut places: Vec<usize>) -> Vec<usize> {
 struct TwoLevels {
     /// Logarithm of the ratio of the squares around one level and around two: 1.01 for normal noise.
     unlike: f64,
-    /// The level it was on longer first.
+    /// Both levels; first the one on which it was longer.
     levels: [f64; 2],
     /// Share of the values on the other one.
     share: f64,

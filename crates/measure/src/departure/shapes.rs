@@ -6,26 +6,26 @@ use super::numbers::{better, dot, sums, unit};
 use super::waves::Waves;
 use super::whitened::Whitened;
 
-/// Changes of level that are followed at most.
+/// Most changes of level that are followed.
 const MOST_CHANGES: usize = 24;
 
-/// What was fitted best for a shape.
+/// The best fit of a shape.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fit {
     /// Likelihood at its best rho, logarithm.
     pub(super) likelihood: Option<f64>,
     pub(super) rho: f64,
     pub(super) places: Vec<usize>,
-    /// Values a period.
+    /// Values per period.
     pub(super) period: Option<f64>,
     /// Free parameters, places included.
     pub(super) parameters: usize,
-    /// Beside a straight line.
+    /// True if fitted beside a straight line.
     pub(super) drifting: bool,
 }
 
 impl Fit {
-    /// Another fit, which is kept if it is more likely; whether it is.
+    /// Keeps another fit if it is more likely; true if so.
     pub(super) fn offer(
         &mut self,
         likelihood: f64,
@@ -136,7 +136,7 @@ impl Whitened {
     }
 
     /// The places without those that later ones have made superfluous: a greedy search begins with places in the middle
-    /// between two changes. A place that is named must be sure, so it must add twice as much.
+    /// between two changes. A named place must be certain, so it must add twice as much.
     pub(super) fn pruned(&self, fit: &Fit) -> Vec<usize> {
         let likelihood = |places: &[usize]| {
             let mut pursuit = Pursuit::of(self, fit.drifting);
@@ -166,8 +166,8 @@ impl Whitened {
     }
 }
 
-/// What one more change of level, or a line, must add to the logarithm of the likelihood: the best of so many places adds a part of it
-/// by chance.
+/// Gain in the logarithm of the likelihood that one more change of level, or a line, must bring: the best of so many places brings
+/// a part of it by chance.
 fn each_change(length: usize) -> f64 {
     (length as f64).ln() + 1.0
 }
@@ -175,7 +175,7 @@ fn each_change(length: usize) -> f64 {
 /// Steps taken out of a whitened series one by one.
 struct Pursuit<'a> {
     white: &'a Whitened,
-    /// Orthonormal; what was taken out lies in their span.
+    /// Orthonormal; the parts taken out are in their span.
     basis: Vec<Vec<f64>>,
     /// Their sums.
     sums: Vec<Vec<f64>>,

@@ -8,7 +8,7 @@ pub(super) struct Waves {
 }
 
 pub(super) struct Wave {
-    /// Values a period.
+    /// Values per period.
     pub(super) period: f64,
     /// Sums of products of the two regressors with themselves, each other, the constant and the series, as polynomials of
     /// rho (1, rho, rho^2) from the second value on. At the first one the sine is 0 and the cosine 1.
@@ -68,7 +68,7 @@ impl Wave {
         }
     }
 
-    /// By how much it lowers the squares of the series.
+    /// The amount by which the wave lowers the squares of the series.
     pub(super) fn gain(&self, white: &Whitened) -> f64 {
         let (rho, rest) = (white.rho, white.rest);
         let weight = white.first * white.first;
@@ -87,7 +87,7 @@ impl Wave {
         let both =
             self.both[0] - rho * self.both[1] + rho * rho * self.both[2] + weight * sine * cosine;
         let (cs, cc) = (constants(&self.sine, sine), constants(&self.cosine, cosine));
-        // The whitened values are without their level: what the series has of the constant goes with it.
+        // The whitened values are without their level: the series' part of the constant goes with it.
         let level = white.level;
         let ps = series(&self.sine, sine) - level * cs;
         let pc = series(&self.cosine, cosine) - level * cc;

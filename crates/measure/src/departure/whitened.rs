@@ -2,7 +2,7 @@
 
 use super::numbers::{dot, sums};
 
-/// Noise of this share of the mean is always supposed: counts are whole numbers, clocks have ticks.
+/// Least noise that is assumed, as a share of the mean: counts are whole numbers, clocks have ticks.
 pub(super) const LEAST_NOISE: f64 = 0.001;
 
 /// The series without its mean, with the correlation of neighbours taken out: independent values of equal variance.
@@ -19,7 +19,7 @@ pub(super) struct Whitened {
     pub(super) squares: f64,
     /// Square of the constant's length.
     pub(super) constant: f64,
-    /// Its mean that was taken out, by generalised least squares.
+    /// The mean that was taken out, by generalised least squares.
     pub(super) level: f64,
 }
 
@@ -59,7 +59,7 @@ impl Whitened {
         self.first.ln() - 0.5 * n * squares.ln()
     }
 
-    /// By how much a regressor lowers the squares: its product with the values, its square, its product with the constant.
+    /// The amount by which a regressor lowers the squares: its product with the values, its square, its product with the constant.
     pub(super) fn gain(&self, product: f64, square: f64, with_constant: f64) -> f64 {
         let left = square - with_constant * with_constant / self.constant;
         if left > 1e-9 * square {
