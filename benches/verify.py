@@ -187,7 +187,7 @@ def compare(place: Place, load: Load, seconds: float, rounds: int) -> Figures:
             used = figures["cpu"]["user_ns"] + figures["cpu"]["system_ns"]
             cpu[verify].append(used / op["requests"])
             if verify and not load.write:
-                check(figures["verification"]["during"], op["requests"])
+                check(figures["verification"]["during_load"], op["requests"])
     costs = [1 - with_it / plain for plain, with_it in zip(rates[False], rates[True], strict=True)]
     return Figures(
         place=place.name,

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from spindle.result.figures import Cpu, EndedByTime, Figures, Generator, Interval, Latency, Op, Stream, StreamInterval
-from spindle.result.record import DeviceCounters, During, RunRecord, Settings, Tool
+from spindle.result.record import DeviceCounters, MachineActivity, RunRecord, Settings, Tool
 from spindle.result.target import Target
 from spindle.run.resolve import resolve
 
@@ -140,8 +140,8 @@ def record(
         devices=[own] if devices is None else devices,
         settings=Settings(before={"sda.scheduler": "none"}, after={"sda.scheduler": "none"}, changed=[]),
         environment={},
-        idle={"findings": []},
-        during=During(),
+        preflight={"findings": []},
+        activity=MachineActivity(),
         verdicts=[],
     )
     return replace(made, **changes)

@@ -26,8 +26,8 @@ def test_the_curve_goes_from_a_tenth_of_the_most_to_beyond_saturation() -> None:
     assert found.capacity is not None
     assert found.capacity.iops == 800
     assert found.points[0].offered_iops == pytest.approx(80)
-    assert found.saturated == pytest.approx(840)
-    assert found.carried == pytest.approx(800)
+    assert found.saturated_iops == pytest.approx(840)
+    assert found.sustained_iops == pytest.approx(800)
     assert [point.saturated for point in found.points][-3:] == [False, True, True]
     tails = [point.p99_latency_ns for point in found.points]
     assert tails == sorted(tails)
@@ -37,13 +37,13 @@ def test_the_curve_goes_from_a_tenth_of_the_most_to_beyond_saturation() -> None:
 def test_rates_that_are_given_are_run_as_they_are() -> None:
     found = drawn(100, 700, 900, 1000, 1100)
     assert [point.offered_iops for point in found.curve.points] == [100, 700, 900, 1000, 1100]
-    assert (found.curve.carried, found.curve.saturated, found.curve.capacity) == (700, 900, None)
+    assert (found.curve.sustained_iops, found.curve.saturated_iops, found.curve.capacity) == (700, 900, None)
     assert len(found.runs) == 5
 
 
 def test_a_curve_that_ends_before_saturation_says_so() -> None:
     found = drawn(100, 200).curve
-    assert found.saturated is None
+    assert found.saturated_iops is None
     assert [each.level for each in curve.verdicts(found, stopped=False)] == [Level.WARN]
 
 

@@ -68,7 +68,7 @@ def a_sample(number: int) -> Sample:
         swapped_pages=number,
         throttle_events=None,
         temperatures={"sda": 40.0 + number % 7},
-        working={"md0": "check"} if number == 3 else {},
+        array_actions={"md0": "check"} if number == 3 else {},
         devices={"sda": dict.fromkeys(COLUMNS, number + 0.5)},
     )
 
@@ -88,9 +88,9 @@ def test_neighbours_are_joined_when_there_is_no_room() -> None:
     assert len(found) == 6
     assert sum(sample.seconds for sample in found) == 11
     assert sum(sample.swapped_pages or 0 for sample in found) == sum(range(11))
-    assert [sample.working for sample in found][1] == {"md0": "check"}
+    assert [sample.array_actions for sample in found][1] == {"md0": "check"}
     assert found[0].cpu_others == pytest.approx(0.6)
-    assert found[-1] == replace(a_sample(10), working={})
+    assert found[-1] == replace(a_sample(10), array_actions={})
 
 
 def test_a_sample_takes_no_memory_of_its_own() -> None:

@@ -218,7 +218,7 @@ def test_pages_stay_where_a_phase_says_so(invoke, here: Path) -> None:
         "[[phase]]\nname = 'cold'\n[[phase]]\nname = 'warm'\ndrop_caches = false\n[[phase]]\nname = 'again'\n"
     )
     found = record_of(invoke("run", "p.toml", "t.bin", "--create", "8MiB", "--json").out)
-    assert [run.prepared.kept_pages for run in found.runs] == [False, True, False]
+    assert [run.preparation.kept_pages for run in found.runs] == [False, True, False]
     fetched = [run.fetched_bytes for run in found.runs]
     if None in fetched or fetched[0] == 0:
         pytest.skip("what is read from devices is not counted here")

@@ -31,7 +31,7 @@ def preconditioned(invoke: Any, here: Path, *options: str) -> RunRecord:
 
 def test_a_test_file_is_filled_twice_and_written_at_random_by_the_workload_itself(invoke, here: Path) -> None:
     found = preconditioned(invoke, here, "randomio", "t.bin", "--create", "8MiB", "--workers", "2")
-    done = found.prepared.precondition
+    done = found.preparation.precondition
     assert done is not None
     assert (done.region_bytes, done.passes, done.fill_bytes) == (8 * MIB, 2, 16 * MIB)
     assert done.load == "the workload itself"
@@ -46,7 +46,7 @@ def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(bench: An
     found = preconditioned(
         *(invoke, here, "seeker", device, "--erase", device, "--erase-stacked", "--yes", "--region", "0MiB-8MiB"),
     )
-    done = found.prepared.precondition
+    done = found.preparation.precondition
     assert done is not None
     assert (done.region_bytes, done.fill_bytes, done.load) == (8 * MIB, 16 * MIB, "random writes of 4 KiB")
     assert found.figures.total_write_bytes == 0
@@ -108,7 +108,9 @@ def test_a_rotating_disk_needs_none_and_says_so(monkeypatch: pytest.MonkeyPatch)
 def test_flash_that_did_not_become_steady_is_warned_about() -> None:
     done = Precondition(region_bytes=MIB, passes=2, fill_bytes=2 * MIB, load="the workload itself", load_seconds=1500.0)
     record = quiet_read()
-    prepared = replace(record.prepared, precondition=replace(done, steady=False))
-    found = next(each for each in judged(replace(record, prepared=prepared)).verdicts if each.check == "preconditioned")
+    prepared = replace(record.preparation, precondition=replace(done, steady=False))
+    found = next(
+        each for each in judged(replace(record, preparation=prepared)).verdicts if each.check == "preconditioned"
+    )
     assert found.level is Level.WARN
     assert "25 min" in found.evidence

@@ -75,7 +75,7 @@ def test_it_waits_for_the_machine_to_become_quiet(invoke, here: Path, machine) -
     ended = run(invoke, "--json", "--wait-idle", "60")
     found = record_of(ended)
     assert next(one for one in found.verdicts if one.check == "before-swap").level is Level.OK
-    assert found.prepared.waited_s > 0
+    assert found.preparation.waited_s > 0
 
 
 def test_a_machine_that_does_not_become_quiet_in_time_is_refused(invoke, here: Path, machine) -> None:
@@ -106,10 +106,10 @@ def test_only_the_targets_file_systems_are_written_out_unless_all_are_asked_for(
     calls: list[str] = []
     monkeypatch.setattr("spindle.run.preparation.os.sync", lambda: calls.append("machine"))
     found = record_of(run(invoke, "--json"))
-    assert found.prepared.sync == "target"
+    assert found.preparation.sync == "target"
     assert calls == []
     found = record_of(run(invoke, "--json", "--sync", "machine"))
-    assert found.prepared.sync == "machine"
+    assert found.preparation.sync == "machine"
     assert calls != []
 
 
@@ -120,8 +120,8 @@ def test_dropping_caches_is_done_and_recorded(invoke, here: Path, machine) -> No
         pytest.skip("/proc/sys is read-only here")
     other = here / "other"
     other.write_bytes(os.urandom(1 << 20))
-    assert record_of(run(invoke, "--json", "--drop-caches")).prepared.dropped_caches
-    assert not record_of(run(invoke, "--json")).prepared.dropped_caches
+    assert record_of(run(invoke, "--json", "--drop-caches")).preparation.dropped_caches
+    assert not record_of(run(invoke, "--json")).preparation.dropped_caches
 
 
 def test_who_may_not_drop_caches_is_told_before_a_file_is_made(
@@ -146,19 +146,19 @@ def test_a_modelled_machine_has_nothing_to_prepare(invoke, here: Path, option: l
 def test_samples_are_taken_beside_the_load(invoke, here: Path, machine) -> None:
     machine.append([FINE])
     found = record_of(invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "1.5", "--quiet", "--json"))
-    assert len(found.during.samples) >= 1
-    assert all(sample.seconds > 0 for sample in found.during.samples)
-    ends = [sample.at_s for sample in found.during.samples]
+    assert len(found.activity.samples) >= 1
+    assert all(sample.seconds > 0 for sample in found.activity.samples)
+    ends = [sample.at_s for sample in found.activity.samples]
     assert ends == sorted(ends)
 
 
 def test_a_record_from_before_there_were_samples_is_still_read(invoke, here: Path, machine) -> None:
     machine.append([FINE])
     old = json.loads(run(invoke, "--json").out)
-    del old["prepared"]
+    del old["preparation"]
     for name in ("samples", "jobs", "temperature_limits", "swapped_pages"):
-        del old["during"][name]
+        del old["activity"][name]
     found = decode(json.dumps(old).encode(), "old.json")
     assert isinstance(found, RunRecord)
-    assert found.during.samples == []
-    assert found.prepared.quieted == []
+    assert found.activity.samples == []
+    assert found.preparation.changed_settings == []

@@ -112,8 +112,8 @@ def test_what_is_no_record_is_said_in_one_line(data: bytes, says: str) -> None:
 
 
 def test_a_record_of_a_later_format_is_not_misread() -> None:
-    later = encode(quiet_read()).replace(b'"format": 1', b'"format": 2')
-    with pytest.raises(Unreadable, match="format 2 is newer"):
+    later = encode(quiet_read()).replace(b'"format": 2', b'"format": 3')
+    with pytest.raises(Unreadable, match="format 3 is newer"):
         decode(later, "r.json")
 
 

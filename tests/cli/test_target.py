@@ -98,8 +98,8 @@ def test_the_largest_depth_that_keeps_the_bound_is_found_between_two_that_were_t
     assert found.monotone
     held = found.at(found.held)
     assert held is not None
-    assert held.seen[0].high <= 0.01
-    assert held.seen[0].latency_ns < 200 * MS
+    assert held.checks[0].high <= 0.01
+    assert held.checks[0].latency_ns < 200 * MS
 
 
 def test_a_mean_can_be_bounded() -> None:
@@ -177,7 +177,7 @@ def test_a_rate_that_is_not_served_fails_whatever_the_bound() -> None:
     found = search(Queue(), "p99:1h", variable="rate")
     failed = found.at(found.failed)
     assert failed is not None
-    assert not failed.kept_up
+    assert not failed.sustained
     assert len(failed.runs) >= 2
     assert found.held is not None
     assert found.held <= 830
@@ -322,14 +322,17 @@ def test_what_is_said_when_nothing_holds_is_true_of_the_smallest_load() -> None:
     said = " ".join(sentences(single))
     assert said == "Not even 1 outstanding keeps p99 at most 20.0 ms: p99 of single requests is 45.8 ms already."
     point = replace(
-        single.points[0], decision="undecided", requests=8, seen=[replace(single.points[0].seen[0], latency_ns=19.8e6)]
+        single.points[0],
+        decision="undecided",
+        requests=8,
+        checks=[replace(single.points[0].checks[0], latency_ns=19.8e6)],
     )
     few = replace(single, points=[point])
     said = " ".join(sentences(few))
     assert "Not even" not in said
     assert "p99 19.8 ms was seen, which 8 requests cannot distinguish from the bound" in said
     assert "at least 381 are needed" in latency_search.verdicts(few)[0].evidence
-    unserved = replace(single, variable="rate", points=[replace(point, kept_up=False, decision="failed")])
+    unserved = replace(single, variable="rate", points=[replace(point, sustained=False, decision="failed")])
     assert "were not served as they came" in " ".join(sentences(unserved))
 
 

@@ -27,7 +27,7 @@ FOUND = Steady(
     slope=0.001,
     drift_per_minute=0.0005,
     drift_range=(-0.001, 0.002),
-    looks=7,
+    evaluations=7,
 )
 
 

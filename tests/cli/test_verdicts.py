@@ -483,7 +483,7 @@ def test_a_limit_that_was_not_reached_is_no_cause(kind: str, value: int) -> None
 @pytest.mark.promise(14)
 def test_memory_at_its_limit_is_told_of_a_buffered_run_only() -> None:
     direct = limited([], memory_bytes=1 << 30, memory_group="/job")
-    direct = replace(direct, during=replace(direct.during, group_memory_full=7))
+    direct = replace(direct, activity=replace(direct.activity, group_memory_full=7))
     assert "group-limit" not in checks(direct)
     buffered = replace(direct, workload=record(direct.figures, overrides=[("direct", "false")]).workload)
     assert "/job allows 1 GiB of memory" in verdict(buffered, "group-limit").evidence
@@ -493,15 +493,15 @@ def test_memory_at_its_limit_is_told_of_a_buffered_run_only() -> None:
 def test_all_workers_together_may_lack_the_cpus_that_none_of_them_fills() -> None:
     found = quiet_read()
     busy = replace(found.figures, cpu=replace(found.figures.cpu, user_ns=50 * 10**9, system_ns=65 * 10**9))
-    seen = verdict(replace(found, figures=busy, during=replace(found.during, cpus=2.0)), "generator-bound")
+    seen = verdict(replace(found, figures=busy, activity=replace(found.activity, cpus=2.0)), "generator-bound")
     assert seen.level is Level.WARN
     assert "16 workers together used 1.92 of the 2.00 CPUs" in seen.evidence
-    spare = replace(found, figures=busy, during=replace(found.during, cpus=8.0))
+    spare = replace(found, figures=busy, activity=replace(found.activity, cpus=8.0))
     assert verdict(spare, "generator-bound").level is Level.OK
     half = replace(found.figures, cpu=replace(found.figures.cpu, user_ns=30 * 10**9, system_ns=30 * 10**9))
-    full = replace(found, figures=half, during=replace(found.during, cpus=2.0, cpus_idle=0.01))
+    full = replace(found, figures=half, activity=replace(found.activity, cpus=2.0, cpus_idle=0.01))
     assert verdict(full, "generator-bound").level is Level.WARN
-    assert verdict(replace(full, during=replace(full.during, cpus_idle=0.4)), "generator-bound").level is Level.OK
+    assert verdict(replace(full, activity=replace(full.activity, cpus_idle=0.4)), "generator-bound").level is Level.OK
 
 
 # --- the load --------------------------------------------------------------------------------------------------------
@@ -606,7 +606,7 @@ def test_a_setting_that_changed_spoils_the_run() -> None:
 def test_a_setting_that_was_changed_and_put_back_is_told(seconds: float, level: Level) -> None:
     found = quiet_read()
     passing = TemporaryChange(name="sda.scheduler", before="none", during="bfq", from_s=12.0, to_s=12.0 + seconds)
-    seen = verdict(replace(found, settings=replace(found.settings, passing=[passing])), "settings")
+    seen = verdict(replace(found, settings=replace(found.settings, temporary=[passing])), "settings")
     assert seen.level is level
     assert f"sda.scheduler: none -> bfq from 12 s to {12 + seconds:.0f} s" in seen.evidence
 
@@ -618,7 +618,7 @@ def test_what_the_idle_check_found_becomes_a_verdict() -> None:
         "text": "md0 is busy with its resync",
         "evidence": {"done": 0.5},
     }
-    seen = verdict(replace(quiet_read(), idle={"findings": [finding]}), "before-array-sync")
+    seen = verdict(replace(quiet_read(), preflight={"findings": [finding]}), "before-array-sync")
     assert seen.level is Level.INVALID
     assert seen.numbers == {"done": 0.5}
 
@@ -633,13 +633,13 @@ def test_what_the_idle_check_found_becomes_a_verdict() -> None:
 )
 def test_what_disturbed_the_machine_during_the_run_is_said(change: dict[str, float], check: str) -> None:
     found = quiet_read()
-    assert verdict(replace(found, during=replace(found.during, **change)), check).level is Level.WARN
+    assert verdict(replace(found, activity=replace(found.activity, **change)), check).level is Level.WARN
 
 
 def beside(*samples: Sample, **changes: Any) -> RunRecord:
     """A quiet run with these samples."""
     found = quiet_read()
-    return replace(found, during=replace(found.during, samples=list(samples), **changes))
+    return replace(found, activity=replace(found.activity, samples=list(samples), **changes))
 
 
 def second(number: int, **changes: Any) -> Sample:
@@ -657,7 +657,7 @@ def test_a_burst_of_other_programs_is_said_with_its_time_though_the_mean_is_low(
 
 
 def test_an_array_that_checked_itself_for_a_part_of_the_run_spoils_it() -> None:
-    working = [second(number, working={"md0": "check"} if 5 <= number <= 9 else {}) for number in range(1, 61)]
+    working = [second(number, array_actions={"md0": "check"} if 5 <= number <= 9 else {}) for number in range(1, 61)]
     seen = verdict(beside(*working), "during-array-sync")
     assert seen.level is Level.INVALID
     assert "md0 was busy with its check from 4 s to 9 s" in seen.evidence
@@ -687,8 +687,8 @@ def test_other_traffic_is_told_with_its_time_and_who_was_there() -> None:
     found = quiet_read()
     busy = counters(found.figures.total_read_bytes + 5 * 10**9)
     samples = [second(number, other_read_bytes_per_s=2e9 if number == 7 else 1e7) for number in range(1, 61)]
-    during = replace(found.during, samples=samples, jobs=[{"pid": 31, "name": "dd"}])
-    seen = verdict(replace(found, devices=[busy], during=during), "other-io")
+    during = replace(found.activity, samples=samples, jobs=[{"pid": 31, "name": "dd"}])
+    seen = verdict(replace(found, devices=[busy], activity=during), "other-io")
     assert seen.level is Level.WARN
     assert "most at 7 s: 2.00 GB/s; seen moving data there: dd (process 31)" in seen.evidence
 

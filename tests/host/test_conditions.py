@@ -309,7 +309,7 @@ def test_each_interval_separates_cpu_io_swap_heat_and_arrays(fake_sys: Any) -> N
     assert first.cpu_others == pytest.approx(60_000 / 99_000, abs=0.02)
     assert first.other_read_bytes_per_s == pytest.approx(MIB / first.seconds)
     assert (first.swapped_pages, second.swapped_pages) == (50, 0)
-    assert (first.working, second.working) == ({"md0": "check"}, {})
+    assert (first.array_actions, second.array_actions) == ({"md0": "check"}, {})
     assert second.cpu_others is None, "no tick has passed"
     assert second.other_read_bytes_per_s == 0
     counted = first.devices["sda"]

@@ -122,7 +122,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy, int | None], bool]
 
 
 def outcomes(quiet: QuietLog) -> dict[str, bool | None]:
-    return {change.name.rpartition("/")[2]: change.put_back for change in quiet.changes}
+    return {change.name.rpartition("/")[2]: change.restored for change in quiet.changes}
 
 
 def journals() -> list[Path]:
@@ -220,9 +220,9 @@ def test_changes_of_somebody_else_meanwhile_are_left_and_reported(busy: Busy) ->
         busy._lay(busy.governor(), "powersave")
     assert (busy.md / "md/sync_action").read_text() == "recover\n"
     assert busy.governor().read_text() == "powersave\n"
-    left = {change.name: change for change in quiet.changes if change.put_back is False}
+    left = {change.name: change for change in quiet.changes if change.restored is False}
     assert set(left) == {"md0.sync_action", "cpu0.governor"}
-    assert "recover" in left["md0.sync_action"].why_not
+    assert "recover" in left["md0.sync_action"].reason
 
 
 def test_dead_at_every_single_step_restore_puts_everything_back(
@@ -301,9 +301,9 @@ def test_the_record_lists_the_changes_and_that_they_are_undone(on_busy: Busy, tm
     before = on_busy.state()
     found = record_of_run(tmp_path)
     assert on_busy.state() == before
-    by_name_of = {one.name: one for one in found.prepared.quieted}
+    by_name_of = {one.name: one for one in found.preparation.changed_settings}
     assert (by_name_of["md0.sync_action"].before, by_name_of["md0.sync_action"].during) == ("check", "idle")
-    assert all(one.put_back for one in found.prepared.quieted)
+    assert all(one.restored for one in found.preparation.changed_settings)
     verdict = next(one for one in found.verdicts if one.check == "quiet-machine")
     assert verdict.level is Level.OK
     assert "md0.sync_action check -> idle" in verdict.evidence
@@ -464,4 +464,4 @@ def test_a_swap_area_is_a_place_of_its_own_and_not_its_device(area: tuple[str, s
 
 
 def test_a_change_has_no_end_before_it_is_over() -> None:
-    assert Change("cpu0.governor", "schedutil", "performance").put_back is None
+    assert Change("cpu0.governor", "schedutil", "performance").restored is None

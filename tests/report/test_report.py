@@ -198,7 +198,7 @@ def test_the_devices_own_counters_stand_below_the_series() -> None:
     columns = {"r/s": 500.0, "w/s": 20.0, "rMB/s": 30.0, "wMB/s": 1.0, "aqu-sz": 7.0}
     record = run()
     samples = [Sample(at_s=at + 1.0, seconds=1.0, devices={"md0": columns}) for at in range(8)]
-    with_them = replace(record, during=replace(record.during, samples=samples))
+    with_them = replace(record, activity=replace(record.activity, samples=samples))
     without, chart = (
         next(chart for chart in build([entry(each)]).charts() if chart.key == "seconds") for each in (record, with_them)
     )
@@ -322,7 +322,7 @@ def observed(scheduler: str, trial: int) -> RunRecord:
         figures=replace(base.figures, streams=[], series=[]),
         devices=[DeviceCounters(name="sda", role="target", seconds=seconds, delta=delta, iostat=iostat)],
         target=replace(base.target, asked="/dev/sda", kind="device", detail={}),
-        during=replace(base.during, samples=samples),
+        activity=replace(base.activity, samples=samples),
         verdicts=[],
     )
 

@@ -10,7 +10,7 @@ from made import modelled, record, same
 from msgspec.structs import replace
 
 from spindle.result.document import encode
-from spindle.result.record import During
+from spindle.result.record import MachineActivity
 from spindle.result.record import Sample as Beside
 from spindle.stats.metric import values
 from spindle.store import Store, StoreUsage, select
@@ -107,7 +107,7 @@ def test_what_is_known_of_a_result_without_opening_it_is_what_its_record_says(st
 def test_what_devices_did_beside_a_run_can_be_asked_for(store: Store) -> None:
     columns = {"r/s": 10.0, "w/s": 30.0, "rMB/s": 1.0, "wMB/s": 1.0, "r_await": 1.0, "w_await": 3.0, "%util": 40.0}
     samples = [Beside(at_s=1.0 + at, seconds=1.0, devices={"sda": columns, "sdb": columns}) for at in range(3)]
-    found = replace(record(1), during=During(samples=samples))
+    found = replace(record(1), activity=MachineActivity(samples=samples))
     store.add(found)
     _, rows = store.query(
         "SELECT run, device, end_s, r_s, await, svctm, avgrq_sz FROM run_iostat ORDER BY device, number"

@@ -39,7 +39,7 @@ def test_clean_data_is_checked_in_the_load_and_read_back_and_no_block_is_wrong(i
     assert done.status == 0, done.err
     seen = seen_of(run_of(done.out))
     assert (seen.block_bytes, seen.wrong) == (4096, 0)
-    assert seen.during.blocks > 100
+    assert seen.during_load.blocks > 100
     assert seen.read_back is not None
     assert seen.read_back.complete
     assert 500 < seen.read_back.expected == seen.read_back.found.blocks <= 1024
@@ -78,7 +78,7 @@ def test_a_later_phase_checks_what_an_earlier_one_wrote_and_all_is_read_back_onc
     fill, reread = (seen_of(decode(done.out.encode(), "stdout").runs[index]) for index in (0, 1))
     assert (fill.block_bytes, fill.read_back, fill.read_back_later) == (65536, None, True)
     assert reread.run == fill.run
-    assert (reread.block_bytes, reread.during.blocks, reread.wrong) == (4096, 2000, 0)
+    assert (reread.block_bytes, reread.during_load.blocks, reread.wrong) == (4096, 2000, 0)
     assert reread.read_back is not None
     assert reread.read_back.expected == 1024
     record = decode(done.out.encode(), "stdout")
@@ -191,7 +191,7 @@ def found(**kinds: int) -> Checked:
         Fault(
             kind=kind.replace("_", "-"),
             blocks=blocks,
-            first=[FaultPlace(file=0, offset=8192, what=f"{kind}: 1 sector from sector 0 on")],
+            first=[FaultPlace(file=0, offset=8192, description=f"{kind}: 1 sector from sector 0 on")],
         )
         for kind, blocks in kinds.items()
     ]
@@ -201,7 +201,7 @@ def found(**kinds: int) -> Checked:
 def with_findings(record: RunRecord, during: Checked, back: ReadBack | None) -> RunRecord:
     from msgspec.structs import replace
 
-    seen = Verification(block_bytes=4096, run="0" * 16, waited=0, during=during, read_back=back)
+    seen = Verification(block_bytes=4096, run="0" * 16, delayed_writes=0, during_load=during, read_back=back)
     record = replace(record, figures=replace(record.figures, verification=seen))
     return replace(record, verdicts=judge(record))
 

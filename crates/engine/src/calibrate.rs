@@ -244,7 +244,7 @@ fn trial_workload(workload: &Workload, index: usize, target: &Target) -> Workloa
         streams: vec![Stream {
             mix: Mix::READS,
             pattern: Pattern::Uniform,
-            writes_apart: None,
+            separate_writes: None,
             trim_first: false,
             window: None,
             repeats: None,

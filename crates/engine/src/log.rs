@@ -160,7 +160,7 @@ impl Writing {
     pub(crate) fn finish(self) -> LogFigures {
         self.over.store(true, Release);
         self.thread.join().unwrap_or_else(|_| LogFigures {
-            trouble: Some("its writer broke down".to_owned()),
+            error: Some("its writer broke down".to_owned()),
             ..LogFigures::default()
         })
     }
@@ -226,13 +226,13 @@ impl Page {
     /// After the first failure nothing more is written: a file with a hole in its middle would look whole.
     fn put(&mut self) {
         let lines = std::mem::take(&mut self.lines);
-        if self.figures.trouble.is_none() {
+        if self.figures.error.is_none() {
             match self.file.write_all(&self.text) {
                 Ok(()) => self.figures.completions += lines,
-                Err(error) => self.figures.trouble = Some(error.to_string()),
+                Err(error) => self.figures.error = Some(error.to_string()),
             }
         }
-        if self.figures.trouble.is_some() {
+        if self.figures.error.is_some() {
             self.figures.lost += lines;
         }
         self.text.clear();

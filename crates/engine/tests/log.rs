@@ -100,7 +100,7 @@ fn every_completion_is_a_line_and_none_is_lost() {
         let lines = lines(&path);
         fs::remove_file(&path).expect("log");
         let log = run.log.clone().expect("figures of the log");
-        assert_eq!((log.lost, &log.trouble), (0, &None));
+        assert_eq!((log.lost, &log.error), (0, &None));
         assert_eq!(log.completions, lines.len() as u64);
         for kind in [OpKind::Read, OpKind::Write, OpKind::Fsync] {
             check(&lines, &run, 0, kind);
@@ -149,7 +149,7 @@ fn a_log_that_cannot_be_written_costs_no_request_and_is_told() {
     let log = run.log.clone().expect("figures of the log");
     assert_eq!(requests(&run, 0), 100_000);
     assert_eq!((log.completions, log.lost), (0, 100_000));
-    assert!(log.trouble.expect("why").contains("No space left"));
+    assert!(log.error.expect("why").contains("No space left"));
 }
 
 /// A pipe that nobody reads: what does not fit into the rings is counted, and memory stays bounded.

@@ -82,8 +82,11 @@ fn clean_data_is_right_whatever_writes_and_reads_it() {
             let run = run(&limited(vec![stream], 20_000), &scratch, engine, None);
             let during = found(&run);
             assert_eq!(during.block_bytes, BLOCK);
-            assert!(during.during.faults.is_empty(), "{during:?}");
-            assert!(write == 1.0 || during.during.blocks > 1000, "{during:?}");
+            assert!(during.during_load.faults.is_empty(), "{during:?}");
+            assert!(
+                write == 1.0 || during.during_load.blocks > 1000,
+                "{during:?}"
+            );
             let after = read_back(&run);
             assert!(after.complete && after.found.faults.is_empty(), "{after:?}");
             assert!(
@@ -122,11 +125,11 @@ fn sizes_patterns_trims_and_zeroes_in_one_load_leave_clean_data() {
     let during = found(&run);
     assert_eq!(during.block_bytes, 512);
     assert!(
-        during.during.faults.is_empty() && during.during.blocks > 1000,
+        during.during_load.faults.is_empty() && during.during_load.blocks > 1000,
         "{during:?}"
     );
     assert!(
-        during.waited > 0,
+        during.delayed_writes > 0,
         "writes of 64 KiB must have met others: {during:?}"
     );
     let after = read_back(&run);
@@ -144,10 +147,10 @@ fn many_writers_of_one_block_take_turns() {
         stream.workers = 2;
         let run = run(&limited(vec![stream], 2000), &scratch, engine, None);
         let during = found(&run);
-        assert!(during.during.faults.is_empty(), "{during:?}");
+        assert!(during.during_load.faults.is_empty(), "{during:?}");
         // A ring is given eight at once; threads may happen never to meet.
         assert!(
-            during.waited > 0 || engine == EngineChoice::Pread,
+            during.delayed_writes > 0 || engine == EngineChoice::Pread,
             "{during:?}"
         );
         assert_eq!(read_back(&run).found.blocks, 1);
@@ -219,7 +222,7 @@ fn planted_faults_are_found_and_called_by_their_names() {
         .first;
     assert_eq!(torn.len(), 10);
     assert_eq!(
-        (torn[0].offset, torn[0].what.as_str()),
+        (torn[0].offset, torn[0].description.as_str()),
         (2 * BLOCK, "torn: 1 sector from sector 0 on, generation 2")
     );
 
@@ -227,7 +230,7 @@ fn planted_faults_are_found_and_called_by_their_names() {
     let mut reader = verified(0.0, 4);
     reader.pattern = Pattern::Sequential;
     let reads = run_after(&reader, &scratch, &run);
-    assert_eq!(kinds(&found(&reads).during), planted);
+    assert_eq!(kinds(&found(&reads).during_load), planted);
 }
 
 fn run_after(stream: &Stream, scratch: &Scratch, before: &Run) -> Run {
@@ -330,7 +333,7 @@ fn each_file_of_a_set_is_verified_on_its_own() {
     let run = Run::start(&load, vec![files], Options::default()).expect("a run");
     let during = found(&run);
     assert!(
-        during.during.faults.is_empty() && during.during.blocks > 1000,
+        during.during_load.faults.is_empty() && during.during_load.blocks > 1000,
         "{during:?}"
     );
     assert_eq!(kinds(&read_back(&run).found), BTreeMap::new());

@@ -274,7 +274,7 @@ pub struct LogFigures {
     pub lost: u64,
     /// The reason why writing it ended early.
     #[serde(default)]
-    pub trouble: Option<String>,
+    pub error: Option<String>,
 }
 
 /// CPU use of the load's own threads over the measured time.

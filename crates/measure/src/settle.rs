@@ -63,7 +63,7 @@ pub struct SteadyFigures {
     /// Ends of its 95 % confidence interval.
     pub drift_range: (f64, f64),
     /// Number of times that the rule was evaluated until then.
-    pub looks: u64,
+    pub evaluations: u64,
 }
 
 /// Samples in the shortest window.
@@ -88,7 +88,7 @@ pub struct Settling {
     samples: VecDeque<(u64, f64)>,
     since_look: usize,
     held: u32,
-    looks: u64,
+    evaluations: u64,
 }
 
 impl Settling {
@@ -100,7 +100,7 @@ impl Settling {
             samples: VecDeque::from([(0, 0.0)]),
             since_look: 0,
             held: 0,
-            looks: 0,
+            evaluations: 0,
         }
     }
 
@@ -121,7 +121,7 @@ impl Settling {
             return None;
         }
         self.since_look = 0;
-        self.looks += 1;
+        self.evaluations += 1;
         let values: Vec<f64> = self
             .samples
             .iter()
@@ -167,7 +167,7 @@ impl Settling {
                 slope: seen.slope,
                 drift_per_minute: share(trend.slope),
                 drift_range: (low, high),
-                looks: self.looks,
+                evaluations: self.evaluations,
             })
     }
 }

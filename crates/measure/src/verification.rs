@@ -9,10 +9,10 @@ pub struct VerificationFigures {
     pub block_bytes: u64,
     /// The run's number in each block, as 16 hexadecimal digits.
     pub run: String,
-    /// Writes that had to wait until another one to the same block was done.
-    pub waited: u64,
+    /// Writes that were delayed until another write to the same block was done.
+    pub delayed_writes: u64,
     /// Blocks checked by the reads of the load.
-    pub during: CheckFigures,
+    pub during_load: CheckFigures,
     /// Blocks checked by the read-back of everything after the load; `None`: there was no read-back.
     #[serde(default)]
     pub read_back: Option<ReadBackFigures>,
@@ -66,5 +66,5 @@ pub struct FaultPlace {
     /// First byte of the block in it.
     pub offset: u64,
     /// Description for people: `torn: 3 sectors from sector 5 on, generation 2`.
-    pub what: String,
+    pub description: String,
 }

@@ -116,7 +116,7 @@ pub(crate) fn write_zones_apart(stream: &Stream, said: &mut Said) -> bool {
     if !matches!(stream.pattern, Pattern::Zoned { .. }) {
         return false;
     }
-    let own = stream.writes_apart.as_ref().map(|own| &own.pattern);
+    let own = stream.separate_writes.as_ref().map(|own| &own.pattern);
     let zones = match own.filter(|own| **own != stream.pattern) {
         Some(Pattern::Zoned { zones }) => Some(zones_text(zones)),
         _ => None,
@@ -178,7 +178,7 @@ fn stride_bytes(value: &Value, size: &Size) -> Result<u64, ConfigError> {
 
 /// In requests where writes of another size have a stride of their own.
 fn stride_text(stride_bytes: u64, stream: &Stream) -> String {
-    let own = stream.writes_apart.as_ref().map(|own| &own.pattern);
+    let own = stream.separate_writes.as_ref().map(|own| &own.pattern);
     match stream.size {
         Size::Fixed { bytes } if own.is_some_and(|own| *own != stream.pattern) => {
             format!("{}x", stride_bytes / u64::from(bytes))

@@ -154,7 +154,7 @@ pub struct Stream {
     /// The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
     /// those of all other requests then.
     #[serde(default)]
-    pub writes_apart: Option<WriteWalk>,
+    pub separate_writes: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
     #[serde(default)]
     pub trim_first: bool,

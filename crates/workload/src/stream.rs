@@ -290,7 +290,7 @@ impl RequestStream {
             walk::granule(align_bytes, &Sizer::new(size, block)?, block)
         };
         let common = of(&stream.size, stream.align_bytes)?;
-        Ok(match &stream.writes_apart {
+        Ok(match &stream.separate_writes {
             None => common,
             Some(own) => walk::gcd(common, of(&own.size, own.align_bytes)?),
         })
@@ -348,7 +348,7 @@ impl RequestStream {
     /// Largest length that a stream ever asks for, bytes: what a buffer must hold.
     pub fn max_len(stream: &Stream, block_bytes: u32) -> Result<u32, StreamError> {
         let longest = |size: &Size| Ok(Sizer::new(size, block_bytes.max(1))?.max());
-        match &stream.writes_apart {
+        match &stream.separate_writes {
             Some(own) if stream.mix.write >= 1.0 => longest(&own.size),
             Some(own) => Ok(longest(&stream.size)?.max(longest(&own.size)?)),
             None => longest(&stream.size),
@@ -506,7 +506,7 @@ impl Maker<'_> {
             )
         };
         let mixer = Mixer::new(stream.mix, self.rng(Purpose::Operation))?;
-        let (lane, writes) = match &stream.writes_apart {
+        let (lane, writes) = match &stream.separate_writes {
             _ if stream.trim_first => (main()?, Some(Writes::Behind { trimmed: None })),
             None => (main()?, None),
             Some(own) => {

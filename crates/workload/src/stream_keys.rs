@@ -44,13 +44,13 @@ pub(crate) fn read(name: &str, settings: &Settings) -> Result<Stream, ConfigErro
     let workers = settings.integer(&keys::WORKERS)? as u32;
     let arrival = arrival(settings, &size, workers)?;
     let pattern = pattern(settings, &size, align_bytes, &keys::ZONES)?;
-    let writes_apart = writes_apart(settings, &size, align_bytes, trim_first)?;
-    let apart = writes_apart.is_some();
+    let separate_writes = separate_writes(settings, &size, align_bytes, trim_first)?;
+    let apart = separate_writes.is_some();
     Ok(Stream {
         name: name.to_owned(),
         mix,
         pattern,
-        writes_apart,
+        separate_writes,
         trim_first,
         window: window(settings, apart, trim_first)?,
         repeats: repeats(settings)?,
@@ -148,7 +148,7 @@ fn some(number: u64) -> Option<u64> {
 }
 
 /// The walk of the writes, if a key of theirs is set.
-fn writes_apart(
+fn separate_writes(
     settings: &Settings,
     size: &Size,
     align_bytes: u64,
@@ -191,7 +191,7 @@ fn writes_apart(
 
 /// Each key of the writes is said only where they differ from the rest.
 fn write_apart(stream: &Stream, said: &mut Said) {
-    let own = stream.writes_apart.as_ref();
+    let own = stream.separate_writes.as_ref();
     let size = own.filter(|own| own.size != stream.size || align_is_lost(own, stream));
     let aligned = own.filter(|own| {
         own.align_bytes > 0 && (size.is_some() || own.align_bytes != stream.align_bytes)

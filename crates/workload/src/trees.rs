@@ -303,7 +303,7 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
     stream.align_bytes = 0;
     stream.direct = false;
     stream.region = Region::WHOLE;
-    stream.writes_apart = None;
+    stream.separate_writes = None;
     stream.trim_first = false;
     stream.sync = Sync {
         dsync: false,

@@ -70,7 +70,7 @@ fn any_stream() -> impl Strategy<Value = (Stream, Option<u64>)> {
                 PATTERNS[pattern], SIZES[size]
             );
             let stream = stream(&text);
-            let align = (stream.align_bytes > 0 && stream.writes_apart.is_none())
+            let align = (stream.align_bytes > 0 && stream.separate_writes.is_none())
                 .then_some(stream.align_bytes);
             (stream, align)
         },

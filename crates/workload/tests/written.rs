@@ -430,6 +430,6 @@ fn what_all_phases_say_of_themselves_is_not_said_of_the_whole() {
 fn zones_of_writes_are_of_the_zoned_pattern_only() {
     let text = "pattern = 'zoned'\nwrite_zones = '10%:90,90%:10'\n[[stream]]\npattern = 'sequential'\nwindow = '1MiB'";
     let workload = parse(text, &[]).unwrap();
-    assert_eq!(workload.streams[0].writes_apart, None);
+    assert_eq!(workload.streams[0].separate_writes, None);
     assert_eq!(parse(&workload.to_toml(), &[]), Ok(workload));
 }

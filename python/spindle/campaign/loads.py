@@ -215,12 +215,14 @@ def observe(
             before=settings,
             after=after,
             changed=changes,
-            passing=[TemporaryChange(**asdict(change)) for change in sampler.passing],
+            temporary=[TemporaryChange(**asdict(change)) for change in sampler.passing],
         ),
         environment=machine_environment.environment(target),
-        idle=looked.idle.to_dict(),
-        during=replace(during, samples=_whole(during.samples, _series(samples, device.name))),
-        prepared=Preparation(sync="none", waited_s=looked.waited_s, quieted=calm.quieted, notes=calm.quiet.notes),
+        preflight=looked.idle.to_dict(),
+        activity=replace(during, samples=_whole(during.samples, _series(samples, device.name))),
+        preparation=Preparation(
+            sync="none", waited_s=looked.waited_s, changed_settings=calm.changed_settings, notes=calm.quiet.notes
+        ),
         verdicts=[],
     )
     record = judged(replace(record, verdicts=[_served(running, starts, deltas.get(device.name))]))

@@ -151,7 +151,7 @@ class Sampler:
             swapped_pages=_since(then.swapped, now.swapped),
             throttle_events=_since(then.throttled, now.throttled),
             temperatures={sensor.name: value for sensor in self._sensors if (value := sensor.celsius()) is not None},
-            working={name: action for name, action in working.items() if action in WORKING},
+            array_actions={name: action for name, action in working.items() if action in WORKING},
             devices={name: _columns(change) for name, change in changes.items()},
         )
 

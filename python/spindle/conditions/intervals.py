@@ -69,8 +69,8 @@ class Intervals:
         for shift, value in enumerate(values):
             self._rows[at + shift] = UNKNOWN if value is None else value
         self._working.pop(place, None)
-        if sample.working:
-            self._working[place] = sample.working
+        if sample.array_actions:
+            self._working[place] = sample.array_actions
 
     def _at(self, place: int) -> Sample:
         row = [
@@ -85,7 +85,7 @@ class Intervals:
             temperatures={
                 name: value for name, value in zip(self._sensors, temperatures, strict=True) if value is not None
             },
-            working=self._working.get(place, {}),
+            array_actions=self._working.get(place, {}),
             devices={
                 name: {column: value for column, value in zip(COLUMNS, part, strict=True) if value is not None}
                 for index, name in enumerate(self._devices)

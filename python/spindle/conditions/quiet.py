@@ -42,9 +42,9 @@ class Change:
     name: str
     before: str | None
     during: str | None
-    put_back: bool | None = None
+    restored: bool | None = None
     """True if the old value is in force again; None: not yet over."""
-    why_not: str = ""
+    reason: str = ""
 
 
 @dataclass

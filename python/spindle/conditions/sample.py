@@ -28,7 +28,7 @@ class Sample:
     throttle_events: int | None
     temperatures: dict[str, float]
     """Celsius, for each drive and for the CPUs."""
-    working: dict[str, str]
+    array_actions: dict[str, str]
     """Arrays with activity of their own -> that activity."""
     devices: dict[str, dict[str, float]]
     """The devices under test: name -> `COLUMNS` of iostat."""
@@ -59,7 +59,7 @@ def joined(one: Sample, other: Sample) -> Sample:
         temperatures={
             name: max(one.temperatures.get(name, value), value) for name, value in other.temperatures.items()
         },
-        working={**one.working, **other.working},
+        array_actions={**one.array_actions, **other.array_actions},
         devices={
             name: _joined_columns(one.devices[name], one.seconds, columns, other.seconds)
             for name, columns in other.devices.items()

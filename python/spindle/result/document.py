@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from spindle.base.errors import SpindleError
+from spindle.result.conversion import converted
 from spindle.result.record import FORMAT, Record
 from spindle.result.workload import Workload
 
@@ -74,7 +75,7 @@ def _printable(value: Any) -> Any:
 def decode(data: bytes, source: str) -> Record:
     """Read a record. Raises `Unreadable` naming `source` and the place."""
     try:
-        record: Record = msgspec.convert(_one_line_each(msgspec.json.decode(data)), type=Record)
+        record: Record = msgspec.convert(_one_line_each(converted(msgspec.json.decode(data))), type=Record)
     except msgspec.ValidationError as error:
         raise Unreadable(f"{source}: not a result of this version: {error}; see `spindle schema result`") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

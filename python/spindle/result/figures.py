@@ -133,7 +133,7 @@ class Log(Struct, frozen=True, kw_only=True):
     """Completions in the log."""
     lost: int
     """Completions missing from the log: the file took them more slowly than the load made them, or not at all."""
-    trouble: str | None = None
+    error: str | None = None
     """The reason why writing it ended early."""
 
 
@@ -154,7 +154,7 @@ class Steady(Struct, frozen=True, kw_only=True):
     """Sen's slope: share of the window's median per minute."""
     drift_range: tuple[float, float]
     """Ends of its 95 % confidence interval."""
-    looks: int
+    evaluations: int
     """Number of times that the rule was evaluated until then."""
 
 
@@ -297,7 +297,7 @@ class FaultPlace(Struct, frozen=True, kw_only=True):
     """Number of the file."""
     offset: int
     """First byte of the block in it."""
-    what: str
+    description: str
     """Description for people: `torn: 3 sectors from sector 5 on, generation 2`."""
 
 
@@ -348,9 +348,9 @@ class Verification(properties.Verification, Struct, frozen=True, kw_only=True):
     """Length of a block, bytes; every request is a multiple of it."""
     run: str
     """The run's number in each block, as 16 hexadecimal digits."""
-    waited: int
-    """Writes that had to wait until another one to the same block was done."""
-    during: Checked
+    delayed_writes: int
+    """Writes that were delayed until another write to the same block was done."""
+    during_load: Checked
     """Blocks checked by the reads of the load."""
     read_back: ReadBack | None = None
     """Blocks checked by the read-back of everything after the load; `None`: there was no read-back."""

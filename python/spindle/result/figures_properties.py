@@ -140,13 +140,13 @@ class Verification:
     """Properties and methods of `result.figures.Verification`."""
 
     __slots__ = ()
-    during: figures.Checked
+    during_load: figures.Checked
     read_back: figures.ReadBack | None
 
     @property
     def found(self) -> list[figures.Checked]:
         """The blocks checked during the load and those checked after it."""
-        return [self.during, *([self.read_back.found] if self.read_back is not None else [])]
+        return [self.during_load, *([self.read_back.found] if self.read_back is not None else [])]
 
     @property
     def wrong(self) -> int:

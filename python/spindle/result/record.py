@@ -24,7 +24,7 @@ from spindle.result.workload import Workload
 
 MODELLED_START = "1970-01-01T00:00:00Z"
 """Start time of a modelled run: zero of the machine's time."""
-FORMAT = 1
+FORMAT = 2
 """Version of this format; it grows when an older reader would misread a newer record."""
 
 
@@ -106,7 +106,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     before: dict[str, str]
     after: dict[str, str]
     changed: list[SettingChange]
-    passing: list[TemporaryChange] = []
+    temporary: list[TemporaryChange] = []
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -126,13 +126,13 @@ class Sample(Struct, frozen=True, kw_only=True):
     throttle_events: int | None = None
     temperatures: dict[str, float] = {}
     """Celsius, of each drive and of the CPUs, if the kernel reports it."""
-    working: dict[str, str] = {}
+    array_actions: dict[str, str] = {}
     """Arrays that are resyncing or checking: name -> resync, recover, check ..."""
     devices: dict[str, dict[str, float]] = {}
     """Activity of the devices under test in the interval: name -> columns of `iostat -mx`."""
 
 
-class During(Struct, frozen=True, kw_only=True):
+class MachineActivity(Struct, frozen=True, kw_only=True):
     """The machine's activity during the load. CPU times are shares of all CPUs' time; None: unknown."""
 
     cpu_others: float | None = 0.0
@@ -169,9 +169,10 @@ class QuietSetting(Struct, frozen=True, kw_only=True):
     """`md0.sync_action`, `cpu0.governor`, `swap:/swapfile.priority`."""
     before: str | None
     during: str | None
-    put_back: bool | None = None
+    restored: bool | None = None
     """True if it was restored at the end; None: the run was not over yet."""
-    why_not: str = ""
+    reason: str = ""
+    """Why it was not restored."""
 
 
 class Precondition(Struct, frozen=True, kw_only=True):
@@ -212,7 +213,7 @@ class Preparation(Struct, frozen=True, kw_only=True):
     """True if the phase asked to keep cached pages: the target's own pages were not dropped."""
     waited_s: float = 0.0
     """Wait for the machine to become idle."""
-    quieted: list[QuietSetting] = []
+    changed_settings: list[QuietSetting] = []
     notes: list[str] = []
     """Parts of the machine that could not be made quiet, with reasons."""
     precondition: Precondition | None = None
@@ -237,11 +238,11 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """
     settings: Settings
     environment: dict[str, Any]
-    idle: dict[str, Any]
+    preflight: dict[str, Any]
     """The check before the run: other users of the device and the machine."""
-    during: During
+    activity: MachineActivity
     verdicts: list[Verdict]
-    prepared: Preparation = Preparation()
+    preparation: Preparation = Preparation()
     format: int = FORMAT
 
     @property
@@ -469,7 +470,7 @@ class QuickRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="quic
     started: str
     tool: Tool
     target: Target
-    idle: dict[str, Any]
+    preflight: dict[str, Any]
     steps: list[Step]
     runs: list[RunRecord]
     sweep: Knee | None

@@ -55,7 +55,7 @@ class BoundCheck(Struct, frozen=True, kw_only=True):
 
     latency_ns: float | None
     """The percentile or mean over all runs of the point; None: no such request."""
-    over: float | None
+    fraction_over: float | None
     """Share of the requests that took longer than the limit; None: the bound is on a mean."""
     low: float
     """95 % confidence interval of the share over the limit, or of the mean, ns."""
@@ -74,9 +74,9 @@ class TargetPoint(Struct, frozen=True, kw_only=True):
     iops: float
     bytes_per_s: float
     mean_latency_ns: float
-    seen: list[BoundCheck]
+    checks: list[BoundCheck]
     """In the order of the bounds."""
-    kept_up: bool
+    sustained: bool
     """Open loop: true if requests were served as fast as they arrived. Otherwise the bounds do not last."""
     decision: Decision
     """`held`: within all bounds; `undecided`: too close to a bound, treated as failed."""
@@ -143,11 +143,11 @@ class Curve(Struct, frozen=True, kw_only=True):
 
     points: list[CurvePoint]
     """In order of the offered rate."""
-    carried: float | None
+    sustained_iops: float | None
     """Highest offered rate below saturation."""
-    saturated: float | None
+    saturated_iops: float | None
     """Lowest offered rate that saturated it; None: none did."""
-    slots: int
+    max_outstanding: int
     """Most requests outstanding at once; later ones wait, and their wait counts."""
     capacity: Capacity | None = None
     """The highest throughput of a closed loop, if the rates were derived from it."""

@@ -557,7 +557,7 @@ class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=Tru
     """I/O priority, if one is set."""
     region: Region
     """Part of the target, or of each file of a set, that is used."""
-    writes_apart: WriteWalk | None = None
+    separate_writes: WriteWalk | None = None
     """The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
     those of all other requests then."""
     trim_first: bool = False

@@ -20,7 +20,7 @@ from spindle.host.devices import Device
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
     DeviceCounters,
-    During,
+    MachineActivity,
     Preparation,
     RunRecord,
     SettingChange,
@@ -173,10 +173,10 @@ class LocalBench(ABC):
                 before=before,
                 after=after,
                 changed=_changes(before, after),
-                passing=[TemporaryChange(**asdict(change)) for change in sampler.passing],
+                temporary=[TemporaryChange(**asdict(change)) for change in sampler.passing],
             ),
             environment=self._environment(),
-            during=during,
+            activity=during,
         )
         measured = LoadResult(judged(record), finished.stopped)
         if look is not None and self.making.status is not None:
@@ -209,10 +209,10 @@ class LocalBench(ABC):
             devices=self._counters(begin.disks, end.disks),
             settings=settings,
             environment={},
-            idle=idle,
-            during=During(),
+            preflight=idle,
+            activity=MachineActivity(),
             verdicts=[],
-            prepared=prepared,
+            preparation=prepared,
         )
 
     def _reporting(

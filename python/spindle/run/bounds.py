@@ -61,7 +61,7 @@ def seen(bound: Bound, records: Sequence[RunRecord]) -> BoundCheck:
     parts = [latency for of_run in latencies for latency in of_run]
     count = sum(requests for requests, _ in parts)
     if count == 0:
-        return BoundCheck(latency_ns=None, over=None, low=0.0, high=0.0, decision="undecided")
+        return BoundCheck(latency_ns=None, fraction_over=None, low=0.0, high=0.0, decision="undecided")
     return _of_mean(bound, records, parts) if bound.percentile is None else _of_share(bound, records, latencies)
 
 
@@ -86,13 +86,13 @@ def _of_share(bound: Bound, records: Sequence[RunRecord], runs: Sequence[Sequenc
     at = _core.histogram_percentiles([latency.histogram for run in runs for _, latency in run], [bound.percentile])[0]
     if bound.percentile == 100:  # one slow request is one too many, and no interval can rule one out
         decided: Decision = "held" if over == 0 else "failed"
-        return BoundCheck(latency_ns=float(at), over=share, low=share, high=share, decision=decided)
+        return BoundCheck(latency_ns=float(at), fraction_over=share, low=share, high=share, decision=decided)
     effect = max(_effect_of_intervals(bound, records), _effect([(k, n) for k, n in counts if n]))
     low, high = wilson(share, count / effect)
     decision: Decision = "held" if high <= allowed else "undecided"
     if low > allowed and over >= LEAST_OVER:
         decision = "failed"
-    return BoundCheck(latency_ns=float(at), over=share, low=low, high=high, decision=decision)
+    return BoundCheck(latency_ns=float(at), fraction_over=share, low=low, high=high, decision=decision)
 
 
 def _over(bound: Bound, latencies: Sequence[Latency]) -> tuple[int, int]:
@@ -110,7 +110,7 @@ def _of_mean(bound: Bound, records: Sequence[RunRecord], parts: Sequence[tuple[i
     decision: Decision = "held" if high <= bound.limit_ns else "failed" if low > bound.limit_ns else "undecided"
     if count < LEAST_REQUESTS:
         decision = "undecided"
-    return BoundCheck(latency_ns=mean, over=None, low=max(0.0, low), high=high, decision=decision)
+    return BoundCheck(latency_ns=mean, fraction_over=None, low=max(0.0, low), high=high, decision=decision)
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:

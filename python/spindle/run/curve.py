@@ -68,7 +68,7 @@ def curve(
     runs: list[RunRecord] = []
     shares = openloop.shares_of(bench, resolved, runs, measure=not rates, spacing=spacing)
     if shares is None:
-        empty = Curve(points=[], carried=None, saturated=None, slots=0)
+        empty = Curve(points=[], sustained_iops=None, saturated_iops=None, max_outstanding=0)
         return CurveResult(empty, runs, stopped=bool(runs) and runs[-1].figures.is_partial)
     whole = (
         shares.capacity.iops
@@ -93,9 +93,9 @@ def curve(
     below = [point.offered_iops for point in points if saturated is None or point.offered_iops < saturated]
     found = Curve(
         points=points,
-        carried=max(below, default=None),
-        saturated=saturated,
-        slots=shares.slots,
+        sustained_iops=max(below, default=None),
+        saturated_iops=saturated,
+        max_outstanding=shares.slots,
         capacity=shares.capacity,
     )
     return CurveResult(found, runs, stopped)
@@ -146,7 +146,7 @@ def verdicts(found: Curve, stopped: bool) -> list[Verdict]:
                 advice="give it more time: --seconds",
             )
         ]
-    if found.saturated is None:
+    if found.saturated_iops is None:
         last = found.points[-1].offered_iops
         return [
             Verdict(

@@ -252,7 +252,7 @@ class _Course:
             if point is None:
                 return
             failures = 0 if point.decision == "held" else failures + 1
-            if self.axis.open_loop and not point.kept_up:
+            if self.axis.open_loop and not point.sustained:
                 return  # requests arrive faster than they are served: higher rates are pointless
             flat = 0 if point.bytes_per_s >= knee.GROWTH * best else flat + 1
             best = max(best, point.bytes_per_s)
@@ -314,11 +314,11 @@ class _Course:
         served = [record for record in records if not self.axis.open_loop or openloop.keeps_up(record, value)]
         behind = len(records) - len(served)
         # One run that falls behind may have been disturbed: two are needed, and more than half.
-        kept_up = behind < 2 or 2 * behind <= len(records)
-        about = [seen(bound, served if served and kept_up else records) for bound in self.wanted.bounds]
+        sustained = behind < 2 or 2 * behind <= len(records)
+        about = [seen(bound, served if served and sustained else records) for bound in self.wanted.bounds]
         decisions = [each.decision for each in about]
         decision: Decision = "held"
-        if not kept_up:
+        if not sustained:
             decision = "failed"
         elif 0 < 2 * behind >= len(records):
             decision = "undecided"
@@ -334,8 +334,8 @@ class _Course:
             iops=sum(record.figures.iops for record in records) / count,
             bytes_per_s=sum(record.figures.bytes_per_s for record in records) / count,
             mean_latency_ns=latency / requests if requests else 0.0,
-            seen=about,
-            kept_up=kept_up,
+            checks=about,
+            sustained=sustained,
             decision=decision,
             runs=[record.id for record in records],
             requests=requests,
@@ -373,10 +373,10 @@ def _found(wanted: LatencySearch, course: _Course | None, capacity: Capacity | N
 def _none_held(search: TargetSearch) -> tuple[Level, str, str]:
     """Level, evidence and advice, from the smallest load."""
     least = search.points[0] if search.points else None
-    if least is None or (least.decision == "failed" and least.kept_up):
+    if least is None or (least.decision == "failed" and least.sustained):
         advice = "the target cannot; allow more latency, or make the requests smaller"
         return Level.WARN, "not even the smallest load that was tried kept the bounds", advice
-    if not least.kept_up:
+    if not least.sustained:
         return Level.WARN, "not even the smallest rate was served as it came", "look for what else uses the target"
     wanted = max(needed(bound) for bound in search.bounds)
     evidence = (

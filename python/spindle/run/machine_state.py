@@ -13,7 +13,7 @@ from spindle.host import groups
 from spindle.host.cputimes import CpuTimes, of_all, of_cpus
 from spindle.host.devices import HERE, Device, text_of
 from spindle.host.memory import swapped_pages
-from spindle.result.record import During, Sample
+from spindle.result.record import MachineActivity, Sample
 
 DURING = "during the run"
 
@@ -55,7 +55,7 @@ class MachineState:
         devices: Sequence[Device],
         sampler: conditions.Sampler,
         own_pids: Collection[int] = (),
-    ) -> During:
+    ) -> MachineActivity:
         """Changes since then, without the load's own: its user time, and its processes if they are not this one."""
         after = self.now(self.asked_cpus, with_processes=self.processes is not None)
         others = iowait = steal = None
@@ -72,7 +72,7 @@ class MachineState:
         found = conditions.array_activity(devices)
         if self.processes is not None:
             found = [*found, jobs.jobs(seen, DURING, only_known=not own_pids)]
-        return During(
+        return MachineActivity(
             cpu_others=others,
             cpu_iowait=iowait,
             cpu_steal=steal,

@@ -85,7 +85,7 @@ class QuietMachine:
     quiet: QuietLog = field(default_factory=QuietLog)
 
     @property
-    def quieted(self) -> list[QuietSetting]:
+    def changed_settings(self) -> list[QuietSetting]:
         """The changed settings, for the record."""
         return [QuietSetting(**asdict(change)) for change in self.quiet.changes]
 
@@ -102,7 +102,7 @@ class QuietMachine:
     def _in_run(self, run: RunRecord) -> RunRecord:
         if not self.quiet.changes:
             return run
-        return judged(replace(run, prepared=replace(run.prepared, quieted=self.quieted)))
+        return judged(replace(run, preparation=replace(run.preparation, changed_settings=self.changed_settings)))
 
 
 @contextmanager
@@ -115,10 +115,8 @@ def calm_machine(place: Path | None, care: PreflightOptions, watch: Watch) -> It
     with quieting(devices_under_place(place) if place is not None else []) as quiet:
         yield QuietMachine(care, quiet)
     for change in quiet.changes:
-        if not change.put_back:
-            watch.say(
-                f"spindle: {change.name} is not {change.before} again: {change.why_not}; see `spindle knobs diff`"
-            )
+        if not change.restored:
+            watch.say(f"spindle: {change.name} is not {change.before} again: {change.reason}; see `spindle knobs diff`")
 
 
 def look_at_place(place: Path, care: PreflightOptions, watch: Watch) -> None:

@@ -134,7 +134,7 @@ def quick(
         started=started,
         tool=Tool(version=_core.__version__),
         target=target,
-        idle=idle,
+        preflight=idle,
         steps=look.steps,
         runs=look.runs,
         sweep=look.sweep,

@@ -190,7 +190,7 @@ def _of_target(record: TargetRecord) -> dict[str, float]:
 
 def _of_curve(record: CurveRecord) -> dict[str, float]:
     """The highest rate that was served as it came, with its latencies."""
-    point = next((each for each in record.curve.points if each.offered_iops == record.curve.carried), None)
+    point = next((each for each in record.curve.points if each.offered_iops == record.curve.sustained_iops), None)
     if point is None:
         return {}
     found = {"curve.iops": point.iops, "curve.bytes_per_s": point.bytes_per_s}

@@ -138,7 +138,7 @@ def device_interval_rows(record: Record) -> list[Row]:
             **_moment(sample.seconds, values),
         }
         for ordinal, run in enumerate(runs_of(record))
-        for number, sample in enumerate(run.during.samples)
+        for number, sample in enumerate(run.activity.samples)
         for name, values in sample.devices.items()
     ]
 

@@ -106,7 +106,7 @@ fn workload(depth: u32, seconds: f64) -> Workload {
                 offset: Place::Bytes { bytes: 0 },
                 end: Place::Fraction { fraction: 1.0 },
             },
-            writes_apart: None,
+            separate_writes: None,
             trim_first: false,
             window: None,
             repeats: None,

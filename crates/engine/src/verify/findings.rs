@@ -106,7 +106,7 @@ mod tests {
                 FaultPlace {
                     file: 0,
                     offset: offset * 4096,
-                    what: "torn".to_owned(),
+                    description: "torn".to_owned(),
                 },
             );
         }

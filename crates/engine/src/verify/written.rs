@@ -293,27 +293,34 @@ impl Verify {
         VerificationFigures {
             block_bytes: self.written.unit,
             run: self.written.run_name(),
-            waited: self.waited.load(Relaxed),
-            during: self.findings.figures(),
+            delayed_writes: self.waited.load(Relaxed),
+            during_load: self.findings.figures(),
             read_back: None,
         }
     }
 }
 
-/// A fault as it is told.
+/// A fault for the figures.
 pub(crate) fn place_of(file: u32, offset: u64, fault: &Fault) -> FaultPlace {
     FaultPlace {
         file,
         offset,
-        what: fault.to_string(),
+        description: fault.to_string(),
     }
 }
 
 /// A block that could not be read.
 pub(crate) fn unreadable(file: u32, offset: u64, errno: i32) -> (&'static str, FaultPlace) {
     let why = std::io::Error::from_raw_os_error(errno);
-    let what = format!("{UNREADABLE}: {why}");
-    (UNREADABLE, FaultPlace { file, offset, what })
+    let description = format!("{UNREADABLE}: {why}");
+    (
+        UNREADABLE,
+        FaultPlace {
+            file,
+            offset,
+            description,
+        },
+    )
 }
 
 /// Greatest common divisor.

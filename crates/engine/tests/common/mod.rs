@@ -35,7 +35,7 @@ pub(crate) fn stream(name: &str) -> Stream {
             offset: Place::Bytes { bytes: 0 },
             end: Place::Fraction { fraction: 1.0 },
         },
-        writes_apart: None,
+        separate_writes: None,
         trim_first: false,
         window: None,
         repeats: None,

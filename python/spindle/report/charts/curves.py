@@ -98,7 +98,7 @@ def _curve(drawn: NamedCurve, at: int) -> Chart:
     ]
     columns, rows = curve_words.table_of(drawn.curve)
     says = f"{drawn.label}: {curve_words.sentence(drawn.curve)}"
-    if drawn.curve.saturated is not None:
+    if drawn.curve.saturated_iops is not None:
         says += " A ring marks points that are saturated."
     return Chart(
         key=f"curve-{at + 1}" if at else "curve",
@@ -122,7 +122,7 @@ def _search(sought: NamedSearch, at: int) -> Chart:
             "held": "the most" if point.value == search.held else None,
         }
         for point in search.points
-        for bound, seen in zip(search.bounds, point.seen, strict=True)
+        for bound, seen in zip(search.bounds, point.checks, strict=True)
     ]
     limits = [bound.limit_ns / 1e6 for bound in search.bounds]
     x = parts.number("rate", "Throughput (IOPS)")

@@ -34,12 +34,12 @@ def _drawable(cases: Sequence[Case]) -> list[tuple[Case, Trial]]:
 
 
 def _has_series(trial: Trial) -> bool:
-    return len(trial.run.figures.series) > 2 or (is_observed(trial.run) and len(trial.run.during.samples) > 2)
+    return len(trial.run.figures.series) > 2 or (is_observed(trial.run) and len(trial.run.activity.samples) > 2)
 
 
 def _observed_s(trial: Trial) -> float:
     """Return how long the devices were observed under a program's own load; 0 for other loads."""
-    samples = trial.run.during.samples if is_observed(trial.run) else []
+    samples = trial.run.activity.samples if is_observed(trial.run) else []
     return max((sample.at_s for sample in samples), default=0.0)
 
 
@@ -178,7 +178,7 @@ def _device_panels(
 def _of_devices(trial: Trial, label: str, streaming: bool) -> Iterator[dict[str, Any]]:
     """Sum over all devices under test; MB are 10^6 bytes, as everywhere but in iostat."""
     run = trial.run
-    samples = [sample for sample in run.during.samples if sample.devices]
+    samples = [sample for sample in run.activity.samples if sample.devices]
     for sample in samples[:: max(1, -(-len(samples) // MOST_POINTS))]:
         columns = list(sample.devices.values())
         if streaming:

@@ -53,7 +53,7 @@ def table_of(curve: Curve) -> tuple[list[Column], list[list[str]]]:
 
 def sentence(curve: Curve) -> str:
     """Say up to which rate requests are served as they come."""
-    carried = next((point for point in curve.points if point.offered_iops == curve.carried), None)
+    carried = next((point for point in curve.points if point.offered_iops == curve.sustained_iops), None)
     if not curve.points:
         return "No curve: nothing was measured."
     if carried is None:
@@ -63,9 +63,9 @@ def sentence(curve: Curve) -> str:
         )
     tail = "" if carried.p99_latency_ns is None else f", p99 {units.duration(carried.p99_latency_ns)}"
     text = f"{units.count(carried.offered_iops)} requests a second are served as they come{tail}"
-    if curve.saturated is None:
+    if curve.saturated_iops is None:
         return f"{text}; saturation is beyond the curve."
     return (
-        f"{text}; {units.count(curve.saturated)} are not: the backlog grows, and latencies there depend on the length "
-        "of the run."
+        f"{text}; {units.count(curve.saturated_iops)} are not: the backlog grows, and latencies there depend on the "
+        "length of the run."
     )

@@ -49,7 +49,7 @@ def _subject(runs: list[RunRecord]) -> str:
             if stream.names is not None:
                 trees.setdefault(stream.names.tree.name, _tree(stream.names))
                 workers.add(stream.outstanding)
-    cold = {run.prepared is not None and run.prepared.dropped_caches for run in runs}
+    cold = {run.preparation is not None and run.preparation.dropped_caches for run in runs}
     caches = {
         frozenset({True}): "cold: the kernel's caches were dropped before each phase",
         frozenset({False}): "names stay in the kernel's caches from phase to phase",

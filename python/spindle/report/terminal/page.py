@@ -86,7 +86,7 @@ def run_page(record: RunRecord, style: Style) -> list[str]:
         *verification.right([record], style),
         *warnings,
         *verdicts.passed(record.verdicts, style),
-        *verdicts.unchecked(record.idle, style),
+        *verdicts.unchecked(record.preflight, style),
     ]
 
 
@@ -115,7 +115,7 @@ def phases_page(record: PhasesRecord, style: Style) -> list[str]:
         "",
         *verification.right(record.runs, style),
         *verdicts.warnings(everything, style),
-        *(verdicts.unchecked(record.runs[0].idle, style) if record.runs else []),
+        *(verdicts.unchecked(record.runs[0].preflight, style) if record.runs else []),
     ]
 
 
@@ -132,7 +132,7 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
         lines += verdicts.coloured(style, finding.level, wrapped) if mark else wrapped
     lines.append("")
     lines += verdicts.warnings(record.verdicts, style)
-    lines += verdicts.unchecked(record.idle, style)
+    lines += verdicts.unchecked(record.preflight, style)
     lines += style.wrap(
         f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with --seconds 60 is more precise "
         f"({record.id})."

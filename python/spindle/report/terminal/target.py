@@ -19,7 +19,7 @@ def page(search: TargetSearch, style: Style) -> list[str]:
         [
             plot.Mark(point.iops, seen.latency_ns or 0.0, "#" if point.value == search.held else MARKS[point.decision])
             for point in search.points
-            if (seen := point.seen[0]) is not None
+            if (seen := point.checks[0]) is not None
         ],
         style,
         f"{search.bounds[0].figure} latency",
@@ -41,9 +41,9 @@ def table_of(search: TargetSearch) -> tuple[list[Column], list[list[str]]]:
 def _row(search: TargetSearch, point: TargetPoint) -> list[str]:
     cells = [plain(point.value) if search.variable == "rate" else f"{point.value:.0f}"]
     cells += [plain(point.iops), plain(point.bytes_per_s / 1e6), plain(point.mean_latency_ns / 1e6)]
-    for bound, seen in zip(search.bounds, point.seen, strict=True):
+    for bound, seen in zip(search.bounds, point.checks, strict=True):
         cells += ["" if seen.latency_ns is None else plain(seen.latency_ns / 1e6), _interval(bound, seen)]
-    says = "held" if point.decision == "held" else "failed" if point.kept_up else "does not keep up"
+    says = "held" if point.decision == "held" else "failed" if point.sustained else "does not keep up"
     if point.decision == "undecided":
         says = "undecided"
     return [*cells, str(len(point.runs)), f"{says}{' <-' if point.value == search.held else ''}"]
@@ -53,9 +53,9 @@ def _interval(bound: Bound, seen: BoundCheck) -> str:
     """Return the share over the limit with its interval, or the interval of the mean."""
     if bound.percentile is None:
         return f"{plain(seen.low / 1e6)} to {plain(seen.high / 1e6)}"
-    if seen.over is None:
+    if seen.fraction_over is None:
         return ""
-    return f"{plain(100 * seen.over)} ({plain(100 * seen.low)} to {plain(100 * seen.high)})"
+    return f"{plain(100 * seen.fraction_over)} ({plain(100 * seen.low)} to {plain(100 * seen.high)})"
 
 
 def sentences(search: TargetSearch) -> list[str]:
@@ -73,7 +73,7 @@ def sentences(search: TargetSearch) -> list[str]:
     if failed is not None:
         undecided = "cannot be distinguished from the bound"
         why = {"failed": "fails", "undecided": undecided, "held": "holds"}[failed.decision]
-        if not failed.kept_up:
+        if not failed.sustained:
             why = "is not served"
         found.append(
             f"The next point, {_value(search, failed)}, {why}: {units.count(failed.iops)} IOPS, "
@@ -86,7 +86,7 @@ def _none_held(search: TargetSearch, bounds: str) -> str:
     """Say what happened at the smallest load: it fails, it is not served, or there are too few requests."""
     least = search.points[0]
     value, figures = _value(search, least), _figures(search, least)
-    if not least.kept_up:
+    if not least.sustained:
         return f"No answer for {bounds}: {value} were not served as they came ({figures})."
     if least.decision == "undecided":
         return (
@@ -105,6 +105,6 @@ def _value(search: TargetSearch, point: TargetPoint) -> str:
 def _figures(search: TargetSearch, point: TargetPoint, words: str = "") -> str:
     return ", ".join(
         f"{bound.figure}{words} {units.duration(seen.latency_ns)}"
-        for bound, seen in zip(search.bounds, point.seen, strict=True)
+        for bound, seen in zip(search.bounds, point.checks, strict=True)
         if seen.latency_ns is not None
     )

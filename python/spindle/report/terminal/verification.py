@@ -19,7 +19,7 @@ def right(runs: Sequence[RunRecord], style: Style) -> list[str]:
     """Return how much was checked, if all of it is right; the verdicts report the rest."""
     verdicts = [verdict for run in runs for verdict in run.verdicts if verdict.check == CHECK]
     seen = [run.figures.verification for run in runs if run.figures.verification is not None]
-    during = sum(each.during.blocks * each.block_bytes for each in seen)
+    during = sum(each.during_load.blocks * each.block_bytes for each in seen)
     backs = [(each.block_bytes, each.read_back) for each in seen if each.read_back is not None]
     parts = [f"{units.size(during)} read in the load"] if during else []
     if backs:
@@ -36,7 +36,7 @@ def page(record: RunRecord, style: Style) -> list[str]:
     seen = record.figures.verification
     if seen is None or not seen.wrong:
         return []
-    lines = _faults("wrong blocks read in the load", seen.during, style)
+    lines = _faults("wrong blocks read in the load", seen.during_load, style)
     if seen.read_back is not None:
         lines += _faults("wrong blocks read back", seen.read_back.found, style)
     return [*lines, ""]
@@ -69,7 +69,7 @@ def _faults(title: str, found: Checked, style: Style) -> list[str]:
     width = max(len(fault.kind) for fault in found.faults)
     for fault in found.faults:
         first = [
-            f"byte {place.offset}{_file(place.file)}: {place.what.removeprefix(fault.kind + ': ')}"
+            f"byte {place.offset}{_file(place.file)}: {place.description.removeprefix(fault.kind + ': ')}"
             for place in fault.first[:FIRST]
         ]
         lines += _list(f"  {fault.kind:<{width}}  {fault.blocks:>8}  ", first)

@@ -61,7 +61,7 @@ def _of_direction(record: RunRecord, target: DeviceCounters, direction: str) -> 
         seen = f"{direction}s: the application moved {units.size(asked)}, {target.name} {units.size(moved)}"
     if level is Level.OK:
         evidence, advice = f"{seen}: {units.percent(share)} from a cache", ""
-    elif direction == "read" and record.prepared.kept_pages:
+    elif direction == "read" and record.preparation.kept_pages:
         level = Level.WARN
         evidence = f"{seen}: {units.percent(share)} came from a cache, as this phase asks (drop_caches = false)"
         advice = "this is the speed of the page cache, not of the device"

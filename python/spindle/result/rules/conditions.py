@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spindle.base import units
-from spindle.result.record import During, Level, RunRecord, Sample, Verdict
+from spindle.result.record import Level, MachineActivity, RunRecord, Sample, Verdict
 
 STEAL = 0.02
 """Share of CPU time taken by the hypervisor that shows in latencies."""
@@ -52,7 +52,7 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
                 numbers={"changed": float(len(settings.changed))},
             )
         ]
-    if settings.passing:
+    if settings.temporary:
         return [_passing(record)]
     return [
         Verdict(
@@ -66,7 +66,7 @@ def settings_changed(record: RunRecord) -> list[Verdict]:
 
 def _passing(record: RunRecord) -> Verdict:
     """Settings that were restored before the end; the longer they differed, the less the figures belong to either."""
-    passing = record.settings.passing
+    passing = record.settings.temporary
     seconds = max(record.figures.elapsed_ns / 1e9, 1e-9)
     longest = max(one.to_s - one.from_s for one in passing)
     named = ", ".join(
@@ -86,18 +86,18 @@ def _passing(record: RunRecord) -> Verdict:
 
 def during_the_run(record: RunRecord) -> list[Verdict]:
     """The machine's conditions during the load."""
-    during = record.during
+    during = record.activity
     found = [verdict_of(finding, "during-") for finding in during.findings if finding["level"] != "ok"]
     if not any(verdict.check == "during-array-sync" and verdict.level is Level.INVALID for verdict in found):
         found += _working_arrays(during)
     return [*found, *_throttled(during), *_too_hot(during), *_swapped(during), *_steal(during), *_cpu_others(during)]
 
 
-def _working_arrays(during: During) -> list[Verdict]:
+def _working_arrays(during: MachineActivity) -> list[Verdict]:
     """Arrays that resynced or checked for a part of the run and had finished before its end."""
     seen: dict[str, list[Sample]] = {}
     for sample in during.samples:
-        for name, action in sample.working.items():
+        for name, action in sample.array_actions.items():
             seen.setdefault(f"{name} was busy with its {action}", []).append(sample)
     return [
         Verdict(
@@ -111,7 +111,7 @@ def _working_arrays(during: During) -> list[Verdict]:
     ]
 
 
-def _throttled(during: During) -> list[Verdict]:
+def _throttled(during: MachineActivity) -> list[Verdict]:
     if not during.throttle_events:
         return []
     first = next((sample for sample in during.samples if sample.throttle_events), None)
@@ -127,7 +127,7 @@ def _throttled(during: During) -> list[Verdict]:
     ]
 
 
-def _too_hot(during: During) -> list[Verdict]:
+def _too_hot(during: MachineActivity) -> list[Verdict]:
     """Drives that reached the temperature at which they slow themselves down."""
     found = []
     for name, limit in during.temperature_limits.items():
@@ -147,7 +147,7 @@ def _too_hot(during: During) -> list[Verdict]:
     return found
 
 
-def _swapped(during: During) -> list[Verdict]:
+def _swapped(during: MachineActivity) -> list[Verdict]:
     seconds = sum(sample.seconds for sample in during.samples)
     pages = sum(sample.swapped_pages or 0 for sample in during.samples)
     if not seconds or pages / seconds <= SWAPPING_PER_S:
@@ -165,7 +165,7 @@ def _swapped(during: During) -> list[Verdict]:
     ]
 
 
-def _steal(during: During) -> list[Verdict]:
+def _steal(during: MachineActivity) -> list[Verdict]:
     if during.cpu_steal is None or during.cpu_steal <= STEAL:
         return []
     return [
@@ -180,7 +180,7 @@ def _steal(during: During) -> list[Verdict]:
     ]
 
 
-def _cpu_others(during: During) -> list[Verdict]:
+def _cpu_others(during: MachineActivity) -> list[Verdict]:
     """A little all of the time, or a lot some of the time."""
     mean = during.cpu_others
     if mean is None:
@@ -204,7 +204,7 @@ def _cpu_others(during: During) -> list[Verdict]:
     ]
 
 
-def _worst(during: During, name: str) -> str:
+def _worst(during: MachineActivity, name: str) -> str:
     """The worst interval, if there are several."""
     samples = [sample for sample in during.samples if getattr(sample, name) is not None]
     if len(samples) < 2:
@@ -221,30 +221,30 @@ def quiet_machine(record: RunRecord) -> list[Verdict]:
     """Settings that were changed to make the machine quiet must be restored; a warning lists what could not be made
     quiet.
     """
-    prepared = record.prepared
+    prepared = record.preparation
     found = [
         Verdict(
             check="put-back",
             level=Level.WARN,
-            evidence=f"{one.name} is not {one.before} again, as it was before the run: {one.why_not}",
+            evidence=f"{one.name} is not {one.before} again, as it was before the run: {one.reason}",
             advice="`spindle knobs diff` shows what is left changed, `spindle restore` tries again",
         )
-        for one in prepared.quieted
-        if one.put_back is False
+        for one in prepared.changed_settings
+        if one.restored is False
     ]
     found += [
         Verdict(check="quiet-machine", level=Level.WARN, evidence=note, advice="see `spindle help measurement`")
         for note in prepared.notes
     ]
-    if prepared.quieted and not found:
-        named = ", ".join(f"{one.name} {one.before} -> {one.during}" for one in prepared.quieted[:SHOWN])
-        more = len(prepared.quieted) - SHOWN
+    if prepared.changed_settings and not found:
+        named = ", ".join(f"{one.name} {one.before} -> {one.during}" for one in prepared.changed_settings[:SHOWN])
+        more = len(prepared.changed_settings) - SHOWN
         found.append(
             Verdict(
                 check="quiet-machine",
                 level=Level.OK,
                 evidence=f"for the run: {named}{f' and {more} more' if more > 0 else ''}; put back",
-                numbers={"changes": float(len(prepared.quieted))},
+                numbers={"changes": float(len(prepared.changed_settings))},
             )
         )
     return found
@@ -252,7 +252,7 @@ def quiet_machine(record: RunRecord) -> list[Verdict]:
 
 def preconditioned(record: RunRecord) -> list[Verdict]:
     """Flash that is not steady yet keeps changing while it is measured."""
-    done = record.prepared.precondition
+    done = record.preparation.precondition
     if done is None or done.skipped:
         return []
     numbers = {"fill_bytes": float(done.fill_bytes), "load_bytes": float(done.load_bytes), "seconds": done.load_seconds}
@@ -294,7 +294,7 @@ def target_changed(record: RunRecord) -> list[Verdict]:
 
 def before_the_run(record: RunRecord) -> list[Verdict]:
     """The findings of the idle check, unchanged."""
-    return [verdict_of(finding) for finding in record.idle.get("findings", [])]
+    return [verdict_of(finding) for finding in record.preflight.get("findings", [])]
 
 
 def verdict_of(finding: dict[str, Any], when: str = "before-") -> Verdict:

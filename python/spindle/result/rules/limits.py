@@ -85,7 +85,7 @@ def _counted(device: DeviceCounters | None, direction: str, what: str) -> float:
 def _memory(record: RunRecord) -> Iterator[Verdict]:
     """A page cache without room is that of a smaller machine; direct I/O does not use it."""
     limits = record.target.detail.get("limits") or {}
-    full, most = record.during.group_memory_full, limits.get("memory_bytes")
+    full, most = record.activity.group_memory_full, limits.get("memory_bytes")
     if not full or most is None or all(stream.direct for stream in record.workload.streams):
         return
     yield Verdict(
@@ -99,10 +99,10 @@ def _memory(record: RunRecord) -> Iterator[Verdict]:
 
 
 def _cpu(record: RunRecord) -> Iterator[Verdict]:
-    throttled, seconds = record.during.group_throttled_s, record.figures.elapsed_ns / 1e9
+    throttled, seconds = record.activity.group_throttled_s, record.figures.elapsed_ns / 1e9
     if throttled is None or seconds <= 0 or throttled <= THROTTLED * seconds:
         return
-    cpus = record.during.cpus
+    cpus = record.activity.cpus
     allows = f" allows {units.significant(cpus)} CPUs and" if cpus is not None else ""
     yield Verdict(
         check="group-limit",

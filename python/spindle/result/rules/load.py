@@ -82,7 +82,7 @@ class _Cpus:
         seconds = max(figures.measured_s, 1e-9)
         used = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9 / seconds
         workers = sum(stream.workers for stream in record.workload.streams)
-        return cls(used, workers, record.during.cpus, record.during.cpus_idle)
+        return cls(used, workers, record.activity.cpus, record.activity.cpus_idle)
 
     @property
     def used_up(self) -> bool:

@@ -12,7 +12,7 @@ def whole_log(record: RunRecord) -> list[Verdict]:
     if log is None:
         return []
     numbers = {"completions": float(log.completions), "lost": float(log.lost)}
-    if log.trouble is None and not log.lost:
+    if log.error is None and not log.lost:
         return [
             Verdict(
                 check="log",
@@ -23,12 +23,12 @@ def whole_log(record: RunRecord) -> list[Verdict]:
         ]
     share = log.lost / (log.lost + log.completions) if log.lost else 0.0
     lost = f"{units.count(log.lost)} completions ({units.percent(share)}) are missing from the log"
-    if log.trouble is not None:
+    if log.error is not None:
         return [
             Verdict(
                 check="log",
                 level=Level.WARN,
-                evidence=f"{lost}: writing it ended early ({log.trouble})",
+                evidence=f"{lost}: writing it ended early ({log.error})",
                 advice="the figures are complete; write the log where there is room",
                 numbers=numbers,
             )

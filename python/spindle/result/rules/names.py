@@ -37,7 +37,7 @@ def in_memory(record: RunRecord) -> list[Verdict]:
     """Lookups use the kernel's caches unless these were dropped; changes stay in memory unless synced."""
     found = []
     streams = [(stream, stream.names) for stream in record.workload.streams if stream.names is not None]
-    cold = record.prepared is not None and record.prepared.dropped_caches
+    cold = record.preparation is not None and record.preparation.dropped_caches
     if any(not names.changes for _, names in streams):
         found.append(
             Verdict(

@@ -146,7 +146,7 @@ def _asked_for(record: RunRecord) -> list[Verdict]:
                 "drift_per_minute": found.drift_per_minute,
                 "drift_low": found.drift_range[0],
                 "drift_high": found.drift_range[1],
-                "looks": float(found.looks),
+                "evaluations": float(found.evaluations),
             },
         )
     ]

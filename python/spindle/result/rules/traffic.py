@@ -62,15 +62,15 @@ def _when_and_who(record: RunRecord) -> str:
     """The second with most of it, and the processes that moved data on the target's stack."""
     samples = [
         (sample, (sample.other_read_bytes_per_s or 0.0) + (sample.other_write_bytes_per_s or 0.0))
-        for sample in record.during.samples
+        for sample in record.activity.samples
     ]
     words = []
     if len(samples) > 1:
         sample, rate = max(samples, key=lambda pair: pair[1])
         if rate > 0:
             words.append(f"most at {units.seconds(round(sample.at_s, 1))}: {units.rate(rate)}")
-    if record.during.jobs:
-        who = [f"{job.get('name')} (process {job.get('pid')})" for job in record.during.jobs[:3]]
+    if record.activity.jobs:
+        who = [f"{job.get('name')} (process {job.get('pid')})" for job in record.activity.jobs[:3]]
         words.append(f"seen moving data there: {', '.join(who)}")
     return f"; {'; '.join(words)}" if words else ""
 

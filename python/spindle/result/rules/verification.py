@@ -18,7 +18,7 @@ def verified(record: RunRecord) -> list[Verdict]:
     back = seen.read_back
     numbers = {
         "block_bytes": float(seen.block_bytes),
-        "checked": float(seen.during.blocks),
+        "checked": float(seen.during_load.blocks),
         "read_back": float(back.found.blocks if back is not None else 0),
         "wrong": float(seen.wrong),
     }
@@ -44,7 +44,7 @@ def verified(record: RunRecord) -> list[Verdict]:
                 numbers=numbers,
             )
         ]
-    if back is None and not seen.during.blocks and not seen.read_back_later:
+    if back is None and not seen.during_load.blocks and not seen.read_back_later:
         return [
             Verdict(
                 check=CHECK,
@@ -59,8 +59,8 @@ def verified(record: RunRecord) -> list[Verdict]:
 
 def _wrong(seen: Verification) -> str:
     parts = []
-    if seen.during.wrong:
-        parts.append(f"{_share(seen.during)} read in the load were wrong: {fault_words([seen.during])}")
+    if seen.during_load.wrong:
+        parts.append(f"{_share(seen.during_load)} read in the load were wrong: {fault_words([seen.during_load])}")
     if seen.read_back is not None and seen.read_back.found.wrong:
         found = seen.read_back.found
         parts.append(f"{_share(found)} read back are wrong: {fault_words([found])}")
@@ -74,8 +74,8 @@ def _share(found: Checked) -> str:
 def _right(seen: Verification) -> str:
     parts = []
     size = units.size(seen.block_bytes)
-    if seen.during.blocks:
-        parts.append(f"{units.count(seen.during.blocks)} blocks of {size} read in the load")
+    if seen.during_load.blocks:
+        parts.append(f"{units.count(seen.during_load.blocks)} blocks of {size} read in the load")
     if seen.read_back is not None:
         back = seen.read_back
         parts.append(f"all {units.count(back.expected)} blocks of {size} that were written, read back {back.how},")

@@ -15,7 +15,7 @@ from typing import Any
 from spindle import _core
 from spindle.host import diskstats
 from spindle.host.outputs import Output
-from spindle.result.record import MODELLED_START, DeviceCounters, During, RunRecord, Settings, Tool, model_id
+from spindle.result.record import MODELLED_START, DeviceCounters, MachineActivity, RunRecord, Settings, Tool, model_id
 from spindle.result.rules import judged
 from spindle.result.target import MODEL, Target
 from spindle.result.workload import Workload
@@ -147,8 +147,8 @@ class ModelledBench:
             devices=[_counters(drive, figures.elapsed_ns) for drive in simulated.drives],
             settings=Settings(before={}, after={}, changed=[]),
             environment={},
-            idle={},
-            during=During(findings=_findings(simulated)),
+            preflight={},
+            activity=MachineActivity(findings=_findings(simulated)),
             verdicts=[],
         )
         return LoadResult(judged(record), finished.stopped)

@@ -160,7 +160,7 @@ class PathBench(LocalBench):
             dropped_caches=self.calm.care.drop_caches,
             kept_pages=not part.drop_caches,
             waited_s=self._looked.waited_s if self._looked is not None else 0.0,
-            quieted=self.calm.quieted,
+            changed_settings=self.calm.changed_settings,
             notes=self.calm.quiet.notes,
             precondition=self.precondition,
         )
