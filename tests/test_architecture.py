@@ -207,6 +207,41 @@ def test_modules_do_not_import_each_other_in_circles() -> None:
     graphlib.TopologicalSorter(graph).prepare()
 
 
+BELOW_THE_LIBRARY = {
+    "campaign": {"campaign", "store"},  # presets, previews and outcomes of plans
+    "check": {"stats", "store"},  # the gate on a baseline
+    "convert": {"formats"},  # job files as workloads
+    "doctor": {"doctor"},  # severities for the exit status
+    "fio": {"formats", "run"},  # fio's own command line
+    "inspect": {"inspect"},  # the JSON of an inventory
+    "knobs": {"host", "knobs"},  # profiles, kept changes, boot files
+    "restore": {"host", "knobs"},  # journals of killed sessions
+    "run": {"run"},  # `--vary` as text
+    "schema": {"doctor", "inspect", "result"},  # the schema of each room
+    "show": {"formats", "result", "run"},  # files of many kinds, without the store
+}
+"""What verbs still import from the rooms below `library`. It may only become shorter."""
+
+
+def used_when_run(path: Path) -> set[str]:
+    """Rooms that a module imports when its functions are called; those only for annotations are left out."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    names = [f"{node.module}.{alias.name}" for node in found for alias in node.names]
+    return {name.split(".")[1] for name in names if name.startswith("spindle.")}
+
+
+def test_verbs_use_the_library_and_nothing_below_it() -> None:
+    """`report` shows what the library finds, `_core` parses sizes on the command line."""
+    above = {"base", "cli", "library", "report", "_core"}
+    verbs = sorted((ROOT / "python/spindle/cli/verbs").glob("*.py"))
+    below = {path.stem: found for path in verbs if (found := used_when_run(path) - above)}
+    assert below == BELOW_THE_LIBRARY
+
+
 OF_TARGETS = {"result/target.py", "host/guard.py"}
 """The modules that own the kinds of targets: of records, and of what is open."""
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from spindle.base.errors import SpindleError as Error
     from spindle.library.campaigns import campaign
     from spindle.library.comparing import Comparison, compare
+    from spindle.library.durability import durability, receive_journals, verify
     from spindle.library.models import array_map, drive, drives
+    from spindle.library.monitoring import monitor
+    from spindle.library.quick import quick
     from spindle.library.report import report
     from spindle.library.result import Result, Sweep, read
     from spindle.library.running import run, simulate, sweep
@@ -43,22 +46,30 @@ __all__ = [
     "doctor",
     "drive",
     "drives",
+    "durability",
     "inspect",
     "knobs",
+    "monitor",
     "open_store",
+    "quick",
     "read",
+    "receive_journals",
     "report",
     "results",
     "run",
     "simulate",
     "sweep",
+    "verify",
 ]
 
 _MODULES = {
     "_core": ("Machine", "__version__"),
     "library.campaigns": ("campaign",),
     "library.comparing": ("Comparison", "compare"),
+    "library.durability": ("durability", "receive_journals", "verify"),
     "library.models": ("array_map", "drive", "drives"),
+    "library.monitoring": ("monitor",),
+    "library.quick": ("quick",),
     "library.report": ("report",),
     "library.result": ("Result", "Sweep", "read"),
     "library.running": ("run", "simulate", "sweep"),
@@ -119,5 +130,6 @@ class _Package(type(sys)):  # type: ignore[misc]
 
 if not TYPE_CHECKING:
     campaign, doctor, inspect = _Function("campaign"), _Function("doctor"), _Function("inspect")
-    knobs, report, run = _Function("knobs"), _Function("report"), _Function("run")
+    knobs, monitor, report = _Function("knobs"), _Function("monitor"), _Function("report")
+    run = _Function("run")
     sys.modules[__name__].__class__ = _Package

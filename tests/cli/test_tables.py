@@ -207,5 +207,5 @@ def test_the_catalogue_of_drives_stays_a_table_at_80_columns() -> None:
     assert lines[0].split()[:3] == ["drive", "size", "rpm"]
     assert "about" not in lines[0]
     assert all(len(line) <= 80 for line in lines)
-    assert "spindle drives NAME" in lines[-1]
+    assert "spindle drives show NAME" in lines[-1]
     assert "about" in catalogue(Style(width=200))[0]

@@ -1,4 +1,4 @@
-"""Lists in sentences."""
+"""Lists and numbers in sentences."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ from collections.abc import Sequence
 def listed(parts: Sequence[str]) -> str:
     """'a', 'a and b', 'a, b and c'."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def counted(number: int, what: str) -> str:
+    """'1 result', '2 results'."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

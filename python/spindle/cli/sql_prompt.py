@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spindle.store import Store
+    from spindle.library.stores import Store
 
 PROMPT, GOES_ON = "spindle> ", "    ...> "
 HELP = """\
@@ -57,7 +57,7 @@ def prompt(store: Store, form: Form) -> None:
                     return
                 _command(store, form, text)
             elif text:
-                form.show(*store.query(text))
+                form.show(*store.answer(text))
         except StoreError as error:
             print(one_line(str(error)), file=sys.stderr)
         except KeyboardInterrupt:
@@ -89,9 +89,9 @@ def _command(store: Store, form: Form, text: str) -> None:
         case ".help", "":
             print(HELP)
         case ".tables", "":
-            print("\n".join(store.table_names()))
+            print("\n".join(store.raw.table_names()))
         case ".schema", table if table:
-            form.show(["column", "type"], [*store.columns_of(table)])
+            form.show(["column", "type"], [*store.raw.columns_of(table)])
         case _:
             print(f"{name}: no such command; .help lists them", file=sys.stderr)
 

@@ -12,10 +12,9 @@ from spindle.campaign import execution
 from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, latest, made_ready, reopened
 from spindle.campaign.outcome import Outcome, outcome_of
 from spindle.campaign.source import open_plan
-from spindle.host.paths import target_path
 from spindle.host.signals import Stopped
-from spindle.library.options import text_of
-from spindle.library.session import session
+from spindle.library.options import consent_of, text_of
+from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, open_store
 from spindle.library.table import Table
 from spindle.run.consent import Consent
@@ -89,7 +88,7 @@ def campaign(
     strict: bool = False,
     wait_idle: float = 0.0,
     quiet_machine: bool = False,
-    progress: bool = False,
+    progress: Progress = False,
 ) -> CampaignResult:
     """Carry out a plan of factors, trial by trial in random blocks; every trial is in the store when it is done.
 
@@ -101,13 +100,7 @@ def campaign(
     Raises `spindle.Error`; Ctrl-C too ends with one, and `resume` goes on.
     """
     means = RunOptions(
-        consent=Consent(
-            None if erase is None else target_path(os.fspath(erase)),
-            erase_signature,
-            erase_stacked,
-            erase_shared,
-            confirm,
-        ),
+        consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
         making=EngineOptions(engine=engine, cpus=None if cpus is None else tuple(cpus)),
         care=PreflightOptions(strict=strict, wait_idle_s=wait_idle, quiet_machine=quiet_machine),
         jobs=jobs,
@@ -124,7 +117,7 @@ def campaign(
                 raise Usage("which plan? give a TOML file or a preset, or `resume=` a campaign")
             ready = planned(os.fspath(plan), target, load, changes or {})
             start = beginning(ready, kept.raw, name)
-        with session(_watching() if progress else None) as watch:
+        with watched(progress) as watch:
             made = carried_out(ready, kept.raw, start, means, watch)
         return CampaignResult(outcome_of(made, kept.raw))
 
@@ -180,9 +173,3 @@ def carried_out(ready: CheckedPlan, store: Stored, start: Start, means: RunOptio
             f"`spindle campaign resume {campaign.name}` goes on"
         ) from None
     return store.campaigns.get(campaign.name)
-
-
-def _watching() -> AbstractContextManager[Watch]:
-    from spindle.report.terminal.progress import watching
-
-    return watching()

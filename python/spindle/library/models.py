@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
+import msgspec
+
 from spindle import _core
+from spindle.library.shown import Shown
 from spindle.report.terminal import array
-from spindle.report.terminal.drive import DriveView, shown
+from spindle.report.terminal.drive import DriveView, page
 from spindle.report.terminal.style import Style
 from spindle.run.errors import Usage
 
@@ -16,7 +18,7 @@ MOST_DRIVES = 1000
 """More than md takes (384): the core refuses it, without a list of a billion sizes being made first."""
 
 
-class ArrayMap:
+class ArrayMap(Shown):
     """A RAID array: its map, capacity, fault tolerance, the cost of small writes, and the commands that make it."""
 
     def __init__(
@@ -40,22 +42,23 @@ class ArrayMap:
         """Arguments of `mdadm` that make it."""
         return list(self._found["mdadm"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """As `spindle array layout --json` prints it; sizes are bytes."""
-        return self._found
-
     def page(self, style: Style) -> list[str]:
         """The array drawn and explained, for a terminal."""
         return list(array.array_page(*self._asked, style=style))
 
-    def __str__(self) -> str:
-        return "\n".join(self.page(Style()))
+    def _data(self) -> object:
+        return self._found
 
     def __repr__(self) -> str:
         return f"<ArrayMap {self._found['config']['level']} of {len(self._found['config']['members'])} drives>"
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+
+class Drive(DriveView, Shown, frozen=True):
+    """A drive of the catalogue. `print` and a notebook show it with its curves."""
+
+    def page(self, style: Style) -> list[str]:
+        """As `Shown`."""
+        return page(self, style)
 
 
 def array_map(
@@ -108,7 +111,7 @@ def drives() -> list[str]:
     return _core.drive_names()
 
 
-def drive(name: str) -> DriveView:
+def drive(name: str) -> Drive:
     """A drive of the catalogue: seek curve (ms over cylinders), transfer rates (B/s over the address space), IOPS over
     request size and queue depth, and the source of each number. Raises `spindle.Error`, with the nearest name."""
-    return shown(name)
+    return msgspec.json.decode(_core.drive_show(name), type=Drive)

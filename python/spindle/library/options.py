@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from spindle import _core
+from spindle.base.suggestions import meant
+from spindle.base.words import listed
+from spindle.host.paths import target_path
 from spindle.run.bounds import parse_bounds
+from spindle.run.consent import Consent
 from spindle.run.curve import parse_rates
 from spindle.run.errors import Usage
 from spindle.run.latency_search import LatencySearch
 from spindle.run.precondition import LIMIT, Preconditioning
 from spindle.run.searching import DrawCurve, FindKnee, FindTarget, Search
+
+
+def consent_of(
+    erase: str | os.PathLike[str] | None,
+    signature: str | None,
+    stacked: bool,
+    shared: bool,
+    confirm: Callable[[str], bool] | None,
+) -> Consent:
+    """The caller's consent to overwrite a device."""
+    return Consent(None if erase is None else target_path(os.fspath(erase)), signature, stacked, shared, confirm)
+
+
+def bytes_of(size: str | int, name: str) -> int:
+    """A size above 0 as bytes: 4096 or "4KiB". Raises `Usage`; `name`: the argument that gave it."""
+    try:
+        found = _core.parse_size(str(size))
+    except _core.ConfigError as error:
+        raise Usage(f"{name} {error}") from None
+    if found <= 0:
+        raise Usage(f"{name} {size}: must be more than 0")
+    return found
+
+
+def within(value: float, name: str, least: float, most: float) -> None:
+    """Refuse a number outside this range, and what is not a number. Raises `Usage`."""
+    if not isinstance(value, int | float) or not least <= value <= most:
+        raise Usage(f"{name} {value}: is not a number from {least:g} to {most:g}")
+
+
+def one_of(value: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a word that is not among these. Raises `Usage`, with the nearest."""
+    if value not in known:
+        raise Usage(f"{name} {value}: {meant(str(value), known, f'it is one of {listed(known)}')}")
 
 
 def text_of(value: object) -> str:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from spindle import _core
 from spindle.host.outputs import Output
 from spindle.library.measurement import Measurement, measurement
-from spindle.library.options import overrides_of, preconditioning_of, search_of, text_of
+from spindle.library.options import consent_of, overrides_of, preconditioning_of, search_of, text_of
 from spindle.library.outputs import output_of
 from spindle.library.result import Result, Sweep
-from spindle.library.session import session
+from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, keeping
 from spindle.result.record import PhasesRecord, Record, Variation
-from spindle.run.consent import Consent
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
 from spindle.run.preparation import PreflightOptions
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import SimulatedRun, machine_text, read_figures
 from spindle.run.trace import started
-from spindle.run.watch import Watch
 
 Name = str | os.PathLike[str]
 Kept = Store | Name | bool | None
@@ -70,7 +67,7 @@ def run(
     force: bool = False,
     store: Kept = None,
     tags: Sequence[str] = (),
-    progress: bool = False,
+    progress: Progress = False,
     vary: Mapping[str, Sequence[object]] | None = None,
     **keys: object,
 ) -> Result:
@@ -95,9 +92,7 @@ def run(
         os.fspath(workload),
         None if target is None else os.fspath(target),
         sections=_several(section),
-        consent=Consent(
-            None if erase is None else _device(erase), erase_signature, erase_stacked, erase_shared, confirm
-        ),
+        consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
         search=search_of(
             find_knee=find_knee,
             latency_target=_several(latency_target),
@@ -188,18 +183,12 @@ def simulate(
     return read_figures(load.figures())
 
 
-def _carried_out(asked: Measurement, store: Kept, tags: Sequence[str], *, progress: bool, force: bool) -> Record:
+def _carried_out(asked: Measurement, store: Kept, tags: Sequence[str], *, progress: Progress, force: bool) -> Record:
     with keeping(store, tags) as keep:  # before a minute of work: can it be stored there?
-        with session(_watching() if progress else None) as watch:
+        with watched(progress) as watch:
             record = asked.carry_out(watch, force=force)
         keep(record)
     return record
-
-
-def _watching() -> AbstractContextManager[Watch]:
-    from spindle.report.terminal.progress import watching
-
-    return watching()
 
 
 def _output(path: Name | None, name: str, force: bool) -> Output | None:
@@ -216,9 +205,3 @@ def _several(given: str | Sequence[str]) -> tuple[str, ...]:
 
 def _taken(keys: dict[str, object], name: str) -> str | None:
     return text_of(keys.pop(name)) if name in keys else None
-
-
-def _device(name: Name) -> str:
-    from spindle.host.paths import target_path
-
-    return target_path(os.fspath(name))

@@ -26,6 +26,23 @@ class Logged(Silent):
         logging.getLogger(LOGGER).info(text)
 
 
+Progress = bool | AbstractContextManager[Watch]
+"""True: a live line on stderr; or a watch of the caller's own, which is given back at the end."""
+
+
+def watched(progress: Progress) -> AbstractContextManager[Watch]:
+    """The session of a function with `progress=`."""
+    if isinstance(progress, bool):
+        return session(_live_line() if progress else None)
+    return session(progress)
+
+
+def _live_line() -> AbstractContextManager[Watch]:
+    from spindle.report.terminal.progress import watching
+
+    return watching()
+
+
 @contextmanager
 def session(watching: AbstractContextManager[Watch] | None = None) -> Iterator[Watch]:
     """Remove the leftovers of a killed run, then watch; Ctrl-C and SIGTERM unwind instead of killing.

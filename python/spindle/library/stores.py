@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from spindle.base.words import counted
 from spindle.library.result import Result
 from spindle.library.table import Table
 
 if TYPE_CHECKING:
+    from spindle.report.terminal.store import CampaignLine
     from spindle.result.record import Record
-    from spindle.store import Selected
+    from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, Selected, StoreCheck
     from spindle.store import Store as Stored
 
 
@@ -65,6 +67,9 @@ class Selection(Sequence[Result]):
         return self.to_table()._repr_html_()
 
 
+_RECORDING = "recording:"
+
+
 class Store:
     """An open store of results; use it with `with`. `store["tag:old"]` selects results."""
 
@@ -97,32 +102,156 @@ class Store:
         """Store a result; it is on the disk when the call returns. Return its identity in the store."""
         return self.raw.add(result.record, tags=tags)
 
+    def ls(self, *selections: str, last: int | None = None) -> list[RecordSummary]:
+        """One line for each result, in the order of storing; `last`: of the last N only. No record is read."""
+        return self.raw.ls(selections, last=last)
+
+    def chosen(self, *selections: str) -> list[Selected]:
+        """The results of all selections, in order; each is read when its `record` is used."""
+        from spindle.store import select
+
+        return [each for text in selections for each in select(self.raw, text)]
+
+    def document(self, each: Selected) -> bytes:
+        """The JSON of a result, byte for byte as it is stored."""
+        from spindle.result.document import encode
+
+        return self.raw.document(each.run_id) if each.key is not None else encode(each.record)
+
+    def about(self, each: Selected) -> list[str]:
+        """Lines about a result besides its record: identity, tags, trial, files. Empty if it is not in the store."""
+        from spindle.report.terminal.store import standing
+
+        return standing(each, self.raw.artefacts(each.run_id)) if each.key is not None else []
+
     def tag(self, selection: str, *tags: str) -> int:
         """Give tags to all results of a selection. Return how many there are."""
         return self.raw.tag(selection, *tags)
+
+    def untag(self, selection: str, *tags: str) -> int:
+        """Take tags from all results of a selection. Return how many there are."""
+        return self.raw.untag(selection, *tags)
 
     @property
     def tags(self) -> dict[str, int]:
         """Tag -> number of results that have it."""
         return self.raw.tags()
 
+    @property
+    def campaigns(self) -> list[CampaignLine]:
+        """The campaigns, the oldest first, with the number of trials in each state."""
+        from spindle.report.terminal.store import campaign_lines
+
+        return campaign_lines(self.raw)
+
+    @property
+    def recordings(self) -> list[RecordingSummary]:
+        """The recordings of `spindle.monitor` and of campaigns, the oldest first."""
+        return self.raw.recordings()
+
+    def remove(self, *selections: str, confirm: Callable[[str], bool] | None = None) -> str | None:
+        """Remove results; those of a campaign only with the whole campaign, `campaign:NAME`. A recording is
+        `recording:ID`. Return what was removed, in words.
+
+        `confirm` is asked with these words before; if it says no, nothing is removed and None returned.
+        """
+        recordings = [text.removeprefix(_RECORDING) for text in selections if text.startswith(_RECORDING)]
+        found = self.raw.would_remove([text for text in selections if not text.startswith(_RECORDING)])
+        words = _removal(len(found.records), found.campaigns, len(recordings))
+        if confirm is not None and not confirm(words):
+            return None
+        self.raw.remove(found)
+        for each in recordings:
+            self.raw.remove_recording(each)
+        return words
+
+    def export(
+        self,
+        *selections: str,
+        output: str | os.PathLike[str],
+        format: Literal["json", "fio", "csv", "parquet"] | None = None,
+        tables: bool = False,
+        force: bool = False,
+        others: Iterable[tuple[str, str]] = (),
+    ) -> str:
+        """Write results to a file, or several documents to a new folder. Return a line about it.
+
+        `format`: documents (json), fio's JSON (fio), or a row for each result (csv, parquet); None: by the ending of
+        `output`, else json. `tables`: all tables of the store instead of the one, a file each. `force`: replace any
+        regular file. `others`: (path, name of the argument) of files that `output` must not be.
+        """
+        from spindle.library.exporting import export
+
+        chosen = self.chosen(*selections)
+        return export(self.raw, chosen, Path(output), format, tables=tables, force=force, others=others)
+
+    def take_in(self, place: str | os.PathLike[str], *, tags: Sequence[str] = (), format: str | None = None) -> str:
+        """Import a file of results, of other tools too, a folder of them, or a whole store. Return a line about it.
+
+        Results that are stored already are left alone. `format`: of the file; None: by its content.
+        """
+        from spindle.library.importing import take_in
+
+        return take_in(self.raw, os.fspath(place), tags, format)
+
+    def attach(self, run: str, file: str | os.PathLike[str], *, by_path: bool = False) -> Artefact:
+        """Store a file with a result; `by_path`: its path and SHA-256 instead of its content."""
+        return self.raw.attach(run, Path(file), by_path=by_path)
+
+    def check(self) -> StoreCheck:
+        """Check integrity: the database, each document and its rows in the tables, each campaign, each file."""
+        return self.raw.check()
+
+    def vacuum(self) -> tuple[int, int]:
+        """Free the space of removed results: bytes before and after."""
+        return self.raw.vacuum()
+
+    @property
+    def info(self) -> Info:
+        """Place, kind, schema and size (bytes)."""
+        return self.raw.info()
+
+    @property
+    def place(self) -> str:
+        """The file, or the URL without its password."""
+        return str(self.raw.place)
+
     def query(self, sql: str) -> Table:
         """The answer to a question in SQL, which can only read; `spindle sql` shows the tables."""
-        names, rows = self.raw.query(sql)
+        names, rows = self.answer(sql)
         return Table({name: [row[at] for row in rows] for at, name in enumerate(names)})
 
+    def answer(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The same as (names of the columns, rows); names may be equal."""
+        return self.raw.query(sql)
+
     def __repr__(self) -> str:
-        return f"<Store {self.raw.place}: {len(self)} results>"
+        return f"<Store {self.place}: {len(self)} results>"
 
 
-def open_store(place: str | os.PathLike[str] | None = None, *, read_only: bool = False, create: bool = True) -> Store:
+def _removal(records: int, campaigns: Sequence[str], recordings: int) -> str:
+    parts = [counted(records, "result")] if records or not recordings else []
+    parts += [f"campaign {name}" for name in campaigns]
+    parts += [counted(recordings, "recording")] if recordings else []
+    return ", ".join(parts)
+
+
+def open_store(
+    place: str | os.PathLike[str] | None = None,
+    *,
+    read_only: bool = False,
+    create: bool = True,
+    say: Callable[[str], None] | None = None,
+) -> Store:
     """Open a store: a file of SQLite, a postgresql:// URL, or (None) $SPINDLE_STORE or the one in your data folder.
 
-    `create`: make it if it is not there. Raises `spindle.Error`.
+    `create`: make it if it is not there. `say` receives remarks, as of an upgrade; they go to stderr without it. Raises
+    `spindle.Error`.
     """
     from spindle import store
 
-    return Store(store.open_store(place, read_only=read_only, create=create))
+    remarks = {} if say is None else {"say": say}
+    return Store(store.open_store(place, read_only=read_only, create=create, **remarks))
 
 
 @contextmanager

@@ -77,4 +77,4 @@ def selections(where: str | None, texts: Sequence[str]) -> Iterator[list[Selecti
         yield [selection_of(text) for text in texts]
         return
     with storing.opened(where, read_only=True) as store:
-        yield [selection_of(text, store) for text in texts]
+        yield [selection_of(text, store.raw) for text in texts]

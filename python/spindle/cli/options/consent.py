@@ -54,6 +54,13 @@ def consent_of(values: dict[str, Any]) -> Consent:
     return Consent(*agreed, None if values.pop("yes") else ask)
 
 
+def confirmed(values: dict[str, Any]) -> dict[str, Any]:
+    """A verb's values with `confirm` of the library in place of `--yes`."""
+    return {name: value for name, value in values.items() if name != "yes"} | {
+        "confirm": None if values["yes"] else ask
+    }
+
+
 def ask(line: str) -> bool:
     """Ask for confirmation. Without a terminal it is refused."""
     if not sys.stdin.isatty():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:  # parsing options must not import SQLAlchemy
+    from spindle.library.stores import Store
     from spindle.result.record import Record
-    from spindle.store import Store
 
 DEFAULT = "default"
 """`--store` without a value: $SPINDLE_STORE, or the user's data folder."""
@@ -28,7 +28,7 @@ class StoreOptions:
     def keep(self, record: Record) -> None:
         """Store the result; it is durable on return. Raises StoreError."""
         with opened(self.where) as store:
-            run_id = store.add(record, tags=self.tags)
+            run_id = store.raw.add(record, tags=self.tags)
             print(f"spindle: stored as {run_id} in {store.place}", file=sys.stderr)
 
 
@@ -36,7 +36,7 @@ class StoreOptions:
 def opened(where: str | None, *, read_only: bool = False, create: bool = True) -> Iterator[Store]:
     """Open the store that an option names. Its messages go to stderr."""
     from spindle.cli.failure import one_line
-    from spindle.store import open_store
+    from spindle.library.stores import open_store
 
     def say(line: str) -> None:
         print(f"spindle: {one_line(line)}", file=sys.stderr)

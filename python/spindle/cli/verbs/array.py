@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from spindle.cli.exits import Exit
@@ -72,12 +70,10 @@ def layout(
 ) -> Exit:
     """Draw the map of an array. Show its capacity, fault tolerance, cost of small writes, time and risk
     of a rebuild, and the commands that create it and its file system."""
-    import msgspec
+    import spindle
+    from spindle.cli.showing import show
 
-    from spindle.library.models import array_map
-    from spindle.report.terminal.style import style_of
-
-    found = array_map(
+    found = spindle.array_map(
         level,
         drives,
         layout=layout,
@@ -88,9 +84,5 @@ def layout(
         rebuild_rate=rebuild_rate,
         rows=rows,
     )
-    if json:
-        print(msgspec.json.format(msgspec.json.encode(found.to_dict()), indent=2).decode())
-        return Exit.FINE
-    for line in found.page(style_of(sys.stdout)):
-        print(line)
+    show(found, json)
     return Exit.FINE

@@ -41,18 +41,14 @@ def command(context: click.Context) -> Exit | None:
 def show(name: str, chart: Output | None, json: bool) -> Exit:
     """Show drive NAME: seek curve, transfer rate over the address space, IOPS by request size and queue depth, and the
     source of each number of its data sheet."""
-    from spindle.report.terminal import chart as charts
-    from spindle.report.terminal.drive import curves, page, shown
-    from spindle.report.terminal.style import style_of
+    import spindle
+    from spindle.cli.showing import show as put
 
-    drive = shown(name)
+    drive = spindle.drive(name)
     if chart is not None:
-        charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
-    if json:
-        import msgspec
+        from spindle.report.terminal import chart as charts
+        from spindle.report.terminal.drive import curves
 
-        print(msgspec.json.format(msgspec.json.encode(drive), indent=2).decode())
-        return Exit.FINE
-    for line in page(drive, style_of(sys.stdout)):
-        print(line)
+        charts.save(charts.picture(f"{drive.name}: {drive.title}", curves(drive)), chart)
+    put(drive, json)
     return Exit.FINE

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.options.consent import consent_of, consent_options
+from spindle.cli.options.consent import confirmed, consent_options
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option
 
@@ -101,10 +101,6 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: float | 
 def command(
     target: str,
     journal: str,
-    create: int | None,
-    block: int,
-    size: int | None,
-    buffered: bool,
     json: bool,
     quiet: bool,
     **values: Any,
@@ -114,22 +110,9 @@ def command(
 
     A block device is written to only if --erase names it, a file only if --create creates it.
     """
-    from spindle.cli.session import session
-    from spindle.report.terminal.durability import print_written
-    from spindle.run.durability.writing import WriterOptions, write
+    import spindle
+    from spindle.cli.session import live_line
+    from spindle.cli.showing import show
 
-    consent = consent_of(values)
-    order = WriterOptions(
-        target=target,
-        journal=journal,
-        create_bytes=create,
-        block_bytes=block,
-        size_bytes=size,
-        direct=not buffered,
-        consent=consent,
-        **values,
-    )
-    with session(quiet) as watch:
-        written = write(order, watch)
-    print_written(written, json)
+    show(spindle.durability(target, journal, progress=live_line(quiet), **confirmed(values)), json)
     return Exit.FINE

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -16,20 +14,8 @@ from spindle.cli.options.storing import opened, where_option
 from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
-    from spindle.cli.recording import Recorder
     from spindle.host.outputs import Output
     from spindle.report.terminal.monitor import CsvFile, View
-
-SHORTEST_S = 0.05
-"""Shortest interval: reading all counters takes milliseconds on a machine with many devices."""
-LONGEST_S = 86_400.0
-"""Longest interval: the counters wrap after 50 days of I/O time, which a busy queue reaches within days."""
-
-
-def _interval(_context: click.Context, _parameter: click.Parameter, value: float) -> float:
-    if not math.isfinite(value) or not SHORTEST_S <= value <= LONGEST_S:
-        raise click.BadParameter(f"{value:g} is not an interval; give seconds from {SHORTEST_S:g} to {LONGEST_S:g}")
-    return value
 
 
 @click.command("monitor", cls=WritingCommand)
@@ -42,7 +28,6 @@ def _interval(_context: click.Context, _parameter: click.Parameter, value: float
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    callback=_interval,
     help="Length of an interval.",
 )
 @click.option("-n", "--count", type=click.IntRange(1), metavar="N", help="End after N intervals.  [default: at Ctrl-C]")
@@ -76,38 +61,28 @@ def command(
 
     The first interval begins at the start, not at boot. Ctrl-C ends with mean and maximum of every column.
     """
-    from spindle.monitor import Selection, Summary, signals_kept, watch
+    import spindle
+    from spindle.library.monitoring import signals_kept
 
-    selection = Selection(devices)
-    file = _new_file(output) if output is not None else None
-    summary, view = Summary(), _view(json, active, cgroups)
-    try:
-        with _recorder(store, interval_s, devices) as recorder, signals_kept():
-            view.begin(interval_s, selection.aliases)
-            for report in watch(selection, interval_s, count, cgroups=cgroups > 0):
-                if file is not None:
-                    file.add(report)
-                if recorder is not None:
-                    recorder.add(report)
-                summary.add(report)
-                view.show(report)
-            view.end(summary)
-    finally:
-        view.close()
-        if file is not None:
-            file.close()
+    with opened(store) if store is not None else nullcontext() as place:
+        watched = spindle.monitor(*devices, interval=interval_s, count=count, cgroups=cgroups > 0, store=place)
+        file = _new_file(output) if output is not None else None
+        view = _view(json, active, cgroups)
+        try:
+            with signals_kept():
+                view.begin(interval_s, watched.aliases)
+                for report in watched:
+                    if place is not None and watched.summary.intervals == 1:
+                        print(f"spindle: recorded as {watched.recording} in {place.place}", file=sys.stderr)
+                    if file is not None:
+                        file.add(report)
+                    view.show(report)
+                view.end(watched.summary)
+        finally:
+            view.close()
+            if file is not None:
+                file.close()
     return Exit.FINE
-
-
-@contextmanager
-def _recorder(where: str | None, interval_s: float, devices: tuple[str, ...]) -> Iterator[Recorder | None]:
-    if where is None:
-        yield None
-        return
-    from spindle.cli.recording import Recorder
-
-    with opened(where) as store:
-        yield Recorder(store, interval_s, devices)
 
 
 def _view(json: bool, active: bool, cgroups: int) -> View:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.options.engine import engine_of, engine_options
-from spindle.cli.options.preflight import preflight_of, preflight_options
+from spindle.cli.options.engine import engine_options
+from spindle.cli.options.preflight import preflight_options
 from spindle.cli.options.storing import keep_options, keeping_of
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import emit, json_option, output_option, why_option
@@ -31,10 +31,9 @@ def command(target: str | None, json: bool, why: bool, output: Output | None, qu
     """Measure TARGET in about a minute: a block device or a file (both only read), or a directory, in which a test file
     is created and removed. Without TARGET: the current directory.
     """
-    from spindle.cli.session import session
-    from spindle.run.quick import quick
+    import spindle
+    from spindle.cli.session import live_line
 
-    care, keeping = preflight_of(values), keeping_of(values)
-    with session(quiet) as watch:
-        record = quick(target, watch, engine_of(values), care=care)
-    return emit(record, json, output, care.strict, keeping, why=why)
+    keeping = keeping_of(values)
+    record = spindle.quick(target, progress=live_line(quiet), **values).record
+    return emit(record, json, output, values["strict"], keeping, why=why)

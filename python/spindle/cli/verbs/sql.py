@@ -27,9 +27,9 @@ def command(query: str | None, where: str | None, json: bool, csv: bool) -> Exit
     form = Form.JSON if json else Form.CSV if csv else Form.TABLE
     with opened(where, read_only=True) as store:
         if query is not None:
-            form.show(*store.query(query))
+            form.show(*store.answer(query))
         elif sys.stdin.isatty():
             prompt(store, form)
         else:
-            form.show(*store.query(sys.stdin.read()))
+            form.show(*store.answer(sys.stdin.read()))
     return Exit.FINE

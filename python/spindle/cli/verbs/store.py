@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from spindle.base.words import counted
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.storing import opened, store_option
 from spindle.cli.output import json_option
-from spindle.cli.writing import WritingCommand
+from spindle.cli.writing import WritingCommand, forced, named_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from spindle.store import Selected, Store
 
 
 @click.group("store", epilog="SELECTION: a run's ID or its unique beginning, tag:NAME, "
@@ -49,13 +48,13 @@ def ls(
         raise click.UsageError("--tags, --campaigns, --recordings and selections exclude each other; take one")
     with opened(where, read_only=True) as store:
         if tags:
-            found: Sequence[Any] = pages.tag_lines(store.tags())
+            found: Sequence[Any] = pages.tag_lines(store.tags)
         elif campaigns:
-            found = pages.campaign_lines(store)
+            found = store.campaigns
         elif recordings:
-            found = store.recordings()
+            found = store.recordings
         else:
-            found = store.ls(selections, last=last)
+            found = store.ls(*selections, last=last)
     _put(pages.as_json(found) if json else pages.lines_of(found))
     return Exit.FINE
 
@@ -69,24 +68,18 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
     from spindle.cli.output import status_of
     from spindle.report.terminal.page import page
     from spindle.report.terminal.style import style_of
-    from spindle.result.document import encode
 
     shown = []
     style = style_of(sys.stdout)
     with opened(where, read_only=True) as store:
-        for number, each in enumerate(_chosen(store, selections)):
+        for number, each in enumerate(store.chosen(*selections)):
             if json:
                 sys.stdout.flush()
-                data = store.document(each.run_id) if each.key is not None else encode(each.record)
-                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.write(store.document(each))
                 continue
             if number:
                 print()
-            _put(page(each.record, style))
-            if each.key is not None:
-                from spindle.report.terminal.store import standing
-
-                _put(standing(each, store.artefacts(each.run_id)))
+            _put([*page(each.record, style), *store.about(each)])
             shown.append(each.record)
     return status_of(shown, strict=False)
 
@@ -101,7 +94,7 @@ def tag(selection: str, tags: tuple[str, ...], where: str | None, remove: bool) 
     with opened(where, create=False) as store:
         count = store.untag(selection, *tags) if remove else store.tag(selection, *tags)
     done = "taken from" if remove else "given to"
-    print(f"{', '.join(tags)}: {done} {_count(count, 'result')}")
+    print(f"{', '.join(tags)}: {done} {counted(count, 'result')}")
     return Exit.FINE
 
 
@@ -114,29 +107,16 @@ def rm(selections: tuple[str, ...], where: str | None, yes: bool) -> Exit:
     recording:ID."""
     from spindle.cli.options.consent import ask
 
-    recordings = [text.removeprefix("recording:") for text in selections if text.startswith("recording:")]
-    others = [text for text in selections if not text.startswith("recording:")]
     with opened(where, create=False) as store:
-        what = store.would_remove(others)
-        line = _removal(len(what.records), what.campaigns, len(recordings))
-        if not yes and not ask(f"{store.place}: {line} will be removed."):
-            raise click.Abort
-        store.remove(what)
-        for each in recordings:
-            store.remove_recording(each)
-    print(f"{line} removed")
+
+        def agreed(words: str) -> bool:
+            return yes or ask(f"{store.place}: {words} will be removed.")
+
+        removed = store.remove(*selections, confirm=agreed)
+    if removed is None:
+        raise click.Abort
+    print(f"{removed} removed")
     return Exit.FINE
-
-
-def _removal(records: int, campaigns: list[str], recordings: int) -> str:
-    parts = [_count(records, "result")] if records or not recordings else []
-    parts += [f"campaign {name}" for name in campaigns]
-    parts += [_count(recordings, "recording")] if recordings else []
-    return ", ".join(parts)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 @command.command("export", cls=WritingCommand)
@@ -153,13 +133,18 @@ def _count(number: int, what: str) -> str:
     "--tables", is_flag=True, help="csv, parquet: write all tables, one file each, instead of one row per result."
 )
 @store_option
-def export(selections: tuple[str, ...], output: Path, form: str | None, tables: bool, where: str | None) -> Exit:
+def export(
+    selections: tuple[str, ...],
+    output: Path,
+    form: Literal["json", "fio", "csv", "parquet"] | None,
+    tables: bool,
+    where: str | None,
+) -> Exit:
     """Write results to files: documents (json), fio's JSON (fio), or tables (csv, parquet)."""
-    from spindle.cli.exporting import export as carry_out
-
+    others = [each for each in named_by(click.get_current_context()) if each[1] != "--output"]
     with opened(where, read_only=True) as store:
-        written = carry_out(store, _chosen(store, selections), output, form, tables)
-    print(f"{written}")
+        written = store.export(*selections, output=output, format=form, tables=tables, force=forced(), others=others)
+    print(written)
     return Exit.FINE
 
 
@@ -179,11 +164,9 @@ def import_(places: tuple[str, ...], tags: tuple[str, ...], form: str | None, wh
 
     Results that are already stored are left alone, so that an import can be repeated.
     """
-    from spindle.cli.importing import take_in
-
     with opened(where) as store:
         for place in places:
-            print(take_in(store, place, tags, form))
+            print(store.take_in(place, tags=tags, format=form))
     return Exit.FINE
 
 
@@ -210,7 +193,7 @@ def check(where: str | None, json: bool) -> Exit:
 
     with opened(where, read_only=True) as store:
         found = store.check()
-        _put(pages.as_json(found) if json else pages.checked(found, str(store.place)))
+        _put(pages.as_json(found) if json else pages.checked(found, store.place))
         if not found.problems:
             return Exit.FINE
         also = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""
@@ -235,16 +218,9 @@ def info(where: str | None, json: bool) -> Exit:
     from spindle.report.terminal import store as pages
 
     with opened(where, create=False) as store:
-        found = store.info()
+        found = store.info
     _put(pages.as_json(found) if json else pages.info(found))
     return Exit.FINE
-
-
-def _chosen(store: Store, selections: Sequence[str]) -> list[Selected]:
-    """Return the results of all selections, in order."""
-    from spindle.store import select
-
-    return [each for text in selections for each in select(store, text)]
 
 
 def _put(lines: Sequence[str]) -> None:

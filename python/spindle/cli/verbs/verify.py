@@ -66,39 +66,26 @@ def command(
     Exit status: 0 nothing is wrong or lost and the order was kept, 1 something is, or cannot be checked, 2 usage or
     another target.
     """
-    from spindle.cli.session import session
-    from spindle.report.terminal import durability as shown
-    from spindle.run.durability import aftercrash, receiver
-    from spindle.run.durability.journal import address, read_token
-    from spindle.run.errors import Usage
+    import spindle
+    from spindle.cli.session import live_line
+    from spindle.cli.showing import show
 
     if sum(form is not None for form in (state, after_crash, listen)) != 1:
-        raise Usage(
+        raise click.UsageError(
             "give one of --state FILE and --after-crash JOURNAL, to check a target, or --listen PORT, to receive one"
         )
-    if listen is None and (token_file is not None or limit is not None):
-        raise Usage("--token-file, --limit: use them with --listen")
-    if state is not None:
-        from spindle.cli.saved_state import check
-
-        if journal is not None:
-            raise Usage("--journal: use it with --listen; a check takes --state FILE alone")
-        return check(state, target, json, quiet)
-    if after_crash is not None:
-        if journal is not None:
-            raise Usage("--journal: use it with --listen; a check takes --after-crash JOURNAL alone")
-        with session(quiet) as watch:
-            watch.step("reading the target")
-            checked = aftercrash.verify(after_crash, target)
-            watch.end()
-        shown.print_checked(checked, json)
-        return Exit.FINE if checked.sound else failed(f"{checked.target}: {shown.verdict_words(checked.findings)}")
-    if journal is None or target is not None:
-        raise Usage("--listen: takes --journal FILE, where the journal is stored, and no target")
-    host, port = address(str(listen), "--listen")
-    token = read_token(token_file) if token_file is not None else None
-    order = receiver.ReceiverOptions(host, port, journal, token, limit or receiver.LIMIT)
-    with session(quiet) as watch:
-        received = receiver.receive(order, watch)
-    shown.print_received(received, json, many=journal.is_dir())
-    return Exit.FINE
+    if listen is not None:
+        if journal is None or target is not None:
+            raise click.UsageError("--listen: takes --journal FILE, where the journal is stored, and no target")
+        show(
+            spindle.receive_journals(listen, journal, token_file=token_file, limit=limit, progress=live_line(quiet)),
+            json,
+        )
+        return Exit.FINE
+    if token_file is not None or limit is not None:
+        raise click.UsageError("--token-file, --limit: use them with --listen")
+    if journal is not None:
+        raise click.UsageError("--journal: use it with --listen; a check takes --state or --after-crash alone")
+    checked = spindle.verify(target, state=state, after_crash=after_crash, progress=live_line(quiet))
+    show(checked, json)
+    return Exit.FINE if checked.sound else failed(f"{checked.target}: {checked.summary}")

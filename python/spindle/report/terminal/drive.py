@@ -78,11 +78,6 @@ class DriveView(Struct, frozen=True, kw_only=True):
     iops_by_depth: list[DepthPoint]
 
 
-def shown(name: str) -> DriveView:
-    """Return a drive. Raises `_core.ConfigError` that names the nearest drive."""
-    return msgspec.json.decode(_core.drive_show(name), type=DriveView)
-
-
 def catalogue(style: Style) -> list[str]:
     """Return a line for each drive."""
     columns = [
@@ -110,7 +105,7 @@ def catalogue(style: Style) -> list[str]:
     if fits(columns, rows, style):
         return table(columns, rows, style)
     narrow = table(columns[:-1], [row[:-1] for row in rows], style)
-    return [*narrow, "", *style.wrap("Details: `spindle drives NAME`, or a wider terminal.")]
+    return [*narrow, "", *style.wrap("Details: `spindle drives show NAME`, or a wider terminal.")]
 
 
 def curves(drive: DriveView) -> list[Curve]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from spindle.base import units
-from spindle.report.terminal.style import Style, style_of
+from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, Verdict, WriteTest
 from spindle.result.record import Level
@@ -42,43 +39,11 @@ _ENDINGS = {
 }
 
 
-def print_written(written: WriteTest, json: bool) -> None:
-    """Print the result of writers that ended in good order."""
-    _print(_json(written) if json else _written(written, style_of(sys.stdout)))
-
-
-def print_received(received: list[ReceivedJournal], json: bool, many: bool) -> None:
-    """Print complete journals: one, or a list of many."""
-    if json:
-        found = [
-            {"kind": "durability-journal", "path": str(one.path), "ended": one.ended, "journal": one.journal}
-            for one in received
-        ]
-        _print(_json(found if many else found[0]))
-    else:
-        for one in received:
-            _print(_received(one, style_of(sys.stdout)))
-
-
-def print_checked(checked: DurabilityCheck, json: bool) -> None:
-    """Print the findings after the crash."""
-    _print(_json(checked) if json else page(checked, style_of(sys.stdout)))
-
-
-def _print(lines: Iterator[str]) -> None:
-    for line in lines:
-        print(line)
-    sys.stdout.flush()
-
-
-def _json(data: object) -> Iterator[str]:
-    yield msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
-
-
 # --- the writers -----------------------------------------------------------------------------------------------------
 
 
-def _written(written: WriteTest, style: Style) -> Iterator[str]:
+def written_page(written: WriteTest, style: Style) -> Iterator[str]:
+    """Yield the page of writers that ended in good order."""
     figures, plan = written.figures, written.header.plan
     yield from style.headline(f"Durability: {written.header.about.target.path}, {_load(written.header)}")
     yield ""
@@ -116,7 +81,8 @@ def _load(header: Header) -> str:
     return f"{writers}, {plan.pattern}, {blocks}, {way}{each}"
 
 
-def _received(received: ReceivedJournal, style: Style) -> Iterator[str]:
+def received_page(received: ReceivedJournal, style: Style) -> Iterator[str]:
+    """Yield the lines about a received journal."""
     how = {
         "closed": "the connection was closed",
         "silent": "no data arrived any more, as when the writer's power is cut",
@@ -137,7 +103,7 @@ def _received(received: ReceivedJournal, style: Style) -> Iterator[str]:
 
 
 def page(checked: DurabilityCheck, style: Style) -> Iterator[str]:
-    """Yield the page."""
+    """Yield the page of the findings after the crash."""
     findings = checked.findings
     journal = findings.journal
     level = Level.OK if checked.sound else Level.INVALID

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -17,23 +17,24 @@ if TYPE_CHECKING:
 class Recorder:
     """One recording, begun with its first report."""
 
-    def __init__(self, store: Store, interval_s: float, devices: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, interval_s: float, devices: Sequence[str]) -> None:
         self._store = store
         self._interval_s = interval_s
         self._about = f"monitor {' '.join(devices)}".strip()
-        self._id: str | None = None
+        self.id: str | None = None
+        """Its identity in the store; None before the first interval."""
         self._begun_ns = 0
 
     def add(self, interval: Interval) -> None:
         """Store an interval; it is durable on return. Raises StoreError."""
         seconds = interval.seconds
         start_ns = interval.end_ns - round(seconds * 1e9)
-        if self._id is None:
+        if self.id is None:
             self._begin(start_ns)
-        assert self._id is not None
+        assert self.id is not None
         since_ns = start_ns - self._begun_ns
         self._store.add_samples(
-            self._id,
+            self.id,
             [
                 Sample(device=name, start_ns=since_ns, seconds=seconds, iostat=activity.columns())
                 for name, activity in interval.disks.items()
@@ -44,7 +45,7 @@ class Recorder:
     def _begin(self, start_ns: int) -> None:
         self._begun_ns = start_ns
         started = datetime.fromtimestamp(start_ns / 1e9, UTC)
-        self._id = self._store.start_recording(
+        self.id = self._store.start_recording(
             Recording(
                 started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
                 interval_s=self._interval_s,
@@ -52,4 +53,3 @@ class Recorder:
                 host=os.uname().nodename,
             )
         )
-        print(f"spindle: recorded as {self._id} in {self._store.place}", file=sys.stderr)

@@ -1,0 +1,66 @@
+"""`spindle.quick`: a device in about a minute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+from spindle.library.result import Result
+from spindle.library.session import Progress, watched
+from spindle.library.stores import Store, keeping
+from spindle.run import quick as looking
+from spindle.run.engine import EngineOptions
+from spindle.run.preparation import PreflightOptions
+
+
+def quick(
+    target: str | os.PathLike[str] | None = None,
+    *,
+    engine: Literal["auto", "io_uring", "pread"] = "auto",
+    sqpoll: bool = False,
+    iopoll: bool = False,
+    timestamps: Literal["request", "batch"] = "request",
+    tolerate_errors: bool = False,
+    cpus: Sequence[int] | None = None,
+    cpus_shared: bool = False,
+    strict: bool = False,
+    wait_idle: float = 0.0,
+    quiet_machine: bool = False,
+    sync: Literal["target", "machine"] = "target",
+    drop_caches: bool = False,
+    store: Store | str | os.PathLike[str] | bool | None = None,
+    tags: Sequence[str] = (),
+    progress: Progress = False,
+) -> Result:
+    """Measure a device in about a minute: sequential and random reads, the load it carries, and its zones.
+
+    `target`: a block device or a file, which are only read, or a folder, in which a test file is made and removed;
+    None: the current folder. `runs` of the result has each step. `wait_idle`: seconds. The rest is as of `spindle.run`.
+
+    Raises `spindle.Error`, among others for a modelled machine.
+    """
+    with keeping(store, tags) as keep:
+        with watched(progress) as watch:
+            record = looking.quick(
+                None if target is None else os.fspath(target),
+                watch,
+                EngineOptions(
+                    engine=engine,
+                    sqpoll=sqpoll,
+                    iopoll=iopoll,
+                    timestamps=timestamps,
+                    tolerate_errors=tolerate_errors,
+                    cpus=None if cpus is None else tuple(cpus),
+                    cpus_shared=cpus_shared,
+                ),
+                care=PreflightOptions(
+                    strict=strict,
+                    sync_machine=sync == "machine",
+                    drop_caches=drop_caches,
+                    wait_idle_s=wait_idle,
+                    quiet_machine=quiet_machine,
+                ),
+            )
+        keep(record)
+    return Result(record)

@@ -1,0 +1,41 @@
+"""Findings that print as the command line shows them."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from spindle.report.terminal.style import Style
+
+
+class Shown:
+    """`print` and a notebook show it as text; `to_dict` and `to_json` are what the verb prints with `--json`."""
+
+    __slots__ = ()
+
+    def page(self, style: Style) -> list[str]:
+        """The lines for a terminal."""
+        raise NotImplementedError
+
+    def _data(self) -> object:
+        """The object that its JSON is made of; it is one itself unless it says otherwise."""
+        return self
+
+    def to_dict(self) -> Any:
+        """Its JSON as dicts and lists."""
+        return msgspec.to_builtins(self._data())
+
+    def to_json(self) -> bytes:
+        """Its JSON, indented."""
+        return msgspec.json.format(msgspec.json.encode(self._data()), indent=2) + b"\n"
+
+    def __str__(self) -> str:
+        from spindle.report.terminal.style import Style
+
+        return "\n".join(self.page(Style()))
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
