@@ -20,7 +20,7 @@ from spindle import _core
 from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.report.document.recipe import Recipe, recipe_of, toml
 from spindle.result.document import read
-from spindle.result.record import PhasesRecord, Record, RunRecord
+from spindle.result.record import PhasesRecord, Record, RunRecord, WorkloadRequest
 from spindle.run.resolve import Resolved, resolve, resolve_text
 
 
@@ -72,11 +72,12 @@ def test_the_recipe_of_any_record_asks_for_the_same_requests(workload: Resolved 
     if spec.phases:
         whole = {name: getattr(run, name) for name in ("id", "started", "tool", "target", "verdicts")}
         record = PhasesRecord(**whole, workload=spec, phases=[], runs=[run])
-    recipe = recipe_of(record)
-    assert recipe is not None
-    again = asked_by(recipe)
-    assert replace(again.spec, name=spec.name) == spec
-    assert list(requests(again)) == list(requests(workload))
+    for request in (None, workload.request):  # older records do not have one
+        recipe = recipe_of(replace(record, request=request))
+        assert recipe is not None
+        again = asked_by(recipe)
+        assert replace(again.spec, name=spec.name) == spec
+        assert list(requests(again)) == list(requests(workload))
 
 
 @pytest.mark.promise(26)
@@ -101,7 +102,9 @@ def test_the_command_of_a_modelled_run_gives_the_same_record(
     assert recipe.files == ()
     assert recipe.command == "spindle run randomio six-sata-f2 --seconds 8s --size 64KiB --workers 7"
     assert invoke(*shlex.split(recipe.command)[1:], "-q", "-o", "again.json").status == 0
-    assert read(Path("again.json")) == record
+    again = read(Path("again.json"))
+    assert isinstance(again, RunRecord)
+    assert replace(again, request=record.request) == record  # the options are written in another way
 
 
 def test_machines_and_workloads_that_are_no_ones_are_given_as_files(
@@ -125,6 +128,29 @@ def test_machines_and_workloads_that_are_no_ones_are_given_as_files(
     assert isinstance(again, RunRecord)
     assert again.figures == record.figures
     assert again.id == record.id
+
+
+def test_a_workload_file_is_repeated_as_it_was_given(tmp_path: Path) -> None:
+    workload = tmp_path / "night.toml"
+    text = "# Backup at night.\nseconds = 1\n[[stream]]\nname = 'a'\n[[stream]]\nname = 'b'\ndepth = 3\n"
+    workload.write_text(text)
+    record = modelled(str(workload), "one-sata", ("size", "8KiB"), ("seed", "7"))
+    assert isinstance(record, RunRecord)
+    assert record.request == WorkloadRequest(source=str(workload), toml=text, options=[("size", "8KiB"), ("seed", "7")])
+    recipe = recipe_of(record)
+    assert recipe == Recipe("spindle run night.toml one-sata --size 8KiB", (("night.toml", text),), seed=7)
+
+
+def test_a_request_that_is_not_what_was_run_is_not_repeated(tmp_path: Path) -> None:
+    workload = tmp_path / "night.toml"
+    workload.write_text("seconds = 1\n[[stream]]\nname = 'a'\n")
+    record = modelled(str(workload), "one-sata")
+    assert isinstance(record, RunRecord)
+    assert record.request is not None
+    other = replace(record, request=replace(record.request, toml=record.request.toml + "depth = 5\n"))
+    recipe = recipe_of(other)
+    assert recipe is not None
+    assert recipe.files == (("night.toml", toml(record.workload)),)
 
 
 def test_a_sweep_is_repeated_as_a_sweep() -> None:

@@ -43,7 +43,7 @@ def test_no_value_of_an_old_record_is_lost(kind: str) -> None:
         match value:
             case dict():
                 for key, each in value.items():
-                    if key != "format":
+                    if key not in ("format", "request"):  # a record has a request only since format 2
                         yield from values(each)
             case list():
                 for each in value:

@@ -40,8 +40,8 @@ def _as_read(data: bytes) -> bytes:
         return data
 
 
-LINES = "machine"
-"""The only key whose value has several lines: the text of a modelled machine. It is never printed unchanged."""
+LINES = ("machine", "toml")
+"""Keys of texts with several lines, a modelled machine and a workload. They are never printed unchanged."""
 
 
 def _one_line_each(value: Any, kept: str = "") -> Any:
@@ -51,7 +51,7 @@ def _one_line_each(value: Any, kept: str = "") -> Any:
             return "".join(char if char.isprintable() or char in kept else "?" for char in value)
         case dict():
             return {
-                _one_line_each(key): _one_line_each(item, "\n\t" if key == LINES else "") for key, item in value.items()
+                _one_line_each(key): _one_line_each(item, "\n\t" if key in LINES else "") for key, item in value.items()
             }
         case list():
             return [_one_line_each(item) for item in value]

@@ -220,6 +220,17 @@ class Preparation(Struct, frozen=True, kw_only=True):
     """None: not requested."""
 
 
+class WorkloadRequest(Struct, frozen=True, kw_only=True):
+    """The workload as it was requested. The record's `workload` is what it resolved to."""
+
+    source: str
+    """`preset oltp`, or the path of the workload file or job file."""
+    toml: str
+    """Text of the preset or workload file at that time; of a job file, the TOML that it was converted to."""
+    options: list[tuple[str, str]] = []
+    """Workload keys given as options, with their values as given; the last of a key wins."""
+
+
 class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     """One run of one workload on one target."""
 
@@ -243,6 +254,8 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     activity: MachineActivity
     verdicts: list[Verdict]
     preparation: Preparation = Preparation()
+    request: WorkloadRequest | None = None
+    """Of a search, with the values that it set; of a phase, the request of all phases. None: it was not recorded."""
     format: int = FORMAT
 
     @property
@@ -373,6 +386,8 @@ class PhasesRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="pha
     """One run for each phase."""
     verdicts: list[Verdict]
     """Verdicts on the whole; each run has its own as well."""
+    request: WorkloadRequest | None = None
+    """Without the varied keys. None: it was not recorded."""
     format: int = FORMAT
 
     @property
@@ -394,6 +409,8 @@ class TargetRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tar
     runs: list[RunRecord]
     verdicts: list[Verdict]
     """Verdicts on the search as a whole; each run has its own as well."""
+    request: WorkloadRequest | None = None
+    """None: it was not recorded."""
     format: int = FORMAT
 
     @property
@@ -415,6 +432,8 @@ class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curv
     runs: list[RunRecord]
     verdicts: list[Verdict]
     """Verdicts on the curve as a whole; each run has its own as well."""
+    request: WorkloadRequest | None = None
+    """None: it was not recorded."""
     format: int = FORMAT
 
     @property

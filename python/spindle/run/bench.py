@@ -153,7 +153,7 @@ class LocalBench(ABC):
         before = self._settings()
         limits = groups.limits(self._devices)
         so_far = functools.partial(
-            self._so_far, run_id, started, spec, Settings(before=before, after=before, changed=[]), idle, prepared
+            self._so_far, run_id, started, resolved, Settings(before=before, after=before, changed=[]), idle, prepared
         )
         with closing(self._sampler(spec)) as sampler:
             machine = MachineState.now(self.making.cpus, with_processes=self._is_on_storage)
@@ -187,7 +187,7 @@ class LocalBench(ABC):
         self,
         run_id: str,
         started: str,
-        spec: Workload,
+        resolved: Resolved,
         settings: Settings,
         idle: dict[str, Any],
         prepared: Preparation,
@@ -201,9 +201,10 @@ class LocalBench(ABC):
             id=run_id,
             started=started,
             tool=Tool(version=_core.__version__),
-            workload=spec,
+            workload=resolved.spec,
+            request=resolved.request,
             target=target,
-            seed=spec.seed,
+            seed=resolved.spec.seed,
             figures=figures,
             fetched_bytes=_difference(begin.fetched_bytes, end.fetched_bytes),
             devices=self._counters(begin.disks, end.disks),

@@ -72,6 +72,7 @@ def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Ph
         started=started,
         tool=Tool(version=_core.__version__),
         workload=resolved.spec,
+        request=resolved.request,
         target=opened.target(resolved.spec),
         phases=[figures_of(run) for run in runs],
         runs=runs,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spindle import _core
+from spindle.result.record import WorkloadRequest
 from spindle.result.workload import Workload, workload_from_json
 from spindle.run.errors import Usage
 
@@ -38,6 +39,11 @@ class Resolved:
         """
         loads = zip(self.core.phases(), self.spec.phases, strict=True)
         return [replace(self, core=core, spec=phase.load) for core, phase in loads]
+
+    @property
+    def request(self) -> WorkloadRequest:
+        """The workload as it was requested, for the record."""
+        return WorkloadRequest(source=self.source, toml=self.text, options=list(self.overrides))
 
     def with_overrides(self, more: Overrides) -> Resolved:
         """The same workload with further options; the last one wins."""

@@ -31,11 +31,11 @@ from spindle.result.record import (
     utc_now,
 )
 from spindle.result.target import Target
-from spindle.result.workload import Workload
 from spindle.run import order
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.order import Order
 from spindle.run.phases import figures_of
+from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 
 MOST = 1000
@@ -108,7 +108,7 @@ def carry_out(asked: Order, varied: Sequence[Variation], watch: Watch) -> Phases
     cells = list(combinations(varied))
     for cell in cells:  # invalid values are an error before the first one begins
         asked.resolved(_overrides(asked, cell))
-    done = _Results(asked.resolved(asked.overrides).spec, list(varied), len(cells))
+    done = _Results(asked.resolved(asked.overrides), list(varied), len(cells))
     for number, cell in enumerate(cells, 1):
         watch.step(f"{number} of {len(cells)}: {words(cell)}")
         try:
@@ -164,7 +164,7 @@ def _order(asked: Order, cell: dict[str, str], first: bool) -> Order:
 class _Results:
     """The results so far."""
 
-    workload: Workload
+    resolved: Resolved
     varied: list[Variation]
     combinations: int
     id: str = field(default_factory=new_id)
@@ -207,7 +207,8 @@ class _Results:
             id=run_id,
             started=started,
             tool=Tool(version=_core.__version__),
-            workload=self.workload,
+            workload=self.resolved.spec,
+            request=self.resolved.request,
             varied=self.varied,
             target=self.target,
             phases=self.phases,

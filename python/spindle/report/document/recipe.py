@@ -21,6 +21,7 @@ from spindle.result.record import (
     RunRecord,
     TargetRecord,
     Variation,
+    WorkloadRequest,
 )
 from spindle.result.search import Curve, TargetSearch
 from spindle.result.workload import Workload
@@ -47,15 +48,15 @@ def recipe_of(record: Record) -> Recipe | None:
     """Return the recipe; None: the record does not have enough data."""
     match record:
         case RunRecord() if record.workload.streams:
-            return _run(record, record.workload)
+            return _run(record, record.workload, record.request)
         case PhasesRecord(runs=[first, *_]):
-            return _run(first, record.workload, varied=record.varied)
+            return _run(first, record.workload, record.request, varied=record.varied)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
-            return _run(first, first.workload, ("--find-knee",))
+            return _run(first, first.workload, None, ("--find-knee",))
         case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
-            return _run(first, record.workload, (*_target_options(search), *_spacing(record)))
+            return _run(first, record.workload, record.request, (*_target_options(search), *_spacing(record)))
         case CurveRecord(runs=[first, *_], curve=curve) if first.workload.streams:
-            return _run(first, record.workload, (*_curve_options(curve), *_spacing(record)))
+            return _run(first, record.workload, record.request, (*_curve_options(curve), *_spacing(record)))
         case QuickRecord(target=target):
             return Recipe(shlex.join(["spindle", "quick", target.asked]))
         case _:
@@ -63,7 +64,11 @@ def recipe_of(record: Record) -> Recipe | None:
 
 
 def _run(
-    run: RunRecord, workload: Workload, more: tuple[str, ...] = (), varied: Sequence[Variation] = ()
+    run: RunRecord,
+    workload: Workload,
+    request: WorkloadRequest | None,
+    more: tuple[str, ...] = (),
+    varied: Sequence[Variation] = (),
 ) -> Recipe | None:
     """`more`: options of a search, which has concurrency and length of its own."""
     files: list[tuple[str, str]] = []
@@ -71,9 +76,11 @@ def _run(
     given = workload.name
     options = _options(workload, SWEPT if more else ())
     if options is None:
-        given, options, text = f"{_file_name(workload.name)}.toml", [], toml(workload)
-        if not _resolves(text, workload):
+        given = f"{_file_name(workload.name)}.toml"
+        found = _as_requested(request, workload) or _written_out(workload)
+        if found is None:
             return None  # better none than a wrong one
+        text, options = found
         files.append((given, text))
     target = run.target.asked
     machine = run.target.detail.get("machine")
@@ -155,9 +162,27 @@ def toml(workload: Workload) -> str:
     return _core_of(workload).to_toml()
 
 
-def _resolves(text: str, workload: Workload) -> bool:
+def _as_requested(request: WorkloadRequest | None, workload: Workload) -> tuple[str, list[str]] | None:
+    """The workload file as it was given, with the options that were given beside it; None: they are not known, or they
+    do not resolve to this workload.
+    """
+    if request is None:
+        return None
+    given = [(key, value) for key, value in request.options if key != "seed"]
+    if not _resolves(request.toml, workload, [*given, ("seed", str(workload.seed))]):
+        return None
+    return request.toml, [word for key, value in given for word in _option(key, value)]
+
+
+def _written_out(workload: Workload) -> tuple[str, list[str]] | None:
+    """A file with all of the workload; None: no file resolves to it."""
+    text = toml(workload)
+    return (text, []) if _resolves(text, workload) else None
+
+
+def _resolves(text: str, workload: Workload, options: Sequence[tuple[str, str]] = ()) -> bool:
     try:
-        found = _core.Workload.parse(text, workload.name, workload.name)
+        found = _core.Workload.parse(text, workload.name, workload.name, list(options))
     except _core.ConfigError:
         return False
     return found.to_json() == _core_of(workload).to_json()

@@ -140,6 +140,7 @@ class ModelledBench:
             started=started_at,
             tool=Tool(version=_core.__version__),
             workload=spec,
+            request=resolved.request,
             target=self.target(spec),
             seed=spec.seed,
             figures=figures,
