@@ -29,7 +29,6 @@ from spindle.store import (
     schema,
 )
 from spindle.store.check import Problem
-from spindle.store.upgrade import HEAD
 
 pytestmark = pytest.mark.promise(7)
 
@@ -207,24 +206,6 @@ def test_all_that_is_done_with_a_store_leaves_it_whole(where: str, store: Store,
     recording = store.start_recording(Recording(started="2026", interval_s=1, about="a", host="h"))
     store.add_samples(recording, [Sample(device="sda", start_ns=0, seconds=1, iostat={"r/s": -0.0, "w/s": 1})], [])
     assert [str(each) for each in store.check().problems] == []
-
-
-def test_a_store_of_an_older_spindle_gets_its_seals(tmp_path: Path) -> None:
-    place = tmp_path / "store.db"
-    with open_store(place) as store:
-        fill(store, tmp_path)
-    with closing(sqlite3.connect(place)) as connection, connection:
-        for table in schema.metadata.sorted_tables:
-            if schema.SEAL in table.c:
-                connection.execute(f"ALTER TABLE {table.name} DROP COLUMN seal")
-        connection.execute("ALTER TABLE campaigns DROP COLUMN planned")
-        connection.execute("UPDATE alembic_version SET version_num = '0001'")
-    said: list[str] = []
-    with open_store(place, say=said.append) as store:
-        assert store.check().problems == []
-        assert f"upgraded to {HEAD}" in said[0]
-    damage(place, "UPDATE campaigns SET seed = '8' WHERE name = 'first'")
-    assert problems(place)
 
 
 def test_the_verb_names_what_was_changed(copy: Path, invoke: Callable[..., Ended]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,23 @@ def test_a_store_of_an_older_spindle_is_brought_up_to_date_after_saying_so(
     assert f"a store of an older spindle (schema {head}); it is upgraded to 9999" in said[0]
     with pytest.raises(StoreUsage, match="`spindle store info` upgrades it"):
         open_store(where, read_only=True)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_store_from_before_the_first_release_is_refused_with_the_way_out(tmp_path: Path, read_only: bool) -> None:
+    place = tmp_path / "store.db"
+    with open_store(place) as store:
+        store.add(record(1))
+    with closing(sqlite3.connect(place)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    before = place.read_bytes()
+    with pytest.raises(StoreRefused) as error:
+        open_store(place, read_only=read_only)
+    assert "schema 0001" in str(error.value)
+    assert "`spindle store export`" in str(error.value)
+    assert "`spindle store import`" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert place.read_bytes() == before
 
 
 def test_a_store_of_a_newer_spindle_is_refused(where: str, monkeypatch: pytest.MonkeyPatch) -> None:

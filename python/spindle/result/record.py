@@ -255,7 +255,9 @@ class RunRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="run"):
     verdicts: list[Verdict]
     preparation: Preparation = Preparation()
     request: WorkloadRequest | None = None
-    """Of a search, with the values that it set; of a phase, the request of all phases. None: it was not recorded."""
+    """In a search, it has the values that the search set; in a phase, it is that of all phases. None: it was not
+    recorded.
+    """
     format: int = FORMAT
 
     @property

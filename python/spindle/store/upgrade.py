@@ -11,6 +11,8 @@ from .place import Place
 
 HEAD = "0002"
 """The newest step; a test compares it with `migrations/versions`."""
+OLDEST = "0002"
+"""The oldest step that can be upgraded: the first that was released."""
 TABLE = "alembic_version"
 LOCK = 0x5350494E444C45  # any number: one upgrade of a database at a time
 
@@ -32,7 +34,7 @@ def bring_up_to_date(database: Database, say: Say, *, create: bool) -> None:
         if found is None:
             _refuse_foreign(connection, database.place)
         else:
-            _refuse_newer(found, database.place)
+            _refuse_unknown(found, database.place)
             say(f"{database.place}: a store of an older spindle (schema {found}); it is upgraded to {HEAD}")
         migrate(connection)
 
@@ -46,7 +48,7 @@ def check_version(connection: Connection, place: Place) -> None:
         return
     if found is None:
         raise _no_store(place)
-    _refuse_newer(found, place)
+    _refuse_unknown(found, place)
     raise StoreUsage(f"{place}: a store of an older spindle (schema {found}); `spindle store info` upgrades it")
 
 
@@ -71,7 +73,13 @@ def _no_store(place: Place) -> StoreUsage:
     return StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
 
 
-def _refuse_newer(found: str, place: Place) -> None:
+def _refuse_unknown(found: str, place: Place) -> None:
+    if found < OLDEST:
+        raise StoreRefused(
+            f"{place}: a store of a spindle before 0.1.0 (schema {found}), which cannot be upgraded; export its "
+            "results with that spindle (`spindle store export`) and import them into a new store "
+            "(`spindle store import`)"
+        )
     if found > HEAD:
         raise StoreRefused(
             f"{place}: a store of a newer spindle (schema {found}, this one knows {HEAD}); use a newer spindle"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0002"
 down_revision = None
 
 
@@ -22,6 +22,8 @@ def upgrade() -> None:
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("detail", sa.Text(), nullable=False),
         sa.Column("holder", sa.Text(), nullable=True),
+        sa.Column("planned", sa.Integer(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_campaigns")),
         sa.UniqueConstraint("id", name=op.f("uq_campaigns_id")),
         sa.UniqueConstraint("name", name=op.f("uq_campaigns_name")),
@@ -49,6 +51,7 @@ def upgrade() -> None:
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.Column("added", sa.Text(), nullable=False),
         sa.Column("source", sa.Text(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_records")),
         sa.UniqueConstraint("id", name=op.f("uq_records_id")),
     )
@@ -71,6 +74,7 @@ def upgrade() -> None:
         sa.Column("size_bytes", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=True),
         sa.Column("path", sa.Text(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["record_key"], ["records.key"], name=op.f("fk_artefacts_record_key"), ondelete="CASCADE"
         ),
@@ -178,6 +182,7 @@ def upgrade() -> None:
         "tags",
         sa.Column("tag", sa.Text(), nullable=False),
         sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["record_key"], ["records.key"], name=op.f("fk_tags_record_key"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("tag", "record_key", name=op.f("pk_tags")),
         sqlite_with_rowid=False,
@@ -192,6 +197,7 @@ def upgrade() -> None:
         sa.Column("cell", sa.Text(), nullable=False),
         sa.Column("detail", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["campaign_key"], ["campaigns.key"], name=op.f("fk_trials_campaign_key"), ondelete="CASCADE"
         ),
@@ -224,6 +230,7 @@ def upgrade() -> None:
         sa.Column("record_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("started", sa.Text(), nullable=False),
         sa.Column("ended", sa.Text(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["record_key"], ["records.key"], name=op.f("fk_attempts_record_key")),
         sa.ForeignKeyConstraint(["trial_key"], ["trials.key"], name=op.f("fk_attempts_trial_key"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("trial_key", "attempt", name=op.f("pk_attempts")),
@@ -346,6 +353,7 @@ def upgrade() -> None:
         sa.Column("host", sa.Text(), nullable=False),
         sa.Column("trial_key", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["trial_key"], ["trials.key"], name=op.f("fk_recordings_trial_key"), ondelete="CASCADE"
         ),
@@ -401,6 +409,7 @@ def upgrade() -> None:
         sa.Column("st", sa.Double(), nullable=True),
         sa.Column("io_some", sa.Double(), nullable=True),
         sa.Column("io_full", sa.Double(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["recording_key"], ["recordings.key"], name=op.f("fk_machine_samples_recording_key"), ondelete="CASCADE"
         ),
@@ -436,6 +445,7 @@ def upgrade() -> None:
         sa.Column("f_await", sa.Double(), nullable=True),
         sa.Column("aqu_sz", sa.Double(), nullable=True),
         sa.Column("util", sa.Double(), nullable=True),
+        sa.Column("seal", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(
             ["recording_key"], ["recordings.key"], name=op.f("fk_samples_recording_key"), ondelete="CASCADE"
         ),
