@@ -12,7 +12,9 @@ RUST   := $(shell find crates catalogue -name '*.rs' -o -name '*.toml' 2>/dev/nu
 # The requirements of an extra of pyproject.toml.
 extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"])')
 
-.PHONY: help quick recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+AGENT  := build/spindle-agent
+
+.PHONY: help quick agent recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -24,6 +26,11 @@ help: ## this list
 
 quick: $(VENV)/built ## build what is missing, then measure a test file here (about a minute)
 	$(BIN)/spindle quick
+
+agent: $(AGENT) ## spindle-agent, one static binary without Python, in build/ (docs/reference/agent.md)
+
+$(AGENT): $(RUST) tools/build-agent
+	@tools/build-agent
 
 test: setup test-rust test-python ## all tests; as root they use loop devices and zram
 

@@ -16,6 +16,7 @@ mod feed;
 mod figures;
 mod free;
 mod helpers;
+pub mod kernel;
 mod load;
 mod log;
 mod mapped;
@@ -40,7 +41,7 @@ mod verify;
 mod worker;
 
 pub use error::EngineError;
-pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps};
+pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps, UnknownName};
 pub use progress::{Phase, Progress, StreamProgress};
 pub use run::Run;
 pub use verify::{ReadBack, ReadBackProgress, StateError, Written, WrittenFile};

@@ -1,6 +1,7 @@
 //! What the caller hands over besides the workload: open files and how the load is to be made.
 
 use std::os::fd::RawFd;
+use std::str::FromStr;
 
 /// The target of one stream, or one of its files. The engine never opens anything: the write guard does, and chooses the
 /// flags (O_DIRECT, O_DSYNC, access mode), which are used as they are.
@@ -39,6 +40,19 @@ pub enum EngineChoice {
     Pread,
 }
 
+impl FromStr for EngineChoice {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "io_uring" => Ok(Self::IoUring),
+            "pread" => Ok(Self::Pread),
+            _ => Err(UnknownName::new("engine", name, "auto, io_uring, pread")),
+        }
+    }
+}
+
 /// How completions are stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timestamps {
@@ -47,6 +61,37 @@ pub enum Timestamps {
     Request,
     /// One reading for all completions found together.
     Batch,
+}
+
+impl FromStr for Timestamps {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        match name {
+            "request" => Ok(Self::Request),
+            "batch" => Ok(Self::Batch),
+            _ => Err(UnknownName::new("timestamps", name, "request, batch")),
+        }
+    }
+}
+
+/// An option has no such value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{option}: unknown value `{given}`; allowed: {allowed}")]
+pub struct UnknownName {
+    option: &'static str,
+    given: String,
+    allowed: &'static str,
+}
+
+impl UnknownName {
+    fn new(option: &'static str, given: &str, allowed: &'static str) -> Self {
+        Self {
+            option,
+            given: given.to_owned(),
+            allowed,
+        }
+    }
 }
 
 /// How the load is made.

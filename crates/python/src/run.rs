@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use spindle_engine::{EngineChoice, NullTarget, Options, Timestamps};
+use spindle_engine::{NullTarget, Options};
 
 use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
@@ -39,19 +39,10 @@ impl Run {
             .map(|files| files.into_iter().map(stream_file).collect())
             .collect();
         let options = Options {
-            engine: match engine {
-                "auto" => EngineChoice::Auto,
-                "io_uring" => EngineChoice::IoUring,
-                "pread" => EngineChoice::Pread,
-                _ => return Err(unknown("engine", engine, "auto, io_uring, pread")),
-            },
+            engine: engine.parse().map_err(errors::config)?,
             sqpoll,
             iopoll,
-            timestamps: match timestamps {
-                "request" => Timestamps::Request,
-                "batch" => Timestamps::Batch,
-                _ => return Err(unknown("timestamps", timestamps, "request, batch")),
-            },
+            timestamps: timestamps.parse().map_err(errors::config)?,
             tolerate_errors,
             cpus: cpus.unwrap_or_default(),
             cpus_shared,
@@ -114,12 +105,6 @@ impl Run {
     fn figures(&self, py: Python<'_>) -> PyResult<String> {
         errors::json(&py.detach(|| self.0.finish()).map_err(errors::run)?)
     }
-}
-
-fn unknown(what: &str, given: &str, allowed: &str) -> PyErr {
-    errors::config(format!(
-        "{what}: unknown value `{given}`; allowed: {allowed}"
-    ))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

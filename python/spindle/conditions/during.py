@@ -4,16 +4,14 @@ the settings in force."""
 from __future__ import annotations
 
 import os
-import re
 import resource
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from spindle.host.cputimes import CpuTimes
-from spindle.host.devices import HERE, Device, Machine, text_of
-from spindle.host.diskstats import DiskDelta, Snapshot, delta, snapshot
+from spindle.host.devices import HERE, Device, Machine
+from spindle.host.diskstats import DiskDelta, Snapshot, delta, fetched_bytes, snapshot
 from spindle.host.memory import swapped_pages
 
 from .arrays import WORKING, action_of, arrays_of
@@ -167,12 +165,6 @@ class Sampler:
             own = now.moved.read_bytes - then.moved.read_bytes
         wrote = now.moved.write_bytes - then.moved.write_bytes
         return max(0, read - own) / seconds, max(0, written - wrote) / seconds if self._writes_directly else None
-
-
-def fetched_bytes(machine: Machine = HERE) -> int | None:
-    """`read_bytes` of proc_pid_io(5): counts reads handed to a block device, over all threads of this process."""
-    found = re.search(r"^read_bytes: ([0-9]{1,20})$", text_of(Path(machine.proc / "self/io")) or "", re.MULTILINE)
-    return int(found[1]) if found is not None else None
 
 
 def _cpu_shares(then: _Moment, now: _Moment) -> tuple[float | None, float | None, float | None]:

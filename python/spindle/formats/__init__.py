@@ -22,6 +22,7 @@ from spindle.result.document import Unreadable
 from spindle.result.record import Record
 
 from . import (
+    agent,
     bonnie,
     dd,
     elbencho,
@@ -41,10 +42,12 @@ from . import (
 from .found import Repetition, is_empty, record_of
 from .text import MOST_BYTES, Text, decoded
 
-__all__ = ["FORMATS", "NATIVE", "Format", "fio_json", "read", "read_bytes"]
+__all__ = ["AGENT", "FORMATS", "NATIVE", "Format", "fio_json", "read", "read_bytes"]
 
 NATIVE = "spindle"
 """Spindle's own records."""
+AGENT = "spindle-agent"
+"""Results that `spindle-agent` measured: they become Spindle's own records."""
 MOST_RECORDS = 10_000
 
 
@@ -101,10 +104,12 @@ def read(path: Path, format: str | None = None) -> list[Record]:
 
 def read_bytes(data: bytes, name: str, format: str | None = None) -> list[Record]:
     """Return the records in data; `name` is for messages and the record."""
+    if format == AGENT or (format is None and agent.looks(data)):
+        return [_clean(agent.read(data, name), name)]
     if format == NATIVE or (format is None and _is_native(data)):
         return [document.decode(data, name)]
     if format is not None and format not in FORMATS:
-        raise Unreadable(f"{name}: no format `{format}`; the formats are {', '.join([NATIVE, *FORMATS])}")
+        raise Unreadable(f"{name}: no format `{format}`; the formats are {', '.join([NATIVE, *FORMATS, AGENT])}")
     text = decoded(name, data)
     chosen = FORMATS[format] if format is not None else _told(text, data)
     found = [each for each in chosen.read(text) if not is_empty(each)]

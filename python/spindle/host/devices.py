@@ -104,6 +104,11 @@ class Device:
         """Node that udev and devtmpfs make."""
         return "/dev/" + self.name.replace("!", "/")
 
+    @property
+    def counted_name(self) -> str:
+        """Its name in /proc/diskstats."""
+        return self.name.replace("!", "/")
+
     def node(self, machine: Machine) -> Path:
         """Its node under that machine's /dev."""
         return machine.dev / self.name.replace("!", "/")

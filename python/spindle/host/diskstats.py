@@ -6,6 +6,7 @@ needs a second for any output.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -99,6 +100,10 @@ class DiskDelta:
         columns["%util"] = min(100.0, 100 * _per(self.busy_ms / 1000, self.seconds))
         return columns
 
+    def numbers(self) -> dict[str, float]:
+        """The differences alone, without derived columns."""
+        return {name: float(value) for name, value in asdict(self).items()}
+
     def to_dict(self) -> dict[str, object]:
         """Differences and derived columns, the JSON of the result record."""
         return {**asdict(self), "iostat": self.iostat()}
@@ -128,7 +133,7 @@ def parse(text: str, names: Collection[str] | None = None) -> dict[str, Counters
 
 def snapshot(devices: Iterable[Device] | None = None, machine: Machine = HERE) -> Snapshot:
     """Counters now, of these devices (hidden NVMe paths may have none) or of all."""
-    names = None if devices is None else [device.name.replace("!", "/") for device in devices]
+    names = None if devices is None else [device.counted_name for device in devices]
     if names == []:
         return Snapshot(time.monotonic_ns(), {})
     text = text_of(machine.proc / "diskstats") or ""
@@ -137,6 +142,12 @@ def snapshot(devices: Iterable[Device] | None = None, machine: Machine = HERE) -
         return Snapshot(at_ns, parse(text))
     counters = parse(text, names)
     return Snapshot(at_ns, {name: counters[name] for name in names if name in counters})
+
+
+def fetched_bytes(machine: Machine = HERE) -> int | None:
+    """`read_bytes` of proc_pid_io(5): counts reads handed to a block device, over all threads of this process."""
+    found = re.search(r"^read_bytes: ([0-9]{1,20})$", text_of(machine.proc / "self/io") or "", re.MULTILINE)
+    return int(found[1]) if found is not None else None
 
 
 def delta(before: Snapshot, after: Snapshot) -> dict[str, DiskDelta]:

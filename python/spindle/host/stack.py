@@ -129,6 +129,12 @@ def stack_of(path: PathLike, machine: Machine = HERE) -> list[Layer]:
         top = devices_under(path, machine)
     except OSError:  # it disappeared during the run; the rest of the record is still useful
         return layers
+    return layers + layers_of(top, machine, len(layers))
+
+
+def layers_of(top: Iterable[Device], machine: Machine = HERE, first: int = 0) -> list[Layer]:
+    """The layers from these devices down; `first`: the depth of the topmost."""
+    layers: list[Layer] = []
     seen: set[str] = set()
 
     def descend(device: Device, depth: int) -> None:
@@ -143,7 +149,6 @@ def stack_of(path: PathLike, machine: Machine = HERE) -> list[Layer]:
         for under in directly_below(device, machine):
             descend(under, depth + 1)
 
-    first = len(layers)
     for device in top:
         descend(device, first)
     return layers

@@ -35,6 +35,7 @@ _CONDITIONS = {
     "swap": "memory is swapped",
     "temperature": "a drive is as hot as where it slows down",
     "throttling": "the CPUs are slowed down for heat",
+    "watch": "nobody watched the machine: `spindle-agent` measured",
 }
 CONDITIONS = tuple(_CONDITIONS)
 """Checks of the machine, before the run and during it."""

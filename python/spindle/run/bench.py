@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from spindle import _core, conditions
-from spindle.conditions.during import fetched_bytes
 from spindle.host import diskstats, groups
 from spindle.host import environment as machine_environment
 from spindle.host import settings as machine_settings
@@ -253,7 +252,7 @@ class LocalBench(ABC):
         return conditions.Sampler(self._devices, self._under_test, writes_directly=directly)
 
     def _snapshot(self) -> CounterSnapshot:
-        return CounterSnapshot(diskstats.snapshot(self._devices), fetched_bytes())
+        return CounterSnapshot(diskstats.snapshot(self._devices), diskstats.fetched_bytes())
 
     def _counters(self, before: diskstats.Snapshot, after: diskstats.Snapshot) -> list[DeviceCounters]:
         deltas = diskstats.delta(before, after)
@@ -263,11 +262,11 @@ class LocalBench(ABC):
                 name=device.name,
                 role="target" if device.name in self._under_test else "below",
                 seconds=seconds,
-                delta=_numbers(deltas[_counted_name(device)].to_dict()),
-                iostat=deltas[_counted_name(device)].iostat(),
+                delta=deltas[device.counted_name].numbers(),
+                iostat=deltas[device.counted_name].iostat(),
             )
             for device in self._devices
-            if _counted_name(device) in deltas
+            if device.counted_name in deltas
         ]
 
 
@@ -284,18 +283,8 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return after - before if before is not None and after is not None else None
 
 
-def _counted_name(device: Device) -> str:
-    """Its name in /proc/diskstats."""
-    return device.name.replace("!", "/")
-
-
 def _changes(before: dict[str, str], after: dict[str, str]) -> list[SettingChange]:
     return [
         SettingChange(name=change.name, before=change.before, after=change.after)
         for change in machine_settings.diff(before, after)
     ]
-
-
-def _numbers(values: dict[str, Any]) -> dict[str, float]:
-    """The raw differences alone; derived columns stand beside them."""
-    return {name: float(value) for name, value in values.items() if isinstance(value, int | float)}

@@ -11,14 +11,8 @@ from dataclasses import dataclass
 from spindle import _core
 from spindle.host.errors import TargetError
 from spindle.host.signals import Stopped
-from spindle.result.record import (
-    Level,
-    PhaseFigures,
-    PhasesRecord,
-    RunRecord,
-    Tool,
-    Verdict,
-)
+from spindle.result.phases import all_carried_out, figures_of, partial
+from spindle.result.record import PhasesRecord, RunRecord, Tool, Verdict
 from spindle.result.workload import Workload
 from spindle.run.bench import Bench, LoadResult
 from spindle.run.engine import Part
@@ -76,7 +70,7 @@ def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Ph
         target=opened.target(resolved.spec),
         phases=[figures_of(run) for run in runs],
         runs=runs,
-        verdicts=[ended] if ended is not None else [_whole(runs)],
+        verdicts=[ended] if ended is not None else [all_carried_out(runs)],
     )
     return PhasesResult(record, stopped)
 
@@ -91,52 +85,9 @@ def parts_of(spec: Workload) -> Iterator[Part]:
         first += len(phase.load.streams)
 
 
-def figures_of(run: RunRecord) -> PhaseFigures:
-    """A phase in a few numbers."""
-    figures = run.figures
-    seconds = figures.elapsed_ns / 1e9
-    cpu_s = (figures.cpu.user_ns + figures.cpu.system_ns) / 1e9
-    slowest = [
-        op.latency.max_ns
-        for stream in figures.streams
-        for op in (*(op for _, op in stream.ops()), stream.fsync)
-        if op is not None and op.requests
-    ]
-    return PhaseFigures(
-        name=run.workload.name,
-        run=run.id,
-        seconds=seconds,
-        cpu_percent=100 * cpu_s / seconds if seconds else 0.0,
-        max_latency_ns=max(slowest, default=None),
-        requests=figures.requests,
-        iops=figures.iops,
-        bytes_per_s=figures.bytes_per_s,
-    )
-
-
-def _whole(runs: list[RunRecord]) -> Verdict:
-    seconds = sum(run.figures.elapsed_ns for run in runs) / 1e9
-    return Verdict(
-        check="phases",
-        level=Level.OK,
-        evidence=f"all {len(runs)} phases were carried out",
-        numbers={"phases": float(len(runs)), "seconds": seconds},
-    )
-
-
 def _stopped(spec: Workload, done: int, at: str) -> Verdict:
-    return _partial(spec, done, f"stopped in phase {at}, {done} of {len(spec.phases)} phases are complete")
+    return partial(spec, done, f"stopped in phase {at}, {done} of {len(spec.phases)} phases are complete")
 
 
 def _failed(spec: Workload, done: int, at: str, why: str) -> Verdict:
-    return _partial(spec, done, f"phase {at} failed, {done} of {len(spec.phases)} phases are complete: {why}")
-
-
-def _partial(spec: Workload, done: int, evidence: str) -> Verdict:
-    return Verdict(
-        check="interrupted",
-        level=Level.INVALID,
-        evidence=evidence,
-        advice="run it again to its end",
-        numbers={"complete": float(done), "phases": float(len(spec.phases))},
-    )
+    return partial(spec, done, f"phase {at} failed, {done} of {len(spec.phases)} phases are complete: {why}")

@@ -17,6 +17,7 @@ from spindle import _core
 from spindle.base import units
 from spindle.host.errors import TargetError
 from spindle.host.signals import Stopped
+from spindle.result.phases import figures_of
 from spindle.result.record import (
     MODELLED_START,
     Level,
@@ -34,7 +35,6 @@ from spindle.result.target import Target
 from spindle.run import order
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.order import Order
-from spindle.run.phases import figures_of
 from spindle.run.resolve import Resolved
 from spindle.run.watch import Watch
 

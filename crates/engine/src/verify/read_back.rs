@@ -12,6 +12,7 @@ use spindle_measure::{CheckFigures, ReadBackFigures};
 
 use super::findings::{Findings, Tally};
 use super::written::{Extent, Judgement, Written, place_of, unreadable};
+use crate::kernel::drop_cache;
 use crate::shared::lock;
 use crate::target::OpenFile;
 use crate::{EngineError, StreamFile};
@@ -297,15 +298,6 @@ fn sources(written: &Written, files: Option<&[StreamFile]>) -> Result<Vec<Source
             })
         })
         .collect()
-}
-
-/// Writes out and forgets what the page cache holds, so that the medium is read.
-fn drop_cache(fd: RawFd) {
-    // SAFETY: no pointers are passed. A refusal leaves the cache as it is, which the figures' `direct` tells.
-    unsafe {
-        libc::fdatasync(fd);
-        libc::posix_fadvise(fd, 0, 0, libc::POSIX_FADV_DONTNEED);
-    }
 }
 
 /// Reads as much as there is; its length, or errno.

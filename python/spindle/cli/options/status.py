@@ -114,8 +114,8 @@ def _record(report: Report) -> RunRecord | PhasesRecord:
     """Return the figures so far as a record that says that the run goes on."""
     from msgspec.structs import replace
 
+    from spindle.result.phases import figures_of
     from spindle.result.record import Level, PhasesRecord, Verdict
-    from spindle.run.phases import figures_of
 
     *done, current = report.runs
     goes_on = Verdict(check="status", level=Level.WARN, evidence="the run goes on: these are its figures so far")

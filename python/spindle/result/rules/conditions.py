@@ -26,6 +26,7 @@ ADVICE = {
     "array_sync": "wait until it is done (cat /proc/mdstat; --quiet-machine pauses a check), or repair the array",
     "self_test": "wait until it is done, or end it with smartctl --abort",
     "swap": "free memory, or switch swap off for the measurement (--quiet-machine)",
+    "watch": "repeat it with `spindle run` if a decision depends on it",
     "dirty_pages": "write it out first (--sync machine), or find the program that writes",
 }
 """The remedy for each finding of the machine's checks."""

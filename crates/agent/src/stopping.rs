@@ -1,0 +1,81 @@
+//! Signals end a run cleanly: the load stops, and its figures up to then are kept.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spindle_engine::kernel::EndingSignals;
+use spindle_engine::{ReadBack, Run};
+
+use crate::failure::{Failure, reason};
+
+/// The work that a signal stops.
+#[derive(Debug, Clone)]
+pub(crate) enum Work {
+    Load(Arc<Run>),
+    ReadBack(Arc<ReadBack>),
+}
+
+impl Work {
+    fn stop(&self) {
+        match self {
+            Work::Load(run) => run.stop(),
+            Work::ReadBack(reading) => reading.stop(),
+        }
+    }
+}
+
+/// The signal that came, if one did.
+#[derive(Debug, Default)]
+pub(crate) struct Stopping {
+    signal: AtomicI32,
+    current: Mutex<Option<Work>>,
+}
+
+impl Stopping {
+    /// Waits for signals from now on; to be called before any other thread is started.
+    pub(crate) fn begin() -> Result<Arc<Stopping>, Failure> {
+        let signals = EndingSignals::block();
+        let stopping = Arc::new(Stopping::default());
+        let own = Arc::clone(&stopping);
+        std::thread::Builder::new()
+            .name("spindle-signals".to_owned())
+            .spawn(move || {
+                loop {
+                    own.signal.store(signals.wait(), Ordering::SeqCst);
+                    own.stop_current();
+                }
+            })
+            .map_err(|error| {
+                Failure::failed(format!("cannot start a thread: {}", reason(&error)))
+            })?;
+        Ok(stopping)
+    }
+
+    /// The number of the signal.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        Some(self.signal.load(Ordering::SeqCst)).filter(|&number| number != 0)
+    }
+
+    /// An error if a signal came: nothing more is begun.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.signal() {
+            Some(signal) => Err(Failure::Stopped(signal)),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on a signal stops this; one that has come already stops it at once.
+    pub(crate) fn watch(&self, work: Work) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+        if self.signal().is_some() {
+            self.stop_current();
+        }
+    }
+
+    fn stop_current(&self) {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(work) = current.as_ref() {
+            work.stop();
+        }
+    }
+}
