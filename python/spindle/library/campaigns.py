@@ -13,14 +13,12 @@ from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, 
 from spindle.campaign.outcome import Outcome, outcome_of
 from spindle.campaign.source import open_plan
 from spindle.host.signals import Stopped
-from spindle.library.options import consent_of, text_of
+from spindle.library.options import consent_of, engine_of, preflight_of, text_of
 from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, open_store
 from spindle.library.table import Table
 from spindle.run.consent import Consent
-from spindle.run.engine import EngineOptions
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.preparation import PreflightOptions
 from spindle.run.watch import Watch
 from spindle.store import Campaign
 from spindle.store import Store as Stored
@@ -101,8 +99,8 @@ def campaign(
     """
     means = RunOptions(
         consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
-        making=EngineOptions(engine=engine, cpus=None if cpus is None else tuple(cpus)),
-        care=PreflightOptions(strict=strict, wait_idle_s=wait_idle, quiet_machine=quiet_machine),
+        making=engine_of(engine=engine, cpus=cpus),
+        care=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
         jobs=jobs,
     )
     opened: AbstractContextManager[Store] = nullcontext(store) if isinstance(store, Store) else open_store(store)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from spindle.library.options import between, several
 from spindle.library.result import Result, Sweep
 from spindle.library.stores import Selection, Store
 from spindle.library.table import Table, html_table
@@ -114,8 +115,8 @@ class Comparison:
 def compare(
     *alternatives: Alternative,
     store: Store | str | os.PathLike[str] | None = None,
-    metrics: Sequence[str] = (),
-    by: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
     percentiles: bool = False,
     confidence: float = 0.95,
     apart: float = 0.05,
@@ -134,11 +135,14 @@ def compare(
 
     Raises `spindle.Error`, among others if the results cannot be compared.
     """
+    between(confidence, "`confidence=`", 0.5, 1)
+    between(apart, "`apart=`", 0, 10)
+    between(power, "`power=`", 0, 1)
     with selected(alternatives, store) as selections:
         found = studied(
             selections,
-            metrics,
-            by=by,
+            several(metrics),
+            by=several(by),
             percentiles=percentiles,
             confidence=confidence,
             apart=apart,
@@ -199,10 +203,17 @@ def selection_of(given: Alternative, store: Stored | None = None) -> Selection:
             text = os.fspath(given)
             return Selection(text, select(store, text), store if needs_store(text) else None)
         case _:
-            if not given:
-                raise Usage("an alternative is empty; give at least one result of each")
-            label = given[0].id + (f" and {len(given) - 1} more" if len(given) > 1 else "")
-            return Selection(label, in_memory([each.record for each in given]), None)
+            return _of_results(given)
+
+
+def _of_results(given: Sequence[Result]) -> Selection:
+    """Several results as one alternative. Raises `Usage`."""
+    if not isinstance(given, Sequence) or not all(isinstance(each, Result) for each in given):
+        raise Usage(f"{given}: not a selection, a result, a list of results, or the name of one")
+    if not given:
+        raise Usage("an alternative is empty; give at least one result of each")
+    label = given[0].id + (f" and {len(given) - 1} more" if len(given) > 1 else "")
+    return Selection(label, in_memory([each.record for each in given]), None)
 
 
 @contextmanager

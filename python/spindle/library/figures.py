@@ -15,6 +15,13 @@ class NoFigure(SpindleError, AttributeError):
     exit_code = 2
 
 
+class NoName(SpindleError, KeyError):
+    """There is no metric or column of this name."""
+
+    exit_code = 2
+    __str__ = Exception.__str__  # `KeyError` puts its text in quotation marks
+
+
 class Duration(float):
     """Nanoseconds, shown in the unit that fits: `4.12 ms`. It is a number like any other."""
 

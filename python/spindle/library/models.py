@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from spindle import _core
+from spindle.library.options import within
 from spindle.library.shown import Shown
 from spindle.report.terminal import array
 from spindle.report.terminal.drive import DriveView, page
@@ -79,6 +80,9 @@ def array_map(
     `drive_size`: bytes of each drive, or one size for all. Sizes are bytes or texts with a unit. `rebuild_rate`: bytes
     a second. Options that are left out are as mdadm chooses them. Raises `spindle.Error`.
     """
+    for given, name, most in ((drives, "`drives=`", 1e9), (groups, "`groups=`", 1000), (rows, "`rows=`", 10_000)):
+        if given is not None:
+            within(given, name, 1, most)
     sizes = [drive_size] if isinstance(drive_size, str | int) else list(drive_size)
     options = {
         "layout": layout,

@@ -13,10 +13,15 @@ from spindle.host.paths import target_path
 from spindle.run.bounds import parse_bounds
 from spindle.run.consent import Consent
 from spindle.run.curve import parse_rates
+from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
 from spindle.run.latency_search import LatencySearch
 from spindle.run.precondition import LIMIT, Preconditioning
+from spindle.run.preparation import PreflightOptions
 from spindle.run.searching import DrawCurve, FindKnee, FindTarget, Search
+
+MOST_WAIT_S = 86_400
+"""Longest wait for a quiet machine."""
 
 
 def consent_of(
@@ -28,6 +33,60 @@ def consent_of(
 ) -> Consent:
     """The caller's consent to overwrite a device."""
     return Consent(None if erase is None else target_path(os.fspath(erase)), signature, stacked, shared, confirm)
+
+
+def path_of(given: str | os.PathLike[str], name: str) -> str:
+    """A name or a path as text. Raises `Usage`; `name`: the argument that gave it."""
+    try:
+        return os.fspath(given)
+    except TypeError:
+        raise Usage(f"{name} {given}: is neither a text nor a path") from None
+
+
+def several(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The texts of an argument that takes one or more."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def engine_of(
+    *,
+    engine: str,
+    cpus: Sequence[int] | None,
+    sqpoll: bool = False,
+    iopoll: bool = False,
+    timestamps: str = "request",
+    tolerate_errors: bool = False,
+    cpus_shared: bool = False,
+) -> EngineOptions:
+    """The options of the load engine. Raises `Usage`."""
+    one_of(engine, "`engine=`", ("auto", "io_uring", "pread"))
+    one_of(timestamps, "`timestamps=`", ("request", "batch"))
+    if cpus is not None and (not isinstance(cpus, Sequence) or not all(isinstance(each, int) for each in cpus)):
+        raise Usage(f"`cpus=` {cpus}: is not a list of numbers; write for example [0, 2]")
+    return EngineOptions(
+        engine=engine,
+        sqpoll=sqpoll,
+        iopoll=iopoll,
+        timestamps=timestamps,
+        tolerate_errors=tolerate_errors,
+        cpus=None if cpus is None else tuple(cpus),
+        cpus_shared=cpus_shared,
+    )
+
+
+def preflight_of(
+    *, strict: bool, wait_idle: float, quiet_machine: bool, sync: str = "target", drop_caches: bool = False
+) -> PreflightOptions:
+    """The options of the checks before a run. Raises `Usage`."""
+    one_of(sync, "`sync=`", ("target", "machine"))
+    within(wait_idle, "`wait_idle=`", 0, MOST_WAIT_S)
+    return PreflightOptions(
+        strict=strict,
+        sync_machine=sync == "machine",
+        drop_caches=drop_caches,
+        wait_idle_s=wait_idle,
+        quiet_machine=quiet_machine,
+    )
 
 
 def bytes_of(size: str | int, name: str) -> int:
@@ -45,6 +104,12 @@ def within(value: float, name: str, least: float, most: float) -> None:
     """Refuse a number outside this range, and what is not a number. Raises `Usage`."""
     if not isinstance(value, int | float) or not least <= value <= most:
         raise Usage(f"{name} {value}: is not a number from {least:g} to {most:g}")
+
+
+def between(value: float, name: str, above: float, below: float) -> None:
+    """Refuse a number that is not between these two. Raises `Usage`."""
+    if not isinstance(value, int | float) or not above < value < below:
+        raise Usage(f"{name} {value}: is not a number between {above:g} and {below:g}")
 
 
 def one_of(value: str, name: str, known: Sequence[str]) -> None:
@@ -79,6 +144,8 @@ def search_of(
         raise Usage(f"{' and '.join(given)}: each is a search of its own; give one of them")
     if search is not None and not latency_target:
         raise Usage("`search=`: it says how a latency target is searched for; give `latency_target=` p99:5ms")
+    if search is not None:
+        one_of(search, "`search=`", ("depth", "rate"))
     if find_knee:
         return FindKnee()
     if latency_target:

@@ -14,6 +14,8 @@ from spindle.run.errors import Usage
 
 def output_of(path: str | os.PathLike[str], kind: str, name: str, *, force: bool = False) -> Output:
     """An output of a `kind` of `library.kinds`, which the option or argument `name` gives. Nothing is opened yet."""
+    if not isinstance(path, str | os.PathLike):
+        raise Usage(f"{name} {path}: is neither a text nor a path")
     return Output(Path(path), KINDS[kind], name, force=force)
 
 

@@ -6,12 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
+from spindle.library.options import engine_of, path_of, preflight_of
 from spindle.library.result import Result
 from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, keeping
 from spindle.run import quick as looking
-from spindle.run.engine import EngineOptions
-from spindle.run.preparation import PreflightOptions
 
 
 def quick(
@@ -43,23 +42,19 @@ def quick(
     with keeping(store, tags) as keep:
         with watched(progress) as watch:
             record = looking.quick(
-                None if target is None else os.fspath(target),
+                None if target is None else path_of(target, "`target=`"),
                 watch,
-                EngineOptions(
+                engine_of(
                     engine=engine,
                     sqpoll=sqpoll,
                     iopoll=iopoll,
                     timestamps=timestamps,
                     tolerate_errors=tolerate_errors,
-                    cpus=None if cpus is None else tuple(cpus),
+                    cpus=cpus,
                     cpus_shared=cpus_shared,
                 ),
-                care=PreflightOptions(
-                    strict=strict,
-                    sync_machine=sync == "machine",
-                    drop_caches=drop_caches,
-                    wait_idle_s=wait_idle,
-                    quiet_machine=quiet_machine,
+                care=preflight_of(
+                    strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
                 ),
             )
         keep(record)

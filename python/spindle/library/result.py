@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spindle.base import units
-from spindle.library.figures import Operation
+from spindle.base.suggestions import meant
+from spindle.library.figures import NoName, Operation
 from spindle.library.outputs import output_of
 from spindle.library.table import Table, html_table
 from spindle.result import document
@@ -91,7 +92,9 @@ class Result:
         return values(self.record)
 
     def __getitem__(self, metric: str) -> float:
-        """One metric: `result["read.p99_ns"]`."""
+        """One metric: `result["read.p99_ns"]`. Raises `spindle.Error`, with the nearest name."""
+        if metric not in self.metrics:
+            raise NoName(f"{metric}: {meant(metric, self.metrics, '`metrics` has those of this result')}")
         return self.metrics[metric]
 
     @property

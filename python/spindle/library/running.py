@@ -9,15 +9,24 @@ from typing import Any, Literal
 from spindle import _core
 from spindle.host.outputs import Output
 from spindle.library.measurement import Measurement, measurement
-from spindle.library.options import consent_of, overrides_of, preconditioning_of, search_of, text_of
+from spindle.library.options import (
+    consent_of,
+    engine_of,
+    overrides_of,
+    path_of,
+    preconditioning_of,
+    preflight_of,
+    search_of,
+    several,
+    text_of,
+    within,
+)
 from spindle.library.outputs import output_of
 from spindle.library.result import Result, Sweep
 from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, keeping
 from spindle.result.record import PhasesRecord, Record, Variation
-from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
-from spindle.run.preparation import PreflightOptions
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import SimulatedRun, machine_text, read_figures
 from spindle.run.trace import started
@@ -89,13 +98,13 @@ def run(
     Raises `spindle.Error`: one line; nothing was written to then, or what was made is removed.
     """
     asked = measurement(
-        os.fspath(workload),
-        None if target is None else os.fspath(target),
-        sections=_several(section),
+        path_of(workload, "`workload=`"),
+        None if target is None else path_of(target, "`target=`"),
+        sections=several(section),
         consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
         search=search_of(
             find_knee=find_knee,
-            latency_target=_several(latency_target),
+            latency_target=several(latency_target),
             search=search,
             curve=curve,
             rates=rates,
@@ -104,24 +113,20 @@ def run(
         precondition=preconditioning_of(
             precondition=precondition, precondition_anyway=precondition_anyway, precondition_time=precondition_time
         ),
-        making=EngineOptions(
+        making=engine_of(
             engine=engine,
             sqpoll=sqpoll,
             iopoll=iopoll,
             timestamps=timestamps,
             tolerate_errors=tolerate_errors,
-            cpus=None if cpus is None else tuple(cpus),
+            cpus=cpus,
             cpus_shared=cpus_shared,
         ),
-        care=PreflightOptions(
-            strict=strict,
-            sync_machine=sync == "machine",
-            drop_caches=drop_caches,
-            wait_idle_s=wait_idle,
-            quiet_machine=quiet_machine,
+        care=preflight_of(
+            strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
         ),
         overrides=overrides_of(keys),
-        varied=[Variation(key=key, values=list(map(text_of, values))) for key, values in (vary or {}).items()],
+        varied=_variations(vary or {}),
         create=None if create is None else str(create),
         keep=keep,
         trace=_output(trace, "trace", force),
@@ -167,6 +172,7 @@ def simulate(
     or one that was parsed. `machine`: a name of the catalogue, a machine file, or a `spindle.Machine`. `trace`: a file
     for every command of every drive. `interval_ns`: length of an interval of the series. Raises `spindle.Error`.
     """
+    within(interval_ns, "`interval_ns=`", 1_000_000, 1e18)
     if not isinstance(machine, _core.Machine):
         machine = _core.Machine.parse(machine_text(os.fspath(machine)), os.fspath(machine))
     if isinstance(workload, str | os.PathLike):
@@ -199,8 +205,12 @@ def _output(path: Name | None, name: str, force: bool) -> Output | None:
     return output
 
 
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _variations(vary: Mapping[str, Sequence[object]]) -> list[Variation]:
+    if not isinstance(vary, Mapping):
+        raise Usage(f"`vary=` {vary}: is not a dict of keys and their values; write for example {{'workers': [1, 8]}}")
+    if empty := [key for key, values in vary.items() if isinstance(values, str) or not values]:
+        raise Usage(f"`vary=` {empty[0]}: has no list of values")
+    return [Variation(key=key, values=list(map(text_of, values))) for key, values in vary.items()]
 
 
 def _taken(keys: dict[str, object], name: str) -> str | None:

@@ -20,6 +20,7 @@ from spindle.inspect import Inventory, inspect_stack, open_capture, running
 from spindle.inspect import capture as captured
 from spindle.inspect.machine import machine_file
 from spindle.inspect.model import encode
+from spindle.library.options import one_of, several
 from spindle.library.outputs import output_of
 from spindle.library.table import Table
 from spindle.run.errors import Usage
@@ -131,7 +132,7 @@ def doctor(
     target: Name | None = None,
     *,
     root: Name | None = None,
-    rules: Sequence[str] = (),
+    rules: str | Sequence[str] = (),
     workload: Literal["random", "sequential"] | None = None,
 ) -> Findings:
     """Find the problems of the block stack under a target; None: everything. Nothing is changed.
@@ -139,7 +140,9 @@ def doctor(
     `root`: a capture, as of `inspect`. `rules`: names of rules, without them all. `workload`: the use of the stack, on
     which some rules depend. Raises `spindle.Error`.
     """
-    return Findings(diagnose(inspect(target, root=root).inventory, rules_named(rules), workload))
+    if workload is not None:
+        one_of(workload, "`workload=`", ("random", "sequential"))
+    return Findings(diagnose(inspect(target, root=root).inventory, rules_named(several(rules)), workload))
 
 
 def rules_named(names: Sequence[str]) -> list[Rule]:

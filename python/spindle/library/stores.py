@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from spindle.base.words import counted
+from spindle.library.options import several
 from spindle.library.result import Result
 from spindle.library.table import Table
 
@@ -268,6 +269,7 @@ def keeping(
         return
     from spindle.store.campaigns import check_name
 
+    tags = several(tags)
     for tag in tags:
         check_name(tag)
     if isinstance(store, Store):

@@ -20,6 +20,8 @@ def sweep_chart(sweep: Sweep, varied: Sequence[str], metric: str) -> Plot:
     """`metric` over the first key; each combination of the others is a curve."""
     if metric not in sweep.columns:
         raise NoFigure(f"{metric}: not a column of the sweep; it has {', '.join(sweep.columns)}")
+    if metric in ("level", "run", "phase", *varied):
+        raise NoFigure(f"{metric}: not a figure of the runs; draw iops or a latency")
     first, others = varied[0], [*varied[1:], *(["phase"] if "phase" in sweep.columns else [])]
     known = metric_of(metric)
     unit, factor = _UNITS.get(known.unit, (known.unit, 1.0))

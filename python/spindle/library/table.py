@@ -10,6 +10,7 @@ from typing import Any
 
 from spindle.base.errors import SpindleError
 from spindle.base.numbers import plain
+from spindle.library.figures import NoName
 
 MOST_SHOWN = 60
 """Rows of a table in a notebook."""
@@ -42,7 +43,9 @@ class Table:
         return (dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True))
 
     def __getitem__(self, name: str) -> list[Any]:
-        """One column."""
+        """One column. Raises `spindle.Error`."""
+        if name not in self.columns:
+            raise NoName(f"{name}: not a column of the table; it has {', '.join(self.columns) or 'none'}")
         return self.columns[name]
 
     def to_arrow(self) -> Any:
