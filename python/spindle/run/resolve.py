@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spindle import _core
-from spindle.result.record import WorkloadRequest
 from spindle.result.workload import Workload, workload_from_json
 from spindle.run.errors import Usage
+
+if TYPE_CHECKING:  # `presets` resolves a workload without any record
+    from spindle.result.record import WorkloadRequest
 
 LARGEST_FILE_BYTES = 1 << 20
 """Workload files are shorter; a device or a disk image given by mistake is not."""
@@ -43,6 +46,8 @@ class Resolved:
     @property
     def request(self) -> WorkloadRequest:
         """The workload as it was requested, for the record."""
+        from spindle.result.record import WorkloadRequest
+
         return WorkloadRequest(source=self.source, toml=self.text, options=list(self.overrides))
 
     def with_overrides(self, more: Overrides) -> Resolved:
