@@ -63,7 +63,7 @@ def cells_of(plan: Plan) -> list[Cell]:
 
 def _combinations(plan: Plan) -> Iterator[dict[str, str]]:
     names = [factor.name for factor in plan.factors]
-    allowed = _allowed(plan)
+    allowed = _Allowed(plan)
     first = {factor.name: factor.labels[0] for factor in plan.factors} | dict(plan.design.baseline)
     match plan.design.kind:
         case Kind.LIST:
@@ -102,7 +102,7 @@ def _too_many(plan: Plan, number: int) -> str:
     )
 
 
-class _allowed:
+class _Allowed:
     """True unless an exclusion applies. In a partial combination, missing levels exclude nothing."""
 
     def __init__(self, plan: Plan) -> None:
@@ -115,13 +115,13 @@ class _allowed:
 
 
 def _allowed_rows(plan: Plan) -> _Rows:
-    return _Rows([factor.name for factor in plan.factors], _allowed(plan))
+    return _Rows([factor.name for factor in plan.factors], _Allowed(plan))
 
 
 @dataclass(frozen=True)
 class _Rows:
     names: Sequence[str]
-    allowed: _allowed
+    allowed: _Allowed
 
     def __call__(self, row: Sequence[str | None]) -> bool:
         return self.allowed({name: one for name, one in zip(self.names, row, strict=True) if one is not None})

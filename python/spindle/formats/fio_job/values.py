@@ -9,12 +9,15 @@ from .numbers import Wrong, microseconds, natural, whole
 
 
 def truth(text: str) -> bool:
+    """Parse `0` or `1`."""
     if text not in ("0", "1"):
         raise Wrong(f"`{text[:40]}` is neither 0 nor 1")
     return text == "1"
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
+    """Return a parser of these words."""
+
     def read(text: str) -> str:
         if text not in allowed:
             raise Wrong(f"`{text[:40]}` is not one of {', '.join(allowed)}")
@@ -24,6 +27,8 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 
 
 def within(low: int, high: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers from `low` to `high`."""
+
     def read(text: str) -> int:
         value = whole(text)
         if not low <= value <= high:
@@ -34,12 +39,14 @@ def within(low: int, high: int) -> Callable[[str], int]:
 
 
 def positive(value: int) -> int:
+    """Refuse a number below 0."""
     if value < 0:
         raise Wrong("is negative")
     return value
 
 
 def time(text: str) -> int:
+    """Parse a time in microseconds; without a unit it is in seconds."""
     return positive(microseconds(text))
 
 
@@ -58,6 +65,7 @@ def pause(text: str) -> int:
 
 
 def percentiles(text: str) -> tuple[float, ...]:
+    """Parse `50:99.9`; sorted, each once."""
     parts = text.split(":")
     if len(parts) > 20:
         raise Wrong("more than 20 percentiles")
@@ -65,12 +73,14 @@ def percentiles(text: str) -> tuple[float, ...]:
 
 
 def request(size: int) -> int:
+    """Refuse a size of a request, bytes, that no run can have."""
     if not 0 < size <= 1 << 30:
         raise Wrong(f"requests of {size} bytes; 1 byte to 1 GiB")
     return size
 
 
 def seed(text: str) -> int:
+    """Parse the seed of a random sequence."""
     return natural(text)
 
 
@@ -86,6 +96,7 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def service(text: str) -> tuple[str, int]:
+    """Parse `random:8`: the order of files, and the requests to one before the next."""
     kind, colon, requests = text.strip().partition(":")
     if kind not in ("roundrobin", "random", "sequential"):
         raise Wrong(f"`{kind[:40]}` is not there; use roundrobin, random or sequential")
@@ -93,15 +104,18 @@ def service(text: str) -> tuple[str, int]:
 
 
 def fallocate(text: str) -> str:
+    """Parse the way in which files are laid out."""
     known = {"0": "none", "1": "posix"}
     return known.get(text) or one_of("none", "native", "posix", "keep", "truncate")(text)
 
 
 def unified(text: str) -> str:
+    """Parse whether reads and writes have figures of their own (`none`), common ones or both."""
     return {"0": "none", "1": "mixed", "2": "both"}.get(text) or one_of("none", "mixed", "both")(text)
 
 
 def sync(text: str) -> str:
+    """Parse the flag that files are opened with."""
     return {"0": "none", "1": "sync"}.get(text) or one_of("none", "sync", "dsync")(text)
 
 

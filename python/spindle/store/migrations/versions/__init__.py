@@ -1,0 +1,1 @@
+"""Versions of the schema, one module each; Alembic runs them in order."""
