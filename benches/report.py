@@ -19,7 +19,7 @@ from spindle.result.document import encode
 from spindle.result.record import Record
 from spindle.run.order import Order, carry_out
 from spindle.run.targets import parse
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 from spindle.store import open_store
 
 GOAL_S = 5.0
@@ -61,7 +61,7 @@ def _record(number: int) -> Record:
     machine = MACHINES[number % len(MACHINES)]
     workers = WORKERS[number // len(MACHINES) % len(WORKERS)]
     seed = number // (len(MACHINES) * len(WORKERS)) + 1
-    return carry_out(Order("randomio", parse(machine), (("workers", str(workers)), ("seed", str(seed)))), Silent())
+    return carry_out(Order("randomio", parse(machine), (("workers", str(workers)), ("seed", str(seed)))), SilentWatch())
 
 
 def _timed(arguments: list[str]) -> tuple[float, int]:

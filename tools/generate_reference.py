@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from spindle.cli.grouped import Grouped
+from spindle.cli.grouped import GroupedCommand
 from spindle.cli.main import VERBS, spindle
 from spindle.cli.options.keys import Key, keys
 from spindle.cli.verbs.completion import SHELLS, script
@@ -88,7 +88,9 @@ def _parts(
 
 
 def _options(command: click.Command, context: click.Context) -> Rows:
-    groups = command.grouped(context) if isinstance(command, Grouped) else {"Options": command.get_params(context)}
+    groups = (
+        command.grouped(context) if isinstance(command, GroupedCommand) else {"Options": command.get_params(context)}
+    )
     rows = {
         title: [row for each in found if (row := each.get_help_record(context)) and row[1]]
         for title, found in groups.items()

@@ -93,7 +93,7 @@ MODULES = {
         names={
             "RunFigures": "Figures",
             "IntervalFigures": "StreamInterval",
-            "CheckFigures": "Checked",
+            "CheckFigures": "BlockCheck",
             "EndedBy.Time": "EndedByTime",
             "EndedBy.Bytes": "EndedByBytes",
             "EndedBy.Requests": "EndedByRequests",

@@ -11,7 +11,7 @@ from types import FrameType
 from small import SIXTY, ready
 
 from spindle.campaign.execution import begin, carry_out, reopened
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 from spindle.store import StoreRefused, open_store
 
 ROOMS = ("/spindle/campaign/", "/spindle/store/campaigns.py", "/spindle/store/adding.py", "/spindle/store/database.py")
@@ -45,7 +45,7 @@ def go_on(place: str) -> None:
             found = reopened(campaign, store)
         while True:
             try:
-                carry_out(campaign, found, store, Silent())
+                carry_out(campaign, found, store, SilentWatch())
                 return
             except StoreRefused as error:  # a server may take a moment to notice that the last one is dead
                 if "another process" not in str(error):

@@ -17,7 +17,7 @@ from spindle.campaign import execution
 from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.campaign.outcome import outcome_of
 from spindle.campaign.source import preset_names
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 from spindle.store import Store, open_store
 
 Invoke = Callable[..., Ended]
@@ -53,7 +53,7 @@ def test_a_campaign_runs_shows_what_it_found_and_keeps_every_run(invoke: Invoke,
 
 def test_alternatives_of_a_block_are_compared_on_the_same_requests(store: Store) -> None:
     found = ready(SIXTY, "trials=2")
-    carry_out(begin(found, store), found, store, Silent())
+    carry_out(begin(found, store), found, store, SilentWatch())
     seeds: dict[int | None, set[int]] = {}
     for one in store.select("campaign:small"):
         seeds.setdefault(one.block, set()).add(one.record.seed)  # type: ignore[union-attr]
@@ -73,8 +73,8 @@ def test_a_dry_run_prints_the_steps_and_does_nothing(invoke: Invoke, plan: Path,
 
 def test_trials_computed_at_the_same_time_give_the_same(store: Store) -> None:
     found = ready(SIXTY)
-    carry_out(begin(found, store, "one"), found, store, Silent())
-    carry_out(begin(found, store, "four"), found, store, Silent(), RunOptions(jobs=4))
+    carry_out(begin(found, store, "one"), found, store, SilentWatch())
+    carry_out(begin(found, store, "four"), found, store, SilentWatch(), RunOptions(jobs=4))
     assert store.campaigns.fingerprint("one") == store.campaigns.fingerprint("four")
 
 
@@ -241,7 +241,7 @@ def test_what_cannot_be_run_on_the_machine_is_not_tried_again(invoke: Invoke, pl
 
 def test_trials_go_on_until_the_interval_is_narrow_enough(store: Store) -> None:
     found = ready(SIXTY, "trials.within=10%", "trials.count=3", "trials.at_most=6", "trials.metric=iops")
-    carry_out(begin(found, store), found, store, Silent())
+    carry_out(begin(found, store), found, store, SilentWatch())
     outcome = outcome_of(store.campaigns.get("small"), store)
     counts = {one.done for one in outcome.cells}
     assert counts & {3, 4, 5}

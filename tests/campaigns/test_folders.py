@@ -14,7 +14,7 @@ from small import ready
 from program import Ended, started
 from spindle.campaign.execution import RunOptions, begin, carry_out
 from spindle.result.record import PhasesRecord
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 from spindle.store import Store
 
 Invoke = Callable[..., Ended]
@@ -94,8 +94,8 @@ def test_file_systems_are_compared_by_a_workload_of_phases(
 def test_modelled_phases_are_the_same_however_they_are_computed(store: Store) -> None:
     modelled = MATRIX.replace('"1MiB"', '"8MiB", direct = true')
     found = ready('target = "one-sata"\n' + modelled, "trials=2", name="plan")
-    carry_out(begin(found, store, "one"), found, store, Silent())
-    carry_out(begin(found, store, "two"), found, store, Silent(), RunOptions(jobs=2))
+    carry_out(begin(found, store, "one"), found, store, SilentWatch())
+    carry_out(begin(found, store, "two"), found, store, SilentWatch(), RunOptions(jobs=2))
     assert store.campaigns.fingerprint("one") == store.campaigns.fingerprint("two")
     assert [len(record.phases) for record in records(store, "one")] == [8] * 4
 

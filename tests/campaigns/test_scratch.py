@@ -29,7 +29,7 @@ from spindle.host.testfile import TestFile
 from spindle.run.consent import Consent
 from spindle.run.errors import RunFailed
 from spindle.run.resolve import resolve
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 from spindle.store import open_store
 
 Invoke = Callable[..., Ended]
@@ -85,7 +85,7 @@ def types_on(device: str) -> str:
     return subprocess.run(["blkid", "-p", device], capture_output=True, text=True, check=False).stdout
 
 
-class Said(Silent):
+class Said(SilentWatch):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[str] = []
@@ -163,11 +163,11 @@ def test_a_name_that_changes_its_meaning_before_a_tool_runs_harms_nothing(
     only = "--all" if tool == "wipefs" else ""  # the guard looks with wipefs too
     instead(tmp_path / "bin", monkeypatch, tool, renamed(kind, name, precious), only)
     consent = Consent(erase=name)
-    with scratch.made("c", name, FileSystem(type="ext4"), consent, Silent()) as folder:
+    with scratch.made("c", name, FileSystem(type="ext4"), consent, SilentWatch()) as folder:
         assert mounts_of(device) == [str(folder)]
     with (
         pytest.raises(Refusal, match="is another device than the one that was agreed"),
-        scratch.made("c", name, FileSystem(type="ext4"), consent.after_writing(), Silent()),
+        scratch.made("c", name, FileSystem(type="ext4"), consent.after_writing(), SilentWatch()),
     ):
         pass
     assert content(precious) == before
@@ -370,7 +370,7 @@ def test_a_tool_that_finds_the_device_busy_is_tried_again(
     flag = tmp_path / "was-busy"
     busy_once = f"test -e {flag} || {{ touch {flag}; echo device or resource busy >&2; exit 32; }}"
     instead(tmp_path / "bin", monkeypatch, tool, busy_once)
-    with scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), Silent()) as folder:
+    with scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), SilentWatch()) as folder:
         assert mounts_of(device) == [str(folder)]
     assert flag.exists()
 
@@ -384,7 +384,7 @@ def test_before_mkfs_is_tried_again_the_device_is_checked_again(
     instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", swap)
     with (
         pytest.raises(Refusal, match="has a signature: swap"),
-        scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), Silent()),
+        scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), SilentWatch()),
     ):
         pass
     assert "swap" in types_on(device)
@@ -398,7 +398,7 @@ def test_a_tool_that_fails_for_another_reason_is_not_tried_again(
     instead(tmp_path / "bin", monkeypatch, "mkfs.ext4", f"echo >> {count}; echo no such option >&2; exit 1")
     with (
         pytest.raises(RunFailed, match=r"mkfs\.ext4: no such option"),
-        scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), Silent()),
+        scratch.made("c", device, FileSystem(type="ext4"), Consent(erase=device), SilentWatch()),
     ):
         pass
     assert count.read_text() == "\n"

@@ -16,7 +16,7 @@ from spindle.report.terminal.progress import clipped
 from spindle.run.engine import EngineOptions
 from spindle.run.resolve import resolve
 from spindle.run.targets import Opening, parse
-from spindle.run.watch import Moment, Silent
+from spindle.run.watch import Moment, SilentWatch
 
 MIB = 1 << 20
 SETTLED = 1 / 3
@@ -29,7 +29,7 @@ def resident_bytes() -> int:
     return int(found[1]) * 1024
 
 
-class Weighing(Silent):
+class Weighing(SilentWatch):
     """Weighs this process whenever the load tells where it is."""
 
     def __init__(self) -> None:
@@ -48,7 +48,9 @@ def test_thousands_of_intervals_do_not_grow_the_process(here: Path) -> None:
         "randomio", [("write_fraction", "0"), ("direct", "false"), ("seconds", "4"), ("workers", "2"), ("depth", "4")]
     )
     watch = Weighing()
-    with parse(str(here / "t.bin")).open(load, watch, Opening(making=EngineOptions(interval_ns=1_000_000))) as opened:
+    with parse(str(here / "t.bin")).open(
+        load, watch, Opening(engine_options=EngineOptions(interval_ns=1_000_000))
+    ) as opened:
         record = opened.measure(load).record
     assert len(record.figures.series) > 1000
     late = [resident for done, resident in watch.seen if done >= SETTLED]

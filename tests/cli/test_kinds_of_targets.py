@@ -10,7 +10,7 @@ import pytest
 from program import Ended
 from spindle.run.resolve import resolve
 from spindle.run.targets import KINDS, Modelled, Null, Paths, parse, refusal
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_no_place_of_this_machine_opens_without_one(name: str) -> None:
     target = parse(name)
     assert target.place is None
     load = resolve("randomio", [("seconds", "0.2")])
-    with target.open(load, Silent()) as opened:
+    with target.open(load, SilentWatch()) as opened:
         assert opened.place == name
         record = opened.measure(load).record
     assert record.target.asked == name

@@ -14,13 +14,13 @@ from spindle.result.document import decode, encode, schema
 from spindle.result.record import QuickRecord
 from spindle.run.errors import RunFailed
 from spindle.run.quick import Lengths, quick
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 SHORT = Lengths(step_s=0.3, sweep_step_s=0.1, zone_s=0.2, file_bytes=32 << 20)
 
 
 def look(target: str | None) -> QuickRecord:
-    found = quick(target, Silent(), lengths=SHORT)
+    found = quick(target, SilentWatch(), lengths=SHORT)
     assert all(run.figures.requests for run in found.runs)
     return found
 
@@ -96,7 +96,7 @@ def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monk
 
     monkeypatch.setattr("spindle.run.files.os.statvfs", lambda path: Full)
     with pytest.raises(RunFailed, match="free"):
-        quick(None, Silent())
+        quick(None, SilentWatch())
     assert list(here.glob("*.bin")) == []
 
 

@@ -20,7 +20,7 @@ from crash import PATIENCE_S, checked, kill, receiving, spindle, started, wait_f
 from spindle.run.durability import receiver
 from spindle.run.durability.journal import proof, read_token
 from spindle.run.durability.receiver import ReceivedJournal, ReceiverOptions, receive
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 pytestmark = pytest.mark.promise(8)
 
@@ -61,7 +61,7 @@ class Served:
 @contextmanager
 def served(path: Path, monkeypatch: pytest.MonkeyPatch, **order: object) -> Iterator[Served]:
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    hearing = Silent()
+    hearing = SilentWatch()
     monkeypatch.setattr(hearing, "say", lines.put)
     with futures.ThreadPoolExecutor() as pool:
         waiting = pool.submit(receive, ReceiverOptions("127.0.0.1", 0, path, **order), hearing)  # type: ignore[arg-type]

@@ -280,13 +280,13 @@ def test_options_that_exclude_each_other_are_an_error(tmp_path: Path) -> None:
 
 def test_a_writer_that_falls_silent_leaves_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from spindle.run.durability import receiver
-    from spindle.run.watch import Silent
+    from spindle.run.watch import SilentWatch
 
     whole = write(tmp_path).read_bytes()
     monkeypatch.setattr(receiver, "PATIENCE_S", 0.3)
     stored = tmp_path / "stored"
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    hearing = Silent()
+    hearing = SilentWatch()
     monkeypatch.setattr(hearing, "say", lines.put)
     with futures.ThreadPoolExecutor() as pool:
         waiting = pool.submit(receiver.receive, receiver.ReceiverOptions("127.0.0.1", 0, stored), hearing)

@@ -16,7 +16,7 @@ from spindle.run.order import Order, carry_out
 from spindle.run.resolve import resolve
 from spindle.run.searching import FindKnee
 from spindle.run.targets import parse
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 CHUNKS = ("64KiB", "256KiB", "1MiB")
 
@@ -24,7 +24,7 @@ CHUNKS = ("64KiB", "256KiB", "1MiB")
 @cache
 def modelled(workload: str, target: str, *overrides: tuple[str, str], find_knee: bool = False) -> Record:
     """A run on a modelled machine."""
-    return carry_out(Order(workload, parse(target), overrides, search=FindKnee() if find_knee else None), Silent())
+    return carry_out(Order(workload, parse(target), overrides, search=FindKnee() if find_knee else None), SilentWatch())
 
 
 def entry(record: Record, name: str = "a.json", **more: object) -> Entry:

@@ -11,7 +11,7 @@ from spindle.result.figures import Latency, figures_from_json
 from spindle.result.record import Knee, KneePoint, KneeRecord, Tool
 from spindle.run import quick
 from spindle.stats import metric, names
-from spindle.stats.names import Better
+from spindle.stats.names import Direction
 
 
 def measured(service_ns: int) -> Latency:
@@ -77,17 +77,17 @@ def test_a_sweep_has_its_knee() -> None:
 @pytest.mark.parametrize(
     ("name", "unit", "better", "words"),
     [
-        ("iops", "1/s", Better.HIGHER, "IOPS"),
-        ("write.bytes_per_s", "B/s", Better.HIGHER, "throughput of writes"),
-        ("read.p99.9_ns", "ns", Better.LOWER, "p99.9 latency of reads"),
-        ("db/read.service.mean_ns", "ns", Better.LOWER, "mean service time of reads, db"),
-        ("device.r_await", "ms", Better.LOWER, "r_await of the device"),
-        ("device.rMB/s", "MiB/s", Better.HIGHER, "rMB/s of the device"),
-        ("device.%util", "%", Better.NEITHER, "%util of the device"),
-        ("my own", "", Better.NEITHER, "my own"),
+        ("iops", "1/s", Direction.HIGHER, "IOPS"),
+        ("write.bytes_per_s", "B/s", Direction.HIGHER, "throughput of writes"),
+        ("read.p99.9_ns", "ns", Direction.LOWER, "p99.9 latency of reads"),
+        ("db/read.service.mean_ns", "ns", Direction.LOWER, "mean service time of reads, db"),
+        ("device.r_await", "ms", Direction.LOWER, "r_await of the device"),
+        ("device.rMB/s", "MiB/s", Direction.HIGHER, "rMB/s of the device"),
+        ("device.%util", "%", Direction.NEITHER, "%util of the device"),
+        ("my own", "", Direction.NEITHER, "my own"),
     ],
 )
-def test_a_name_has_a_unit_and_a_better_direction(name: str, unit: str, better: Better, words: str) -> None:
+def test_a_name_has_a_unit_and_a_better_direction(name: str, unit: str, better: Direction, words: str) -> None:
     found = names.metric(name)
     assert (found.unit, found.better, found.words) == (unit, better, words)
 

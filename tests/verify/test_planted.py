@@ -17,7 +17,7 @@ from spindle.run.engine import Part
 from spindle.run.resolve import resolve_text
 from spindle.run.targets import Opening, parse
 from spindle.run.verification import keep_state
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 MIB = 1 << 20
 BLOCK = 4096
@@ -97,7 +97,7 @@ def written_twice(device: str, image: Path) -> bytes:
     """Writes the whole device two times in one run and keeps the state; what the first time left."""
     resolved = resolve_text(WORKLOAD, "test", "twice")
     consent = Consent(erase=device, erase_stacked=True)
-    with parse(device).open(resolved, Silent(), Opening(consent=consent)) as opened:
+    with parse(device).open(resolved, SilentWatch(), Opening(consent=consent)) as opened:
         opened.measure(resolved, part=Part(read_back=False))
         older = image.read_bytes()
         seen = opened.measure(resolved).record.figures.verification

@@ -11,7 +11,7 @@ import pytest
 from spindle.report.terminal.page import page
 from spindle.report.terminal.style import Style
 from spindle.result.document import decode
-from spindle.result.figures import Checked, Fault, FaultPlace, ReadBack, Verification
+from spindle.result.figures import BlockCheck, Fault, FaultPlace, ReadBack, Verification
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.rules import judge
 
@@ -186,7 +186,7 @@ def test_files_of_others_are_written_no_more_than_without_verify(invoke: Invoke,
     assert (here / "own.bin").read_bytes() == bytes(1 << 20)
 
 
-def found(**kinds: int) -> Checked:
+def found(**kinds: int) -> BlockCheck:
     faults = [
         Fault(
             kind=kind.replace("_", "-"),
@@ -195,10 +195,10 @@ def found(**kinds: int) -> Checked:
         )
         for kind, blocks in kinds.items()
     ]
-    return Checked(blocks=1000, unknown=0, raced=0, faults=faults)
+    return BlockCheck(blocks=1000, unknown=0, raced=0, faults=faults)
 
 
-def with_findings(record: RunRecord, during: Checked, back: ReadBack | None) -> RunRecord:
+def with_findings(record: RunRecord, during: BlockCheck, back: ReadBack | None) -> RunRecord:
     from msgspec.structs import replace
 
     seen = Verification(block_bytes=4096, run="0" * 16, delayed_writes=0, during_load=during, read_back=back)
@@ -206,7 +206,7 @@ def with_findings(record: RunRecord, during: Checked, back: ReadBack | None) -> 
     return replace(record, verdicts=judge(record))
 
 
-def back_of(checked: Checked, complete: bool = True) -> ReadBack:
+def back_of(checked: BlockCheck, complete: bool = True) -> ReadBack:
     return ReadBack(expected=1000, complete=complete, direct=True, elapsed_ns=1, found=checked)
 
 
@@ -232,7 +232,7 @@ def test_a_read_back_that_was_stopped_or_found_nothing_to_read_is_a_warning(reco
     stopped = verdict_of(with_findings(record, found(), back_of(found(), complete=False)))
     assert stopped is not None
     assert stopped.level is Level.WARN
-    nothing = Checked(blocks=0, unknown=500, raced=0, faults=[])
+    nothing = BlockCheck(blocks=0, unknown=500, raced=0, faults=[])
     unread = verdict_of(with_findings(record, nothing, None))
     assert unread is not None
     assert unread.level is Level.WARN
@@ -242,7 +242,7 @@ def test_a_read_back_that_was_stopped_or_found_nothing_to_read_is_a_warning(reco
 
 
 def test_the_page_counts_correct_blocks_unless_some_are_wrong(record: RunRecord) -> None:
-    def text_of(during: Checked, back: ReadBack | None) -> str:
+    def text_of(during: BlockCheck, back: ReadBack | None) -> str:
         return "\n".join(page(with_findings(record, during, back), Style(width=120, colour=False)))
 
     begin = "verified: 3.91 MiB read in the load; 3.91 MiB that were written, read back past the page cache: "
@@ -250,4 +250,4 @@ def test_the_page_counts_correct_blocks_unless_some_are_wrong(record: RunRecord)
     assert "no block is wrong" not in text_of(found(), back_of(found(), complete=False))
     assert "no block is wrong" not in text_of(found(), back_of(found(torn=1)))
     assert "verified: 3.91 MiB read in the load: no block is wrong" in text_of(found(), None)
-    assert "no block is wrong" not in text_of(Checked(blocks=0, unknown=5, raced=0, faults=[]), None)
+    assert "no block is wrong" not in text_of(BlockCheck(blocks=0, unknown=5, raced=0, faults=[]), None)

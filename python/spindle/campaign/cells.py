@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 from spindle import _core
 from spindle.campaign.pairwise import covering
-from spindle.campaign.plan import Kind, LevelOf, Plan, Settings
+from spindle.campaign.plan import FactorLevel, Kind, Plan, Settings
 from spindle.run.errors import Usage
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ def _without_ignored(plan: Plan, labels: Mapping[str, str]) -> dict[str, str]:
     return {name: IGNORED if name in ignored else label for name, label in labels.items()}
 
 
-def _level(plan: Plan, factor: str, labels: Mapping[str, str]) -> LevelOf:
+def _level(plan: Plan, factor: str, labels: Mapping[str, str]) -> FactorLevel:
     return next(level for level in plan.factor(factor).levels if level.label == labels[factor])
 
 

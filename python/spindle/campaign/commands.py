@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from spindle.campaign.leftovers import Note, StillThere, noted
+from spindle.campaign.leftovers import Note, RemovalFailed, noted
 from spindle.campaign.prepare import TARGET
 from spindle.host.signals import ENDING, held_back
 from spindle.run.errors import RunFailed
@@ -42,7 +42,7 @@ def around(
                     try:
                         run("teardown", command, environment)
                     except RunFailed as error:
-                        raise StillThere(str(error)) from None
+                        raise RemovalFailed(str(error)) from None
 
 
 def run(what: str, command: Command, environment: Mapping[str, str]) -> None:

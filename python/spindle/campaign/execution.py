@@ -14,9 +14,9 @@ from typing import Any
 from spindle import _core
 from spindle.base import units
 from spindle.campaign import leftovers, order
-from spindle.campaign.ahead import Ahead, ahead
+from spindle.campaign.ahead import Lookahead, ahead
 from spindle.campaign.cells import Cell, cells_of, key_of
-from spindle.campaign.leftovers import StillThere
+from spindle.campaign.leftovers import RemovalFailed
 from spindle.campaign.order import Schedule
 from spindle.campaign.plan import Plan
 from spindle.campaign.prepare import ReadyCell, Sources, prepare
@@ -50,8 +50,8 @@ class RunOptions:
     """Options for running trials, in addition to the plan."""
 
     consent: Consent = NO_CONSENT
-    making: EngineOptions = AS_USUAL
-    care: PreflightOptions = AS_IT_IS
+    engine_options: EngineOptions = AS_USUAL
+    preflight_options: PreflightOptions = AS_IT_IS
     jobs: int = 1
     """Modelled machines: trials computed at the same time."""
 
@@ -227,8 +227,10 @@ class _Run:
     def to_the_end(self) -> None:
         plan, means = self.ready.plan, self.means
         with (
-            workshop(self.held.campaign.id, means.consent, means.making, means.care, self.watch) as shop,
-            ahead(means.jobs, means.making) as computed,
+            workshop(
+                self.held.campaign.id, means.consent, means.engine_options, means.preflight_options, self.watch
+            ) as shop,
+            ahead(means.jobs, means.engine_options) as computed,
         ):
             for _ in self._batches():
                 while (trial := self.held.next()) is not None:
@@ -267,7 +269,7 @@ class _Run:
             done = work()
         except HeldByOthers as error:
             self._reject(trial, "failed", str(error), None, again=again)
-        except (StillThere, Refusal, KnobUsage, Usage):
+        except (RemovalFailed, Refusal, KnobUsage, Usage):
             raise  # continuing would repeat it, or do harm
         except (NotInForce, _core.ConfigError) as error:
             self._reject(trial, "failed", str(error), None, again=False)
@@ -312,7 +314,7 @@ class _Run:
             raise Usage(f"trials.metric: the results have no `{self._metric}`; they have {names}")
         self._found.setdefault(key_of(trial.cell), {})[trial.block] = number
 
-    def _look_ahead(self, computed: Ahead, trial: Trial) -> None:
+    def _look_ahead(self, computed: Lookahead, trial: Trial) -> None:
         if self.means.jobs > 1:
             for one in self._planned[trial.number : trial.number + self.means.jobs]:
                 computed.begin(self._cells[one.cell.key], order.seed_of(self.ready.plan, one.block, 1))

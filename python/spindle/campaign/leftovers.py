@@ -63,7 +63,7 @@ class NoteState:
 @contextmanager
 def noted(campaign: str, what: str, note: Note) -> Iterator[NoteState]:
     """Keep a note on the disk during the `with`. It stays if the objects could not be removed: the body raises
-    StillThere or sets `stays`.
+    RemovalFailed or sets `stays`.
 
     `campaign`: its id. Raises RunFailed if the note cannot be written.
     """
@@ -72,7 +72,7 @@ def noted(campaign: str, what: str, note: Note) -> Iterator[NoteState]:
     kept = NoteState()
     try:
         yield kept
-    except StillThere:
+    except RemovalFailed:
         kept.stays = True
         raise
     finally:
@@ -89,7 +89,7 @@ def scratches(campaign: str) -> Iterator[tuple[Path, Scratch, bool]]:
             yield path, note.scratch, note.boot == boot_id()
 
 
-class StillThere(RunFailed):
+class RemovalFailed(RunFailed):
     """An object that was made for a trial could not be removed."""
 
 

@@ -174,7 +174,7 @@ def observe(
     pace = _Pace(load, watch, line)
     window_s = min(max(load.settle_ns / 1e9, LEAST_WINDOW_S), WINDOW_S)
     _wait(load.settle_ns - round(window_s * 1e9), pace.settling)
-    looked = look(devices, calm.care, watch, running.own(), window_s)
+    looked = look(devices, calm.preflight_options, watch, running.own(), window_s)
     running.keep_running()
     starts, own = running.starts, running.own()
     settings = machine_settings.settings_of(devices)

@@ -95,7 +95,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelOf:
+class FactorLevel:
     """One level of a factor."""
 
     label: str
@@ -109,7 +109,7 @@ class Factor:
     """A factor with its levels."""
 
     name: str
-    levels: tuple[LevelOf, ...]
+    levels: tuple[FactorLevel, ...]
 
     @property
     def labels(self) -> list[str]:

@@ -13,7 +13,7 @@ from spindle import _core
 from spindle.base.suggestions import meant
 from spindle.campaign import document
 from spindle.campaign.document import Table, is_scalar, text_of
-from spindle.campaign.plan import Design, Factor, Kind, LevelOf, Order, Plan, Settings, Trials
+from spindle.campaign.plan import Design, Factor, FactorLevel, Kind, Order, Plan, Settings, Trials
 from spindle.knobs.asking import value_of
 from spindle.knobs.catalogue import knob
 from spindle.knobs.errors import KnobUsage
@@ -344,7 +344,7 @@ def _factor(above: Table, name: str, names: Sequence[str]) -> Factor:
     return Factor(name=name, levels=tuple(found))
 
 
-def _level(levels: Table, label: str, names: Sequence[str], factor: str) -> LevelOf:
+def _level(levels: Table, label: str, names: Sequence[str], factor: str) -> FactorLevel:
     if (
         not label.strip()
         or label == "-"
@@ -360,17 +360,17 @@ def _level(levels: Table, label: str, names: Sequence[str], factor: str) -> Leve
             table.nearest("ignores", other, [one for one in names if one != factor], "other factor")
     settings = _settings(table)
     table.finish()
-    return LevelOf(label=label, settings=settings, ignores=frozenset(ignores))
+    return FactorLevel(label=label, settings=settings, ignores=frozenset(ignores))
 
 
-def _values(table: Table) -> list[LevelOf]:
+def _values(table: Table) -> list[FactorLevel]:
     sets = table.word("sets")
     values = table.take("values")
     if sets is None:
         table.fail(None, 'it sets nothing; give sets = "options.size" and values = [...], or levels')
     if not isinstance(values, list) or not values:
         table.fail("values", "expected a list of at least one value")
-    return [LevelOf(label=_label(value), settings=_single(table, sets, value)) for value in values]
+    return [FactorLevel(label=_label(value), settings=_single(table, sets, value)) for value in values]
 
 
 def _label(value: object) -> str:

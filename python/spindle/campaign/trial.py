@@ -52,8 +52,8 @@ class Workshop:
     campaign: str
     """Its id."""
     consent: Consent
-    making: EngineOptions
-    care: PreflightOptions
+    engine_options: EngineOptions
+    preflight_options: PreflightOptions
     watch: Watch
     _stack: ExitStack
     _load: Callable[[Load, str, Mapping[str, str]], RunningLoad]
@@ -62,7 +62,7 @@ class Workshop:
     def carry_out(self, prepared: ReadyCell, seed: int, label: str) -> TrialResult:
         """Run a trial. Raises RunFailed, `_core.RunError`, TargetError; Stopped."""
         if prepared.on.is_modelled:
-            return TrialResult(simulated(prepared, seed, self.making, self.watch, label))
+            return TrialResult(simulated(prepared, seed, self.engine_options, self.watch, label))
         with ExitStack() as stack:
             made = self._made(prepared, seed, stack)
             stack.enter_context(self._knobs(prepared))
@@ -73,7 +73,7 @@ class Workshop:
             )
             if prepared.load is not None:
                 running = self._load(prepared.load, prepared.target, environment)
-                with calm_machine(Path(prepared.target), self.care, self.watch) as calm:
+                with calm_machine(Path(prepared.target), self.preflight_options, self.watch) as calm:
                     observed = observe(
                         running, prepared.load, prepared.target, prepared.cell.label, seed, self.watch, label, calm
                     )
@@ -84,8 +84,8 @@ class Workshop:
         file, sized = made
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
         with (
-            calm_machine(prepared.on.place, self.care, self.watch) as calm,
-            prepared.on.open(workload, self.watch, Opening(consent, self.making, calm, file, sized)) as opened,
+            calm_machine(prepared.on.place, self.preflight_options, self.watch) as calm,
+            prepared.on.open(workload, self.watch, Opening(consent, self.engine_options, calm, file, sized)) as opened,
         ):
             if file is None and prepared.writes:
                 self._consented()
@@ -144,13 +144,13 @@ class Workshop:
 
 @contextmanager
 def workshop(
-    campaign: str, consent: Consent, making: EngineOptions, care: PreflightOptions, watch: Watch
+    campaign: str, consent: Consent, engine_options: EngineOptions, preflight_options: PreflightOptions, watch: Watch
 ) -> Iterator[Workshop]:
     """Everything it made is removed at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
         stack.callback(_clear, campaign)
-        yield Workshop(campaign, consent, making, care, watch, stack, load, {})
+        yield Workshop(campaign, consent, engine_options, preflight_options, watch, stack, load, {})
 
 
 def _clear(campaign: str) -> None:
@@ -160,10 +160,10 @@ def _clear(campaign: str) -> None:
         raise RunFailed(f"{error}; all trials are stored, `spindle campaign resume` removes it") from None
 
 
-def simulated(prepared: ReadyCell, seed: int, making: EngineOptions, watch: Watch, label: str) -> Record:
+def simulated(prepared: ReadyCell, seed: int, engine_options: EngineOptions, watch: Watch, label: str) -> Record:
     """A trial on a modelled machine."""
     workload = seeded(prepared, seed)
-    with prepared.on.open(workload, watch, Opening(making=making)) as opened:
+    with prepared.on.open(workload, watch, Opening(engine_options=engine_options)) as opened:
         return _whole(opened, workload, label)
 
 

@@ -10,7 +10,7 @@ import click
 _ALL = "help-all"
 
 
-class Grouped(click.Command):
+class GroupedCommand(click.Command):
     """`groups`: the first option of a group -> its title; the options after it belong to it, up to the next such
     option. A title may come again. `common`: the options that `--help` shows; `--help-all` shows all of them."""
 

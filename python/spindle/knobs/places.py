@@ -46,7 +46,7 @@ class DeviceIdentity:
     size_bytes: int
 
 
-class Missing(StrEnum):
+class MissingReason(StrEnum):
     """Reasons why a place that a journal names is not found."""
 
     GONE = "gone"
@@ -262,7 +262,7 @@ def interrupts_of(place: Place, machine: Machine = HERE) -> list[Place]:
     return []
 
 
-def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) -> Place | Missing:
+def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) -> Place | MissingReason:
     """Find the place that a journal names. Raises ValueError, KeyError or TypeError on malformed data."""
     scope, label = Scope(data["scope"]), str(data["label"])
     if scope is Scope.SWAP:
@@ -273,37 +273,37 @@ def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) 
         try:
             return named(label, machine)
         except KnobUsage:
-            return Missing.GONE
+            return MissingReason.GONE
     identity = DeviceIdentity(**data["device"])
     if same_boot:
         device = by_number(DevNumber.parse(identity.number), machine)
         if device is None:
-            return Missing.GONE
+            return MissingReason.GONE
         now = identity_of(device)
         if identity.diskseq is not None and now.diskseq is not None:
-            return of_device(device) if now.diskseq == identity.diskseq else Missing.REPLACED
-        return of_device(device) if now.lasting == identity.lasting else Missing.REPLACED
+            return of_device(device) if now.diskseq == identity.diskseq else MissingReason.REPLACED
+        return of_device(device) if now.lasting == identity.lasting else MissingReason.REPLACED
     if identity.lasting is not None:
         for device in all_devices(machine):
             if device.partition is None and identity_of(device).lasting == identity.lasting:
                 return of_device(device)
-        return Missing.GONE
+        return MissingReason.GONE
     device = by_name(identity.name, machine)
     if device is None:
-        return Missing.GONE
+        return MissingReason.GONE
     now = identity_of(device)
     same = now.lasting is None and (now.size_bytes, now.number) == (identity.size_bytes, identity.number)
-    return of_device(device) if same else Missing.REPLACED
+    return of_device(device) if same else MissingReason.REPLACED
 
 
-def _swap_again(label: str, device: dict[str, Any] | None, same_boot: bool, machine: Machine) -> Place | Missing:
+def _swap_again(label: str, device: dict[str, Any] | None, same_boot: bool, machine: Machine) -> Place | MissingReason:
     area = Path(label.removeprefix(_SWAP))
     if not label.startswith(_SWAP) or not area.is_absolute() or not area.exists():
-        return Missing.GONE
+        return MissingReason.GONE
     place = of_swap(area, machine)
     if device is None or place.identity is None:
-        return place if device is None and place.identity is None else Missing.REPLACED
+        return place if device is None and place.identity is None else MissingReason.REPLACED
     then, now = DeviceIdentity(**device), place.identity
     if same_boot and then.diskseq is not None and now.diskseq is not None:
-        return place if then.diskseq == now.diskseq else Missing.REPLACED
-    return place if (then.lasting, then.size_bytes) == (now.lasting, now.size_bytes) else Missing.REPLACED
+        return place if then.diskseq == now.diskseq else MissingReason.REPLACED
+    return place if (then.lasting, then.size_bytes) == (now.lasting, now.size_bytes) else MissingReason.REPLACED

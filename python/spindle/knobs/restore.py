@@ -18,7 +18,7 @@ from .catalogue import known
 from .files import Files
 from .journal import Change, History, Journal, Plan
 from .locks import Locks, holder
-from .places import Missing, Place, found_again
+from .places import MissingReason, Place, found_again
 from .undo import Item, State, Undo, concerned
 
 WITH, QUIET, CAMPAIGN = "with", "quiet", "campaign"
@@ -203,11 +203,11 @@ def _changes(kept: list[_ClosedJournal], boot: str, key: str) -> list[Change]:
     return found
 
 
-def _place(changes: list[Change], boot: str, machine: Machine) -> Place | Missing:
+def _place(changes: list[Change], boot: str, machine: Machine) -> Place | MissingReason:
     try:
         return found_again(changes[-1].place, boot == boot_id(), machine)
     except (ValueError, KeyError, TypeError):
-        return Missing.UNKNOWN
+        return MissingReason.UNKNOWN
 
 
 def _undoing(
@@ -250,9 +250,9 @@ def _restore_group(
     changes = _changes(kept, boot, key)
     place = _place(changes, boot, machine)
     left: frozenset[str] = frozenset()
-    if isinstance(place, Missing):
+    if isinstance(place, MissingReason):
         report.items += _lost(changes, place, _holding(kept, boot, key))
-        if place is Missing.UNKNOWN:
+        if place is MissingReason.UNKNOWN:
             return
     else:
         if not locks.try_one(place.lock):
@@ -330,11 +330,11 @@ def _label(changes: list[Change]) -> str:
     return str(changes[-1].place.get("label"))
 
 
-def _lost(changes: list[Change], lost: Missing, holding: list[_ClosedJournal]) -> list[Item]:
+def _lost(changes: list[Change], lost: MissingReason, holding: list[_ClosedJournal]) -> list[Item]:
     state, why = {
-        Missing.GONE: (State.GONE, ", with its device"),
-        Missing.REPLACED: (State.REPLACED, ""),
-        Missing.UNKNOWN: (State.UNKNOWN, ", ".join(str(one.journal.path) for one in holding)),
+        MissingReason.GONE: (State.GONE, ", with its device"),
+        MissingReason.REPLACED: (State.REPLACED, ""),
+        MissingReason.UNKNOWN: (State.UNKNOWN, ", ".join(str(one.journal.path) for one in holding)),
     }[lost]
     return [
         Item(f"{_label(changes)}.{name}", start, left, None, state, why) for name, start, left in _asked_for(changes)

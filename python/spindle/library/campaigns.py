@@ -99,8 +99,8 @@ def campaign(
     """
     means = RunOptions(
         consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
-        making=engine_of(engine=engine, cpus=cpus),
-        care=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
+        engine_options=engine_of(engine=engine, cpus=cpus),
+        preflight_options=preflight_of(strict=strict, wait_idle=wait_idle, quiet_machine=quiet_machine),
         jobs=jobs,
     )
     opened: AbstractContextManager[Store] = nullcontext(store) if isinstance(store, Store) else open_store(store)

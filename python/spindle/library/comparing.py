@@ -20,7 +20,7 @@ from spindle.stats.compare import common_metrics
 from spindle.stats.metric import values
 from spindle.stats.study import Study, study
 from spindle.stats.trial import Side, Trial, valid
-from spindle.store import Selected, in_memory, needs_store, open_store, select
+from spindle.store import SelectedRecord, in_memory, needs_store, open_store, select
 from spindle.store import Store as Stored
 from spindle.store.selection import parse
 
@@ -276,7 +276,7 @@ def _trials(selection: Selection, names: Sequence[str] | None) -> list[Trial]:
     ]
 
 
-def _record(selected: Selected) -> Record:
+def _record(selected: SelectedRecord) -> Record:
     return selected.record
 
 

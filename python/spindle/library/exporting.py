@@ -8,7 +8,7 @@ from pathlib import Path
 from spindle.library.options import one_of
 from spindle.library.outputs import keep_apart, output_of
 from spindle.run.errors import Usage
-from spindle.store import Selected, Store
+from spindle.store import SelectedRecord, Store
 from spindle.store.export import Sheet, as_csv, as_parquet, need_parquet
 
 SUFFIXES = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
@@ -18,7 +18,7 @@ WRITERS: dict[str, Callable[[Sheet], bytes]] = {"csv": as_csv, "parquet": as_par
 
 def export(
     store: Store,
-    chosen: Sequence[Selected],
+    chosen: Sequence[SelectedRecord],
     path: Path,
     form: str | None,
     *,
@@ -45,7 +45,7 @@ def export(
     return f"{path}: {f'{len(chosen)} rows' if form in WRITERS else '1 result'}, {len(data)} bytes"
 
 
-def _document(store: Store, each: Selected, form: str) -> bytes:
+def _document(store: Store, each: SelectedRecord, form: str) -> bytes:
     if form == "fio":
         from spindle.formats import fio_json
 

@@ -30,7 +30,7 @@ class PreparedRun:
     """The target and the engine of a run; a job file decides what the caller leaves open."""
 
     target: Target
-    making: EngineOptions
+    engine_options: EngineOptions
     conversion: Conversion | None = None
     """None: the workload is not a job file."""
 
@@ -98,7 +98,7 @@ class PreparedRun:
         `force`: replace files that are not Spindle's.
         """
         if self.conversion is None or not any(each.job.logs for each in self.conversion.jobs):
-            yield self.making
+            yield self.engine_options
             return
         from spindle.formats import fio_log
         from spindle.formats.fio_job import logged_jobs
@@ -108,12 +108,14 @@ class PreparedRun:
         for each in logs:
             each.check()
         with tempfile.TemporaryDirectory(prefix="spindle-log-") as folder:
-            log = self.making.log or output_of(Path(folder) / "completions.csv", "log", "`log=`")
-            yield replace(self.making, log=log)
+            log = self.engine_options.log or output_of(Path(folder) / "completions.csv", "log", "`log=`")
+            yield replace(self.engine_options, log=log)
             _write_logs(self.conversion, log, logs)
 
 
-def prepared(workload: str, target: str | None, making: EngineOptions, sections: Sequence[str] = ()) -> PreparedRun:
+def prepared(
+    workload: str, target: str | None, engine_options: EngineOptions, sections: Sequence[str] = ()
+) -> PreparedRun:
     """Find the target and the engine that a workload asks for, where the caller leaves them open.
 
     `sections`: only these jobs of a job file. Raises `Usage` or `JobFileRefused`.
@@ -123,28 +125,28 @@ def prepared(workload: str, target: str | None, making: EngineOptions, sections:
             raise Usage(f"`section=`: {workload} is not a job file of fio; leave it out")
         if target is None:
             raise Usage("missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE")
-        return PreparedRun(parse(target), making)
+        return PreparedRun(parse(target), engine_options)
     from spindle.formats.fio_job import convert
 
-    return of_jobs(convert(workload, target, only=sections), making)
+    return of_jobs(convert(workload, target, only=sections), engine_options)
 
 
-def of_jobs(conversion: Conversion, making: EngineOptions) -> PreparedRun:
+def of_jobs(conversion: Conversion, engine_options: EngineOptions) -> PreparedRun:
     """The same of jobs of fio. Raises `Usage` or `JobFileRefused`."""
     conversion.runnable()
     if conversion.target is None:
         raise Usage(f"{conversion.file}: its jobs name no file; give TARGET behind it")
     target = _target(conversion)
     if target.place is not None:
-        making = replace(
-            making,
-            engine=conversion.engine if making.engine == "auto" else making.engine,
-            cpus=making.cpus or conversion.cpus or None,
-            cpus_shared=making.cpus_shared if making.cpus else conversion.cpus_shared,
-            iopoll=making.iopoll or conversion.iopoll,
-            sqpoll=making.sqpoll or conversion.sqpoll,
+        engine_options = replace(
+            engine_options,
+            engine=conversion.engine if engine_options.engine == "auto" else engine_options.engine,
+            cpus=engine_options.cpus or conversion.cpus or None,
+            cpus_shared=engine_options.cpus_shared if engine_options.cpus else conversion.cpus_shared,
+            iopoll=engine_options.iopoll or conversion.iopoll,
+            sqpoll=engine_options.sqpoll or conversion.sqpoll,
         )
-    return PreparedRun(target, making, conversion)
+    return PreparedRun(target, engine_options, conversion)
 
 
 def _target(conversion: Conversion) -> Target:

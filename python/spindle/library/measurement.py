@@ -40,8 +40,8 @@ class Measurement:
 
         `status`: receives reports while the load runs. `force`: logs of a job file replace files of other programs.
         """
-        with self.prepared.logging(force=force) as making:
-            wanted = replace(self.order, making=replace(making, status=status))
+        with self.prepared.logging(force=force) as engine_options:
+            wanted = replace(self.order, engine_options=replace(engine_options, status=status))
             return varied.carry_out(wanted, self.varied, watch) if self.varied else order.carry_out(wanted, watch)
 
 
@@ -55,8 +55,8 @@ def measurement(
     create: str | None = None,
     keep: bool = False,
     consent: Consent = NO_CONSENT,
-    making: EngineOptions = AS_USUAL,
-    care: PreflightOptions = AS_IT_IS,
+    engine_options: EngineOptions = AS_USUAL,
+    preflight_options: PreflightOptions = AS_IT_IS,
     search: Search | None = None,
     precondition: Preconditioning | None = None,
     trace: Output | None = None,
@@ -70,7 +70,7 @@ def measurement(
     `workload`: a preset, a TOML file or a job file of fio. `target`: a file, a block device, a folder, a modelled
     machine or null:SIZE; None: the one that the job file names. Raises errors of one line each.
     """
-    found = prepared(workload, target, replace(making, log=log), sections)
+    found = prepared(workload, target, replace(engine_options, log=log), sections)
     keep_apart(
         [each for each in (trace, log, verify_state, output) if each is not None], [(found.target.asked, "the target")]
     )
@@ -87,8 +87,8 @@ def measurement(
             search=search or found.search,
             precondition=precondition,
             consent=consent,
-            making=found.making,
-            care=care,
+            engine_options=found.engine_options,
+            preflight_options=preflight_options,
             verify_state=verify_state,
             trace=trace,
         ),

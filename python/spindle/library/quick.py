@@ -53,7 +53,7 @@ def quick(
                     cpus=cpus,
                     cpus_shared=cpus_shared,
                 ),
-                care=preflight_of(
+                preflight_options=preflight_of(
                     strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
                 ),
             )

@@ -113,7 +113,7 @@ def run(
         precondition=preconditioning_of(
             precondition=precondition, precondition_anyway=precondition_anyway, precondition_time=precondition_time
         ),
-        making=engine_of(
+        engine_options=engine_of(
             engine=engine,
             sqpoll=sqpoll,
             iopoll=iopoll,
@@ -122,7 +122,7 @@ def run(
             cpus=cpus,
             cpus_shared=cpus_shared,
         ),
-        care=preflight_of(
+        preflight_options=preflight_of(
             strict=strict, sync=sync, drop_caches=drop_caches, wait_idle=wait_idle, quiet_machine=quiet_machine
         ),
         overrides=overrides_of(keys),

@@ -12,13 +12,13 @@ from spindle.host.signals import unwinding
 from spindle.host.testfile import sweep_leftovers
 from spindle.knobs.restore import interrupted
 from spindle.run.errors import Usage
-from spindle.run.watch import Silent, Watch
+from spindle.run.watch import SilentWatch, Watch
 
 LOGGER = "spindle"
 """Remarks of a run that nobody watches go to this logger, at level INFO."""
 
 
-class Logged(Silent):
+class LoggerWatch(SilentWatch):
     """A watch without progress; remarks go to the logger."""
 
     def say(self, text: str) -> None:
@@ -53,7 +53,7 @@ def session(watching: AbstractContextManager[Watch] | None = None) -> Iterator[W
         os.getcwd()
     except OSError as error:
         raise Usage(f"the current directory is gone ({error.strerror}); change to one that exists") from None
-    with unwinding_here(), watching or nullcontext(Logged()) as watch:
+    with unwinding_here(), watching or nullcontext(LoggerWatch()) as watch:
         for leftover in sweep_leftovers():
             watch.say(f"spindle: {leftover.line}")
         for line in interrupted():

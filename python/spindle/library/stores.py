@@ -16,14 +16,14 @@ from spindle.library.table import Table
 if TYPE_CHECKING:
     from spindle.report.terminal.store import CampaignLine
     from spindle.result.record import Record
-    from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, Selected, StoreCheck
+    from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, SelectedRecord, StoreCheck
     from spindle.store import Store as Stored
 
 
 class Selection(Sequence[Result]):
     """Results that were selected by one text, in order of time; each is read when it is used."""
 
-    def __init__(self, text: str, selected: Sequence[Selected], store: Stored | None) -> None:
+    def __init__(self, text: str, selected: Sequence[SelectedRecord], store: Stored | None) -> None:
         self.text = text
         self.selected = selected
         """Known of each without reading it: identity, workload, target, level, tags, cell."""
@@ -107,19 +107,19 @@ class Store:
         """One line for each result, in the order of storing; `last`: of the last N only. No record is read."""
         return self.raw.ls(selections, last=last)
 
-    def chosen(self, *selections: str) -> list[Selected]:
+    def chosen(self, *selections: str) -> list[SelectedRecord]:
         """The results of all selections, in order; each is read when its `record` is used."""
         from spindle.store import select
 
         return [each for text in selections for each in select(self.raw, text)]
 
-    def document(self, each: Selected) -> bytes:
+    def document(self, each: SelectedRecord) -> bytes:
         """The JSON of a result, byte for byte as it is stored."""
         from spindle.result.document import encode
 
         return self.raw.document(each.run_id) if each.key is not None else encode(each.record)
 
-    def about(self, each: Selected) -> list[str]:
+    def about(self, each: SelectedRecord) -> list[str]:
         """Lines about a result besides its record: identity, tags, trial, files. Empty if it is not in the store."""
         from spindle.report.terminal.store import standing
 

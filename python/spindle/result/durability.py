@@ -32,7 +32,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         return self.workers * self.region_blocks * self.block_bytes
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class TestedTarget(Struct, frozen=True, kw_only=True):
     """The target at the time of writing."""
 
     path: str
@@ -57,7 +57,7 @@ class TestDetails(Struct, frozen=True, kw_only=True):
     host: str
     boot: str
     """Boot id of the kernel."""
-    target: Place
+    target: TestedTarget
 
 
 class Header(Struct, frozen=True, kw_only=True):

@@ -312,7 +312,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     """The first of them, by file and offset."""
 
 
-class Checked(properties.Checked, Struct, frozen=True, kw_only=True):
+class BlockCheck(properties.BlockCheck, Struct, frozen=True, kw_only=True):
     """Checked blocks and their faults."""
 
     blocks: int
@@ -337,7 +337,7 @@ class ReadBack(properties.ReadBack, Struct, frozen=True, kw_only=True):
     """True if read past the page cache; otherwise the cached blocks were dropped before."""
     elapsed_ns: int
     """Time it took, ns."""
-    found: Checked
+    found: BlockCheck
     """The checked blocks and their faults."""
 
 
@@ -350,7 +350,7 @@ class Verification(properties.Verification, Struct, frozen=True, kw_only=True):
     """The run's number in each block, as 16 hexadecimal digits."""
     delayed_writes: int
     """Writes that were delayed until another write to the same block was done."""
-    during_load: Checked
+    during_load: BlockCheck
     """Blocks checked by the reads of the load."""
     read_back: ReadBack | None = None
     """Blocks checked by the read-back of everything after the load; `None`: there was no read-back."""

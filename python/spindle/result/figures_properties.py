@@ -112,8 +112,8 @@ class Figures:
         return sum(count * mean for count, mean in pairs) / requests if requests else None
 
 
-class Checked:
-    """Properties and methods of `result.figures.Checked`."""
+class BlockCheck:
+    """Properties and methods of `result.figures.BlockCheck`."""
 
     __slots__ = ()
     faults: list[figures.Fault]
@@ -140,11 +140,11 @@ class Verification:
     """Properties and methods of `result.figures.Verification`."""
 
     __slots__ = ()
-    during_load: figures.Checked
+    during_load: figures.BlockCheck
     read_back: figures.ReadBack | None
 
     @property
-    def found(self) -> list[figures.Checked]:
+    def found(self) -> list[figures.BlockCheck]:
         """The blocks checked during the load and those checked after it."""
         return [self.during_load, *([self.read_back.found] if self.read_back is not None else [])]
 

@@ -444,7 +444,7 @@ class CurveRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="curv
         return _worst_of_all(self.verdicts, self.runs)
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class AssessmentLine(Struct, frozen=True, kw_only=True):
     """One line of an assessment."""
 
     topic: str
@@ -471,7 +471,7 @@ class Assessment(Struct, frozen=True, kw_only=True):
     """Key in catalogue/classes.toml; None: no class with published figures."""
     limit: str
     """The bottleneck: `device`, `queue`, `cache`, `cpu`, `generator` or `unknown`."""
-    findings: list[Finding]
+    findings: list[AssessmentLine]
     comparison: list[ClassFigure]
 
 

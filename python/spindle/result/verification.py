@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from spindle.base import units
-from spindle.result.figures import Checked, FaultPlace, ReadBack
+from spindle.result.figures import BlockCheck, FaultPlace, ReadBack
 
 
 class StateCheck(Struct, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ def read_back_from_json(text: str | bytes) -> ReadBack:
     return msgspec.json.decode(text, type=ReadBack)
 
 
-def fault_words(found: Iterable[Checked]) -> str:
+def fault_words(found: Iterable[BlockCheck]) -> str:
     """`2 torn (first at byte 8192), 1 stale (at byte 0)`: counts by kind with their first places."""
     blocks: Counter[str] = Counter()
     first: dict[str, FaultPlace] = {}

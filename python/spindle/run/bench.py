@@ -85,7 +85,7 @@ class LocalBench(ABC):
     """A target on this machine, with loads from its CPUs. By default without devices and preparation."""
 
     asked: str
-    making: EngineOptions
+    engine_options: EngineOptions
     watch: Watch
     size_bytes: int
     written: _core.Written | None = None
@@ -155,7 +155,7 @@ class LocalBench(ABC):
             self._so_far, run_id, started, resolved, Settings(before=before, after=before, changed=[]), idle, prepared
         )
         with closing(self._sampler(spec)) as sampler:
-            machine = MachineState.now(self.making.cpus, with_processes=self._is_on_storage)
+            machine = MachineState.now(self.engine_options.cpus, with_processes=self._is_on_storage)
             start = self._start(resolved, part)
             look = self._reporting(so_far, lambda: self.target(spec, limits=limits))
             finished = carry_out(start, self._snapshot, spec, label or spec.name, self.watch, sampler, look)
@@ -178,8 +178,8 @@ class LocalBench(ABC):
             activity=during,
         )
         measured = LoadResult(judged(record), finished.stopped)
-        if look is not None and self.making.status is not None:
-            self.making.status.ended(measured.record)
+        if look is not None and self.engine_options.status is not None:
+            self.engine_options.status.ended(measured.record)
         return measured
 
     def _so_far(
@@ -221,7 +221,7 @@ class LocalBench(ABC):
         target_of: Callable[[], Target],
     ) -> Callable[[CounterSnapshot], float] | None:
         """Makes status reports of the load, if requested, from its figures and counters so far."""
-        status = self.making.status
+        status = self.engine_options.status
         if status is None or not status.is_on:
             return None
         target = functools.cache(target_of)  # once: reports cost the load CPU time

@@ -50,8 +50,8 @@ class Order:
     search: Search | None = None
     """Many runs instead of one."""
     consent: Consent = field(default_factory=Consent)
-    making: EngineOptions = field(default_factory=EngineOptions)
-    care: PreflightOptions = AS_IT_IS
+    engine_options: EngineOptions = field(default_factory=EngineOptions)
+    preflight_options: PreflightOptions = AS_IT_IS
     verify_state: Output | None = None
     """File for the state that must be on the target, to be checked later."""
     trace: Output | None = None
@@ -72,13 +72,13 @@ def carry_out(order: Order, watch: Watch) -> Record:
     if order.search is not None:
         refuse(order.search, resolved)
         resolved = with_length(order.search, resolved, order.overrides)
-        order = replace(order, making=with_intervals(order.search, resolved, order.making))
+        order = replace(order, engine_options=with_intervals(order.search, resolved, order.engine_options))
     _check(order, resolved)
-    check_rights(order.care)
+    check_rights(order.preflight_options)
     with ExitStack() as stack:
-        calm = stack.enter_context(calm_machine(order.target.place, order.care, watch))
+        calm = stack.enter_context(calm_machine(order.target.place, order.preflight_options, watch))
         file, sized = _made(order, resolved, stack, watch)
-        how = Opening(order.consent, order.making, calm, file, sized, order.precondition, order.trace)
+        how = Opening(order.consent, order.engine_options, calm, file, sized, order.precondition, order.trace)
         opened = stack.enter_context(order.target.open(resolved, watch, how))
         record = _measured(order, resolved, opened)
         if order.verify_state is not None and opened.written is not None:
@@ -92,8 +92,8 @@ def carry_out(order: Order, watch: Watch) -> Record:
 def _measured(order: Order, resolved: Resolved, opened: Bench) -> Record:
     if order.search is not None:
         return order.search.carry_out(opened, resolved)
-    if order.making.status is not None:
-        order.making.status.begin(resolved.spec)
+    if order.engine_options.status is not None:
+        order.engine_options.status.begin(resolved.spec)
     return phases.whole(opened, resolved).record
 
 
@@ -104,7 +104,7 @@ def _made(
     makes, place = _makes(order, resolved), order.target.place
     if makes is None or place is None:
         return None, None
-    look_at_place(place, order.care, watch)
+    look_at_place(place, order.preflight_options, watch)
     if makes == FILES:
         return stack.enter_context(own_files(place, resolved, OF_A_RUN, watch))
     if makes == AUTO:
@@ -128,18 +128,19 @@ def _given(order: Order, resolved: Resolved) -> Iterator[str]:
         "create": order.create is not None,
         "keep": order.keep,
         "erase": order.consent.erase is not None,
-        "iopoll": order.making.iopoll,
-        "sqpoll": order.making.sqpoll,
-        "cpus": order.making.cpus is not None,
-        "engine": order.making.engine != "auto",
-        "log": order.making.log is not None,
-        "status_interval": order.making.status is not None and order.making.status.interval_s is not None,
+        "iopoll": order.engine_options.iopoll,
+        "sqpoll": order.engine_options.sqpoll,
+        "cpus": order.engine_options.cpus is not None,
+        "engine": order.engine_options.engine != "auto",
+        "log": order.engine_options.log is not None,
+        "status_interval": order.engine_options.status is not None
+        and order.engine_options.status.interval_s is not None,
         "verify": _verifies(resolved),
         "verify_state": order.verify_state is not None,
-        "drop_caches": order.care.drop_caches,
-        "sync": order.care.sync_machine,
-        "wait_idle": order.care.wait_idle_s > 0,
-        "quiet_machine": order.care.quiet_machine,
+        "drop_caches": order.preflight_options.drop_caches,
+        "sync": order.preflight_options.sync_machine,
+        "wait_idle": order.preflight_options.wait_idle_s > 0,
+        "quiet_machine": order.preflight_options.quiet_machine,
         "precondition": order.precondition is not None,
         "trace": order.trace is not None,
     }
@@ -157,7 +158,7 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("`status_interval=`: a search is many runs, and its progress says where it is; leave it out")
     if order.search is not None and resolved.spec.works_on_names:
         raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary `workers=`")
-    if order.making.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
+    if order.engine_options.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
         raise Usage("`iopoll=`: polling needs direct I/O; leave `buffered=` out")
 
 
@@ -165,11 +166,11 @@ def _check_outputs(order: Order, resolved: Resolved) -> None:
     """Check the files that are written in addition to the record."""
     if order.trace is not None and (order.search is not None or resolved.spec.phases):
         raise Usage(f"`trace=`: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
-    if order.making.log is not None and order.search is not None:
+    if order.engine_options.log is not None and order.search is not None:
         raise Usage("`log=`: a search is many runs; log one of them")
-    if order.making.log is not None:
+    if order.engine_options.log is not None:
         for part in phases.parts_of(resolved.spec):
-            if (log := part.file_of(order.making.log)) is not None:
+            if (log := part.file_of(order.engine_options.log)) is not None:
                 log.check()
     if order.verify_state is not None and not _verifies(resolved):
         raise Usage("`verify_state=`: there is no state unless the run verifies; use it with `verify=`")

@@ -54,7 +54,7 @@ def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -
         why = f"{device.name} is a rotating disk: its speed does not depend on earlier writes"
         opened.watch.say(f"spindle: not preconditioned: {why}; `precondition_anyway=` does it")
         return Precondition(skipped=why)
-    bench = replace(opened, making=replace(opened.making, log=None), written=None, _run=None)
+    bench = replace(opened, engine_options=replace(opened.engine_options, log=None), written=None, _run=None)
     region = _region(resolved, opened.size_bytes)
     first = len(resolved.spec.all_streams)
     filled = _run(

@@ -53,18 +53,18 @@ class NotQuiet(RunFailed):
     """The machine must be quiet, and is not."""
 
 
-def check_rights(care: PreflightOptions) -> None:
+def check_rights(preflight_options: PreflightOptions) -> None:
     """Check rights before a test file is written. Raises `RunFailed`."""
-    if care.drop_caches and not may_drop_caches():
+    if preflight_options.drop_caches and not may_drop_caches():
         raise RunFailed(
             "`drop_caches=`: only root may drop the whole page cache; try as root, or leave it out: the pages of the "
             "target itself are dropped anyway"
         )
 
 
-def write_out(target: OpenTarget, devices: Sequence[Device], care: PreflightOptions) -> list[str]:
+def write_out(target: OpenTarget, devices: Sequence[Device], preflight_options: PreflightOptions) -> list[str]:
     """Write out dirty pages of the target's devices, or of the machine. Returns the mount points."""
-    if care.sync_machine:
+    if preflight_options.sync_machine:
         os.sync()
     return syncing.sync_stack(target.files[0].fd, devices)
 
@@ -81,7 +81,7 @@ class Preflight:
 class QuietMachine:
     """The settings that were changed to make the machine quiet."""
 
-    care: PreflightOptions = AS_IT_IS
+    preflight_options: PreflightOptions = AS_IT_IS
     quiet: QuietLog = field(default_factory=QuietLog)
 
     @property
@@ -106,24 +106,24 @@ class QuietMachine:
 
 
 @contextmanager
-def calm_machine(place: Path | None, care: PreflightOptions, watch: Watch) -> Iterator[QuietMachine]:
+def calm_machine(place: Path | None, preflight_options: PreflightOptions, watch: Watch) -> Iterator[QuietMachine]:
     """Keep the machine quiet during the `with`, if requested. Warns about settings that could not be restored."""
-    if not care.quiet_machine:
-        yield QuietMachine(care)
+    if not preflight_options.quiet_machine:
+        yield QuietMachine(preflight_options)
         return
     watch.step("making the machine quiet")
     with quieting(devices_under_place(place) if place is not None else []) as quiet:
-        yield QuietMachine(care, quiet)
+        yield QuietMachine(preflight_options, quiet)
     for change in quiet.changes:
         if not change.restored:
             watch.say(f"spindle: {change.name} is not {change.before} again: {change.reason}; see `spindle knobs diff`")
 
 
-def look_at_place(place: Path, care: PreflightOptions, watch: Watch) -> None:
+def look_at_place(place: Path, preflight_options: PreflightOptions, watch: Watch) -> None:
     """Check the machine before a test file is written there, as the run might be refused anyway."""
-    if not care.strict:
+    if not preflight_options.strict:
         return
-    look(devices_under_place(place), care, watch)
+    look(devices_under_place(place), preflight_options, watch)
 
 
 def devices_under_place(place: Path) -> list[Device]:
@@ -137,7 +137,7 @@ def devices_under_place(place: Path) -> list[Device]:
 
 def look(
     devices: Sequence[Device],
-    care: PreflightOptions,
+    preflight_options: PreflightOptions,
     watch: Watch,
     own: conditions.OwnLoad | None = None,
     window_s: float = WINDOW_S,
@@ -153,11 +153,11 @@ def look(
     start = time.monotonic()
     found = check()
     waited = 0.0
-    while found.level != "ok" and (left := care.wait_idle_s - (time.monotonic() - start)) > 0:
+    while found.level != "ok" and (left := preflight_options.wait_idle_s - (time.monotonic() - start)) > 0:
         watch.step(f"waiting for an idle machine, {left:.0f} s more: {found.bad[0].text}")
         found = check()
         waited = time.monotonic() - start
-    if care.strict and found.bad:
+    if preflight_options.strict and found.bad:
         for finding in found.bad:
             advice = ADVICE.get(finding.check, "")
             watch.say(f"spindle: {finding.text}{f'; {advice}' if advice else ''}")

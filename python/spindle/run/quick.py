@@ -98,12 +98,12 @@ def _mode_of(place: Path) -> int:
 def quick(
     asked: str | None,
     watch: Watch,
-    making: EngineOptions = AS_USUAL,
+    engine_options: EngineOptions = AS_USUAL,
     lengths: Lengths = A_MINUTE,
-    care: PreflightOptions = AS_IT_IS,
+    preflight_options: PreflightOptions = AS_IT_IS,
 ) -> QuickRecord:
     """Look at a target; without one (or with a directory), at a test file made there."""
-    check_rights(care)
+    check_rights(preflight_options)
     run_id, started = new_id(), utc_now()
     on = parse(asked or ".")
     if on.is_modelled:
@@ -112,19 +112,19 @@ def quick(
     made = stat.S_ISDIR(mode)
     whole = Whole(watch, _loads(lengths, made, stat.S_ISBLK(mode)))
     look, watch = _Look(lengths, whole), whole
-    making = replace(making, interval_ns=INTERVAL_NS)
+    engine_options = replace(engine_options, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
-        calm = stack.enter_context(calm_machine(on.place, care, watch))
+        calm = stack.enter_context(calm_machine(on.place, preflight_options, watch))
         file, sized = None, None
         if made:
             folder = Path(on.asked)
-            look_at_place(folder, care, watch)
+            look_at_place(folder, preflight_options, watch)
             if lengths.file_bytes is None:
                 file, sized = stack.enter_context(sized_file(folder, _random().spec, OF_A_LOOK, watch))
             else:
                 file = stack.enter_context(own_file(folder, lengths.file_bytes, watch))
             on = Paths(str(file.path))
-        at = _Place(on, file, sized, making, calm)
+        at = _Place(on, file, sized, engine_options, calm)
         target, idle = _reads(at, watch, look)
         if not look.stopped:
             _mix(at, watch, look)
@@ -164,11 +164,11 @@ class _Place:
     on: targets.Target
     file: TestFile | None
     sized: ChosenSize | None
-    making: EngineOptions
+    engine_options: EngineOptions
     calm: QuietMachine
 
     def open(self, resolved: Resolved, watch: Watch) -> AbstractContextManager[Bench]:
-        how = Opening(making=self.making, calm=self.calm, file=self.file, sized=self.sized)
+        how = Opening(engine_options=self.engine_options, calm=self.calm, file=self.file, sized=self.sized)
         return self.on.open(resolved, watch, how)
 
 

@@ -123,12 +123,12 @@ def with_length(search: Search, resolved: Resolved, given: Overrides) -> Resolve
     return resolved.with_overrides([("seconds", f"{search.step_seconds:g}")])
 
 
-def with_intervals(search: Search, resolved: Resolved, making: EngineOptions) -> EngineOptions:
+def with_intervals(search: Search, resolved: Resolved, engine_options: EngineOptions) -> EngineOptions:
     """Options with intervals so short that a run has several."""
     if resolved.spec.end.time_ns is None:
-        return making
+        return engine_options
     short = max(SHORTEST_NS, resolved.spec.end.time_ns // BATCHES)
-    return replace(making, interval_ns=min(making.interval_ns, short))
+    return replace(engine_options, interval_ns=min(engine_options.interval_ns, short))
 
 
 def _with_ramp(resolved: Resolved) -> Resolved:

@@ -139,7 +139,7 @@ def words(cell: dict[str, str]) -> str:
 def _refuse(asked: Order) -> None:
     """Raise Usage for options that concern a single run."""
     single = {
-        "log": asked.making.log is not None,
+        "log": asked.engine_options.log is not None,
         "trace": asked.trace is not None,
         "verify_state": asked.verify_state is not None,
         "keep": asked.keep,

@@ -43,7 +43,7 @@ class Watch(Protocol):
         """The last event."""
 
 
-class Silent:
+class SilentWatch:
     """Ignores all events."""
 
     def say(self, text: str) -> None:

@@ -36,7 +36,7 @@ class Planning:
 
 
 @dataclass(frozen=True)
-class Finding:
+class DescribedDifference:
     """One difference, in numbers and in words."""
 
     difference: Difference
@@ -53,7 +53,7 @@ class Comparison:
     """Confidence of all statements together."""
     sides: list[str]
     counts: list[int]
-    findings: list[Finding]
+    findings: list[DescribedDifference]
     likeness: likeness.Likeness
     notes: list[str]
 
@@ -63,7 +63,7 @@ class Comparison:
         found = [finding.difference for finding in self.findings]
         return kind_of_mean(*([1.0 if each.relative else 0.0] for each in found if each.trials_a and each.trials_b))
 
-    def of(self, name: str) -> list[Finding]:
+    def of(self, name: str) -> list[DescribedDifference]:
         """The findings in one metric."""
         return [finding for finding in self.findings if finding.difference.metric == name]
 
@@ -97,7 +97,8 @@ def compare(
         sides=[side.label for side in sides],
         counts=[len(side.trials) for side in sides],
         findings=[
-            Finding(each, *sentence(each, metric(each.metric)), plan) for each, plan in zip(found, planned, strict=True)
+            DescribedDifference(each, *sentence(each, metric(each.metric)), plan)
+            for each, plan in zip(found, planned, strict=True)
         ],
         likeness=likeness.of(sides),
         notes=notes,

@@ -23,7 +23,7 @@ from spindle.stats.estimate import kind_of_mean
 from spindle.stats.history import history_notes
 from spindle.stats.likeness import Likeness
 from spindle.stats.likeness import of as likeness_of
-from spindle.stats.names import Better, metric
+from spindle.stats.names import Direction, metric
 from spindle.stats.power import sure_noise, trials_needed
 from spindle.stats.series import of_run
 from spindle.stats.sessions import FEWEST_SESSIONS
@@ -102,7 +102,7 @@ def gate(
     sides = [baseline, now]
     chosen = list(metrics) or common_metrics(sides)
     for name in chosen:
-        if metric(name).better is Better.NEITHER:
+        if metric(name).better is Direction.NEITHER:
             raise Incomparable(f"`metric=` {name}: neither more nor less of it is a loss; choose another")
     known = strata(sides, across_time=across_time, history=True)
     tested = [examine(name, baseline, now, known, of_run) for name in chosen]
@@ -124,7 +124,7 @@ def gate(
 
 def _margin(found: Difference, threshold: float) -> float | None:
     """The threshold as a difference on the scale of the test; None if the baseline is 0."""
-    up = metric(found.metric).better is Better.LOWER
+    up = metric(found.metric).better is Direction.LOWER
     if found.relative:
         return math.log1p(threshold if up else -threshold)
     if found.mean_a <= 0:
@@ -134,7 +134,7 @@ def _margin(found: Difference, threshold: float) -> float | None:
 
 def _worse(found: Difference) -> float:
     """Direction that is worse."""
-    return 1.0 if metric(found.metric).better is Better.LOWER else -1.0
+    return 1.0 if metric(found.metric).better is Direction.LOWER else -1.0
 
 
 def _known(each: TestedDifference, threshold: float) -> bool:

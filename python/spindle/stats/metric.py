@@ -26,7 +26,7 @@ from spindle.result.record import (
 )
 from spindle.result.steady import steady_part
 from spindle.stats.cases import cases
-from spindle.stats.names import PERCENTILES, Better, metric
+from spindle.stats.names import PERCENTILES, Direction, metric
 
 MOST_MAIN = 8
 """Most metrics that are chosen by default."""
@@ -206,7 +206,7 @@ def _of_quick(record: QuickRecord) -> dict[str, float]:
         parts = [_of_run(runs[each]) for each in step.runs if each in runs]
         take = max if step.name.endswith("-rising") else fmean
         for name in sorted(set.intersection(*(set(part) for part in parts))) if parts else []:
-            if take is fmean or metric(name).better is Better.HIGHER:
+            if take is fmean or metric(name).better is Direction.HIGHER:
                 found[f"{step.name}.{name}"] = take([part[name] for part in parts])
     return found
 

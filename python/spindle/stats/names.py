@@ -28,7 +28,7 @@ _VALUES = {
 _PATTERNS = {"OPERATION": "|".join(OPERATIONS), "pN": r"p[0-9.]+", "D": "[rwd]"}
 
 
-class Better(StrEnum):
+class Direction(StrEnum):
     """Direction in which a metric improves."""
 
     HIGHER = "higher"
@@ -44,7 +44,7 @@ class MetricEntry:
     name: str
     unit: str
     """`1/s`, `B/s`, `ns` ..., or empty for a pure number."""
-    better: Better
+    better: Direction
     meaning: str
     of: str
     """The results that have it."""
@@ -72,7 +72,7 @@ class MetricEntry:
 
 def _latencies(scope: str, what: str, of: str) -> Iterator[MetricEntry]:
     for name, meaning in (("mean", "mean"), ("pN", "percentile of the"), ("max", "longest"), ("sdev", "spread of the")):
-        yield MetricEntry(f"{scope}{name}_ns", "ns", Better.LOWER, f"{meaning} {what}", of)
+        yield MetricEntry(f"{scope}{name}_ns", "ns", Direction.LOWER, f"{meaning} {what}", of)
 
 
 _ALL = "every run"
@@ -87,46 +87,54 @@ _DEVICE = "runs on devices"
 _IMPORTED = "imported results"
 
 METRICS: tuple[MetricEntry, ...] = (
-    MetricEntry("iops", "1/s", Better.HIGHER, "operations a second, fsyncs apart", _ALL),
-    MetricEntry("bytes_per_s", "B/s", Better.HIGHER, "throughput", _ALL),
+    MetricEntry("iops", "1/s", Direction.HIGHER, "operations a second, fsyncs apart", _ALL),
+    MetricEntry("bytes_per_s", "B/s", Direction.HIGHER, "throughput", _ALL),
     *_latencies("", "latency", _ALL),
-    MetricEntry("cpu_ns_per_request", "ns", Better.LOWER, "CPU time a request", _ALL),
-    MetricEntry("switches_per_request", "", Better.LOWER, "context switches a request", _ALL),
-    MetricEntry("OPERATION.iops", "1/s", Better.HIGHER, "operations a second", _EACH),
-    MetricEntry("OPERATION.bytes_per_s", "B/s", Better.HIGHER, "throughput", _EACH),
+    MetricEntry("cpu_ns_per_request", "ns", Direction.LOWER, "CPU time a request", _ALL),
+    MetricEntry("switches_per_request", "", Direction.LOWER, "context switches a request", _ALL),
+    MetricEntry("OPERATION.iops", "1/s", Direction.HIGHER, "operations a second", _EACH),
+    MetricEntry("OPERATION.bytes_per_s", "B/s", Direction.HIGHER, "throughput", _EACH),
     *_latencies("OPERATION.", "latency", _EACH),
     *_latencies("OPERATION.service.", "time from issue to completion", _OPEN),
-    MetricEntry("steady.iops", "1/s", Better.HIGHER, "IOPS once steady", _STEADY),
-    MetricEntry("steady.bytes_per_s", "B/s", Better.HIGHER, "throughput once steady", _STEADY),
-    MetricEntry("steady.mean_ns", "ns", Better.LOWER, "mean latency once steady", _STEADY),
-    MetricEntry("knee.iops", "1/s", Better.HIGHER, "highest IOPS of the sweep", _KNEE),
-    MetricEntry("knee.bytes_per_s", "B/s", Better.HIGHER, "highest throughput of the sweep", _KNEE),
-    MetricEntry("knee.outstanding", "", Better.NEITHER, "requests outstanding at the knee", _KNEE),
-    MetricEntry("target.iops", "1/s", Better.HIGHER, "IOPS within the bounds on latency", _TARGET),
-    MetricEntry("target.bytes_per_s", "B/s", Better.HIGHER, "throughput within the bounds on latency", _TARGET),
-    MetricEntry("target.outstanding", "", Better.NEITHER, "requests outstanding within the bounds on latency", _TARGET),
-    MetricEntry("curve.iops", "1/s", Better.HIGHER, "highest IOPS served as they came", _CURVE),
-    MetricEntry("curve.bytes_per_s", "B/s", Better.HIGHER, "highest throughput served as it came", _CURVE),
-    MetricEntry("curve.p50_ns", "ns", Better.LOWER, "p50 latency at the highest throughput served", _CURVE),
-    MetricEntry("curve.p99_ns", "ns", Better.LOWER, "p99 latency at the highest throughput served", _CURVE),
-    MetricEntry("cpu_percent", "%", Better.LOWER, "CPU time of a phase over its length", _PHASES),
-    MetricEntry("device.D/s", "1/s", Better.HIGHER, "requests that the device served a second", _DEVICE),
-    MetricEntry("device.DMB/s", "MiB/s", Better.HIGHER, "throughput of the device", _DEVICE),
-    MetricEntry("device.DkB/s", "KiB/s", Better.HIGHER, "throughput of the device", "runs on modelled machines"),
-    MetricEntry("device.Drqm/s", "1/s", Better.HIGHER, "requests merged a second", _DEVICE),
-    MetricEntry("device.%Drqm", "%", Better.NEITHER, "share of requests that were merged", _DEVICE),
-    MetricEntry("device.D_await", "ms", Better.LOWER, "mean time of the device's requests, waiting included", _DEVICE),
-    MetricEntry("device.Dareq-sz", "KiB", Better.NEITHER, "mean size of the device's requests", _DEVICE),
-    MetricEntry("device.f/s", "1/s", Better.HIGHER, "flushes a second", _DEVICE),
-    MetricEntry("device.f_await", "ms", Better.LOWER, "mean time of flushes", _DEVICE),
-    MetricEntry("device.aqu-sz", "", Better.NEITHER, "mean number of requests in the device and its queue", _DEVICE),
-    MetricEntry("device.%util", "%", Better.NEITHER, "share of the time that the device was busy", _DEVICE),
-    MetricEntry("device.tps", "1/s", Better.HIGHER, "requests a second, reads and writes together", _IMPORTED),
-    MetricEntry("device.MB/s", "MiB/s", Better.HIGHER, "throughput, reads and writes together", _IMPORTED),
-    MetricEntry("device.rqm/s", "1/s", Better.HIGHER, "requests merged a second, reads and writes together", _IMPORTED),
-    MetricEntry("device.await", "ms", Better.LOWER, "mean time of requests, reads and writes together", _IMPORTED),
-    MetricEntry("device.areq-sz", "KiB", Better.NEITHER, "mean size of requests, reads and writes together", _IMPORTED),
-    MetricEntry("device.svctm", "ms", Better.LOWER, "busy time a request", _IMPORTED),
+    MetricEntry("steady.iops", "1/s", Direction.HIGHER, "IOPS once steady", _STEADY),
+    MetricEntry("steady.bytes_per_s", "B/s", Direction.HIGHER, "throughput once steady", _STEADY),
+    MetricEntry("steady.mean_ns", "ns", Direction.LOWER, "mean latency once steady", _STEADY),
+    MetricEntry("knee.iops", "1/s", Direction.HIGHER, "highest IOPS of the sweep", _KNEE),
+    MetricEntry("knee.bytes_per_s", "B/s", Direction.HIGHER, "highest throughput of the sweep", _KNEE),
+    MetricEntry("knee.outstanding", "", Direction.NEITHER, "requests outstanding at the knee", _KNEE),
+    MetricEntry("target.iops", "1/s", Direction.HIGHER, "IOPS within the bounds on latency", _TARGET),
+    MetricEntry("target.bytes_per_s", "B/s", Direction.HIGHER, "throughput within the bounds on latency", _TARGET),
+    MetricEntry(
+        "target.outstanding", "", Direction.NEITHER, "requests outstanding within the bounds on latency", _TARGET
+    ),
+    MetricEntry("curve.iops", "1/s", Direction.HIGHER, "highest IOPS served as they came", _CURVE),
+    MetricEntry("curve.bytes_per_s", "B/s", Direction.HIGHER, "highest throughput served as it came", _CURVE),
+    MetricEntry("curve.p50_ns", "ns", Direction.LOWER, "p50 latency at the highest throughput served", _CURVE),
+    MetricEntry("curve.p99_ns", "ns", Direction.LOWER, "p99 latency at the highest throughput served", _CURVE),
+    MetricEntry("cpu_percent", "%", Direction.LOWER, "CPU time of a phase over its length", _PHASES),
+    MetricEntry("device.D/s", "1/s", Direction.HIGHER, "requests that the device served a second", _DEVICE),
+    MetricEntry("device.DMB/s", "MiB/s", Direction.HIGHER, "throughput of the device", _DEVICE),
+    MetricEntry("device.DkB/s", "KiB/s", Direction.HIGHER, "throughput of the device", "runs on modelled machines"),
+    MetricEntry("device.Drqm/s", "1/s", Direction.HIGHER, "requests merged a second", _DEVICE),
+    MetricEntry("device.%Drqm", "%", Direction.NEITHER, "share of requests that were merged", _DEVICE),
+    MetricEntry(
+        "device.D_await", "ms", Direction.LOWER, "mean time of the device's requests, waiting included", _DEVICE
+    ),
+    MetricEntry("device.Dareq-sz", "KiB", Direction.NEITHER, "mean size of the device's requests", _DEVICE),
+    MetricEntry("device.f/s", "1/s", Direction.HIGHER, "flushes a second", _DEVICE),
+    MetricEntry("device.f_await", "ms", Direction.LOWER, "mean time of flushes", _DEVICE),
+    MetricEntry("device.aqu-sz", "", Direction.NEITHER, "mean number of requests in the device and its queue", _DEVICE),
+    MetricEntry("device.%util", "%", Direction.NEITHER, "share of the time that the device was busy", _DEVICE),
+    MetricEntry("device.tps", "1/s", Direction.HIGHER, "requests a second, reads and writes together", _IMPORTED),
+    MetricEntry("device.MB/s", "MiB/s", Direction.HIGHER, "throughput, reads and writes together", _IMPORTED),
+    MetricEntry(
+        "device.rqm/s", "1/s", Direction.HIGHER, "requests merged a second, reads and writes together", _IMPORTED
+    ),
+    MetricEntry("device.await", "ms", Direction.LOWER, "mean time of requests, reads and writes together", _IMPORTED),
+    MetricEntry(
+        "device.areq-sz", "KiB", Direction.NEITHER, "mean size of requests, reads and writes together", _IMPORTED
+    ),
+    MetricEntry("device.svctm", "ms", Direction.LOWER, "busy time a request", _IMPORTED),
 )
 """In reading order. The columns of `device.` are those of `iostat -mx`."""
 
@@ -137,7 +145,7 @@ class Metric:
 
     name: str
     unit: str
-    better: Better
+    better: Direction
 
     @property
     def words(self) -> str:
@@ -154,7 +162,7 @@ def known(name: str) -> MetricEntry | None:
 def metric(name: str) -> Metric:
     """The meaning of a name. An unknown one, as from another tool, has no unit and no better direction."""
     found = known(name)
-    return Metric(name, "", Better.NEITHER) if found is None else Metric(name, found.unit, found.better)
+    return Metric(name, "", Direction.NEITHER) if found is None else Metric(name, found.unit, found.better)
 
 
 def nearest(name: str) -> str | None:

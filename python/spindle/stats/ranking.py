@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from spindle.stats.model import Contrast, Fit, Indices, Numbers, fit, numbered
-from spindle.stats.names import Better, metric
+from spindle.stats.names import Direction, metric
 from spindle.stats.pair import between
 from spindle.stats.strata import Strata
 from spindle.stats.trial import Side
@@ -27,7 +27,7 @@ TIE = 1e-9
 
 
 @dataclass(frozen=True)
-class Place:
+class Rank:
     """One alternative."""
 
     label: str
@@ -50,7 +50,7 @@ class Ranking:
     metric: str
     confidence: float
     relative: bool
-    places: list[Place]
+    places: list[Rank]
     left_out: list[str]
     """Alternatives without this metric, or in no common stratum with the others."""
 
@@ -90,7 +90,7 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
     trials = [trial for _, trial in pairs]
     values = np.asarray([trial.values[name] for trial in trials], dtype=np.float64)
     relative = bool(values.min() > 0)
-    sign = -1.0 if metric(name).better is Better.LOWER else 1.0
+    sign = -1.0 if metric(name).better is Direction.LOWER else 1.0
     scaled = sign * (np.log(values) if relative else values)
     groups = np.asarray([number for number, _ in pairs], dtype=np.intp)
     contrasts: dict[tuple[int, int], Contrast] = {}
@@ -118,7 +118,7 @@ def rank(name: str, sides: Sequence[Side], strata: Strata, confidence: float = 0
         return (math.expm1(min(gap, 700)) if sign < 0 else -math.expm1(-gap)) if relative else gap
 
     places = [
-        Place(
+        Rank(
             label=present[number].label,
             trials=len(present[number].trials),
             mean=math.exp(sign * (middle + effects[number])) if relative else sign * (middle + effects[number]),

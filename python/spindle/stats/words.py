@@ -6,7 +6,7 @@ from typing import Literal
 
 from spindle.base.numbers import TIMES, as_change, multiple
 from spindle.stats.difference import Difference
-from spindle.stats.names import Better, Metric
+from spindle.stats.names import Direction, Metric
 
 Sentence = Literal["better", "worse", "different", "alike", "unknown"]
 """The outcome for b: better or worse than a, different if no direction is better, not significantly different, or
@@ -68,7 +68,7 @@ def _above(found: Difference) -> str:
 
 def _by(found: Difference, metric: Metric) -> str:
     """`12 % faster than`, `12 % lower than`, `580 times as fast as`."""
-    up, speed = found.change > 0, metric.better is Better.HIGHER and metric.unit.endswith("/s")
+    up, speed = found.change > 0, metric.better is Direction.HIGHER and metric.unit.endswith("/s")
     if found.relative and found.change >= TIMES - 1:
         return f"{multiple(1 + found.change)} times as {'fast' if speed else 'high'} as"
     size = as_change(abs(found.change)) if found.relative else f"{abs(found.change):.3g}"
@@ -77,9 +77,9 @@ def _by(found: Difference, metric: Metric) -> str:
 
 
 def _judged(found: Difference, metric: Metric) -> Sentence:
-    if metric.better is Better.NEITHER:
+    if metric.better is Direction.NEITHER:
         return "different"
-    return "better" if (found.change > 0) == (metric.better is Better.HIGHER) else "worse"
+    return "better" if (found.change > 0) == (metric.better is Direction.HIGHER) else "worse"
 
 
 def _digits(value: float) -> str:

@@ -2,18 +2,18 @@
 
     with open_store() as store:                      # $SPINDLE_STORE, or the user's data folder
         run_id = store.add(record, tags=["before"])  # on the disk when it returns
-        for each in store.select("tag:before"):      # Selected, in order of time
+        for each in store.select("tag:before"):      # SelectedRecord, in order of time
             each.record, each.run_id, each.tags, each.campaign, each.cell, each.block, each.position,
             each.level, each.kind, each.started, each.workload, each.target       # no record is opened for these
 
     open_store(where, read_only=, create=, say=)     # where: None, a file, postgresql://...; raises StoreError
     needs_store(text) -> bool                        # a selection that is a file needs none
-    select(store | None, text) -> list[Selected]     # any selection; `selection.py` has the grammar
+    select(store | None, text) -> list[SelectedRecord]     # any selection; `selection.py` has the grammar
     store.add(record, tags=, source=) -> id          # the same record is stored once
     store.add_all(records, tags=, source=) -> ids    # one transaction
     store.record(id or unique beginning) -> Record;  store.document(id) -> bytes, as stored
     store.ls(selections, last=) -> list[RecordSummary];  store.tag(selection, *names);  store.tags()
-    store.metrics(list of Selected, names | None) -> [{name: value}]          # no record is opened: fast
+    store.metrics(list of SelectedRecord, names | None) -> [{name: value}]          # no record is opened: fast
     store.query(sql) -> (columns, rows)
     store.attach(run, file);  store.artefacts(run);  store.artefact(run, name)
     store.take_in(other);  store.check();  store.vacuum();  store.info();  store.remove(store.would_remove(selections))
@@ -53,7 +53,7 @@ from .errors import StoreError, StoreRefused, StoreUsage
 from .listing import RecordSummary
 from .recordings import MachineSample, Recording, RecordingSummary, Sample
 from .removal import Removal
-from .selection import Selected, in_memory, needs_store
+from .selection import SelectedRecord, in_memory, needs_store
 from .selection import select_results as select
 from .store import Store, open_store
 from .transfer import Transfer
@@ -74,7 +74,7 @@ __all__ = [
     "RecordingSummary",
     "Removal",
     "Sample",
-    "Selected",
+    "SelectedRecord",
     "Store",
     "StoreCheck",
     "StoreError",

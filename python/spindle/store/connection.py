@@ -16,7 +16,7 @@ from sqlalchemy.pool import QueuePool
 
 from .errors import StoreError, StoreUsage
 from .filesystem import is_unsafe, type_of
-from .place import Place
+from .place import StorePlace
 
 BUSY_S = 30
 """How long a writer waits for another."""
@@ -26,7 +26,7 @@ HEADER = b"SQLite format 3\0"
 Say = Callable[[str], None]
 
 
-def connect(place: Place, *, read_only: bool, create: bool, say: Say) -> Engine:
+def connect(place: StorePlace, *, read_only: bool, create: bool, say: Say) -> Engine:
     """Make an engine. It reads nothing yet. Raises StoreError."""
     return _sqlite(place.file, read_only, create, say) if place.file is not None else _postgres(place, read_only)
 
@@ -102,7 +102,7 @@ def _beside(file: Path, suffix: str) -> Path:
     return file.with_name(file.name + suffix)
 
 
-def _postgres(place: Place, read_only: bool) -> Engine:
+def _postgres(place: StorePlace, read_only: bool) -> Engine:
     assert place.url is not None
     if importlib.util.find_spec("psycopg") is None:
         raise StoreUsage(f"{place}: PostgreSQL needs its driver; pip install 'spindle[postgres]'")
@@ -144,7 +144,7 @@ connections, object in use."""
 _LASTING = ("authentication failed", "password", "does not exist", "pg_hba", "host name", "resolve host", "invalid")
 
 
-def in_words(error: Exception, place: Place) -> StoreError:
+def in_words(error: Exception, place: StorePlace) -> StoreError:
     """One line for an error of the database."""
     text = str(getattr(error, "orig", None) or error).strip()
     first = text.splitlines()[0].strip() if text else type(error).__name__

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from .connection import Say, in_words, is_lost, may_come_back
 from .errors import StoreError, StoreUsage
-from .place import Place
+from .place import StorePlace
 from .question import Answer, ask
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ PAUSE_S = 0.25
 class Database:
     """An engine with its place."""
 
-    def __init__(self, engine: Engine, place: Place) -> None:
+    def __init__(self, engine: Engine, place: StorePlace) -> None:
         self.engine = engine
         self.place = place
         self.patience_s = PATIENCE_S

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, select
 from . import schema
 from .errors import StoreUsage
 from .metrics import metrics_of
-from .selection import Selected, in_pieces
+from .selection import SelectedRecord, in_pieces
 
 MARK = "spindle.sheet"
 """Key in a Parquet file's own metadata: the name of the sheet. It marks files written by Spindle."""
@@ -32,7 +32,7 @@ class Sheet:
     rows: list[tuple[Any, ...]]
 
 
-def flat(connection: Connection, chosen: Sequence[Selected]) -> Sheet:
+def flat(connection: Connection, chosen: Sequence[SelectedRecord]) -> Sheet:
     """A row for each result: its description, the levels of its trial's factors, and every metric."""
     metrics = metrics_of(connection, chosen, None)
     names = sorted({name for found in metrics for name in found})
@@ -58,7 +58,7 @@ def flat(connection: Connection, chosen: Sequence[Selected]) -> Sheet:
     return Sheet("results", [*head, *(f"factor.{factor}" for factor in factors), *names], rows)
 
 
-def sheets(connection: Connection, chosen: Sequence[Selected]) -> Iterator[Sheet]:
+def sheets(connection: Connection, chosen: Sequence[SelectedRecord]) -> Iterator[Sheet]:
     """The tables with their keys, limited to these results, without documents."""
     records = [each.key for each in chosen if each.key is not None]
     yield _sheet(connection, schema.records, "key", records, without=("body",))

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from . import schema
 from .adding import opened
 from .metrics import metrics_of
-from .selection import Selected
+from .selection import SelectedRecord
 
 RATES = ("iops", "bytes_per_s")
 OWN = {"imported": "", "target": "target.", "curve": "curve."}
@@ -42,7 +42,7 @@ class RecordSummary:
     cell: dict[str, str]
 
 
-def listed(connection: Connection, chosen: list[Selected]) -> list[RecordSummary]:
+def listed(connection: Connection, chosen: list[SelectedRecord]) -> list[RecordSummary]:
     """Lines in the given order."""
     runs = (
         select(
@@ -79,7 +79,7 @@ class _PhasesHead(msgspec.Struct):
     workload: _WorkloadName
 
 
-def _names_of_phased(connection: Connection, chosen: list[Selected]) -> dict[int | None, str]:
+def _names_of_phased(connection: Connection, chosen: list[SelectedRecord]) -> dict[int | None, str]:
     """Key -> name of a workload of several phases: the tables have `phases` for it."""
     table, found = schema.records.c, {}
     for key in [each.key for each in chosen if each.kind == each.workload == "phases"]:
@@ -90,7 +90,7 @@ def _names_of_phased(connection: Connection, chosen: list[Selected]) -> dict[int
     return found
 
 
-def _line(each: Selected, row: Any, rates: dict[str, float], workload: str) -> RecordSummary:
+def _line(each: SelectedRecord, row: Any, rates: dict[str, float], workload: str) -> RecordSummary:
     prefix = OWN.get(each.kind, "")
     return RecordSummary(
         id=each.run_id,

@@ -9,11 +9,11 @@ from sqlalchemy import Connection, select
 from spindle.stats.metric import values
 
 from . import schema
-from .selection import Selected, in_pieces
+from .selection import SelectedRecord, in_pieces
 
 
 def metrics_of(
-    connection: Connection, chosen: Sequence[Selected], names: Sequence[str] | None
+    connection: Connection, chosen: Sequence[SelectedRecord], names: Sequence[str] | None
 ) -> list[dict[str, float]]:
     """Metrics of each result, in order; a file's are computed."""
     table = schema.metrics.c
@@ -27,5 +27,5 @@ def metrics_of(
     return [found.get(each.key, {}) if each.key is not None else _computed(each, names) for each in chosen]
 
 
-def _computed(each: Selected, names: Sequence[str] | None) -> dict[str, float]:
+def _computed(each: SelectedRecord, names: Sequence[str] | None) -> dict[str, float]:
     return {name: value for name, value in values(each.record).items() if names is None or name in names}

@@ -13,7 +13,7 @@ POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
-class Place:
+class StorePlace:
     """A file of SQLite, or the URL of a PostgreSQL database."""
 
     file: Path | None = None
@@ -30,22 +30,22 @@ def default_file() -> Path:
     return folder / "spindle" / "store.db"
 
 
-def place_of(where: str | os.PathLike[str] | None) -> Place:
+def place_of(where: str | os.PathLike[str] | None) -> StorePlace:
     """Resolve a place: None is $SPINDLE_STORE, or else the default file."""
     text = os.fspath(where) if where is not None else os.environ.get(VARIABLE, "")
     named = f"${VARIABLE}" if where is None else "the store"
     if not text:
         if where is not None:
             raise StoreUsage("the store has no name; give a file or a postgresql:// URL")
-        return Place(file=default_file())
+        return StorePlace(file=default_file())
     if text.startswith(POSTGRES):
-        return Place(url=text)
+        return StorePlace(url=text)
     if text.startswith("sqlite:///"):
         text = text.removeprefix("sqlite:///")
     scheme, found, _ = text.partition("://")
     if found:
         raise StoreUsage(f"{named}: `{scheme}://` is not a store; give a file or postgresql://USER@HOST/DATABASE")
-    return Place(file=Path(os.path.expanduser(text)))
+    return StorePlace(file=Path(os.path.expanduser(text)))
 
 
 def without_password(url: str) -> str:

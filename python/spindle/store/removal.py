@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, select, union
 
 from . import schema
 from .errors import StoreRefused, StoreUsage
-from .selection import Selected, Selection, in_pieces
+from .selection import SelectedRecord, Selection, in_pieces
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Removal:
     campaigns: list[str]
 
 
-def plan_removal(connection: Connection, asked: list[tuple[Selection, list[Selected]]]) -> Removal:
+def plan_removal(connection: Connection, asked: list[tuple[Selection, list[SelectedRecord]]]) -> Removal:
     """List the objects to remove. Raises StoreRefused for a part of a campaign."""
     campaigns = [parsed.name for parsed, _ in asked if parsed.kind == "campaign"]
     for parsed, _ in asked:

@@ -69,7 +69,7 @@ class FileLine:
     level: str
 
 
-class Selected:
+class SelectedRecord:
     """One result of a selection. Its record is read on first use."""
 
     def __init__(
@@ -118,7 +118,7 @@ class Selected:
         return self._record
 
     def __repr__(self) -> str:
-        return f"Selected({self.run_id!r}, campaign={self.campaign!r}, cell={self.cell!r})"
+        return f"SelectedRecord({self.run_id!r}, campaign={self.campaign!r}, cell={self.cell!r})"
 
 
 def parse(text: str) -> Selection:
@@ -151,7 +151,7 @@ def needs_store(text: str) -> bool:
     return parse(text).kind != "file"
 
 
-def select_results(store: Store | None, text: str) -> list[Selected]:
+def select_results(store: Store | None, text: str) -> list[SelectedRecord]:
     """The results of a selection, in order of time; never empty. `store` may be None if all are files.
 
     Raises StoreUsage (no such result), StoreError, or `document.Unreadable` for a file.
@@ -166,18 +166,18 @@ def select_results(store: Store | None, text: str) -> list[Selected]:
     return store.select(text)
 
 
-def in_memory(records: Iterable[Record]) -> list[Selected]:
+def in_memory(records: Iterable[Record]) -> list[SelectedRecord]:
     """Records that are in no store, in their order."""
     return [_of_file(record, place) for place, record in enumerate(records)]
 
 
-def _of_file(record: Record, place: int) -> Selected:
+def _of_file(record: Record, place: int) -> SelectedRecord:
     row = record_row(record)
     line = FileLine(**{each.name: row[each.name] for each in fields(FileLine)})
-    return Selected(run_id=record.id, position=place, line=line, record=record)
+    return SelectedRecord(run_id=record.id, position=place, line=line, record=record)
 
 
-def find(connection: Connection, store: Store, asked: Selection) -> list[Selected]:
+def find(connection: Connection, store: Store, asked: Selection) -> list[SelectedRecord]:
     """The results of a selection in the store."""
     match asked.kind:
         case "id":
@@ -193,10 +193,10 @@ def find(connection: Connection, store: Store, asked: Selection) -> list[Selecte
     return _selected(connection, store, rows)
 
 
-def find_all(connection: Connection, store: Store, asked: list[Selection], last: int | None) -> list[Selected]:
+def find_all(connection: Connection, store: Store, asked: list[Selection], last: int | None) -> list[SelectedRecord]:
     """The results of several selections, each once; without selections all or the last, in the order of storing."""
     if asked:
-        found: dict[int | None, Selected] = {}
+        found: dict[int | None, SelectedRecord] = {}
         for each in asked:
             for one in find(connection, store, each):
                 found.setdefault(one.key, one)
@@ -262,7 +262,7 @@ def _last(connection: Connection, count: int) -> list[Any]:
     return found[::-1]
 
 
-def _of_campaign(connection: Connection, store: Store, asked: Selection) -> list[Selected]:
+def _of_campaign(connection: Connection, store: Store, asked: Selection) -> list[SelectedRecord]:
     campaigns, trials, attempts = schema.campaigns.c, schema.trials.c, schema.attempts.c
     campaign = connection.execute(
         select(campaigns.key, campaigns.name).where((campaigns.name == asked.name) | (campaigns.id == asked.name))
@@ -285,7 +285,7 @@ def _of_campaign(connection: Connection, store: Store, asked: Selection) -> list
         raise StoreUsage(f"{asked.text}: no trial of it is done yet; `spindle campaign resume {campaign.name}` goes on")
     tags = _tags(connection, [row.key for row, _ in chosen])
     return [
-        Selected(
+        SelectedRecord(
             run_id=row.id,
             position=position,
             line=row,
@@ -322,14 +322,14 @@ def _check_levels(connection: Connection, campaign_key: int, asked: Selection) -
             )
 
 
-def _selected(connection: Connection, store: Store, rows: list[Any]) -> list[Selected]:
+def _selected(connection: Connection, store: Store, rows: list[Any]) -> list[SelectedRecord]:
     keys = [row.key for row in rows]
     tags, trials = _tags(connection, keys), _trials(connection, keys)
     found = []
     for position, row in enumerate(rows):
         trial = trials.get(row.key)
         found.append(
-            Selected(
+            SelectedRecord(
                 run_id=row.id,
                 position=position,
                 line=row,

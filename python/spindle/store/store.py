@@ -23,11 +23,11 @@ from .errors import StoreUsage
 from .export import Sheet
 from .listing import RecordSummary
 from .metrics import metrics_of
-from .place import Place, place_of
+from .place import StorePlace, place_of
 from .question import Answer
 from .recordings import MachineSample, Recording, RecordingSummary, Sample, add_recording, add_samples, recorded
 from .removal import Removal
-from .selection import Selected
+from .selection import SelectedRecord
 from .transfer import Transfer, transfer
 from .upgrade import bring_up_to_date, check_version
 from .upkeep import Info
@@ -84,7 +84,7 @@ class Store:
         self._database.engine.dispose()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         """Its place."""
         return self._database.place
 
@@ -112,7 +112,7 @@ class Store:
         """Return the record's JSON, byte for byte as stored."""
         return self._database.read(lambda connection: selection.document(connection, run_id))
 
-    def select(self, text: str) -> list[Selected]:
+    def select(self, text: str) -> list[SelectedRecord]:
         """Return the results of a selection, in order of time; never empty. Raises StoreUsage."""
         return self._database.read(lambda connection: selection.find(connection, self, selection.parse(text)))
 
@@ -152,7 +152,7 @@ class Store:
         """Add samples to a recording."""
         self._database.write(lambda connection: add_samples(connection, recording_id, samples, machine))
 
-    def metrics(self, chosen: Sequence[Selected], names: Sequence[str] | None = None) -> list[dict[str, float]]:
+    def metrics(self, chosen: Sequence[SelectedRecord], names: Sequence[str] | None = None) -> list[dict[str, float]]:
         """Metrics (names of spindle.stats.metric; None: all) of each result, in order, without opening records.
 
         Metrics that a record does not have are missing.
@@ -240,11 +240,11 @@ class Store:
         """Facts about the store, and its size."""
         return upkeep.info(self._database)
 
-    def flat(self, chosen: Sequence[Selected]) -> Sheet:
+    def flat(self, chosen: Sequence[SelectedRecord]) -> Sheet:
         """One table of these results: a row for each, a column for each metric."""
         return self._database.read(lambda connection: export.flat(connection, chosen))
 
-    def sheets(self, chosen: Sequence[Selected]) -> Iterator[Sheet]:
+    def sheets(self, chosen: Sequence[SelectedRecord]) -> Iterator[Sheet]:
         """The tables, limited to these results."""
         yield from self._database.read(lambda connection: list(export.sheets(connection, chosen)))
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from .connection import Say
 from .database import Database
 from .errors import StoreRefused, StoreUsage
-from .place import Place
+from .place import StorePlace
 
 HEAD = "0002"
 """The newest step; a test compares it with `migrations/versions`."""
@@ -41,7 +41,7 @@ def bring_up_to_date(database: Database, say: Say, *, create: bool) -> None:
     database.write(work)
 
 
-def check_version(connection: Connection, place: Place) -> None:
+def check_version(connection: Connection, place: StorePlace) -> None:
     """Raise unless the version is current, for readers."""
     found = version(connection)
     if found == HEAD:
@@ -69,11 +69,11 @@ def migrate(connection: Connection, to: str = "head") -> None:
     command.upgrade(config, to)
 
 
-def _no_store(place: Place) -> StoreUsage:
+def _no_store(place: StorePlace) -> StoreUsage:
     return StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
 
 
-def _refuse_unknown(found: str, place: Place) -> None:
+def _refuse_unknown(found: str, place: StorePlace) -> None:
     if found < OLDEST:
         raise StoreRefused(
             f"{place}: a store of a spindle before 0.1.0 (schema {found}), which cannot be upgraded; export its "
@@ -86,7 +86,7 @@ def _refuse_unknown(found: str, place: Place) -> None:
         )
 
 
-def _refuse_foreign(connection: Connection, place: Place) -> None:
+def _refuse_foreign(connection: Connection, place: StorePlace) -> None:
     from .schema import metadata
 
     taken = sorted(set(inspect(connection).get_table_names()) & set(metadata.tables))

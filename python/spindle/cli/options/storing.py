@@ -76,7 +76,7 @@ def where_option(what: str) -> Callable[[click.decorators.FC], click.decorators.
     )  # fmt: skip
 
 
-def keep_options(command: click.decorators.FC) -> click.decorators.FC:
+def store_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add `--store` and `--tag` to a verb that measures."""
     command = click.option(
         "--tag", "tags", multiple=True, metavar="NAME", callback=_check_tags,
@@ -85,7 +85,7 @@ def keep_options(command: click.decorators.FC) -> click.decorators.FC:
     return where_option("Store the result")(command)
 
 
-def keeping_of(values: dict[str, Any]) -> StoreOptions | None:
+def stored_by(values: dict[str, Any]) -> StoreOptions | None:
     """Take the store options out of a verb's values."""
     where, tags = values.pop("store"), values.pop("tags")
     if where is None and tags:

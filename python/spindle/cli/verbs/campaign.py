@@ -145,7 +145,9 @@ def _carry_out(ready: CheckedPlan, store: Store, start: Start, json: bool, value
     from spindle.library.campaigns import carried_out
 
     jobs, quiet = values.pop("jobs"), values.pop("quiet")
-    means = RunOptions(consent=consent_of(values), making=engine_of(values), care=preflight_of(values), jobs=jobs)
+    means = RunOptions(
+        consent=consent_of(values), engine_options=engine_of(values), preflight_options=preflight_of(values), jobs=jobs
+    )
     with session(quiet) as watch:
         campaign = carried_out(ready, store, start, means, watch)
     return _show(campaign, store, None, json)

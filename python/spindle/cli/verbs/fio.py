@@ -12,7 +12,7 @@ from spindle.cli.options.consent import consent_of, consent_options
 from spindle.cli.options.engine import engine_of, engine_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.status import GrowingOutput, Status
-from spindle.cli.options.storing import keep_options, keeping_of
+from spindle.cli.options.storing import store_options, stored_by
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import emit, json_option, one_form
 from spindle.cli.writing import WritingCommand, forced, output_of
@@ -50,7 +50,7 @@ class _FioCommand(WritingCommand):
 )
 @engine_options
 @consent_options
-@keep_options
+@store_options
 @json_option
 @preflight_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -78,7 +78,8 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
 
     line: CommandLine = values.pop(_ARGUMENTS)
     one_form(json, line.format != "normal", line.status_interval_s)
-    care, keeping, consent, making = preflight_of(values), keeping_of(values), consent_of(values), engine_of(values)
+    preflight, engine = preflight_of(values), engine_of(values)
+    keeping, consent = stored_by(values), consent_of(values)
     sections = sections_of(line)
     if line.show:
         print(shown(sections))
@@ -92,7 +93,7 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
         if errors:
             raise JobFileRefused(errors)
         return Exit.FINE
-    asked = of_jobs(conversion, making)
+    asked = of_jobs(conversion, engine)
     print_findings(asked.findings)
     output = output_of(Path(line.output), "fio-output", "--output") if line.output else None
     if output is not None:
@@ -113,8 +114,8 @@ def command(target: str | None, json: bool, quiet: bool, **values: Any) -> Exit:
             create=asked.create,
             search=asked.search,
             consent=consent,
-            making=replace(logged, status=None if json else reports),
-            care=care,
+            engine_options=replace(logged, status=None if json else reports),
+            preflight_options=preflight,
         )
         record = order.carry_out(one, watch)
-    return emit(record, json, None, care.strict, keeping, wanted, asked.shape, into=into)
+    return emit(record, json, None, preflight.strict, keeping, wanted, asked.shape, into=into)

@@ -9,7 +9,7 @@ import click
 from spindle.cli.exits import Exit
 from spindle.cli.options.engine import engine_options
 from spindle.cli.options.preflight import preflight_options
-from spindle.cli.options.storing import keep_options, keeping_of
+from spindle.cli.options.storing import store_options, stored_by
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import emit, json_option, output_option, why_option
 from spindle.cli.writing import WritingCommand
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("quick", cls=WritingCommand)
 @click.argument("target", type=TARGET, required=False)
 @engine_options
-@keep_options
+@store_options
 @json_option
 @why_option
 @output_option
@@ -34,6 +34,6 @@ def command(target: str | None, json: bool, why: bool, output: Output | None, qu
     import spindle
     from spindle.cli.session import live_line
 
-    keeping = keeping_of(values)
+    keeping = stored_by(values)
     record = spindle.quick(target, progress=live_line(quiet), **values).record
     return emit(record, json, output, values["strict"], keeping, why=why)

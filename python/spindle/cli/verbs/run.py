@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.grouped import Grouped
+from spindle.cli.grouped import GroupedCommand
 from spindle.cli.jobfile import print_findings, section_option
 from spindle.cli.options.consent import consent_of, consent_options
 from spindle.cli.options.engine import engine_of, engine_options
@@ -17,7 +17,7 @@ from spindle.cli.options.preconditioning import precondition_options, preconditi
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.searching import search_of, search_options
 from spindle.cli.options.status import Status, status_option
-from spindle.cli.options.storing import keep_options, keeping_of
+from spindle.cli.options.storing import store_options, stored_by
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import emit, json_option, one_form, output_format_option, output_option, why_option
 from spindle.cli.writing import OutputOption, WritingCommand, forced
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spindle.host.outputs import Output
 
 
-class Run(Grouped, WritingCommand):
+class Run(GroupedCommand, WritingCommand):
     """Its options in groups; it writes files."""
 
 
@@ -69,7 +69,7 @@ class Run(Grouped, WritingCommand):
     kind="state",
     help="With --verify: save here what must be on TARGET; `spindle verify --state FILE` reads it back later.",
 )
-@keep_options
+@store_options
 @json_option
 @why_option
 @output_format_option
@@ -109,7 +109,7 @@ def command(
     from spindle.run import varied
 
     one_form(json, output_format, status_interval)
-    care, keeping = preflight_of(values), keeping_of(values)
+    preflight_options, keeping = preflight_of(values), stored_by(values)
     wanted = measurement(
         workload,
         target,
@@ -117,10 +117,10 @@ def command(
         consent=consent_of(values),
         search=search_of(values),
         precondition=preconditioning_of(values),
-        making=engine_of(values),
+        engine_options=engine_of(values),
         overrides=(*overrides_of(values), *assignments),
         varied=varied.parse(variations),
-        care=care,
+        preflight_options=preflight_options,
         create=create,
         keep=keep,
         trace=trace,
@@ -133,4 +133,4 @@ def command(
     status = Status(output_format, wanted.shape)
     with session(quiet) as watch, status.reports(watch, status_interval) as reports:
         record = wanted.carry_out(watch, None if json else reports, force=forced())
-    return emit(record, json, output, care.strict, keeping, output_format, wanted.shape, why=why)
+    return emit(record, json, output, preflight_options.strict, keeping, output_format, wanted.shape, why=why)

@@ -48,7 +48,7 @@ def _faults(stack: Stack, device: Device, dm: Dm) -> Iterator[Fault]:
             Severity.WARN,
             f"{device.id} treats its good and its bad paths alike",
             f"group {mixed[0] + 1} of {len(groups)}: {_described(groups[mixed[0]], states[mixed[0]])}",
-            "Paths through the controller that does not own the LUN are forwarded to the other one. Grouped by "
+            "Paths through the controller that does not own the LUN are forwarded to the other one. GroupedCommand by "
             "priority they are used only when the good ones fail.",
             "Part of the requests crosses between the controllers, and the path's latency becomes the worse one; some "
             "arrays move the LUN to and fro.",

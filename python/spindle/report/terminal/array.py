@@ -69,7 +69,7 @@ class Drawing(Struct, frozen=True):
     sections: list[Section]
 
 
-class Explained(Struct, frozen=True):
+class LayoutReport(Struct, frozen=True):
     """`LayoutReport` of crates/array/src/report.rs."""
 
     config: Config
@@ -92,7 +92,7 @@ class Explained(Struct, frozen=True):
 def as_dict(level: str, sizes: Sequence[int], options: Mapping[str, Any], rate: int | None = None) -> dict[str, Any]:
     """The array for programs. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
-    rebuild = _rebuild(msgspec.json.decode(text, type=Explained), rate)
+    rebuild = _rebuild(msgspec.json.decode(text, type=LayoutReport), rate)
     return {**msgspec.json.decode(text), "rebuild": msgspec.to_builtins(rebuild)}
 
 
@@ -101,7 +101,7 @@ def array_page(
 ) -> Iterator[str]:
     """The array for people. `rate`: bytes a second of a rebuild."""
     text = _core.array_layout(level, list(sizes), **options)
-    explained = msgspec.json.decode(text, type=Explained)
+    explained = msgspec.json.decode(text, type=LayoutReport)
     yield from style.headline(_heading(explained))
     yield ""
     yield from _picture(explained)
@@ -114,7 +114,7 @@ def array_page(
         yield from style.wrap(note, first="Note: ")
 
 
-def _heading(explained: Explained) -> str:
+def _heading(explained: LayoutReport) -> str:
     config = explained.config
     parts = [config.level.upper() if config.level != "linear" else "Linear"]
     if config.layout != "default":
@@ -130,7 +130,7 @@ def _heading(explained: Explained) -> str:
     return ", ".join(words)
 
 
-def _picture(explained: Explained) -> Iterator[str]:
+def _picture(explained: LayoutReport) -> Iterator[str]:
     """Draw a column per drive, with the offset on the drives at the left."""
     config, sections = explained.config, explained.drawing.sections
 
@@ -158,7 +158,7 @@ def _picture(explained: Explained) -> Iterator[str]:
             yield line("...", ["..."[:width]] * len(config.members))
 
 
-def _facts(explained: Explained, style: Style) -> Iterator[str]:
+def _facts(explained: LayoutReport, style: Style) -> Iterator[str]:
     raw, held, tolerance = explained.raw, explained.capacity, explained.tolerance
     yield from style.wrap(
         f"{decimal(held)} ({binary(held)}, {held} bytes) of {decimal(raw)}: {100 * held / raw:.1f} %",
@@ -182,7 +182,7 @@ def _facts(explained: Explained, style: Style) -> Iterator[str]:
     )
 
 
-def _rebuild(explained: Explained, rate: int | None) -> Rebuild | None:
+def _rebuild(explained: LayoutReport, rate: int | None) -> Rebuild | None:
     config = explained.config
     return rebuild_of(
         config.level,
@@ -194,7 +194,7 @@ def _rebuild(explained: Explained, rate: int | None) -> Rebuild | None:
     )
 
 
-def _rebuilding(explained: Explained, rate: int | None, style: Style) -> Iterator[str]:
+def _rebuilding(explained: LayoutReport, rate: int | None, style: Style) -> Iterator[str]:
     found = _rebuild(explained, rate)
     if found is None:
         return
@@ -227,7 +227,7 @@ def _cost(write: SmallWrite, drives: int) -> str:
     return f"{total} requests to drives ({read}{write.writes} writes), {worth}"
 
 
-def _commands(explained: Explained) -> Iterator[str]:
+def _commands(explained: LayoutReport) -> Iterator[str]:
     """Yield the commands, not wrapped, so that they can be copied."""
     yield from explained.mdadm
     for mkfs in (explained.mkfs_xfs, explained.mkfs_ext4):

@@ -13,7 +13,7 @@ from spindle.base.numbers import as_change, plain
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.record import Level
-from spindle.stats.compare import Comparison, Finding
+from spindle.stats.compare import Comparison, DescribedDifference
 from spindle.stats.curves import Curves
 from spindle.stats.difference import Difference
 from spindle.stats.effects import Effect, Effects
@@ -195,7 +195,7 @@ def _interval(found: Extent) -> str:
     return f"{as_change(found.low, sign=True)} to {as_change(found.high, sign=True)}"
 
 
-def _planned(finding: Finding) -> list[str]:
+def _planned(finding: DescribedDifference) -> list[str]:
     plan = finding.planning
     return [
         as_change(plan.finds) if plan.finds is not None else "-",

@@ -13,7 +13,7 @@ from spindle.base.numbers import plain
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.record import MODELLED_START
-from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, Selected, Store, StoreCheck
+from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, SelectedRecord, Store, StoreCheck
 
 MOST_PROBLEMS = 50
 """Most problems listed of a damaged store: the rest is counted. `--json` has all."""
@@ -114,13 +114,13 @@ def _row(each: Any) -> list[str]:
             raise AssertionError(each)
 
 
-def _trial(each: RecordSummary | Selected) -> list[str]:
+def _trial(each: RecordSummary | SelectedRecord) -> list[str]:
     if each.campaign is None:
         return []
     return [f"{each.campaign}#{each.trial}", *(f"{factor}={level}" for factor, level in each.cell.items())]
 
 
-def standing(each: Selected, artefacts: Sequence[Artefact]) -> list[str]:
+def standing(each: SelectedRecord, artefacts: Sequence[Artefact]) -> list[str]:
     """Return the store's data about a result besides its record."""
     lines = [f"stored as {each.run_id}"]
     lines += [f"tags: {', '.join(each.tags)}"] if each.tags else []

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spindle.base import units
 from spindle.report.terminal.style import Style
-from spindle.result.figures import Checked
+from spindle.result.figures import BlockCheck
 from spindle.result.record import Level, RunRecord
 from spindle.result.rules.verification import CHECK
 from spindle.result.verification import StateCheck
@@ -62,7 +62,7 @@ def state_page(check: StateCheck, style: Style) -> list[str]:
     return lines
 
 
-def _faults(title: str, found: Checked, style: Style) -> list[str]:
+def _faults(title: str, found: BlockCheck, style: Style) -> list[str]:
     if not found.wrong:
         return []
     lines = [f"{title}: {units.count(found.wrong)} of {units.count(found.blocks)}"]

@@ -30,7 +30,7 @@ from spindle.result.rules import (
 Rule = Callable[[RunRecord], list[Verdict]]
 
 
-class Ground(Flag):
+class RunKinds(Flag):
     """The kinds of runs that a rule applies to."""
 
     DATA = auto()
@@ -46,10 +46,10 @@ class Ground(Flag):
     THIS_MACHINE = DATA | NAMES | COMMAND
 
 
-DATA, NAMES, MODEL, NULL = Ground.DATA, Ground.NAMES, Ground.MODEL, Ground.NULL
-THIS_MACHINE = Ground.THIS_MACHINE
+DATA, NAMES, MODEL, NULL = RunKinds.DATA, RunKinds.NAMES, RunKinds.MODEL, RunKinds.NULL
+THIS_MACHINE = RunKinds.THIS_MACHINE
 
-RULES: tuple[tuple[Rule, Ground], ...] = (
+RULES: tuple[tuple[Rule, RunKinds], ...] = (
     (completeness.null_target, NULL),
     (completeness.interrupted, DATA | NAMES | MODEL),
     (completeness.errors, DATA | NAMES | MODEL),
@@ -82,22 +82,22 @@ RULES: tuple[tuple[Rule, Ground], ...] = (
 """In reading order."""
 
 
-def ground_of(record: RunRecord) -> Ground:
+def ground_of(record: RunRecord) -> RunKinds:
     """The kind of a run."""
     if record.figures.generator.engine == COMMAND:
-        return Ground.COMMAND
+        return RunKinds.COMMAND
     if not record.target.traits.does_io:
-        return Ground.NULL
+        return RunKinds.NULL
     if record.target.traits.is_modelled:
-        return Ground.MODEL
-    return Ground.NAMES if any(stream.names is not None for stream in record.workload.streams) else Ground.DATA
+        return RunKinds.MODEL
+    return RunKinds.NAMES if any(stream.names is not None for stream in record.workload.streams) else RunKinds.DATA
 
 
 def judge(record: RunRecord) -> list[Verdict]:
     """Every verdict on this run."""
     ground = ground_of(record)
     # The observer of a command has decided whether it used the device.
-    watched = [verdict for verdict in record.verdicts if verdict.check == "load"] if ground is Ground.COMMAND else []
+    watched = [verdict for verdict in record.verdicts if verdict.check == "load"] if ground is RunKinds.COMMAND else []
     return [*watched, *(verdict for rule, grounds in RULES if ground in grounds for verdict in rule(record))]
 
 
@@ -106,4 +106,4 @@ def judged(record: RunRecord) -> RunRecord:
     return replace(record, verdicts=judge(record))
 
 
-__all__ = ["RULES", "Ground", "Level", "judge", "judged"]
+__all__ = ["RULES", "Level", "RunKinds", "judge", "judged"]

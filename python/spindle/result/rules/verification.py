@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spindle.base import units
-from spindle.result.figures import Checked, Verification
+from spindle.result.figures import BlockCheck, Verification
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.verification import fault_words
 
@@ -67,7 +67,7 @@ def _wrong(seen: Verification) -> str:
     return "; ".join(parts)
 
 
-def _share(found: Checked) -> str:
+def _share(found: BlockCheck) -> str:
     return f"{units.count(found.wrong)} of {units.count(found.blocks)} blocks"
 
 
@@ -84,7 +84,7 @@ def _right(seen: Verification) -> str:
     return f"{' and '.join(parts)} are correct"
 
 
-def _kinds(found: list[Checked]) -> dict[str, float]:
+def _kinds(found: list[BlockCheck]) -> dict[str, float]:
     kinds: dict[str, float] = {}
     for fault in (fault for checked in found for fault in checked.faults):
         kinds[fault.kind] = kinds.get(fault.kind, 0.0) + fault.blocks

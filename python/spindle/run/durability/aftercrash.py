@@ -17,7 +17,7 @@ from spindle.base import units
 from spindle.host.errors import TargetError, WrongTarget, not_found, reason
 from spindle.host.guard import OpenTarget, StreamAccess, open_target
 from spindle.host.register import boot_id
-from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, Place, Verdict
+from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, TestedTarget, Verdict
 from spindle.run.errors import Usage
 
 _GONE = ("before", "zeroes", "missing", "unreadable")
@@ -89,7 +89,7 @@ class _Read:
 
 
 @contextmanager
-def _target(asked: str, place: Place) -> Iterator[_Read]:
+def _target(asked: str, place: TestedTarget) -> Iterator[_Read]:
     if place.file_system_id is not None and _is_lost(asked, place):
         with open(os.devnull, "rb") as nothing:  # nothing is left of it
             yield _Read(nothing.fileno(), 0, 1, 512, None)
@@ -104,7 +104,7 @@ def _target(asked: str, place: Place) -> Iterator[_Read]:
         yield _Read(*opened.files[0].as_tuple(), opened)
 
 
-def _is_lost(asked: str, place: Place) -> bool:
+def _is_lost(asked: str, place: TestedTarget) -> bool:
     """True if a file is missing or empty although its name and data were synced. Raises TargetError if only its file
     system is missing.
     """
@@ -123,7 +123,7 @@ def _is_lost(asked: str, place: Place) -> bool:
     raise WrongTarget(f"{asked}: does not exist; mount its file system, or name the place where the test file is now")
 
 
-def _differences(place: Place, opened: OpenTarget | None) -> list[str]:
+def _differences(place: TestedTarget, opened: OpenTarget | None) -> list[str]:
     """Differences between the target and the one that was written."""
     if opened is None:
         return []

@@ -22,7 +22,7 @@ from spindle.host.mounts import mount_of
 from spindle.host.register import boot_id
 from spindle.host.signals import Stopped
 from spindle.host.testfile import TestFile
-from spindle.result.durability import Figures, Header, Place, Plan, TestDetails, WriteTest
+from spindle.result.durability import Figures, Header, Plan, TestDetails, TestedTarget, WriteTest
 from spindle.result.record import utc_now
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.durability.journal import OpenJournal, open_journal, read_token
@@ -122,10 +122,10 @@ def _header(order: WriterOptions, target: OpenTarget) -> Header:
     )
 
 
-def _place(order: WriterOptions, target: OpenTarget) -> Place:
+def _place(order: WriterOptions, target: OpenTarget) -> TestedTarget:
     device = target.device
     mount = mount_of(target.files[0].fd) if target.is_one_file else None
-    return Place(
+    return TestedTarget(
         path=os.path.abspath(target.path),
         kind=target.kind,
         size_bytes=target.size_bytes,

@@ -61,7 +61,9 @@ class Modelled:
         """See `Target`."""
         text = self.read()
         machine = _core.Machine.parse(text, self.asked)
-        yield ModelledBench(self.asked, watch, how.trace, how.making.interval_ns, machine, text, describe(machine))
+        yield ModelledBench(
+            self.asked, watch, how.trace, how.engine_options.interval_ns, machine, text, describe(machine)
+        )
 
 
 _REAL_ONLY = (

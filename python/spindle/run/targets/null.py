@@ -67,7 +67,7 @@ class Null:
     @contextmanager
     def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[NullBench]:
         """See `Target`."""
-        yield NullBench(self.asked, how.making, watch, self.size_bytes)
+        yield NullBench(self.asked, how.engine_options, watch, self.size_bytes)
 
 
 @dataclass
@@ -83,7 +83,7 @@ class NullBench(LocalBench):
         return record.Target(asked=self.asked, kind=record.NULL, size_bytes=self.size_bytes, has_device=False)
 
     def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
-        log_file = part.file_of(self.making.log)
+        log_file = part.file_of(self.engine_options.log)
 
         def start(log: int | None) -> RunningLoad:
             self._run = run = _core.Run.null(resolved.core, self.size_bytes, log=log)

@@ -77,7 +77,7 @@ class Paths:
         with how.consent.opened(how.file or self.several or self.asked, access) as target:
             opened = PathBench(
                 self.asked,
-                how.making,
+                how.engine_options,
                 watch,
                 target.size_bytes,
                 _devices=list(target.counted_devices()),
@@ -139,25 +139,25 @@ class PathBench(LocalBench):
         """See `Bench`; checked once."""
         if self._looked is None:
             self._write_out()  # earlier dirty pages would be written during the check, and during the run
-            self._looked = preparation.look(self._devices, self.calm.care, self.watch)
+            self._looked = preparation.look(self._devices, self.calm.preflight_options, self.watch)
         return self._looked.idle.to_dict()
 
     def _write_out(self) -> list[str]:
         self.watch.step("syncing")
-        return preparation.write_out(self.opened, self._devices, self.calm.care)
+        return preparation.write_out(self.opened, self._devices, self.calm.preflight_options)
 
     def _prepare(self, part: Part) -> Preparation:
         synced = self._write_out()
         if part.drop_caches:
             self.opened.drop_cache()
-        if self.calm.care.drop_caches:
+        if self.calm.preflight_options.drop_caches:
             self.watch.step("dropping caches")
             caches.drop_caches()
         self._look_at_extents()
         return Preparation(
-            sync="machine" if self.calm.care.sync_machine else "target",
+            sync="machine" if self.calm.preflight_options.sync_machine else "target",
             synced=synced,
-            dropped_caches=self.calm.care.drop_caches,
+            dropped_caches=self.calm.preflight_options.drop_caches,
             kept_pages=not part.drop_caches,
             waited_s=self._looked.waited_s if self._looked is not None else 0.0,
             changed_settings=self.calm.changed_settings,
@@ -228,7 +228,7 @@ class PathBench(LocalBench):
         return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
 
     def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
-        making = self.making
+        engine_options = self.engine_options
         files = self.opened.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
         if self.trees is not None:
             for index, stream in enumerate(resolved.spec.streams):
@@ -239,17 +239,17 @@ class PathBench(LocalBench):
             self._run = run = _core.Run(
                 resolved.core,
                 files,
-                engine=making.engine,
-                sqpoll=making.sqpoll,
-                iopoll=making.iopoll,
-                timestamps=making.timestamps,
-                tolerate_errors=making.tolerate_errors,
-                cpus=list(making.cpus) if making.cpus else None,
-                cpus_shared=making.cpus_shared,
-                interval_ns=making.interval_ns,
+                engine=engine_options.engine,
+                sqpoll=engine_options.sqpoll,
+                iopoll=engine_options.iopoll,
+                timestamps=engine_options.timestamps,
+                tolerate_errors=engine_options.tolerate_errors,
+                cpus=list(engine_options.cpus) if engine_options.cpus else None,
+                cpus_shared=engine_options.cpus_shared,
+                interval_ns=engine_options.interval_ns,
                 log=log,
                 written=self.written,
             )
             return run
 
-        return lambda: logged(part.file_of(making.log), start)
+        return lambda: logged(part.file_of(engine_options.log), start)

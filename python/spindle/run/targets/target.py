@@ -27,7 +27,7 @@ class Opening:
     """Options for opening a target."""
 
     consent: Consent = NO_CONSENT
-    making: EngineOptions = AS_USUAL
+    engine_options: EngineOptions = AS_USUAL
     calm: QuietMachine = field(default_factory=QuietMachine)
     file: TestFile | TestFiles | None = None
     """The test file, or the files of the workload's sets, made for this run: the only files that may be written."""
