@@ -182,7 +182,7 @@ def test_of_many_warnings_the_worst_is_shown_and_the_others_are_named() -> None:
     many = [warn("too-short"), warn("working-set"), warn("steady", "it fell"), warn("before-cpu"), warn("saturated")]
     assert verdicts.warnings(many, Style()) == [
         "warn    steady: it fell -> do this",
-        "        and 4 more warnings, with --why: working-set, before-cpu, too-short, saturated",
+        "        and 4 more warnings, with `why=True`: working-set, before-cpu, too-short, saturated",
     ]
     assert len(verdicts.warnings(many, Style(why=True))) == 5
     assert verdicts.warnings(many[:1], Style()) == ["warn    too-short: seen 1 -> do this"]

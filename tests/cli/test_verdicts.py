@@ -93,7 +93,7 @@ def test_direct_reads_that_reach_no_device_are_not_told_to_be_direct(extents: di
     seen = verdict(on_file(**extents), "cache-share")
     assert seen.level is Level.INVALID
     assert words in seen.evidence
-    assert "--direct" not in seen.advice
+    assert "`direct=" not in seen.advice
 
 
 def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
@@ -104,7 +104,7 @@ def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
     assert "3.81 GiB" in seen.evidence
     assert "10 MiB" in seen.evidence
     assert "99.7 %" in seen.evidence
-    assert "--direct" in seen.advice
+    assert "`direct=True`" in seen.advice
 
 
 def test_writes_that_are_still_in_the_cache_at_the_end_are_no_writes() -> None:
@@ -112,7 +112,7 @@ def test_writes_that_are_still_in_the_cache_at_the_end_are_no_writes() -> None:
     seen = verdict(record(found, devices=[counters(0, 100 * MIB)], preset="sdd-write"), "cache-share")
     assert seen.level is Level.INVALID
     assert "still in a cache" in seen.evidence
-    assert "--end-fsync" in seen.advice
+    assert "`end_fsync=True`" in seen.advice
 
 
 def test_a_target_without_a_device_is_unknown_and_not_ok() -> None:
@@ -398,7 +398,7 @@ def test_a_run_that_is_too_noisy_to_see_a_step_says_so_and_how_long_to_run() -> 
     seen = seen_in(noisy([1.0] * 10, 0.15))
     assert seen.level is Level.WARN
     assert seen.evidence.startswith("unknown: 10 intervals of 1 s are too few for their noise: a step of 30 %")
-    assert seen.advice == "run longer: --seconds 60"
+    assert seen.advice == "run longer: `seconds=60`"
 
 
 @pytest.mark.promise(9)
@@ -444,8 +444,8 @@ def test_a_run_that_ended_as_it_was_steady_is_not_told_to_run_until_it_is() -> N
     )
     seen = verdict(replace(quiet_read(), figures=drift), "steady")
     assert seen.level is Level.WARN
-    assert "--ramp" in seen.advice
-    assert "--until-steady" not in seen.advice
+    assert "`ramp=" in seen.advice
+    assert "`until_steady=" not in seen.advice
 
 
 def test_an_interval_cut_off_by_the_end_does_not_count() -> None:
@@ -528,7 +528,7 @@ def test_one_small_request_at_a_time_measures_latency() -> None:
     seen = verdict(found, "saturated")
     assert seen.level is Level.WARN
     assert "takes 32 at once" in seen.evidence
-    assert "--find-knee" in seen.advice
+    assert "`find_knee=True`" in seen.advice
 
 
 def test_a_device_with_time_to_spare_is_not_saturated() -> None:
@@ -584,7 +584,7 @@ def test_what_the_target_cannot_do_is_not_looked_for_in_the_kernels_log() -> Non
     assert "leave the trims out" in seen.advice
     polled = with_generator(features=["iopoll"])
     polled = replace(polled, figures=replace(polled.figures, ended_by=replace(ended, op="read")))
-    assert "leave --iopoll out" in verdict(polled, "interrupted").advice
+    assert "leave `iopoll=` out" in verdict(polled, "interrupted").advice
 
 
 # --- conditions ------------------------------------------------------------------------------------------------------

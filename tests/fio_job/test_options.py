@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from spindle.cli.failure import spelled
 from spindle.formats.fio_job import Level, convert_text
 from spindle.formats.fio_job.options import OPTIONS, Fate, option_of
 
@@ -31,7 +32,7 @@ def documented(heading: str) -> dict[str, str]:
 @pytest.mark.parametrize("fate", list(Fate))
 def test_the_page_lists_every_option_with_what_happens(fate: Fate) -> None:
     expected = {
-        name: option.text
+        name: spelled(option.text)
         for option in OPTIONS.values()
         if option.fate is fate
         for name in (option.name, *option.aliases)

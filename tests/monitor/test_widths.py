@@ -33,7 +33,7 @@ def test_a_narrow_summary_is_a_table_of_the_main_columns(width: int) -> None:
     assert len(lines) <= 20
     assert devices[0].split()[:4] == ["Device", "r/s", "rkB/s", "r_await"]
     rest = " ".join(devices[9:])
-    assert "--json or --output shows" in rest
+    assert "`json=` or `output=` shows" in rest
     assert all(column.name in devices[0].split() or column.name in rest for column in DISK)
 
 

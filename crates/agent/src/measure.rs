@@ -152,10 +152,13 @@ fn parse(source: &Source, options: &Options) -> Result<Workload, Failure> {
     .map_err(|error| wrong_workload(&error.to_string()))
 }
 
-/// The parser names a wrong setting as an option of `spindle run`.
+/// The parser names a wrong setting as a keyword, `` `size=` ``.
 fn wrong_workload(error: &str) -> Failure {
-    Failure::usage(match error.strip_prefix("--") {
-        Some(setting) => format!("--set {setting}"),
+    let setting = error
+        .strip_prefix('`')
+        .and_then(|rest| rest.split_once("=`"));
+    Failure::usage(match setting {
+        Some((key, why)) => format!("--set {key}{why}"),
         None => error.to_owned(),
     })
 }

@@ -42,9 +42,10 @@ pub enum Place {
         /// Line.
         line: u32,
     },
-    /// An option of the command line.
+    /// A key given beside the file. Displays as the keyword of a caller, `` `size=` ``; the command line shows its
+    /// option instead.
     Option {
-        /// As it was written: `--size`, `--set log.size`.
+        /// The key: `size`, or `log.size` of one stream.
         name: Arc<str>,
     },
     /// A name given directly, such as that of a preset: the message quotes the name, so it needs no place.
@@ -55,7 +56,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Line { source, line } => write!(f, "{}:{line}", shorten(source, MAX_SOURCE)),
-            Place::Option { name } => f.write_str(&clean(name)),
+            Place::Option { name } => write!(f, "`{}=`", clean(name)),
             Place::Argument => f.write_str("argument"),
         }
     }

@@ -38,7 +38,7 @@ pub enum EngineError {
         why: String,
     },
     /// io_uring was asked for by name but the kernel does not give it.
-    #[error("io_uring cannot be used here ({why}); use `--engine pread` or `--engine auto`")]
+    #[error("io_uring cannot be used here ({why}); use `engine=\"pread\"` or `engine=\"auto\"`")]
     NoIoUring {
         /// The kernel's answer.
         why: String,

@@ -209,7 +209,7 @@ impl Load {
                     self.shared.call_off();
                     handles.into_iter().for_each(|handle| drop(handle.join()));
                     let what = format!(
-                        "cannot start thread {} of {} (use fewer workers or less depth, or `--engine io_uring`)",
+                        "cannot start thread {} of {} (use fewer workers or less depth, or `engine=\"io_uring\"`)",
                         index + 1,
                         self.seats.len()
                     );

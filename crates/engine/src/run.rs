@@ -547,7 +547,7 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
         return refuse("trims and zeroing cannot be polled for; leave out `iopoll`");
     }
     if (options.iopoll || options.sqpoll) && options.engine == EngineChoice::Pread {
-        return refuse("polling needs io_uring; use `--engine io_uring`");
+        return refuse("polling needs io_uring; use `engine=\"io_uring\"`");
     }
     Ok(open)
 }

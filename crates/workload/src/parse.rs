@@ -94,12 +94,13 @@ impl File {
             None => (None, option),
         };
         let key = keys::find(&name.replace('-', "_"));
-        let place = Place::Option {
-            name: match key {
-                Some(key) if key.option && owner.is_none() => {
-                    format!("--{}", key.name.replace('_', "-")).into()
-                }
-                _ => format!("--set {option}").into(),
+        let place = match key {
+            Some(key) if key.option && owner.is_none() => Place::Option {
+                name: key.name.into(),
+            },
+            _ if owner.is_none() => Place::Argument, // the message names it
+            _ => Place::Option {
+                name: option.into(),
             },
         };
         let key = key.ok_or_else(|| unknown_option(&place, name))?;

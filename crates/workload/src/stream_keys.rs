@@ -285,9 +285,9 @@ fn mapped(settings: &Settings) -> Result<bool, ConfigError> {
     let mapped = settings.value(&keys::MAPPED).flag()?;
     let direct = settings.value(&keys::DIRECT).flag()?;
     if mapped && direct && settings.layer(&keys::DIRECT) != Layer::Default {
-        return Err(settings
-            .last_set(&[&keys::MAPPED, &keys::DIRECT])
-            .error("a mapping goes through the page cache; set `direct = false` (--buffered)"));
+        return Err(settings.last_set(&[&keys::MAPPED, &keys::DIRECT]).error(
+            "a mapping goes through the page cache; set `direct = false` (`direct=False`)",
+        ));
     }
     Ok(mapped)
 }

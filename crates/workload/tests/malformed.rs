@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use spindle_config::clean;
 use spindle_workload::{KEYS, RequestStream, Workload, preset_names, preset_text};
 
 /// One damage.
@@ -180,6 +181,13 @@ fn apply(text: &str, damage: &Damage) -> String {
 }
 
 /// Either a workload that draws requests (or says why not), or one line with a place.
+/// The message begins with the key that was given.
+fn names(message: &str, key: &str) -> bool {
+    message.starts_with(&format!("`{key}=`: "))
+        || message.starts_with(&format!("unknown key `{key}`"))
+        || message.starts_with(&format!("{key}: can only be set in a file"))
+}
+
 fn check(text: &str, options: &[(String, String)]) -> Result<(), TestCaseError> {
     match Workload::parse(text, "damaged.toml", "damaged", options) {
         Ok(workload) => {
@@ -204,8 +212,8 @@ fn check(text: &str, options: &[(String, String)]) -> Result<(), TestCaseError> 
                 .strip_prefix("damaged.toml:")
                 .and_then(|rest| rest.split(':').next());
             let line = place.and_then(|place| place.parse::<usize>().ok());
-            let placed =
-                line.is_some_and(|line| (1..=lines).contains(&line)) || message.starts_with("--");
+            let placed = line.is_some_and(|line| (1..=lines).contains(&line))
+                || options.iter().any(|(key, _)| names(&message, &clean(key)));
             prop_assert!(placed, "no place: {message}");
         }
     }

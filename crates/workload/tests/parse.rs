@@ -305,7 +305,7 @@ fn an_option_for_another_pattern_overrules_the_old_one_s_parameters() {
     );
     assert_eq!(
         with("", &[("zipf_theta", "1.2")]).unwrap_err(),
-        "--zipf-theta: only means something with pattern = \"zipf\""
+        "`zipf_theta=`: only means something with pattern = \"zipf\""
     );
 }
 
@@ -629,28 +629,25 @@ fn errors_of_options_name_the_option() {
     for (pairs, message) in [
         (
             ("size", "64k"),
-            "--size: `64k` could mean powers of 1000 or 1024; write kB or KiB",
+            "`size=`: `64k` could mean powers of 1000 or 1024; write kB or KiB",
         ),
-        (
-            ("sise", "4KiB"),
-            "--set sise: unknown key `sise`; did you mean `size`?",
-        ),
+        (("sise", "4KiB"), "unknown key `sise`; did you mean `size`?"),
         (
             ("lag.size", "4KiB"),
-            "--set lag.size: unknown stream `lag`; did you mean `log`?",
+            "`lag.size=`: unknown stream `lag`; did you mean `log`?",
         ),
         (
             ("log.seed", "4"),
-            "--set log.seed: belongs to the whole workload; write seed",
+            "`log.seed=`: belongs to the whole workload; write seed",
         ),
-        (("name", "x"), "--set name: can only be set in a file"),
+        (("name", "x"), "name: can only be set in a file"),
         (
             ("direct", "yes"),
-            "--direct: expected true or false, found `yes`",
+            "`direct=`: expected true or false, found `yes`",
         ),
         (
             ("workers", "many"),
-            "--workers: expected a whole number from 1 to 65536, found `many`",
+            "`workers=`: expected a whole number from 1 to 65536, found `many`",
         ),
     ] {
         assert_eq!(with(TWO, &[pairs]).unwrap_err(), message);
@@ -1021,19 +1018,19 @@ fn mistakes_in_phases_are_told_where_they_are() {
     let refused = |option: &str| with(PHASES, &[(option, "1")]).unwrap_err();
     assert_eq!(
         refused("sevre.workers"),
-        "--set sevre.workers: unknown phase `sevre`; did you mean `serve`?"
+        "`sevre.workers=`: unknown phase `sevre`; did you mean `serve`?"
     );
     assert_eq!(
         refused("serve.lag.workers"),
-        "--set serve.lag.workers: unknown stream `lag`; did you mean `log`?"
+        "`serve.lag.workers=`: unknown stream `lag`; did you mean `log`?"
     );
     assert_eq!(
         refused("serve.log.seconds"),
-        "--set serve.log.seconds: belongs to the whole phase; write serve.seconds"
+        "`serve.log.seconds=`: belongs to the whole phase; write serve.seconds"
     );
     assert_eq!(
         refused("serve.repeat"),
-        "--set serve.repeat: can only be set in a file"
+        "`serve.repeat=`: can only be set in a file"
     );
 }
 

@@ -102,7 +102,7 @@ fn what_is_about_data_is_an_error_beside_an_operation() {
         &[],
         "only means something for data",
     );
-    refused(TREE, &[("size", "64KiB")], "--size");
+    refused(TREE, &[("size", "64KiB")], "`size=`");
     refused(TREE, &[("direct", "true")], "only means something for data");
     refused("order = 'random'", &[], "`operation`");
     refused(

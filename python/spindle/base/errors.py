@@ -1,7 +1,7 @@
 """The root of the errors that a person can cause or meet. Each text is one line: what, where, what to do.
 
 Texts name options as a caller of the library gives them: "`create=`: the null target needs no file". The command line
-shows `create=` as --create.
+shows the option (`cli.failure.spelled`).
 """
 
 from __future__ import annotations

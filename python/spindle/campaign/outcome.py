@@ -47,7 +47,7 @@ class CellOutcome:
         return list(self.cell.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json."""
+        """The outcome as plain data."""
         return {
             "cell": dict(self.cell),
             "done": self.done,
@@ -98,7 +98,7 @@ class Outcome:
         return sum(one.given_up for one in self.cells)
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json."""
+        """The outcome as plain data."""
         campaign = self.campaign
         return {
             "campaign": campaign.name,

@@ -165,7 +165,7 @@ class Plan:
     text: str
     """The text of the file."""
     assignments: tuple[str, ...] = ()
-    """Changes by `--set`."""
+    """Changes that `set=` gave."""
     about: str = ""
     seed: int = 1
     always: Settings = field(default_factory=Settings)

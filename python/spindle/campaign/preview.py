@@ -40,7 +40,7 @@ class Preview:
         return sum(known) * self.ready.plan.trials.count if known and len(known) == len(spans) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """For --json."""
+        """The preview as plain data."""
         plan, schedule = self.ready.plan, self.ready.schedule
         return {
             "campaign": plan.name,

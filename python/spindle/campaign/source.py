@@ -1,4 +1,4 @@
-"""Reader of plans: a preset or a TOML file, with changes by `--set`."""
+"""Reader of plans: a preset or a TOML file, with changes by `set=`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FREE_KEYS = ("about", "table", "name")  # only in workload files
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 _SHORT = {"trials": "count", "load": "command", "filesystem": "type", "design": "kind"}
 _LISTS = ("values", "only", "ignores", "tolerate", "mkfs", "mount")
-"""Keys whose values may be given with commas to `--set`."""
+"""Keys whose values may be given with commas to `set=`."""
 _MOST_LEVELS = 10_000
 
 

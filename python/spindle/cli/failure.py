@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import traceback
 
 import click
 
+from spindle.base.commands import option, switched_off
 from spindle.base.errors import SpindleError
 from spindle.cli.exits import Exit
 
@@ -23,9 +25,24 @@ def one_line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in spelled(text)).split())
 
 
+_KEYWORD = re.compile(r"`([A-Za-z][\w.-]*)=([^`]*)`")
+_COMMAND = re.compile(rf"`(spindle [^`]+)` with ({_KEYWORD.pattern}(?: and {_KEYWORD.pattern})*)")
+
+
 def spelled(text: str) -> str:
-    """Write a keyword of the library, `verify_state=`, as the option --verify-state."""
-    return re.sub(r"`([a-z][a-z_]*)=`", lambda key: f"--{key[1].replace('_', '-')}", text)
+    """Write the library's keywords as options: `keep=` and `keep=True` are --keep, `seconds=60` is --seconds 60, and
+    `spindle run` with `create=SIZE` and `keep=True` is `spindle run --create SIZE --keep`."""
+    whole = _COMMAND.sub(lambda found: f"`{found[1]} {' '.join(map(_option, _KEYWORD.finditer(found[2])))}`", text)
+    return _KEYWORD.sub(_option, whole)
+
+
+def _option(keyword: re.Match[str]) -> str:
+    name, value = option(keyword[1]), keyword[2].strip('"')
+    if value in ("", "True"):
+        return name
+    if value == "False":
+        return switched_off(keyword[1])
+    return f"{name}{'=' if '.' in keyword[1] else ' '}{shlex.quote(value)}"
 
 
 def _known(error: BaseException) -> tuple[str, Exit]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from spindle.cli.exits import Exit, failed
+from spindle.cli.failure import spelled
 from spindle.cli.writing import OutputOption
 
 if TYPE_CHECKING:  # parsing options must not import what shows the result
@@ -103,7 +104,7 @@ def _page(record: Record, why: bool, terminal: bool) -> bytes:
     from spindle.report.terminal.style import Style, style_of
 
     lines = page(record, style_of(sys.stdout, why) if terminal else Style())
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{spelled(line)}\n" for line in lines)
     if not terminal:
         return text.encode()
     return text.encode(sys.stdout.encoding, sys.stdout.errors or "strict")
@@ -157,6 +158,12 @@ def _place_of(record: Record) -> str:
             return record.source.file
         case _:
             return record.runs[0].target.asked if record.runs else record.id
+
+
+def put_lines(lines: Iterable[str]) -> None:
+    """Print text that names keywords of the library, with their options instead."""
+    for line in lines:
+        print(spelled(line))
 
 
 def json_option(command: click.decorators.FC) -> click.decorators.FC:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device
-
-from .finding import shell
 
 FLAGS = {
     "allow_discards": "--allow-discards",

@@ -39,7 +39,7 @@ def diagnose(inventory: Inventory, rules: Sequence[Rule] = RULES, workload: Work
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the output of `spindle doctor --json`."""
+    """JSON Schema (2020-12) of the JSON of `spindle doctor`."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "spindle doctor",

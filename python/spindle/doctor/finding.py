@@ -7,6 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
+from spindle.base.commands import given, shell
+
 FORMAT = 1
 
 
@@ -175,15 +177,10 @@ def machine_knob(**values: object) -> list[Step]:
         Step(
             phase=Phase.KEEP,
             about="set it at every boot, by sysctl.d",
-            commands=[f"spindle knobs persist --yes {words}"],
+            commands=[f"spindle knobs persist {shell(*given(yes=True))} {words}"],
             on=["machine"],
         ),
     ]
-
-
-def shell(*words: object) -> str:
-    """A command line of these words, quoted: names in a capture may contain anything."""
-    return shlex.join(str(word) for word in words)
 
 
 def knob(device: str, act: Act = Act.SETTING, **values: object) -> list[Step]:
@@ -201,7 +198,7 @@ def knob(device: str, act: Act = Act.SETTING, **values: object) -> list[Step]:
         Step(
             phase=Phase.KEEP,
             about=f"set it at every boot, by a udev rule ({device})",
-            commands=[f"spindle knobs persist --yes {name} {words}"],
+            commands=[f"spindle knobs persist {shell(*given(yes=True))} {name} {words}"],
             act=act,
             on=[device],
         ),

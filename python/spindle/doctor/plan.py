@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spindle.base.commands import given, shell
+
 from .finding import Act, Diagnosis, Finding, Needs, Phase, Step
 
 HEADS = {
@@ -63,7 +65,7 @@ def _undoing(steps: list[Step]) -> Iterator[str]:
     if any(command.startswith(JOURNALLED) for command in changing):
         yield "# `spindle restore` undoes `spindle knobs set`."
     if any(command.startswith(LASTING) for command in changing):
-        yield "# `spindle knobs persist --remove` undoes `spindle knobs persist`."
+        yield f"# `{LASTING}{shell(*given(remove=True))}` undoes `{LASTING.strip()}`."
     if any(_is_not_undone(step) for step in steps):
         yield f"# Steps that neither of them undoes are marked {NOT_UNDONE}: note the old state first."
 

@@ -4,8 +4,9 @@ Differences between versions: fio 2 has times in microseconds under `lat`, `slat
 nanoseconds under `lat_ns` ... and bytes in bytes. `bw` is KiB/s in both, `bw_bytes` came with 3.2. The time stamp is of
 the report; `job_start` (since 3.36) is of the start. json+ has the latency counts (`bins`): they become a histogram.
 
-With `--status-interval` fio writes a document every so often, each with the totals since the start: they are one run,
-with the figures of the last. `unified_rw_reporting=both` adds the sum of all directions as `mixed`: it is left out.
+With fio's `--status-interval` it writes a document every so often, each with the totals since the start: they are one
+run, with the figures of the last. `unified_rw_reporting=both` adds the sum of all directions as `mixed`: it is left
+out.
 """
 
 from __future__ import annotations

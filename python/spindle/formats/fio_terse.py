@@ -1,8 +1,8 @@
 """fio's terse output (`--minimal`, `--output-format=terse`), versions 3, 4 and 5: HOWTO, "Terse output".
 
 Fields are separated by `;`. Bytes are KiB, rates KiB/s, times microseconds. `unified_rw_reporting=mixed` writes one
-part instead of one for each direction, `both` adds that part to them. With `--status-interval` all lines are written
-every so often, with the totals since the start: they are one run, with the figures of the last.
+part instead of one for each direction, `both` adds that part to them. With fio's `--status-interval` all lines are
+written every so often, with the totals since the start: they are one run, with the figures of the last.
 """
 
 from __future__ import annotations

@@ -319,7 +319,7 @@ def _look_up(path: str, writes: bool, opened: ExitStack) -> int:
         if is_under_dev(path):
             _fail(writes, f"{path}: no such device; no file is ever made under /dev (lsblk lists the devices)")
         raise WrongTarget(
-            f"{path}: does not exist; check the name, or let `spindle run --create SIZE` make a test file with it"
+            f"{path}: does not exist; check the name, or let `spindle run` with `create=SIZE` make a test file with it"
         ) from None
     except (OSError, ValueError) as error:
         raise not_found(path, error) from None
@@ -483,7 +483,7 @@ def _open_set(path: str, made: FileSet, stream: StreamAccess, opened: ExitStack)
             fd = made.open(index, stream.flags)
         except OSError as error:
             if error.errno == errno.EINVAL and stream.direct:
-                raise TargetError(f"{path}: its file system has no direct I/O; use `buffered=`") from None
+                raise TargetError(f"{path}: its file system has no direct I/O; use `direct=False`") from None
             raise cannot_open(f"{path}/{SET_PREFIX}{made.wanted.name}", error) from None
         opened.callback(os.close, fd)
         # All are on one file system.
@@ -509,7 +509,7 @@ def _stream_file(path: str, found: int, stream: StreamAccess, length: int, block
         fd = os.open(f"/proc/self/fd/{found}", stream.flags)
     except OSError as error:
         if error.errno == errno.EINVAL and stream.direct:
-            raise TargetError(f"{path}: its file system has no direct I/O; use `buffered=`") from None
+            raise TargetError(f"{path}: its file system has no direct I/O; use `direct=False`") from None
         raise TargetError(f"{path}: {_open_error(error, stream.write)}") from None
     opened.callback(os.close, fd)
     return StreamFile(fd, length, *_alignment(path, fd, stream.direct, block))
@@ -523,7 +523,7 @@ def _alignment(path: str, fd: int, direct: bool, block: int) -> tuple[int, int]:
     if alignment is None:
         alignment = kernel.Alignment(offset=_block_below(fd), memory=_FALLBACK_MEMORY_ALIGN)
     if alignment.offset == 0:
-        raise TargetError(f"{path}: direct I/O is not possible on this file; use `buffered=`")
+        raise TargetError(f"{path}: direct I/O is not possible on this file; use `direct=False`")
     return max(alignment.offset, block), max(alignment.memory, 1)
 
 
@@ -661,11 +661,11 @@ def same_device(name: str, other: str) -> bool:
 
 
 def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
-    """The options that agree to lose the data of a device, as far as they are known without a claim; none if it is not
+    """The keywords that agree to lose the data of a device, as far as they are known without a claim; none if it is not
     a block device."""
     if not same_device(path, path):
         return []
-    options = [f"--erase {path}"]
+    options = [f'`erase="{path}"`']
     with suppress(OSError, UnknownContent), ExitStack() as opened:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         opened.callback(os.close, fd)
@@ -674,9 +674,9 @@ def consent_needed(path: str, machine: Machine = HERE) -> list[str]:
             return options
         behind = backing(whole(device), machine)
         if whole(device).stacked or (behind is not None and behind.block is not None):
-            options.append("--erase-stacked")
+            options.append("`erase_stacked=True`")
         if types := dict.fromkeys(one.type for one in _signatures(fd, device, machine)):
-            options.append(f"--erase-signature {','.join(types)}")
+            options.append(f'`erase_signature="{",".join(types)}"`')
     return options
 
 

@@ -1,7 +1,7 @@
 """Output files that a user names: the only module that decides if an existing file may be replaced, and makes them.
 
 An existing file is replaced only if its content shows that Spindle wrote it as a file of that kind and it belongs to
-this user, or if `--force` was given. Only regular files are ever replaced; links are not followed. The new file is
+this user, or if `force=` was given. Only regular files are ever replaced; links are not followed. The new file is
 complete before it gets the name, so the old file, and every other hard link to it, keeps its content.
 docs/explanation/safety.md, "Outputs", lists the refusals.
 """

@@ -192,7 +192,9 @@ class _Gathering:
         if (name := self._named(target)) is not None:
             return name
         if target.startswith("/dev/") or not target.startswith("/"):
-            raise WrongTarget(f"{target}: the capture has no such device; `spindle inspect --root` alone lists all")
+            raise WrongTarget(
+                f"{target}: the capture has no such device; `spindle inspect` with `root=CAPTURE` alone lists all"
+            )
         return self._on(target, self._covering(target))
 
     def _covering(self, path: str) -> Mount | None:

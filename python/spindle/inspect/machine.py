@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from spindle import _core
+from spindle.base.commands import given, shell
 from spindle.host.devices import SECTOR
 from spindle.host.errors import TargetError, WrongTarget
 
@@ -18,7 +19,7 @@ from .model import Device, Inventory, Md, Queue
 from .tree import plain
 
 _MOST_DEEP = 64
-MADE_BY = "# made by `spindle inspect --machine`"
+MADE_BY = f"# made by `{shell('spindle', 'inspect', *given(machine=True))}`"
 """First line of a machine file, which identifies it as Spindle's own."""
 
 

@@ -602,7 +602,7 @@ def encode(inventory: Inventory) -> bytes:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of the output of `spindle inspect --json`."""
+    """JSON Schema (2020-12) of the JSON of `spindle inspect`."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "spindle inspect",

@@ -1,4 +1,4 @@
-"""Health from `smartctl --json`, of SATA, SAS and NVMe drives and of drives behind RAID controllers.
+"""Health from the JSON of smartctl, of SATA, SAS and NVMe drives and of drives behind RAID controllers.
 
 The attributes are those that indicate a failing drive or a bad cable; their numbers follow common ATA usage
 (smartmontools' drive database gives them the same names for nearly all drives).

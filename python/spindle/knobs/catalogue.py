@@ -560,7 +560,7 @@ SWAP_AREA = Knob(
     since="2.6",
 )
 TEMPORARY = (SYNC_ACTION, SWAP_AREA)
-"""States, not settings: `--quiet-machine` changes and restores them like knobs, but they are not offered as knobs."""
+"""States, not settings: `quiet_machine=` changes and restores them like knobs, but they are not offered as knobs."""
 
 _BY_ID = {knob.id: knob for knob in KNOBS}
 _TEMPORARY = {knob.id: knob for knob in TEMPORARY}

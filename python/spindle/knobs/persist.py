@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from spindle.base.commands import given, shell
 from spindle.host.devices import HERE, Machine, by_name, text_of, world_wide_name
 from spindle.host.durably import write_whole
 from spindle.host.errors import TargetError, reason
@@ -22,7 +23,8 @@ from .errors import KnobRefusal, KnobUsage
 from .places import Place
 from .session import Setting
 
-MARK = "# Written by `spindle knobs persist`; `spindle knobs persist --remove` takes it away again."
+_REMOVES = shell("spindle", "knobs", "persist", *given(remove=True))
+MARK = f"# Written by `spindle knobs persist`; `{_REMOVES}` takes it away again."
 _SETS, _MADE = "# sets: ", "# folders made: "
 _RULES, _SYSCTL, _TUNED = "etc/udev/rules.d", "etc/sysctl.d/90-spindle.conf", "etc/tuned"
 _LATE = ("loop", "md", "dm")

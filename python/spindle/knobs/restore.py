@@ -46,7 +46,7 @@ class Restoration:
         return not self.notes and not self.refused and not self.having(*troubles)
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON for `--json`."""
+        """The JSON of it."""
         return {
             "items": [item.to_dict() for item in self.items],
             "notes": self.notes,

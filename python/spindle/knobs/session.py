@@ -89,7 +89,7 @@ class ChangeResult:
     out."""
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON for `--json`."""
+        """The JSON of it."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ class Item:
     why: str = ""
 
     def to_dict(self) -> dict[str, object]:
-        """The JSON for `--json`."""
+        """The JSON of it."""
         return asdict(self)
 
     def __str__(self) -> str:

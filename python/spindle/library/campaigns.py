@@ -49,7 +49,7 @@ class CampaignResult:
         return Table(columns | {name: [getattr(cell, name) for cell in cells] for name in names})
 
     def to_dict(self) -> dict[str, Any]:
-        """As `spindle campaign show --json` prints it."""
+        """The data that `spindle campaign show` prints as JSON."""
         return self.outcome.to_dict()
 
     def __str__(self) -> str:

@@ -62,7 +62,7 @@ class Comparison:
         return Table(columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `spindle compare --json` prints it."""
+        """The data that `spindle compare` prints as JSON."""
         from spindle.report.terminal.compare import encode
 
         found: dict[str, Any] = msgspec.json.decode(encode(self.study))

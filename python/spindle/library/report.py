@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,13 +60,21 @@ def format_of(path: Path, name: str) -> str:
     return _ENDINGS[ending]
 
 
-def rendered(selections: Sequence[Selection], form: str, title: str | None = None, style: Style | None = None) -> bytes:
-    """The report in one of `FORMATS`; `style`: how text is laid out."""
+def rendered(
+    selections: Sequence[Selection],
+    form: str,
+    title: str | None = None,
+    style: Style | None = None,
+    spelled: Callable[[str], str] = str,
+) -> bytes:
+    """The report in one of `FORMATS`; `style`: how text is laid out; `spelled`: how people see keywords."""
     if form == "csv":
         from spindle.report.render.table import table
 
         return table(entries_of(selections))
     document = document_of(selections, title)
+    if form != "json":
+        document = document.respelled(spelled)
     match form:
         case "html":
             from spindle.report.render.html import html

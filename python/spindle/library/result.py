@@ -158,12 +158,12 @@ class Result:
         return Table({head: [row[head] for row in rows] for head in rows[0]} if rows else {})
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as `--json` prints it."""
+        """The record as the command line prints it as JSON."""
         found: dict[str, Any] = msgspec.json.decode(self.to_json())
         return found
 
     def to_json(self) -> bytes:
-        """The record as `--json` prints it."""
+        """The record as the command line prints it as JSON."""
         return document.encode(self.record)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -235,7 +235,7 @@ def _row(start_ns: int, length_ns: int, name: str, stream: Any) -> dict[str, Any
 
 
 def read(path: str | os.PathLike[str]) -> Result:
-    """Read a result that `save` or `spindle run --output` wrote. Raises `spindle.Error`."""
+    """Read a result that `save` or `spindle run` wrote to a file. Raises `spindle.Error`."""
     return Result(document.read(Path(path)))
 
 
@@ -274,7 +274,7 @@ class Sweep(Table):
         return self.result.verdicts
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as `--json` prints it."""
+        """The record as the command line prints it as JSON."""
         return self.result.to_dict()
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:

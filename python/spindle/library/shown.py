@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """`print` and a notebook show it as text; `to_dict` and `to_json` are what the verb prints with `--json`."""
+    """`print` and a notebook show it as text; `to_dict` and `to_json` are what the verb prints as JSON."""
 
     __slots__ = ()
 

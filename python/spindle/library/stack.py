@@ -36,7 +36,7 @@ class Stack:
         """All its parts, typed; sizes are bytes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As `spindle inspect --json` prints it."""
+        """The data that `spindle inspect` prints as JSON."""
         found: dict[str, Any] = msgspec.json.decode(encode(self.inventory))
         return found
 
@@ -111,7 +111,7 @@ class Findings(Sequence[Finding]):
         return Table({name: [str(getattr(each, name)) for each in self.diagnosis.findings] for name in names})
 
     def to_dict(self) -> dict[str, Any]:
-        """As `spindle doctor --json` prints it."""
+        """The data that `spindle doctor` prints as JSON."""
         found: dict[str, Any] = msgspec.to_builtins(self.diagnosis)
         return found
 
@@ -150,7 +150,7 @@ def rules_named(names: Sequence[str]) -> list[Rule]:
     known = {rule.name: rule for rule in RULES}
     for name in names:
         if name not in known:
-            raise Usage(f"no rule `{name}`; {meant(name, known, '`spindle doctor --list` names them')}")
+            raise Usage(f"no rule `{name}`; {meant(name, known, '`spindle doctor` with `list=True` names them')}")
     return [rule for rule in RULES if not names or rule.name in names]
 
 

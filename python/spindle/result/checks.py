@@ -19,7 +19,7 @@ class Check:
     """The results that have this verdict."""
 
     def to_dict(self) -> dict[str, str]:
-        """For `--json`."""
+        """The check as plain data."""
         return {**asdict(self), "page": PAGE}
 
 
@@ -52,7 +52,7 @@ _SEARCH, _OTHER = "searches", "results of other tools"
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
-        Check("status", "the run goes on: its figures so far (`--status-interval`)", _LOAD),
+        Check("status", "the run goes on: its figures so far (`status_interval=`)", _LOAD),
         Check("interrupted", "the run was stopped or ended by an error: its figures are partial", _LOAD),
         Check("errors", "requests failed", _LOAD),
         Check("verify", "what was read back is not what was written", _REAL),
@@ -83,7 +83,7 @@ CHECKS: dict[str, Check] = {
         Check("names-cached", "names were in the kernel's caches before the run", _NAMES),
         Check("names-in-memory", "changes of names were not synced", _NAMES),
         Check("phases", "all phases were carried out", "phases"),
-        Check("combinations", "values of --vary that do not fit each other were left out", "--vary"),
+        Check("combinations", "values of `vary=` that do not fit each other were left out", "`vary=`"),
         Check("load", "a command as the load ended early, or its device served nothing", "campaigns"),
         Check("knee", "throughput still grew at the end of the sweep", _SEARCH),
         Check("curve", "the open-loop curve ends before saturation", _SEARCH),

@@ -1,4 +1,4 @@
-"""Reader of completion logs (`spindle run --log FILE`, docs/reference/log.md)."""
+"""Reader of completion logs (`log=` of a run, docs/reference/log.md)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def completions(path: Path) -> Iterator[Completion]:
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         lines = csv.reader(file)
         if tuple(next(lines, ())) != COLUMNS:
-            raise NotALog(f"{path}:1: not a completion log; `spindle run ... --log FILE` writes one")
+            raise NotALog(f"{path}:1: not a completion log; `spindle run` with `log=FILE` writes one")
         for line in lines:
             try:
                 time, latency, service, operation, number, offset, length, stream, worker = line

@@ -14,6 +14,8 @@ from spindle.result.conversion import converted
 from spindle.result.record import FORMAT, Record
 from spindle.result.workload import Workload
 
+_REMEDY = "give a file that `spindle run` with `output=FILE` has written"
+
 
 class Unreadable(SpindleError):
     """A file is not a record."""
@@ -79,11 +81,9 @@ def decode(data: bytes, source: str) -> Record:
     except msgspec.ValidationError as error:
         raise Unreadable(f"{source}: not a result of this version: {error}; see `spindle schema result`") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{source}: not JSON: {error}; give a file written by `spindle run --output`") from None
+        raise Unreadable(f"{source}: not JSON: {error}; {_REMEDY}") from None
     except RecursionError:
-        raise Unreadable(
-            f"{source}: JSON that is nested too deep; give a file written by `spindle run --output`"
-        ) from None
+        raise Unreadable(f"{source}: JSON that is nested too deep; {_REMEDY}") from None
     if record.format > FORMAT:
         raise Unreadable(
             f"{source}: format {record.format} is newer than this spindle reads ({FORMAT}); use a newer spindle"
@@ -97,7 +97,7 @@ def read(file: Path) -> Record:
         data = sys.stdin.buffer.read() if str(file) == "-" else _bytes_of(file)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise Unreadable(f"{file}: cannot be read ({reason}); give a file written by `spindle run --output`") from None
+        raise Unreadable(f"{file}: cannot be read ({reason}); {_REMEDY}") from None
     return decode(data, str(file))
 
 
@@ -108,7 +108,7 @@ def _bytes_of(file: Path) -> bytes:
 
 
 def schema(of: str) -> dict[str, Any]:
-    """JSON Schema (2020-12) of `result` (what `--json` prints) or `workload` (a resolved workload)."""
+    """JSON Schema (2020-12) of `result` (what verbs print as JSON) or `workload` (a resolved workload)."""
     kind: Any = {"result": Record, "workload": Workload}[of]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

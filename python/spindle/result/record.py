@@ -549,7 +549,7 @@ class ImportedRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="i
 
 
 Record = RunRecord | KneeRecord | TargetRecord | CurveRecord | QuickRecord | PhasesRecord | ImportedRecord
-"""Every result that `--json` prints and `spindle show` reads."""
+"""Every result that verbs print as JSON and `spindle show` reads."""
 
 SearchRecord = KneeRecord | TargetRecord | CurveRecord
 """Many runs of one workload, and the result of the search."""

@@ -70,11 +70,11 @@ class Kind:
     does_io: bool = True
     """False: requests complete at once, and the figures are those of the load generator."""
     is_device: bool = False
-    """Requests reach a block device unchanged. It is written only if `--erase` names it."""
+    """Requests reach a block device unchanged. It is written only if `erase=` names it."""
     on_files: bool = False
     """A file system is between the load and the device."""
     is_one_file: bool = False
-    """It can be made with `--create SIZE`."""
+    """It can be made with `create=SIZE`."""
 
     def words_of(self, target: Target) -> str:
         """Name, size, devices and file system of a target of this kind."""

@@ -143,7 +143,7 @@ def verdicts(found: Curve, stopped: bool) -> list[Verdict]:
                 check="curve",
                 level=Level.INVALID,
                 evidence="nothing was measured",
-                advice="give it more time: --seconds",
+                advice="give it more time: `seconds=`",
             )
         ]
     if found.saturated_iops is None:
@@ -153,7 +153,7 @@ def verdicts(found: Curve, stopped: bool) -> list[Verdict]:
                 check="curve",
                 level=Level.WARN,
                 evidence=f"not saturated at {last:.6g} requests a second",
-                advice="the limit is beyond the curve: give higher --rates",
+                advice="the limit is beyond the curve: give higher `rates=`",
                 numbers={"offered_iops": last},
             )
         ]

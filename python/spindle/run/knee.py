@@ -192,7 +192,7 @@ def verdicts(knee: Knee, stopped: bool) -> list[Verdict]:
                 check="knee",
                 level=Level.INVALID,
                 evidence="nothing was measured",
-                advice="give it more time: --seconds",
+                advice="give it more time: `seconds=`",
             )
         )
     elif not knee.levelled_off:

@@ -383,7 +383,7 @@ def _none_held(search: TargetSearch) -> tuple[Level, str, str]:
         f"no load could be shown to keep the bounds: the smallest had {least.requests} requests, at least {wanted} are "
         "needed"
     )
-    return Level.WARN, evidence, "give each run more time: --seconds 30"
+    return Level.WARN, evidence, "give each run more time: `seconds=30`"
 
 
 def verdicts(search: TargetSearch) -> list[Verdict]:
@@ -394,13 +394,13 @@ def verdicts(search: TargetSearch) -> list[Verdict]:
     what = f"{most:.0f} outstanding requests" if search.variable == "depth" else f"{most:.6g} requests a second"
     trouble = {
         "interrupted": (Level.INVALID, "stopped before the end: the search is partial", "run it again to its end"),
-        "nothing": (Level.INVALID, "nothing was measured", "give it more time: --seconds"),
+        "nothing": (Level.INVALID, "nothing was measured", "give it more time: `seconds=`"),
         "none-held": _none_held(search),
         "never-failed": (Level.WARN, f"the bounds still held at {what}", "the limit is beyond the search"),
         "generator": (
             Level.WARN,
             f"the load generator reached its own limit at {what} while the bounds still held",
-            "spread the load over more --workers on other CPUs; the target can do more",
+            "spread the load over more `workers=` on other CPUs; the target can do more",
         ),
     }.get(search.outcome)
     if trouble is not None:
@@ -424,7 +424,7 @@ def verdicts(search: TargetSearch) -> list[Verdict]:
                 level=Level.WARN,
                 evidence=f"{undecided} of {len(search.points)} points are too close to a bound, or had too few "
                 f"requests, for a decision after {RUNS} runs; they count as failed",
-                advice="give each run more time: --seconds 30",
+                advice="give each run more time: `seconds=30`",
                 numbers={"undecided": float(undecided)},
             )
         )

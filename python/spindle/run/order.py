@@ -159,7 +159,7 @@ def _check(order: Order, resolved: Resolved) -> None:
     if order.search is not None and resolved.spec.works_on_names:
         raise Usage(f"{resolved.spec.name} ends when every name was taken: nothing can be searched; vary `workers=`")
     if order.engine_options.iopoll and not all(stream.direct for stream in resolved.spec.all_streams):
-        raise Usage("`iopoll=`: polling needs direct I/O; leave `buffered=` out")
+        raise Usage("`iopoll=`: polling needs direct I/O; leave `direct=False` out")
 
 
 def _check_outputs(order: Order, resolved: Resolved) -> None:

@@ -1,4 +1,4 @@
-"""Status reports during a run: its figures so far, at an interval (fio's `--status-interval`) and on a signal."""
+"""Status reports during a run: its figures so far, at an interval (`status_interval=`, as fio's) and on a signal."""
 
 from __future__ import annotations
 

@@ -100,10 +100,12 @@ def _places(written: _core.Written, asked: str | None) -> list[str]:
 
 def _open(place: str) -> OpenTarget:
     if not os.path.exists(place):
-        raise Usage(f"{place}: does not exist; name the target as it is called now: spindle verify --state FILE TARGET")
+        raise Usage(
+            f"{place}: does not exist; name the target as it is called now: `spindle verify TARGET` with `state=FILE`"
+        )
     try:
         return open_target(place, [StreamAccess(write=False, direct=True)])
     except TargetError as error:
-        if "`buffered=`" not in str(error):
+        if "`direct=False`" not in str(error):
             raise
         return open_target(place, [StreamAccess(write=False, direct=False)])

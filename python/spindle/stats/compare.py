@@ -212,7 +212,7 @@ def order_notes(found: Sequence[Difference], *, across_time: bool) -> list[str]:
     ]
     if across_time:
         notes.append(
-            "--across-time: this assumes that the machine did not change. If it did, the difference may come from it."
+            "`across_time=`: this assumes that the machine did not change. If it did, the difference may come from it."
         )
     if unresolved := max((each.resolution for each in found if each.relative), default=0.0):
         notes.append(
@@ -229,6 +229,6 @@ def _remedy(obstacle: str) -> str:
     if obstacle == NOT_MET:
         return "compare slices that differ in one factor alone."
     return (
-        "let them take turns, at least twice each, or let a campaign do so. --across-time compares them as if the "
+        "let them take turns, at least twice each, or let a campaign do so. `across_time=True` compares them as if the "
         "machine had been the same all the time."
     )

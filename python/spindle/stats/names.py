@@ -65,7 +65,7 @@ class MetricEntry:
         return list(dict.fromkeys(found))
 
     def to_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The metric as plain data."""
         said = {"name": self.name, "unit": self.unit, "better": str(self.better), "meaning": self.meaning}
         return {**said, "of": self.of, "names": self.names()}
 

@@ -51,7 +51,7 @@ class Document:
 
     @classmethod
     def of(cls, record: Record, data: bytes | None = None) -> Document:
-        """Make one. `data`: the original document, which is kept; else the record is encoded as by `--json`."""
+        """Make one. `data`: the original document, which is kept; else the record is encoded as for a file."""
         data = encode(record) if data is None else data
         record = decode(data, record.id)  # as every reader gets it: without control characters
         return cls(

@@ -86,7 +86,7 @@ def _look_at(file: Path, create: bool) -> None:
             raise StoreUsage(f"{file}: a folder; give the file of a store, for example {file / 'store.db'}")
         if not file.exists():
             if not create:
-                raise StoreUsage(f"{file}: no such store; `spindle run ... --store` makes one")
+                raise StoreUsage(f"{file}: no such store; `spindle run` with `store=True` makes one")
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             return
         with file.open("rb") as opened:

@@ -1,4 +1,4 @@
-"""The place of a store: from `--store`, $SPINDLE_STORE, or the user's data folder."""
+"""The place of a store: from `store=`, $SPINDLE_STORE, or the user's data folder."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ def remove_recording(connection: Connection, recording_id: str) -> None:
     table = schema.recordings
     found = connection.execute(select(table.c.key, table.c.trial_key).where(table.c.id == recording_id)).first()
     if found is None:
-        raise StoreUsage(f"recording:{recording_id}: there is none; `spindle store ls --recordings` lists them")
+        raise StoreUsage(
+            f"recording:{recording_id}: there is none; `spindle store ls` with `recordings=True` lists them"
+        )
     if found.trial_key is not None:
         raise StoreRefused(f"recording:{recording_id}: it belongs to a campaign's trial, and goes with the campaign")
     connection.execute(delete(table).where(table.c.key == found.key))
@@ -64,7 +66,7 @@ def _name(connection: Connection, name: str) -> str:
     table = schema.campaigns.c
     found = connection.execute(select(table.name).where((table.name == name) | (table.id == name))).scalar()
     if found is None:
-        raise StoreUsage(f"campaign:{name}: there is none; `spindle store ls --campaigns` lists them")
+        raise StoreUsage(f"campaign:{name}: there is none; `spindle store ls` with `campaigns=True` lists them")
     return str(found)
 
 

@@ -131,7 +131,7 @@ def parse(text: str) -> Selection:
     if kind == "campaign" and colon:
         name, slash, levels = rest.partition("/")
         if not name:
-            raise StoreUsage("campaign: which one? `spindle store ls --campaigns` lists them")
+            raise StoreUsage("campaign: which one? `spindle store ls` with `campaigns=True` lists them")
         return Selection(text, "campaign", name, _levels(text, levels) if slash else ())
     if text == "last":
         return Selection(text, "last", count=1)
@@ -258,7 +258,7 @@ def _by_tag(connection: Connection, name: str) -> list[Any]:
 def _last(connection: Connection, count: int) -> list[Any]:
     found = list(connection.execute(_records().order_by(schema.records.c.key.desc()).limit(count)))
     if not found:
-        raise StoreUsage("last: the store is empty; `spindle run ... --store` puts something there")
+        raise StoreUsage("last: the store is empty; `spindle run` with `store=True` puts something there")
     return found[::-1]
 
 

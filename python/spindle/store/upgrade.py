@@ -70,7 +70,7 @@ def migrate(connection: Connection, to: str = "head") -> None:
 
 
 def _no_store(place: StorePlace) -> StoreUsage:
-    return StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run ... --store` makes one")
+    return StoreUsage(f"{place}: not a store (it has no table of Spindle's); `spindle run` with `store=True` makes one")
 
 
 def _refuse_unknown(found: str, place: StorePlace) -> None:

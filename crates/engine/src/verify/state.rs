@@ -25,7 +25,7 @@ const LEVEL: u8 = 3;
 #[non_exhaustive]
 pub enum StateError {
     /// It is something else.
-    #[error("not a state that `--verify-state` saved")]
+    #[error("not a state that `verify_state=` saved")]
     Foreign,
     /// It is cut off or changed.
     #[error("damaged at byte {at}: {what}")]

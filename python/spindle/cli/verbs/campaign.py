@@ -12,7 +12,7 @@ from spindle.cli.options.alternatives import metric_names
 from spindle.cli.options.engine import engine_of, engine_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
 from spindle.cli.options.targets import TARGET
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 
 if TYPE_CHECKING:
     from spindle.campaign.execution import CheckedPlan
@@ -132,8 +132,10 @@ def _preview(ready: CheckedPlan, json: bool) -> Exit:
     from spindle.report.terminal.style import style_of
 
     found = preview(ready)
-    for line in [report.to_json(found.to_dict())] if json else report.of_preview(found, style_of(sys.stdout)):
-        print(line)
+    if json:
+        print(report.to_json(found.to_dict()))
+    else:
+        put_lines(report.of_preview(found, style_of(sys.stdout)))
     return Exit.FINE
 
 
@@ -168,8 +170,10 @@ def _print(found: Outcome, json: bool) -> None:
     from spindle.report.terminal import campaign as report
     from spindle.report.terminal.style import style_of
 
-    for line in [report.to_json(found.to_dict())] if json else report.of_outcome(found, style_of(sys.stdout)):
-        print(line)
+    if json:
+        print(report.to_json(found.to_dict()))
+    else:
+        put_lines(report.of_outcome(found, style_of(sys.stdout)))
 
 
 @command.command("show")

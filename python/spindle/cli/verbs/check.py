@@ -8,10 +8,9 @@ import sys
 import click
 
 from spindle.cli.exits import Exit, failed
-from spindle.cli.failure import spelled
 from spindle.cli.options.alternatives import across_time_option, invalid_option, metric_option, share
 from spindle.cli.options.storing import store_option
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 
 
 @click.command("check")
@@ -73,10 +72,9 @@ def command(
             notes=notes,
         )
     if json:
-        sys.stdout.write(spelled(encode(found)))
+        sys.stdout.write(encode(found))
     else:
-        for line in page(found, style_of(sys.stdout)):
-            print(spelled(line))
+        put_lines(page(found, style_of(sys.stdout)))
     if found.outcome == "lost" or (fail_unclear and found.outcome != "fine"):
         worst = next(check for check in found.checks if check.outcome == found.outcome)
         return failed(f"{found.now} against {found.baseline}: {worst.metric}: {found.outcome}: {worst.words}")

@@ -7,10 +7,9 @@ import sys
 import click
 
 from spindle.cli.exits import Exit
-from spindle.cli.failure import spelled
 from spindle.cli.options.alternatives import across_time_option, invalid_option, metric_option, share
 from spindle.cli.options.storing import store_option
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 
 
 @click.command("compare")
@@ -82,8 +81,7 @@ def command(
             with_invalid=with_invalid,
         )
     if json:
-        sys.stdout.write(spelled(encode(found)))
+        sys.stdout.write(encode(found))
     else:
-        for line in page(found, style_of(sys.stdout)):
-            print(spelled(line))
+        put_lines(page(found, style_of(sys.stdout)))
     return Exit.FINE

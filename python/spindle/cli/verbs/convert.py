@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.failure import spelled
 from spindle.cli.jobfile import print_findings, section_option
 from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option
@@ -45,7 +46,7 @@ def command(job: str, target: str | None, output: Output | None, sections: tuple
     print_findings([] if json else [finding for finding in conversion.findings if finding.level is not Level.ERROR])
     if errors:
         raise JobFileRefused(errors)
-    text = toml_of(conversion)
+    text = toml_of(conversion, spelled)
     if output is not None:
         output.save(text.encode())
     elif not json:

@@ -8,7 +8,7 @@ import click
 
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.targets import TARGET
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 
 if TYPE_CHECKING:
     from spindle.doctor import Diagnosis
@@ -73,9 +73,10 @@ def _show(found: Diagnosis, fix_plan: bool, json: bool) -> None:
     from spindle.report.terminal.doctor import diagnosis_page, to_json
     from spindle.report.terminal.style import style_of
 
-    lines = [to_json(found)] if json else script(found) if fix_plan else diagnosis_page(found, style_of(sys.stdout))
-    for line in lines:
-        print(line)
+    if json or fix_plan:
+        print("\n".join([to_json(found)] if json else script(found)))
+    else:
+        put_lines(diagnosis_page(found, style_of(sys.stdout)))
 
 
 def _status(found: Diagnosis) -> Exit:

@@ -8,7 +8,7 @@ import click
 
 from spindle.cli.exits import Exit
 from spindle.cli.options.targets import TARGET
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
@@ -66,6 +66,5 @@ def _show(inventory: Inventory, json: bool) -> Exit:
         sys.stdout.buffer.write(encode(inventory))
         sys.stdout.buffer.flush()
     else:
-        for line in inventory_page(inventory, style_of(sys.stdout)):
-            print(line)
+        put_lines(inventory_page(inventory, style_of(sys.stdout)))
     return Exit.FINE

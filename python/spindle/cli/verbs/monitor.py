@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.failure import spelled
 from spindle.cli.options.storing import opened, where_option
 from spindle.cli.writing import OutputOption, WritingCommand
 
@@ -93,7 +94,7 @@ def _view(json: bool, active: bool, cgroups: int) -> View:
     if sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb":
         from spindle.report.terminal.monitor.live import LiveView  # slow: imports Rich
 
-        return LiveView(active_only=active, most_cgroups=cgroups)
+        return LiveView(active_only=active, most_cgroups=cgroups, spelled=spelled)
     return Rows(active_only=active, most_cgroups=cgroups)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spindle.cli.exits import Exit
+from spindle.cli.failure import spelled
 from spindle.cli.options.alternatives import selections as selected
 from spindle.cli.options.storing import store_option
 from spindle.cli.output import status_of
@@ -64,7 +65,8 @@ def command(
         if shape is not None:
             data = report.shaped(chosen, shape)
         else:
-            data = report.rendered(chosen, wanted, title, style_of(sys.stdout) if output is None else Style())
+            style = style_of(sys.stdout) if output is None else Style()
+            data = report.rendered(chosen, wanted, title, style, spelled)
         records = [entry.record for entry in report.entries_of(chosen)]
     _write(data, output, wanted)
     return status_of(records, strict=False)

@@ -11,7 +11,7 @@ import click
 from spindle.base.words import counted
 from spindle.cli.exits import Exit, failed
 from spindle.cli.options.storing import opened, store_option
-from spindle.cli.output import json_option
+from spindle.cli.output import json_option, put_lines
 from spindle.cli.writing import WritingCommand, forced, named_by
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def show(selections: tuple[str, ...], where: str | None, json: bool) -> Exit:
                 continue
             if number:
                 print()
-            _put([*page(each.record, style), *store.about(each)])
+            put_lines([*page(each.record, style), *store.about(each)])
             shown.append(each.record)
     return status_of(shown, strict=False)
 
@@ -193,7 +193,10 @@ def check(where: str | None, json: bool) -> Exit:
 
     with opened(where, read_only=True) as store:
         found = store.check()
-        _put(pages.as_json(found) if json else pages.checked(found, store.place))
+        if json:
+            _put(pages.as_json(found))
+        else:
+            put_lines(pages.checked(found, store.place))
         if not found.problems:
             return Exit.FINE
         also = f" (and {len(found.problems) - 1} more)" if len(found.problems) > 1 else ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device
 
-from ..finding import Act, Finding, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
-from ..finding import Finding, Phase, Severity, Step, Unjudged, knob, shell
+from ..finding import Finding, Phase, Severity, Step, Unjudged, knob
 from ..rule import Case, Results, Rule
 
 PATIENT_SECONDS = 180

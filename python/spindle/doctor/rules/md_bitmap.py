@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.base.units import kib
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 
 TINY_BYTES = 8 << 20

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device, DmRaid, Md
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import PARITY
 from ..states import container, lost

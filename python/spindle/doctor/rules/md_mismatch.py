@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..finding import Act, Finding, Phase, Severity, Step, shell
+from spindle.base.commands import shell
+
+from ..finding import Act, Finding, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import PARITY
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.base.units import si_size
 
-from ..finding import Act, Finding, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 
 LARGE_BYTES = 100e9

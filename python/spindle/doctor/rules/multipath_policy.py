@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device, Dm, PathGroup
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from spindle.base.commands import shell
 from spindle.base.units import kib
 from spindle.host.devices import SECTOR
 from spindle.inspect.model import Device
 
 from ..arithmetic import SIZES, crossing_share, turn_ms
-from ..finding import Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack, Stripe, rotates
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack, gigatransfers, rotates
 

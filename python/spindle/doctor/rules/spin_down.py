@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
-from ..finding import Finding, Phase, Severity, Step, shell
+from ..finding import Finding, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import rotates
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.base.units import si_size
 from spindle.inspect.model import Device, Drive, Md, MdMember
 
 from ..arithmetic import pcie_bytes_per_s
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack, gigatransfers, rotates
 

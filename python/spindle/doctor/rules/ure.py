@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spindle.base.commands import shell
 from spindle.base.units import si_size
 from spindle.inspect.model import Device, Drive
 
 from ..arithmetic import unreadable_probability
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 from ..stack import Stack, binary_size, rotates
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from spindle.base.commands import shell
 from spindle.base.units import si_size
 from spindle.inspect.model import Pool
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, shell
+from ..finding import Act, Finding, Needs, Phase, Severity, Step
 from ..rule import Case, Results, Rule
 
 DOWN = ("FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED")

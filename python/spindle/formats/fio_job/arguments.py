@@ -85,7 +85,7 @@ class CommandLine:
 
 
 def parsed(arguments: Sequence[str], own: Mapping[str, bool]) -> CommandLine:
-    """Parse a command line. `own`: options that are not fio's, `--erase` or `-q`, with True if a value follows. Raises
+    """Parse a command line. `own`: options of Spindle, as they are typed, with True if a value follows. Raises
     JobFileRefused."""
     line = CommandLine()
     words = iter(arguments)

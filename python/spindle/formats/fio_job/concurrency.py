@@ -73,7 +73,7 @@ def data_of(typed: TypedJob, on_device: bool, made_here: bool) -> Keys:
         typed.say(
             Level.DIFFERS,
             "invalidate",
-            "fio drops the file's pages before and advises the kernel (fadvise); --drop-caches does the first",
+            "fio drops the file's pages before and advises the kernel (fadvise); `drop_caches=True` does the first",
         )
     if job.writes:
         keys |= _durability(typed, on_device) | _content(typed)
@@ -93,7 +93,7 @@ def _mapped(typed: TypedJob, on_device: bool) -> Keys:
     if job.sync != "none":
         typed.say(Level.NOTE, "sync", "of no effect on a mapping, as in fio; use fsync")
     if job.invalidate and (job.mixed or job.kind.endswith("read")):
-        text = "fio only asks the C library to forget the pages, which does nothing; --drop-caches drops them"
+        text = "fio only asks the C library to forget the pages, which does nothing; `drop_caches=True` drops them"
         typed.say(Level.NOTE, "invalidate", text)
     if job.writes:
         durability = _durability(typed, on_device)

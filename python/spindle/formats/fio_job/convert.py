@@ -50,7 +50,7 @@ class Conversion:
     jobs: list[TypedJob]
     place: Place
     engine: str
-    """For --engine: io_uring, pread, or auto if the jobs differ."""
+    """The engine: io_uring, pread, or auto if the jobs differ."""
     phases: list[Phase]
     files: list[Keys]
     """Sets of files that are made for it."""
@@ -132,7 +132,7 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
     engines = {ENGINES.get(each.job.engine, "auto") for each in moving}
     if len(engines) > 1:
         other = next(each for each in moving if each.job.engine != moving[0].job.engine)
-        other.say(Level.DIFFERS, "ioengine", "the jobs of a file have one engine: --engine auto chooses it")
+        other.say(Level.DIFFERS, "ioengine", 'the jobs of a file have one engine: `engine="auto"` chooses it')
     engine = engines.pop() if len(engines) == 1 else "auto"
     _same(jobs)
     search = search_of(jobs)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-import shlex
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from spindle.base.commands import given, shell
 from spindle.base.units import exact_size
 
 from .quantity import Keys
 
 if TYPE_CHECKING:  # the conversion checks its text first
     from .convert import Conversion
+    from .search import LatencyTarget
 
 
-def toml_of(conversion: Conversion) -> str:
-    """Return a workload for `spindle run`, with the findings in front."""
+def toml_of(conversion: Conversion, spelled: Callable[[str], str] = str) -> str:
+    """Return a workload for `spindle run`, with the findings in front. `spelled`: how keywords are shown."""
     lines = [f"# {_plain(line)}" for line in (f"from {conversion.file}", command_line(conversion))]
     if any(each.job.logs for each in conversion.jobs):
         lines.append("# its logs are written only by `spindle run` of the job file itself")
-    lines += [f"# {_plain(str(finding))}" for finding in conversion.findings]
+    lines += [f"# {_plain(spelled(str(finding)))}" for finding in conversion.findings]
     return "\n".join(lines) + "\n" + body_of(conversion)
 
 
@@ -44,29 +46,33 @@ _OF_PHASES = ("name", "drop_caches")
 def command_line(conversion: Conversion, file: str = "FILE.toml") -> str:
     """Return the command that runs the workload as the job file asks."""
     target = conversion.target or "TARGET"
-    parts = ["spindle run", "--engine", conversion.engine, file, shlex.quote(target)]
-    if conversion.engine == "null":
-        parts = ["spindle run", file, shlex.quote(target)]
-    elif conversion.listed:
-        parts = [
-            "run the job file itself, a workload names no devices: spindle run",
-            shlex.quote(conversion.file),
-        ]
-        parts += ["--erase", shlex.quote(target)] if conversion.changes else []
-        return " ".join(parts)
-    elif conversion.changes and target.startswith("/dev/"):
-        parts += ["--erase", shlex.quote(target)]
-    elif conversion.needs_bytes and not target.startswith("/dev/"):
-        parts += ["--create", exact_size(conversion.needs_bytes)]
-    parts += [*(["--cpus", ",".join(map(str, conversion.cpus))] if conversion.cpus else [])]
-    parts += [*(["--cpus-shared"] if conversion.cpus_shared else [])]
-    parts += [*(["--iopoll"] if conversion.iopoll else []), *(["--sqpoll"] if conversion.sqpoll else [])]
-    if conversion.search is not None:
-        bound = conversion.search
-        figure = "max" if bound.percent == 100 else f"p{bound.percent:g}"
-        parts += ["--latency-target", f"{figure}:{bound.target_us}us"]
-        parts += ["--seconds", f"{bound.window_us / 1e6:g}"] if bound.window_us else []
-    return " ".join(parts)
+    erase = target if conversion.changes else None
+    does_io = conversion.engine != "null"
+    if does_io and conversion.listed:
+        itself = shell("spindle", "run", conversion.file, *given(erase=erase))
+        return f"run the job file itself, a workload names no devices: {itself}"
+    on_device = target.startswith("/dev/")
+    keys: dict[str, object] = {}
+    if does_io and on_device:
+        keys["erase"] = erase
+    elif does_io and conversion.needs_bytes:
+        keys["create"] = exact_size(conversion.needs_bytes)
+    keys |= {
+        "cpus": ",".join(map(str, conversion.cpus)) or None,
+        "cpus_shared": conversion.cpus_shared,
+        "iopoll": conversion.iopoll,
+        "sqpoll": conversion.sqpoll,
+    }
+    engine = given(engine=conversion.engine if does_io else None)
+    return shell("spindle", "run", *engine, file, target, *given(**keys), *_search_options(conversion.search))
+
+
+def _search_options(bound: LatencyTarget | None) -> list[str]:
+    if bound is None:
+        return []
+    figure = "max" if bound.percent == 100 else f"p{bound.percent:g}"
+    seconds = f"{bound.window_us / 1e6:g}" if bound.window_us else None
+    return given(latency_target=f"{figure}:{bound.target_us}us", seconds=seconds)
 
 
 def as_json(conversion: Conversion) -> str:

@@ -84,7 +84,7 @@ _TAKEN = [
     _taken("bs/blocksize", "request size, of reads, writes and trims"),
     _taken("bsrange/blocksize_range", "sizes with the chances fio gives them: multiples of the smallest"),
     _taken("bssplit", "a list of sizes with weights, of reads, writes and trims"),
-    _taken("ba/blockalign", "alignment of random offsets; of no effect with `percentage_random=0`, as in fio"),
+    _taken("ba/blockalign", "alignment of random offsets; of no effect with percentage_random=0, as in fio"),
     _taken(
         "size",
         "region, and amount per clone; without it (or as a share) one pass through the target; shared by all files",
@@ -122,7 +122,7 @@ _TAKEN = [
     _taken(
         "loops",
         "rounds as fio counts them: an engine that queues requests ends one after `size`, a synchronous one "
-        "(and trims) at the end of the region, `io_submit_mode=offload` has one. The page cache is not "
+        "(and trims) at the end of the region, io_submit_mode=offload has one. The page cache is not "
         "dropped between them. fio draws the same places in each and syncs at the end of each (`end_fsync`), "
         "which is reported",
     ),
@@ -142,15 +142,15 @@ _TAKEN = [
     _taken("iodepth", "outstanding requests of each worker; 1 where fio's engine can do no more"),
     _taken(
         "ioengine",
-        "io_uring, libaio, posixaio: `--engine io_uring`. sync, psync, vsync, pvsync, pvsync2: `--engine "
-        "pread`, one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the target "
-        "null:SIZE. libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, "
-        "filedelete: operations on names. Jobs with several engines: --engine auto. Others are refused. vsync "
+        'io_uring, libaio, posixaio: `engine="io_uring"`. sync, psync, vsync, pvsync, pvsync2: '
+        '`engine="pread"`, one request at a time. mmap: a shared mapping (`mapped`), copies and msync. null: the '
+        "target null:SIZE. libaio without direct=1 does one request at a time, as in fio. filecreate, filestat, "
+        'filedelete: operations on names. Jobs with several engines: `engine="auto"`. Others are refused. vsync '
         "discards here; fio's writes, which is reported",
     ),
     _taken("direct", "O_DIRECT"),
     _taken("buffered", "the opposite of direct"),
-    _taken("invalidate", "pages are dropped before with --drop-caches; for buffered reads, 1 is reported"),
+    _taken("invalidate", "pages are dropped before with `drop_caches=True`; for buffered reads, 1 is reported"),
     _taken(
         "overwrite", "the blocks of the target are always there; a file that fio would have to make first is reported"
     ),
@@ -289,11 +289,13 @@ _TAKEN = [
     _taken("steadystate/ss", "iops:P%, bw:P%, iops_slope:P%, bw_slope:P%: until_steady; refused: absolute bounds"),
     _taken("steadystate_duration/ss_dur", "how long it must hold"),
     _taken("steadystate_ramp_time/ss_ramp", "ramp of the run: not counted at all, which is reported"),
-    _taken("cpus_allowed", "--cpus with --cpus-shared: each worker may run on all of them; refused if jobs differ"),
+    _taken(
+        "cpus_allowed", "`cpus=` with `cpus_shared=True`: each worker may run on all of them; refused if jobs differ"
+    ),
     _taken("cpumask", "the same; refused if jobs differ"),
     _taken("cpus_allowed_policy", "split: each clone is pinned to one of the CPUs in turn"),
-    _taken("hipri", "--iopoll; refused if jobs differ", bare=True),
-    _taken("sqthread_poll", "--sqpoll; refused if jobs differ", bare=True),
+    _taken("hipri", "`iopoll=True`; refused if jobs differ", bare=True),
+    _taken("sqthread_poll", "`sqpoll=True`; refused if jobs differ", bare=True),
 ]
 
 _DIFFER = _rest(
@@ -336,11 +338,11 @@ _DIFFER = _rest(
     (
         "*exitall_on_error continue_on_error ignore_error",
         "none 0",
-        "an I/O error ends the run; --tolerate-errors counts them instead",
+        "an I/O error ends the run; `tolerate_errors=True` counts them instead",
     ),
     ("log_prio", "0", "the last column of a log is 0"),
     ("log_alternate_epoch", "0", "times in logs count from the start of the run; log_unix_epoch=1 counts from 1970"),
-    ("hipri_percentage", "", "--iopoll polls for all requests"),
+    ("hipri_percentage", "", "`iopoll=True` polls for all requests"),
     ("sqthread_poll_cpu", "", "the kernel's thread runs where it likes"),
 )
 
@@ -354,9 +356,9 @@ _NOTES = _rest(
         "the record keeps whole histograms; every percentile can be had from them",
     ),
     ("rate_cycle/ratecycle", "", "a rate is kept evenly"),
-    ("significant_figures", "4", "figures are shown with three digits, and whole in --json"),
+    ("significant_figures", "4", "figures are shown with three digits, and whole with `json=True`"),
     ("disk_util", "1", "the device's own counters are always in the record"),
-    ("allrandrepeat", "0", "the same seed gives the same requests; give another with --seed"),
+    ("allrandrepeat", "0", "the same seed gives the same requests; give another with `seed=`"),
     ("offset_align", "0", "a share of the target begins at a multiple of the request size"),
     ("buffer_compress_chunk", "512", "compressible content is laid out anew in each 4 KiB"),
     (
@@ -398,7 +400,7 @@ _NOTES = _rest(
     (
         "randrepeat ",
         "1",
-        "the same seed gives the same requests; give another with --seed",
+        "the same seed gives the same requests; give another with `seed=`",
     ),
     (
         "softrandommap",
@@ -420,7 +422,7 @@ _NOTES = _rest(
     (
         "allow_mounted_write",
         "0",
-        "writing needs --erase for a device and --create for a file",
+        "writing needs `erase=` for a device and `create=` for a file",
     ),
     (
         "mem/iomem mem_align/iomem_align hugepage-size thp",
@@ -447,7 +449,7 @@ _NOTES = _rest(
         "0",
         "without verify of no effect; with it wrong blocks are counted and named in the record",
     ),
-    ("verify_state_save", "1", "--verify-state keeps what was written, to be read back later"),
+    ("verify_state_save", "1", "`verify_state=` keeps what was written, to be read back later"),
     (
         "trim_verify_zero trim_backlog_batch",
         "0",
@@ -469,8 +471,12 @@ _ERRORS = _rest(
     Fate.ERROR,
     ("numa_mem_policy numa_cpu_nodes", "", "remove it and start spindle with numactl"),
     ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
-    ("*verify_only", "0", "what fio wrote has another form; `spindle verify --state` checks what a run has written"),
-    ("verify_state_load", "0", "the state that fio has saved is not read; use `spindle verify --state`"),
+    (
+        "*verify_only",
+        "0",
+        "what fio wrote has another form; `spindle verify` with `state=FILE` checks what a run has written",
+    ),
+    ("verify_state_load", "0", "the state that fio has saved is not read; use `spindle verify` with `state=FILE`"),
     (
         "opendir",
         "",
@@ -504,7 +510,7 @@ _ERRORS = _rest(
     (
         "create_only",
         "0",
-        "`spindle run --create SIZE --keep` makes a file",
+        "`spindle run` with `create=SIZE` and `keep=True` makes a file",
     ),
     (
         "write_iolog read_iolog",

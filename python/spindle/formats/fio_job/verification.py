@@ -41,6 +41,7 @@ def check_readers(phases: list[list[TypedJob]]) -> None:
         for each in checked:
             if not each.job.writes and (not each.job.filenames or each.job.filenames not in written):
                 text = (
-                    "no job of this file has written with verify what it reads; `spindle verify --state` checks later"
+                    "no job of this file has written with verify what it reads; `spindle verify` with `state=FILE` "
+                    "checks later"
                 )
                 each.say(Level.ERROR, "verify", text)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spindle.base import units
+from spindle.base.commands import given, shell
 from spindle.report.document.entry import Entry, Plan
 from spindle.report.document.model import Block, Code, Sheet, Words
 from spindle.report.document.recipe import USUAL_SEED, recipe_of
@@ -231,8 +232,8 @@ def _repeated(seeds: Sequence[int]) -> str:
 
 
 def _seeded(command: str, seeds: Sequence[int]) -> str:
-    """Add `--seed` of the first, unless it is the default."""
-    return command if min(seeds) == USUAL_SEED else f"{command} --seed {min(seeds)}"
+    """Add the first seed, unless it is the default."""
+    return command if min(seeds) == USUAL_SEED else f"{command} {shell(*given(seed=min(seeds)))}"
 
 
 def _file(files: Iterable[tuple[str, str]], name: str, text: str) -> str:

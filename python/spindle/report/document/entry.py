@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spindle.base.commands import given, shell
 from spindle.result.record import Record
 
 
@@ -35,7 +35,7 @@ class Plan:
     name: str
     text: str
     assignments: tuple[str, ...] = ()
-    """Changes by `--set`: `trials.count=5`."""
+    """Changes that `set=` gave: `trials.count=5`."""
 
     @property
     def file(self) -> str:
@@ -45,5 +45,4 @@ class Plan:
     @property
     def command(self) -> str:
         """Command that runs it again."""
-        changed = [word for each in self.assignments for word in ("--set", each)]
-        return shlex.join(["spindle", "campaign", "run", self.file, *changed])
+        return shell("spindle", "campaign", "run", self.file, *given(set=self.assignments))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spindle.report.terminal.table import Column
@@ -75,6 +75,24 @@ class Document:
     """The worst verdict of its runs."""
     sections: Sequence[Section] = field(default_factory=list)
 
+    def respelled(self, spelled: Callable[[str], str]) -> Document:
+        """Return it with its paragraphs and tables as `spelled` shows keywords."""
+        return replace(self, sections=[_respelled(section, spelled) for section in self.sections])
+
     def charts(self) -> list[Chart]:
         """Return all charts, in order."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Chart)]
+
+
+def _respelled(section: Section, spelled: Callable[[str], str]) -> Section:
+    blocks: list[Block] = []
+    for block in section.blocks:
+        match block:
+            case Words():
+                blocks.append(replace(block, text=spelled(block.text)))
+            case Sheet():
+                rows = [[cell if isinstance(cell, Level) else spelled(cell) for cell in row] for row in block.rows]
+                blocks.append(replace(block, rows=rows))
+            case _:
+                blocks.append(block)
+    return replace(section, blocks=blocks)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from spindle import _core
+from spindle.base.commands import given, option, shell, switched_off
 from spindle.base.units import exact_size
 from spindle.result.record import (
     CurveRecord,
@@ -41,7 +40,7 @@ class Recipe:
     files: tuple[tuple[str, str], ...] = ()
     """(name, text)."""
     seed: int = USUAL_SEED
-    """Value of `--seed`; not part of the command, so that repetitions have the same command."""
+    """The seed; not part of the command, so that repetitions have the same command."""
 
 
 def recipe_of(record: Record) -> Recipe | None:
@@ -52,13 +51,13 @@ def recipe_of(record: Record) -> Recipe | None:
         case PhasesRecord(runs=[first, *_]):
             return _run(first, record.workload, record.request, varied=record.varied)
         case KneeRecord(runs=[first, *_]) if first.workload.streams:
-            return _run(first, first.workload, None, ("--find-knee",))
+            return _run(first, first.workload, None, tuple(given(find_knee=True)))
         case TargetRecord(runs=[first, *_], search=search) if first.workload.streams:
             return _run(first, record.workload, record.request, (*_target_options(search), *_spacing(record)))
         case CurveRecord(runs=[first, *_], curve=curve) if first.workload.streams:
             return _run(first, record.workload, record.request, (*_curve_options(curve), *_spacing(record)))
         case QuickRecord(target=target):
-            return Recipe(shlex.join(["spindle", "quick", target.asked]))
+            return Recipe(shell("spindle", "quick", target.asked))
         case _:
             return None
 
@@ -73,49 +72,48 @@ def _run(
     """`more`: options of a search, which has concurrency and length of its own."""
     files: list[tuple[str, str]] = []
     workload = _seeded(workload, USUAL_SEED)
-    given = workload.name
+    name = workload.name
     options = _options(workload, SWEPT if more else ())
     if options is None:
-        given = f"{_file_name(workload.name)}.toml"
+        name = f"{_file_name(workload.name)}.toml"
         found = _as_requested(request, workload) or _written_out(workload)
         if found is None:
             return None  # better none than a wrong one
         text, options = found
-        files.append((given, text))
+        files.append((name, text))
     target = run.target.asked
     machine = run.target.detail.get("machine")
     if run.target.traits.is_modelled and isinstance(machine, str) and not _in_catalogue(target, machine):
         target = f"{_file_name(target.rpartition('/')[2].removesuffix('.toml'))}-machine.toml"
         files.append((target, machine))
-    if more and "--seconds" not in options and workload.end.time_ns is not None:
-        options += ["--seconds", _core.format_duration(workload.end.time_ns)]  # a search has a length of its own
-    words = ["spindle", "run", given, target, *options, *more]
+    if more and option("seconds") not in options and workload.end.time_ns is not None:
+        options += given(seconds=_core.format_duration(workload.end.time_ns))  # a search has a length of its own
+    words = ["spindle", "run", name, target, *options, *more]
     for variation in varied:
         separator = ";" if any("," in value for value in variation.values) else ","
-        words += ["--vary", f"{variation.key}={separator.join(variation.values)}"]
+        words += given(vary=f"{variation.key}={separator.join(variation.values)}")
     if run.target.traits.is_one_file and run.target.created:
-        words += ["--create", exact_size(run.target.size_bytes)]
+        words += given(create=exact_size(run.target.size_bytes))
     elif run.target.traits.is_device and workload.writes:
-        words += ["--erase", target]
-    return Recipe(shlex.join(words), tuple(files), run.seed)
+        words += given(erase=target)
+    return Recipe(shell(*words), tuple(files), run.seed)
 
 
 def _target_options(search: TargetSearch) -> tuple[str, ...]:
-    bounds = (word for bound in search.bounds for word in ("--latency-target", bound.asked))
-    return (*bounds, "--search", search.variable)
+    return tuple(given(latency_target=tuple(bound.asked for bound in search.bounds), search=search.variable))
 
 
 def _spacing(record: TargetRecord | CurveRecord) -> tuple[str, ...]:
     """Return the options if the search used another spacing of requests than the workload."""
     asked = {getattr(stream.arrival, "spacing", "constant") for stream in record.workload.streams}
     used = {getattr(stream.arrival, "spacing", "constant") for stream in record.runs[-1].workload.streams}
-    return () if used <= asked else ("--spacing", used.pop())
+    return () if used <= asked else tuple(given(spacing=used.pop()))
 
 
 def _curve_options(curve: Curve) -> tuple[str, ...]:
     if curve.capacity is not None:
-        return ("--curve",)
-    return ("--rates", ",".join(f"{point.offered_iops:.9g}" for point in curve.points))
+        return tuple(given(curve=True))
+    return tuple(given(rates=",".join(f"{point.offered_iops:.9g}" for point in curve.points)))
 
 
 def _seeded(workload: Workload, seed: int) -> Workload:
@@ -148,13 +146,11 @@ def _options(workload: Workload, free: Sequence[str]) -> list[str] | None:
 
 
 def _option(key: str, value: str) -> tuple[str, ...]:
-    name = key.replace("_", "-")
     if "." in key:
-        return "--set", f"{key}={value}"
-    if value in ("true", "false"):
-        opposite = {known["name"]: known.get("opposite") for known in json.loads(_core.workload_keys())}[key]
-        return (f"--{name}" if value == "true" else f"--{opposite or f'no-{name}'}",)
-    return f"--{name}", value
+        return tuple(given(set=f"{key}={value}"))
+    if value == "false":
+        return (switched_off(key),)
+    return tuple(given(**{key: value == "true" or value}))
 
 
 def toml(workload: Workload) -> str:

@@ -147,7 +147,7 @@ def of_presets(presets: Sequence[tuple[str, str]], style: Style) -> list[str]:
 
 
 def to_json(value: object) -> str:
-    """Return JSON for --json."""
+    """Return it as JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 

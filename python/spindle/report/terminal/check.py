@@ -52,7 +52,7 @@ def page(found: Gate, style: Style) -> list[str]:
         lines.append("")
     if found.outcome == "untested":
         lines += marked(
-            "Untested metrics pass unless --fail-unclear is given; use it in continuous integration.", style
+            "Untested metrics pass unless `fail_unclear=` is given; use it in continuous integration.", style
         )
     for note in found.notes:
         lines += marked(note, style)

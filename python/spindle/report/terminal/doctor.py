@@ -39,7 +39,7 @@ def diagnosis_page(diagnosis: Diagnosis, style: Style) -> list[str]:
     for rule, why, objects in _unjudged(diagnosis.unjudged):
         lines += style.wrap(_plain(f"{rule} of {listed(objects)}: {why}"), first="unknown   ")
     if any(finding.steps for finding in diagnosis.findings):
-        lines += ["", *style.wrap("Nothing was changed; `--fix-plan` prints the commands in a safe order.")]
+        lines += ["", *style.wrap("Nothing was changed; `fix_plan=True` prints the commands in a safe order.")]
     return lines
 
 
@@ -89,7 +89,7 @@ def _group(group: list[Finding], style: Style) -> Iterator[str]:
         named = f"{finding.object}: " if others else ""
         yield from _row("seen" if at == 0 else "", named + finding.evidence, style)
     if len(group) > _ALIKE:
-        yield from _row("", f"and {len(group) - _ALIKE} more of the kind; `--json` has all", style)
+        yield from _row("", f"and {len(group) - _ALIKE} more of the kind; `json=True` has all", style)
     yield from _row("why", first.why, style)
     yield from _row("effect", first.effect, style)
     for at, step in enumerate(first.steps):

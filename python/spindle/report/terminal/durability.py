@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from spindle.base import units
+from spindle.base.commands import given, shell
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
 from spindle.result.durability import DurabilityCheck, Findings, Header, Journal, Verdict, WriteTest
@@ -65,8 +66,9 @@ def written_page(written: WriteTest, style: Style) -> Iterator[str]:
         "the target",
         first="Journal       ",
     )
-    there = written.journal if "://" not in written.journal else "JOURNAL TARGET, where the receiver is"
-    yield f"Check with    spindle verify --after-crash {there}"
+    here = "://" not in written.journal
+    check = _check(written.journal) if here else f"{_check('JOURNAL', 'TARGET')}, where the receiver is"
+    yield f"Check with    {check}"
 
 
 def _load(header: Header) -> str:
@@ -96,7 +98,11 @@ def received_page(received: ReceivedJournal, style: Style) -> Iterator[str]:
         f"{received.path}: run {journal.header.run} on {journal.header.about.host}, {units.count(journal.syncs)} "
         f"acknowledged syncs in {units.duration(journal.last_ns)}; {end}."
     )
-    yield f"Check with: spindle verify --after-crash {received.path} TARGET"
+    yield f"Check with: {_check(received.path, 'TARGET')}"
+
+
+def _check(journal: object, *target: str) -> str:
+    return shell("spindle", "verify", *given(after_crash=journal), *target)
 
 
 # --- after the crash -------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def inventory_page(inventory: Inventory, style: Style) -> list[str]:
         lines += [""] if at else []
         lines += tree.draw(top)
     if (count := inventory.unknowns()) > 0:
-        lines += ["", *style.wrap(f"{count} values are unknown; `--json` gives the reasons, under `unknown`.")]
+        lines += ["", *style.wrap(f"{count} values are unknown; `json=True` gives the reasons, under `unknown`.")]
     return lines
 
 

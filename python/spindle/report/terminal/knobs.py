@@ -22,7 +22,7 @@ QUIET = (State.RESTORED, State.BACK, State.REBOOT)
 
 
 def to_json(data: object) -> str:
-    """Return JSON for --json."""
+    """Return it as JSON."""
     return json.dumps(data, indent=2, ensure_ascii=False)
 
 
@@ -37,7 +37,7 @@ def where_of(knob: Knob) -> str:
 
 
 def described(knob: Knob) -> dict[str, object]:
-    """Return JSON for --json."""
+    """Return it as JSON."""
     return {
         "knob": knob.id,
         "where": where_of(knob),

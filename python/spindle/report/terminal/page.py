@@ -134,7 +134,7 @@ def quick_page(record: QuickRecord, style: Style) -> list[str]:
     lines += verdicts.warnings(record.verdicts, style)
     lines += verdicts.unchecked(record.preflight, style)
     lines += style.wrap(
-        f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with --seconds 60 is more precise "
+        f"A first look, {len(record.runs)} runs of a few seconds each; `spindle run` with `seconds=60` is more precise "
         f"({record.id})."
     )
     return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from spindle.report.terminal.style import style_of
 from spindle.report.terminal.table import Column, table
@@ -21,12 +21,13 @@ def metrics(as_json: bool) -> Iterator[str]:
     yield from _table(["metric", "unit", "better", "meaning", "in"], rows)
 
 
-def verdicts(as_json: bool) -> Iterator[str]:
-    """Yield a line for each verdict."""
+def verdicts(as_json: bool, spelled: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield a line for each verdict. `spelled`: how keywords are shown."""
     if as_json:
         yield json.dumps([check.to_dict() for check in CHECKS.values()], indent=2)
         return
-    yield from _table(["verdict", "meaning", "in"], [[each.name, each.meaning, each.of] for each in CHECKS.values()])
+    rows = [[each.name, spelled(each.meaning), spelled(each.of)] for each in CHECKS.values()]
+    yield from _table(["verdict", "meaning", "in"], rows)
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> Iterator[str]:

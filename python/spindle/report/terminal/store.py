@@ -16,7 +16,7 @@ from spindle.result.record import MODELLED_START
 from spindle.store import Artefact, Info, RecordingSummary, RecordSummary, SelectedRecord, Store, StoreCheck
 
 MOST_PROBLEMS = 50
-"""Most problems listed of a damaged store: the rest is counted. `--json` has all."""
+"""Most problems listed of a damaged store: the rest is counted. JSON has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ def checked(found: StoreCheck, place: str) -> list[str]:
     lines = [f"{place}: {len(found.problems)} problems ({looked})"]
     lines += [f"  {problem}" for problem in found.problems[:MOST_PROBLEMS]]
     more = len(found.problems) - MOST_PROBLEMS
-    return [*lines, f"  and {more} more; --json has all"] if more > 0 else lines
+    return [*lines, f"  and {more} more; `json=True` has all"] if more > 0 else lines
 
 
 def info(found: Info) -> list[str]:

@@ -91,7 +91,7 @@ def _none_held(search: TargetSearch, bounds: str) -> str:
     if least.decision == "undecided":
         return (
             f"No answer for {bounds}: at {value} {figures} was seen, which {units.count(least.requests)} requests "
-            "cannot distinguish from the bound; longer runs (--seconds) can."
+            "cannot distinguish from the bound; longer runs (`seconds=`) can."
         )
     if search.variable == "depth" and least.value == 1:
         figures = _figures(search, least, " of single requests is")

@@ -49,14 +49,14 @@ LAST = ("working-set", "before-governor", "before-cpu", "too-short", "saturated"
 
 
 def warnings(verdicts: Sequence[Verdict], style: Style) -> list[str]:
-    """Return the worst warning in full and the names of the others; all of them in full with `--why`."""
+    """Return the worst warning in full and the names of the others; all of them in full with `why=`."""
     found = [verdict for verdict in verdicts if verdict.level is Level.WARN]
     if style.why or len(found) < 2:
         return lines(found, style, [Level.WARN])
     worst = min(found, key=_place)
     others = list(dict.fromkeys(verdict.check for verdict in sorted(found, key=_place) if verdict is not worst))
     count = len(found) - 1
-    more = f"and {count} more warning{'s' if count > 1 else ''}, with --why: {', '.join(others)}"
+    more = f"and {count} more warning{'s' if count > 1 else ''}, with `why=True`: {', '.join(others)}"
     return [*lines([worst], style, [Level.WARN]), *style.wrap(more, first=" " * 8)]
 
 

@@ -43,7 +43,7 @@ def page(record: RunRecord, style: Style) -> list[str]:
 
 
 def state_page(check: StateCheck, style: Style) -> list[str]:
-    """Return the page of `spindle verify --state`."""
+    """Return the page of a check against a saved state."""
     back = check.read_back
     size = units.size(check.block_bytes)
     seconds = back.elapsed_ns / 1e9

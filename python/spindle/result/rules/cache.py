@@ -107,13 +107,13 @@ def _cause(record: RunRecord, direction: str, share: float) -> _Cause:
     if direction == "write":
         evidence = "was still in a cache when the run ended"
         if direct:
-            return _Cause(evidence + through, "count the flush with --end-fsync, or measure the device below")
-        return _Cause(evidence, "use --direct, or count the flush with --end-fsync")
+            return _Cause(evidence + through, "count the flush with `end_fsync=True`, or measure the device below")
+        return _Cause(evidence, "use `direct=True`, or count the flush with `end_fsync=True`")
     if direct:
         return _Cause("came from a cache" + through, "measure the device below, or a file without these")
     rule = record.target.detail.get("cache_rule_bytes")
     size = f" (here at least {units.size(rule)})" if rule else ""
-    return _Cause("came from a cache", f"use --direct, or a file larger than every cache{size}")
+    return _Cause("came from a cache", f"use `direct=True`, or a file larger than every cache{size}")
 
 
 def _nowhere(extents: dict[str, Any], share: float) -> _Cause | None:
@@ -129,7 +129,7 @@ def _nowhere(extents: dict[str, Any], share: float) -> _Cause | None:
     named = " and ".join(f"{units.size(amount)} {where}" for where, amount in parts.items() if amount)
     return _Cause(
         f"was not stored: {named}, of the file's {units.size(size)}; the file system answers them with zeros",
-        "write the file from end to end first, or measure one that holds data (--create makes one)",
+        "write the file from end to end first, or measure one that holds data (`create=` makes one)",
     )
 
 
@@ -246,7 +246,7 @@ def sample_size(record: RunRecord) -> list[Verdict]:
             level=Level.WARN,
             evidence=f"the test file has {units.size(size)}, the caches ask for {units.size(wanted)} (twice what they "
             f"hold), to be safe {units.size(sized['safe_bytes'])} (40 times): {why.get(sized['limited_by'], '')}",
-            advice="make room or take the time: --create SIZE",
+            advice="make room or take the time: `create=SIZE`",
             numbers=numbers,
         )
     ]

@@ -52,7 +52,7 @@ def interrupted(record: RunRecord) -> list[Verdict]:
                     check="interrupted",
                     level=Level.INVALID,
                     evidence=f"ended by a wrong block at byte {offset} {how_far}: the figures are partial",
-                    advice="see the verdict `verify`; without --verify-fatal a run goes on past wrong blocks",
+                    advice="see the verdict `verify`; without `verify_fatal=` a run goes on past wrong blocks",
                     numbers={**numbers, "offset": float(offset)},
                 )
             ]
@@ -84,9 +84,9 @@ def _what_to_do(number: int, op: str, record: RunRecord) -> str:
         return "space, inodes or the quota are used up: set fewer nrfiles or a smaller filesize"
     if number == errno_names.EOPNOTSUPP:
         if "iopoll" in record.figures.generator.features:
-            return "the driver does not poll for completions: leave --iopoll out"
+            return "the driver does not poll for completions: leave `iopoll=` out"
         return f"the target cannot do it: leave the {op}s out"
-    return "look at the kernel log (dmesg), or go on past errors with --tolerate-errors"
+    return "look at the kernel log (dmesg), or go on past errors with `tolerate_errors=True`"
 
 
 def errors(record: RunRecord) -> list[Verdict]:
@@ -122,7 +122,7 @@ def long_enough(record: RunRecord) -> list[Verdict]:
                 check="too-short",
                 level=Level.INVALID,
                 evidence=f"no request was completed in {units.seconds(figures.measured_s)}",
-                advice="give it more time with --seconds",
+                advice="give it more time with `seconds=`",
                 numbers=numbers,
             )
         ]
@@ -137,7 +137,7 @@ def long_enough(record: RunRecord) -> list[Verdict]:
                 check="too-short",
                 level=Level.WARN,
                 evidence="; ".join(reasons),
-                advice="measure for a minute, and several times: --seconds 60",
+                advice="measure for a minute, and several times: `seconds=60`",
                 numbers=numbers,
             )
         ]

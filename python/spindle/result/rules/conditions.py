@@ -21,13 +21,13 @@ ADVICE = {
     "other_io": "find the program (iotop, pidstat -d) and run again without it",
     "jobs": "wait until it has ended, or stop it, and run again",
     "cpu": "find the program (top) and run again without it",
-    "governor": "--quiet-machine sets the governor `performance` for the run",
+    "governor": "`quiet_machine=True` sets the governor `performance` for the run",
     "throttling": "cool the machine and run again",
-    "array_sync": "wait until it is done (cat /proc/mdstat; --quiet-machine pauses a check), or repair the array",
+    "array_sync": "wait until it is done (cat /proc/mdstat; `quiet_machine=True` pauses a check), or repair the array",
     "self_test": "wait until it is done, or end it with smartctl --abort",
-    "swap": "free memory, or switch swap off for the measurement (--quiet-machine)",
+    "swap": "free memory, or switch swap off for the measurement (`quiet_machine=True`)",
     "watch": "repeat it with `spindle run` if a decision depends on it",
-    "dirty_pages": "write it out first (--sync machine), or find the program that writes",
+    "dirty_pages": 'write it out first (`sync="machine"`), or find the program that writes',
 }
 """The remedy for each finding of the machine's checks."""
 PASSING_SHARE = 0.05
@@ -264,7 +264,7 @@ def preconditioned(record: RunRecord) -> list[Verdict]:
                 check="preconditioned",
                 level=Level.WARN,
                 evidence=f"{wrote} for {units.seconds(round(done.load_seconds))} without becoming steady",
-                advice="give it longer: --precondition-time 2h",
+                advice='give it longer: `precondition_time="2h"`',
                 numbers=numbers,
             )
         ]

@@ -93,7 +93,8 @@ def _memory(record: RunRecord) -> Iterator[Verdict]:
         level=Level.WARN,
         evidence=f"control group {limits.get('memory_group')} allows {units.size(most)} of memory, page cache "
         f"included, and was at this limit {units.count(full)} times during the run",
-        advice="this is the figure of a machine with so little memory: raise the limit (memory.max), or use --direct",
+        advice="this is the figure of a machine with so little memory: raise the limit (memory.max), or use "
+        "`direct=True`",
         numbers={"limit_bytes": float(most), "times": float(full)},
     )
 
@@ -109,6 +110,6 @@ def _cpu(record: RunRecord) -> Iterator[Verdict]:
         level=Level.WARN,
         evidence=f"a control group{allows} kept the load from running for {units.seconds(round(throttled, 1))}, "
         f"summed up over its CPUs, in {units.seconds(round(seconds, 1))}",
-        advice="raise the quota (cpu.max, cpu.cfs_quota_us), or use fewer --workers",
+        advice="raise the quota (cpu.max, cpu.cfs_quota_us), or use fewer `workers=`",
         numbers={"throttled_s": throttled, "seconds": seconds},
     )

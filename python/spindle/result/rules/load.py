@@ -49,13 +49,13 @@ def generator_bound(record: RunRecord) -> list[Verdict]:
             if near <= 1
             else f", more than the {units.count(ceiling)} IOPS of its calibration were reached"
         )
-        spread = "spread the load over more --workers (on other CPUs), or "
+        spread = "spread the load over more `workers=` (on other CPUs), or "
         return [
             Verdict(
                 check="generator-bound",
                 level=Level.WARN,
                 evidence=f"{busy if alone else cpus.text()}{reached}: the CPU is the limit",
-                advice=(spread if alone else "give it more CPUs (--cpus, quota, other load), or ")
+                advice=(spread if alone else "give it more CPUs (`cpus=`, quota, other load), or ")
                 + "read this as the cost of the path, not as the device's limit",
                 numbers=numbers,
             )
@@ -129,7 +129,7 @@ def saturated(record: RunRecord) -> list[Verdict]:
         numbers["util_percent"] = busy
     if isinstance(queue, int):
         numbers["queue_depth"] = float(queue)
-    advice = "find how far it rises with --find-knee, or raise --workers or --depth"
+    advice = "find how far it rises with `find_knee=True`, or raise `workers=` or `depth=`"
     small = record.figures.requests > 0 and (
         sum(op.bytes for stream in record.figures.streams for _, op in stream.ops()) / record.figures.requests
         < LARGE_REQUEST
@@ -185,7 +185,8 @@ def achieved_depth(record: RunRecord) -> list[Verdict]:
                 check="achieved-depth",
                 level=Level.WARN,
                 evidence=f"of {asked} outstanding requests {units.significant(kept)} were under way on average",
-                advice="the workers could not keep up (CPU), or a stream ended early; try more --workers, less --depth"
+                advice="the workers could not keep up (CPU), or a stream ended early; try more `workers=`, less "
+                "`depth=`"
                 if asked > 1
                 else "much of the time is the load generator's own: read the latency, not the rate",
                 numbers=numbers,

@@ -17,7 +17,7 @@ def enough(record: RunRecord) -> list[Verdict]:
     numbers = {"measured_s": figures.measured_s, "requests": float(figures.requests)}
     if figures.requests == 0:
         text = f"no operation was completed in {units.seconds(figures.measured_s)}"
-        advice = "look at the errors, or give it more time with --seconds"
+        advice = "look at the errors, or give it more time with `seconds=`"
         return [Verdict(check="too-short", level=Level.INVALID, evidence=text, advice=advice, numbers=numbers)]
     reasons = []
     if figures.measured_s < SHORT_S:
@@ -25,7 +25,7 @@ def enough(record: RunRecord) -> list[Verdict]:
     if figures.requests < FEW_NAMES:
         reasons.append(f"{figures.requests} operations are too few for a 99th percentile")
     if reasons:
-        advice = "use more names: --nrfiles, --directories"
+        advice = "use more names: `nrfiles=`, `directories=`"
         return [
             Verdict(check="too-short", level=Level.WARN, evidence="; ".join(reasons), advice=advice, numbers=numbers)
         ]
@@ -47,7 +47,7 @@ def in_memory(record: RunRecord) -> list[Verdict]:
                 if cold
                 else "names and attributes were looked up in memory, as far as they were there: the caches were not "
                 "dropped before",
-                advice="" if cold else "--drop-caches (as root) shows the file system and the device under it",
+                advice="" if cold else "`drop_caches=True` (as root) shows the file system and the device under it",
             )
         )
     kept = [
@@ -62,7 +62,7 @@ def in_memory(record: RunRecord) -> list[Verdict]:
                 check="names-in-memory",
                 level=Level.WARN,
                 evidence=f"changes may still have been in memory at the end: nothing was synced ({', '.join(kept)})",
-                advice="count the flush with --end-fsync, or make each change durable with --fsync-every 1",
+                advice="count the flush with `end_fsync=True`, or make each change durable with `fsync_every=1`",
             )
         )
     elif any(names.changes for _, names in streams):

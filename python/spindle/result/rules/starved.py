@@ -42,7 +42,7 @@ def starved(record: RunRecord) -> list[Verdict]:
             check="starved",
             level=Level.WARN,
             evidence=f"{len(behind)} of {len(found)} clients starved: {worst}{' ...' if len(behind) > NAMED else ''}",
-            advice="the target serves fewer such clients: fewer --workers, a lower --worker-rate, larger requests or "
+            advice="the target serves fewer such clients: fewer `workers=`, a lower `worker_rate=`, larger requests or "
             "more read-ahead",
             numbers=numbers,
         )

@@ -123,7 +123,7 @@ def _asked_for(record: RunRecord) -> list[Verdict]:
                     f"{what} was not steady within {whole} (over {units.seconds(rule.window_ns / 1e9)} or more: range "
                     f"{units.percent(rule.range)}, slope {units.percent(rule.slope)}{drift})"
                 ),
-                advice="run longer: --seconds; or ask for less: --steady-drift, --steady-range",
+                advice="run longer: `seconds=`; or ask for less: `steady_drift=`, `steady_range=`",
                 numbers={"seconds": record.figures.measured_s},
             )
         ]
@@ -164,7 +164,7 @@ def _seen(record: RunRecord) -> list[Verdict]:
                 check="steady",
                 level=Level.WARN,
                 evidence=f"unknown: {len(intervals)} intervals of {each} are too few",
-                advice="give it at least ten seconds: --seconds 60",
+                advice="give it at least ten seconds: `seconds=60`",
                 numbers=numbers,
             )
         ]
@@ -213,7 +213,7 @@ def _unseen(least: float | None, count: int, interval_s: float, numbers: dict[st
             f"unknown: {count} intervals of {units.seconds(interval_s)} are too few for their noise: a step of "
             f"{units.percent(HIDDEN)} could hide in it ({known})"
         ),
-        advice=f"run longer: --seconds {longer}",
+        advice=f"run longer: `seconds={longer}`",
         numbers=numbers,
     )
 
@@ -318,11 +318,11 @@ class _DepartureWords:
     def advice(self, ended_by_steady: bool) -> str:
         """The remedy."""
         if self._found.kind == "drift":
-            ramp = "--ramp 10s to leave the start out"
-            return ramp if ended_by_steady else f"run longer, until it has settled: --until-steady, or {ramp}"
+            ramp = '`ramp="10s"` to leave the start out'
+            return ramp if ended_by_steady else f"run longer, until it has settled: `until_steady=True`, or {ramp}"
         early = self._found.kind == "step" and self._at_s[0] - self._begin_s <= EARLY * self._length_s
         if early:
-            return "leave the start out: --ramp 10s, and run longer"
+            return 'leave the start out: `ramp="10s"`, and run longer'
         return (
             "the mean describes neither level: find out what changed then (heat, a full cache, a limit, other load; "
             "the record has the seconds), or give figures of each part"

@@ -110,7 +110,7 @@ def _connected(where: str, host: str, port: int, token: bytes | None, watch: Wat
         connection = socket.create_connection((host, port), timeout=PATIENCE_S)
     except OSError as error:
         raise RunFailed(
-            f"`journal=` {where}: nobody answers ({reason(error)}); start `spindle verify --listen` there first"
+            f"`journal=` {where}: nobody answers ({reason(error)}); start `spindle verify` with `listen=` there first"
         ) from None
     with connection:
         # Entries are sent at once; a dead link is detected in seconds, not in a quarter of an hour.

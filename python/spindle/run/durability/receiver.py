@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spindle.base import units
+from spindle.base.commands import given, shell
 from spindle.host.durably import sync_folder
 from spindle.host.errors import reason
 from spindle.host.signals import Stopped
@@ -85,7 +86,8 @@ def receive(order: ReceiverOptions, watch: Watch) -> list[ReceivedJournal]:
         stack.enter_context(store)
         shown = listener.getsockname()
         place = f"[{shown[0]}]:{shown[1]}" if ":" in shown[0] else f"{shown[0]}:{shown[1]}"
-        watch.say(f"spindle: listening on {place}; there: spindle durability TARGET --journal tcp://{place}")
+        there = shell("spindle", "durability", "TARGET", *given(journal=f"tcp://{place}"))
+        watch.say(f"spindle: listening on {place}; there: {there}")
         server = _Server(listener, store, order, watch)
         server.serve()
         watch.end()

@@ -184,8 +184,7 @@ def _failure_words(order: WriterOptions, journal: OpenJournal, figures: Figures)
     if failure.what == "journal":
         return f"`journal=` {order.journal}: {why}, after {syncs}"
     where = "" if failure.offset is None else f" at {failure.offset}"
-    kept = "JOURNAL TARGET, where the receiver is" if journal.path is None else str(journal.path)
-    return (
-        f"{order.target}: {failure.what}{where}: {why}, after {syncs}; "
-        f"when it is back: spindle verify --after-crash {kept}"
-    )
+    check = f"`spindle verify` with `after_crash={journal.path}`"
+    if journal.path is None:
+        check = "`spindle verify TARGET` with `after_crash=JOURNAL`, where the receiver is"
+    return f"{order.target}: {failure.what}{where}: {why}, after {syncs}; when it is back: {check}"

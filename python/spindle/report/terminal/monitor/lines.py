@@ -57,7 +57,7 @@ class CsvFile:
             raise self._failed(error) from None
 
     def _failed(self, error: OSError) -> RunFailed:
-        return RunFailed(f"--output {self._path}: {error.strerror}; earlier rows are in it")
+        return RunFailed(f"`output=` {self._path}: {error.strerror}; earlier rows are in it")
 
 
 def _cell(value: float | None) -> str:

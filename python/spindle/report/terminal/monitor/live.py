@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -49,7 +49,9 @@ def sparkline(values: Iterable[float | None], highest: float) -> str:
 class LiveView:
     """A view that is redrawn with each interval; the summary stays on the screen at the end."""
 
-    def __init__(self, *, active_only: bool, most_cgroups: int) -> None:
+    def __init__(self, *, active_only: bool, most_cgroups: int, spelled: Callable[[str], str] = str) -> None:
+        """`spelled`: how keywords are shown."""
+        self._spelled = spelled
         self._active_only = active_only
         self._most_cgroups = most_cgroups
         self._curves: dict[str, deque[float | None]] = {}
@@ -72,7 +74,7 @@ class LiveView:
     def end(self, summary: Summary) -> None:
         self._live.stop()
         for line in summary_lines(summary, style_of(sys.stdout), self._most_cgroups):
-            print(line)
+            print(self._spelled(line))
 
     def close(self) -> None:
         """Restore the terminal."""

@@ -186,7 +186,7 @@ def _extents(
         kept -= 1
     lines = table(first, moved[:kept], rows)
     if left := [column.name for column in moved[kept:]]:
-        lines.extend(style.wrap(f"a wider terminal, --json or --output shows {', '.join(left)} as well"))
+        lines.extend(style.wrap(f"a wider terminal, `json=` or `output=` shows {', '.join(left)} as well"))
     return lines
 
 
