@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -64,6 +64,10 @@ format: $(VENV)/lint-tools ## put the code into shape
 	cargo fmt --all
 	$(BIN)/ruff check --fix python tests benches examples
 	$(BIN)/ruff format python tests benches examples
+
+lab: $(VENV)/built ## the kernel of `spindle lab`, once (about 7 minutes of CPU time)
+	@tools/system-packages lab
+	$(BIN)/spindle lab build
 
 recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
 	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py

@@ -1,5 +1,6 @@
 """The Rust core as Python sees it. Times are integer nanoseconds, sizes bytes."""
 
+import os
 from collections.abc import Sequence
 from typing import final
 
@@ -273,6 +274,42 @@ def machine_names() -> list[str]:
 
 def machine_text(name: str) -> str:
     """TOML of a machine of the catalogue. Raises ConfigError naming the nearest."""
+
+@final
+class Lab:
+    """The calendar and the drives of one boot of the lab's kernel (crates/lab), on a thread of their own."""
+
+    def __new__(
+        cls,
+        machine: Machine,
+        folder: str | os.PathLike[str],
+        *,
+        interactive: bool = False,
+        trace: bool = False,
+        terminal: tuple[int, int] | None = None,
+        cpu: int | None = None,
+    ) -> Lab:
+        """Make the sockets in an empty folder. `interactive`: virtual time passes no faster than real time, and `write`
+        types at the terminal. `terminal`: its columns and rows. `cpu`: where the thread stays. Raises RunError."""
+
+    @property
+    def kernel_arguments(self) -> list[str]:
+        """Arguments for the kernel, which is started in the folder."""
+
+    def start(self) -> None:
+        """Wait for the kernel, and serve it until it ends."""
+
+    def write(self, bytes: bytes) -> None:
+        """Type at the terminal."""
+
+    def output(self, timeout_s: float) -> tuple[int, bytes] | None:
+        """What the kernel has written next: number of the console, bytes; no bytes: nothing yet. None: it has ended."""
+
+    def report(self) -> str:
+        """JSON of `Report` (crates/lab/src/report.rs); waits for the end. Raises RunError."""
+
+    def trace(self) -> str:
+        """Each request at the drives as CSV, drive by drive in the order of arrival; after the report."""
 
 @final
 class Durability:

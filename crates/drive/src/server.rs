@@ -8,6 +8,8 @@ use crate::command::{Command, Completion, Op, Phases, ServedFrom};
 use crate::device::{Device, check};
 use crate::error::{DriveError, SubmitError};
 
+const BLOCK_BYTES: u128 = 512;
+
 /// How long a command takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ServiceTime {
@@ -26,8 +28,12 @@ pub struct ServerParams {
     pub capacity_blocks: u64,
     /// Commands that may be outstanding.
     pub queue_depth: u32,
-    /// Service time.
+    /// Service time of a read or write, without the transfer.
     pub service: ServiceTime,
+    /// Bytes per second of the transfer, which comes on top; `None` if it takes no time.
+    pub bytes_per_s: Option<u64>,
+    /// Service time of a flush, nanoseconds; `None` if the drive has no write cache that a host would flush.
+    pub flush_ns: Option<u64>,
     /// Seed of the times drawn.
     pub seed: u64,
 }
@@ -48,6 +54,12 @@ impl Server {
             return Err(DriveError::parameter(
                 "server",
                 "queue depth and capacity must be at least 1",
+            ));
+        }
+        if params.bytes_per_s == Some(0) {
+            return Err(DriveError::parameter(
+                "server",
+                "the transfer rate must be above 0",
             ));
         }
         if let ServiceTime::Uniform(least, most) = params.service
@@ -73,6 +85,22 @@ impl Server {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
+    }
+
+    fn command_ns(&mut self, command: &Command) -> u64 {
+        match command.op {
+            Op::Flush => self.params.flush_ns.unwrap_or(0),
+            Op::Read | Op::Write => self.service_ns() + self.transfer_ns(command.blocks),
+        }
+    }
+
+    /// Rounded to the nearest nanosecond.
+    fn transfer_ns(&self, blocks: u32) -> u64 {
+        let Some(rate) = self.params.bytes_per_s else {
+            return 0;
+        };
+        let scaled = u128::from(blocks) * BLOCK_BYTES * 1_000_000_000;
+        ((scaled + u128::from(rate) / 2) / u128::from(rate)) as u64
     }
 
     fn service_ns(&mut self) -> u64 {
@@ -106,11 +134,7 @@ impl Device for Server {
     fn submit(&mut self, now_ns: u64, command: Command) -> Result<(), SubmitError> {
         check(self, &command)?;
         let start_ns = now_ns.max(self.free_ns);
-        let service_ns = if command.op == Op::Flush {
-            0
-        } else {
-            self.service_ns()
-        };
+        let service_ns = self.command_ns(&command);
         self.free_ns = start_ns + service_ns;
         self.finished.push_back(Completion {
             id: command.id,
@@ -144,6 +168,27 @@ impl Device for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::validate::complete;
+
+    #[test]
+    fn a_transfer_takes_time_for_each_byte_and_a_flush_its_own() {
+        let mut server = Server::new(ServerParams {
+            capacity_blocks: 1000,
+            queue_depth: 2,
+            service: ServiceTime::Constant(100_000),
+            bytes_per_s: Some(200_000_000),
+            flush_ns: Some(70_000),
+            seed: 1,
+        })
+        .unwrap();
+        server.submit(5, Command::write(1, 0, 8)).unwrap();
+        server.submit(6, Command::flush(2)).unwrap();
+        assert_eq!(complete(&mut server).finish_ns, 5 + 100_000 + 4096 * 5);
+        assert_eq!(
+            complete(&mut server).finish_ns,
+            5 + 100_000 + 4096 * 5 + 70_000
+        );
+    }
 
     /// Mean wait of a queue with Poisson arrivals at `load` of the server's capacity.
     fn mean_wait(service: ServiceTime, mean_ns: f64, load: f64) -> f64 {
@@ -151,6 +196,8 @@ mod tests {
             capacity_blocks: 1,
             queue_depth: u32::MAX,
             service,
+            bytes_per_s: None,
+            flush_ns: None,
             seed: 7,
         };
         let mut server = Server::new(params).unwrap();

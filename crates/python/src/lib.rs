@@ -8,6 +8,7 @@ mod convert;
 mod drive;
 mod durable;
 mod errors;
+mod lab;
 mod measure;
 mod run;
 mod sim;
@@ -31,5 +32,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     drive::register(module)?;
     durable::register(module)?;
     sim::register(module)?;
+    lab::register(module)?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::workload::Workload;
 
 /// A machine file, read and checked.
 #[pyclass(frozen, module = "spindle._core")]
-struct Machine(Arc<spindle_sim::Machine>);
+pub(crate) struct Machine(pub(crate) Arc<spindle_sim::Machine>);
 
 /// What Python needs to know of a machine.
 #[derive(Serialize)]

@@ -12,6 +12,8 @@ fn server(service: ServiceTime, scheduler: Scheduler) -> Machine {
         capacity_blocks: 1 << 30,
         queue_depth: 1,
         service,
+        bytes_per_s: None,
+        flush_ns: None,
         seed: 3,
     });
     machine.queue.scheduler = Some(scheduler);

@@ -37,6 +37,7 @@ VERBS = {
     "knobs": "Show and change settings of devices, memory and CPUs.",
     "restore": "Put back every setting that was changed.",
     "monitor": "Show I/O of disks, CPUs and control groups as it happens.",
+    "lab": "Run the real kernel in virtual time, on modelled drives.",
     "array": "Draw a RAID array; its capacity, redundancy and cost.",
     "drives": "List the drives that models are made of, or draw one.",
     "validate": "Check the models against data of real arrays and drives.",

@@ -61,6 +61,7 @@ KINDS = {
     "result": Kind("a result of Spindle", _is_result),
     "log": Kind("a completion log of Spindle", begins((",".join(COLUMNS) + "\n").encode())),
     "trace": trace.KIND,
+    "lab-trace": Kind("a trace of Spindle's lab", begins(b"drive,arrive_ns,finish_ns,operation,sector,sectors\n")),
     "state": Kind("a state of Spindle", begins(b"spindle verify-state ")),
     "report": Kind("a report of Spindle", _is_report),
     "chart": Kind("a picture of Spindle", lambda file: is_marked(file.read(HEAD_BYTES))),

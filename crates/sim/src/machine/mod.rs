@@ -107,10 +107,20 @@ pub enum DriveKind {
 }
 
 impl DriveSetup {
-    fn build(&self) -> Result<Drive, spindle_drive::DriveError> {
+    /// Builds the drive, idle and with empty caches.
+    pub fn build(&self) -> Result<Drive, spindle_drive::DriveError> {
         match &self.kind {
             DriveKind::Sheet(sheet) => sheet.build(self.settings),
             DriveKind::Server(params) => Ok(Drive::Server(Box::new(Server::new(*params)?))),
+        }
+    }
+
+    /// True if the drive may acknowledge a write before it is on the medium, so that a host sends flushes.
+    #[must_use]
+    pub fn has_write_cache(&self) -> bool {
+        match &self.kind {
+            DriveKind::Sheet(_) => self.settings.write_cache != Some(false),
+            DriveKind::Server(params) => params.flush_ns.is_some(),
         }
     }
 
@@ -123,7 +133,9 @@ impl DriveSetup {
         }
     }
 
-    fn is_flash(&self) -> bool {
+    /// True for a drive without moving heads.
+    #[must_use]
+    pub fn is_flash(&self) -> bool {
         matches!(&self.kind, DriveKind::Sheet(sheet) if sheet.is_flash())
     }
 }

@@ -242,7 +242,7 @@ fn read_drive(mut table: Table, own: &[DataSheet]) -> Result<Vec<DriveSetup>, Co
     Ok(vec![drive; count as usize])
 }
 
-/// A drive that is only a service time: what queueing theory knows of, and a stand-in for any server.
+/// A drive that is only a service time: for comparisons with queueing theory and with other models.
 fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, ConfigError> {
     let mean_ns = service.duration()?;
     if !(1..=3_600_000_000_000).contains(&mean_ns) {
@@ -267,6 +267,8 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         capacity_blocks: bytes / BLOCK,
         queue_depth: table.take_integer("queue_depth", 1..=65_536)?.unwrap_or(1) as u32,
         service: spread.unwrap_or(ServiceTime::Constant(mean_ns)),
+        bytes_per_s: read_transfer_rate(&mut table)?,
+        flush_ns: table.take_duration("flush")?,
         seed: table.take_integer("seed", 0..=u64::MAX)?.unwrap_or(1),
     };
     let count = table
@@ -284,6 +286,16 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         len: params.capacity_blocks * BLOCK,
     };
     Ok((0..count).map(drive).collect())
+}
+
+fn read_transfer_rate(table: &mut Table) -> Result<Option<u64>, ConfigError> {
+    let Some(value) = table.take("transfer_rate") else {
+        return Ok(None);
+    };
+    match value.rate()? {
+        Rate::Bytes(rate) if (1.0..=1e15).contains(&rate) => Ok(Some(rate.round() as u64)),
+        _ => Err(value.error("expected a rate in bytes such as \"200 MB/s\"")),
+    }
 }
 
 fn unknown_model(value: &Value, name: &str, own: &[DataSheet]) -> ConfigError {

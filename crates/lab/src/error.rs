@@ -1,0 +1,60 @@
+//! Errors of the lab.
+
+use std::io;
+
+use spindle_drive::DriveError;
+use thiserror::Error;
+
+/// The lab cannot begin or go on; one line each.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// A socket could not be made or used.
+    #[error("{what}: {source}")]
+    Socket {
+        /// The socket's role.
+        what: String,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// A drive of the machine cannot be built.
+    #[error("drive{slot}: {source}")]
+    Drive {
+        /// Slot of the drive, from 0.
+        slot: usize,
+        /// The reason.
+        source: DriveError,
+    },
+    /// The kernel sent something that its protocol does not allow.
+    #[error("the lab's kernel broke the protocol of {what}: {problem}")]
+    Protocol {
+        /// The connection.
+        what: String,
+        /// The problem.
+        problem: String,
+    },
+    /// The kernel and all drives wait for ever.
+    #[error(
+        "nothing is left to happen at {seconds:.6} s of virtual time: the command waits for something that never comes \
+         (its standard input is empty)"
+    )]
+    Standstill {
+        /// The virtual time.
+        seconds: f64,
+    },
+}
+
+impl LabError {
+    pub(crate) fn socket(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::Socket {
+            what: what.into(),
+            source: source.into(),
+        }
+    }
+
+    pub(crate) fn protocol(what: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Protocol {
+            what: what.into(),
+            problem: problem.into(),
+        }
+    }
+}

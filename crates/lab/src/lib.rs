@@ -1,0 +1,29 @@
+//! The lab: the real Linux kernel in virtual time on modelled drives.
+//!
+//! The kernel is User Mode Linux, an ordinary process. Two protocols connect it with this crate:
+//!
+//! | module | role |
+//! |---|---|
+//! | [`time_travel`] | the calendar: the kernel asks for permission to advance its clock (`um_timetravel.h`) |
+//! | [`vhost`] | the kernel's devices reach their models over sockets (vhost-user, notifications in band) |
+//! | [`virtio`] | rings of descriptors in the kernel's memory |
+//! | [`device`] | the models: block devices around [`spindle_drive::Drive`], consoles |
+//! | [`Lab`] | one process with all of it: the event loop |
+//!
+//! The kernel and the models take turns. While the kernel runs, virtual time stands still except where the kernel reads
+//! its clock; when the kernel waits, time jumps to the next event of a drive or of the kernel. No event depends on real
+//! time, so equal inputs give equal bytes. `docs/explanation/lab.md` describes the lab, its limits and what was checked.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod device;
+mod error;
+mod lab;
+mod report;
+pub mod time_travel;
+pub mod vhost;
+pub mod virtio;
+
+pub use error::LabError;
+pub use lab::{Lab, LabOptions, Output, Port};
+pub use report::{DriveReport, Report};

@@ -1,0 +1,120 @@
+//! One socket of vhost-user: whole messages in and out, with descriptors.
+
+use std::collections::VecDeque;
+use std::io::{IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::message::{Header, Request};
+use crate::error::LabError;
+
+/// Most descriptors of one message: the regions of memory.
+const DESCRIPTORS: usize = 8;
+const PIECE: usize = 1024;
+
+/// A connected socket.
+#[derive(Debug)]
+pub struct Connection {
+    name: String,
+    stream: UnixStream,
+    incoming: Vec<u8>,
+    descriptors: VecDeque<OwnedFd>,
+}
+
+impl Connection {
+    /// Wraps a socket; `name` is for messages.
+    #[must_use]
+    pub fn new(name: String, stream: UnixStream) -> Self {
+        Self {
+            name,
+            stream,
+            incoming: Vec::new(),
+            descriptors: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next message, and waits for it; `None` if the other side has closed the socket.
+    pub fn receive(&mut self) -> Result<Option<(Header, Request)>, LabError> {
+        let Some(header) = self.header()? else {
+            return Ok(None);
+        };
+        let end = Header::LEN + header.size as usize;
+        while self.incoming.len() < end {
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+        let payload = &self.incoming[Header::LEN..end];
+        let request = Request::parse(header.request, payload, &mut self.descriptors);
+        let request = request.map_err(|problem| LabError::protocol(&self.name, problem))?;
+        self.incoming.drain(..end);
+        Ok(Some((header, request)))
+    }
+
+    fn header(&mut self) -> Result<Option<Header>, LabError> {
+        loop {
+            if let Some(bytes) = self.incoming.first_chunk::<{ Header::LEN }>() {
+                return Header::parse(*bytes)
+                    .map(Some)
+                    .map_err(|problem| LabError::protocol(&self.name, problem));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// True if more of the next message has already been read, so that the socket need not become readable.
+    #[must_use]
+    pub fn has_bytes(&self) -> bool {
+        !self.incoming.is_empty()
+    }
+
+    /// Sends a message. A front end that is gone is noticed by the next `receive`.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), LabError> {
+        match self.stream.write_all(bytes) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(LabError::socket(&self.name, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads a piece; false at the end.
+    fn fill(&mut self) -> Result<bool, LabError> {
+        let mut piece = [0; PIECE];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let count = loop {
+            let mut slices = [IoSliceMut::new(&mut piece)];
+            match recvmsg(
+                &self.stream,
+                &mut slices,
+                &mut control,
+                RecvFlags::CMSG_CLOEXEC,
+            ) {
+                Ok(received) => break received.bytes,
+                Err(Errno::INTR) => {}
+                Err(Errno::CONNRESET) => return Ok(false),
+                Err(error) => return Err(LabError::socket(&self.name, error)),
+            }
+        };
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(found) = message {
+                self.descriptors.extend(found);
+            }
+        }
+        self.incoming.extend_from_slice(&piece[..count]);
+        Ok(count > 0)
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,14 @@
+"""The lab: the real kernel in virtual time on the modelled drives of `crates/lab`.
+
+| module | role |
+|---|---|
+| `source` | the kernel's source: Debian's package or a folder |
+| `kernel` | builds the kernel, once for each version, configuration and HZ |
+| `programs` | programs of this system with their libraries, and the packages that bring them |
+| `initramfs` | the system in the lab: programs and `image/init.sh`, as an archive (`cpio`) |
+| `cache` | where kernels and archives are kept |
+| `machine` | one boot: sockets, the kernel's process, and its end in all cases |
+| `session` | `exec` and `shell` |
+
+`image/` contains what goes into the lab as it is: the kernel's configuration and the first program.
+"""

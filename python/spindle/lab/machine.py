@@ -1,0 +1,200 @@
+"""One boot of the lab: the drives' sockets, the kernel's process, and its end in all cases.
+
+The kernel and the models take turns, so both stay on one CPU. Everything in the kernel's view is equal in all runs: its
+command line, environment and addresses.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import msgspec
+from msgspec import Struct
+
+from spindle import _core
+from spindle.base.errors import RunError
+
+from . import initramfs, kernel
+from .errors import LabError
+from .files import place
+from .programs import FOR_A_BOOT, require
+
+TERMINAL, ERRORS, CONTROL = 0, 1, 2
+"""Numbers of the consoles (`crates/lab/src/lab.rs`)."""
+
+_JANITOR = 'read -r group; if ! read -r rest; then [ -z "$group" ] || kill -s KILL -- "-$group"; fi; rm -rf -- "$1"'
+"""Waits until its pipe is closed; kills the kernel unless its end was reported; removes the folder. So nothing is left
+even if Spindle is killed."""
+
+_LOG_LINES = 3
+"""Lines of the kernel's log in an error."""
+
+
+class DriveReport(Struct, frozen=True, kw_only=True):
+    """One drive after a boot (`crates/lab/src/report.rs`)."""
+
+    model: str
+    bytes: int
+    requests: int
+    memory_bytes: int
+
+
+class BootReport(Struct, frozen=True, kw_only=True):
+    """A boot from start to end."""
+
+    virtual_ns: int
+    time_messages: int
+    drives: list[DriveReport]
+
+
+@dataclass(frozen=True)
+class Boot:
+    """Everything that a boot is made from."""
+
+    machine: _core.Machine
+    todo: bytes
+    """The archive that says what to do (`initramfs`)."""
+    memory_mib: int = 1024
+    hz: int = kernel.DEFAULT_HZ
+    is_interactive: bool = False
+    is_traced: bool = False
+    terminal: tuple[int, int] | None = None
+
+
+@dataclass
+class Running:
+    """A kernel that runs."""
+
+    lab: _core.Lab
+    process: subprocess.Popen[bytes]
+    folder: Path
+    log: IO[bytes]
+    status: int | None = None
+    """Exit status of the command, once it is known."""
+    _reported: bytearray = field(default_factory=bytearray)
+
+    def output(self) -> Iterator[tuple[int, bytes]]:
+        """Yield output of the consoles until the end: (console, bytes)."""
+        while (piece := self.lab.output(0.5)) is not None:
+            port, data = piece
+            if port == CONTROL:
+                self._note(data)
+            elif data:
+                yield port, data
+            elif self.process.poll() is not None:
+                self._release()
+
+    def end(self) -> BootReport:
+        """The report, after the last output. Raises RunError or LabError."""
+        try:
+            report = self.lab.report()
+        except RunError as error:
+            raise LabError(str(error)) from None
+        self.process.wait()
+        if self.status is None:
+            raise LabError(f"the lab's kernel ended before the command did: {self._last_lines()}")
+        return msgspec.json.decode(report, type=BootReport)
+
+    def _note(self, data: bytes) -> None:
+        self._reported += data
+        for line in self._reported.splitlines():
+            word, _, value = line.decode(errors="replace").partition(" ")
+            if word == "status" and value.isdecimal():
+                self.status = int(value)
+
+    def _release(self) -> None:
+        """The kernel has ended before it connected: the lab must not wait for it."""
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as end:
+            end.connect(str(self.folder / "time"))
+
+    def _last_lines(self) -> str:
+        self.log.seek(0)
+        lines = [line.strip() for line in self.log.read().decode(errors="replace").splitlines() if line.strip()]
+        return " / ".join(lines[-_LOG_LINES:]) or f"exit status {self.process.returncode}"
+
+
+@contextmanager
+def running(boot: Boot) -> Iterator[Running]:
+    """Boot, and end the kernel in all cases. Raises LabMissing or LabError."""
+    require(FOR_A_BOOT)
+    program, archive = kernel.current(boot.hz).program, initramfs.current()
+    cpu = _cpu()
+    with _folder() as (folder, janitor), tempfile.TemporaryFile() as log:
+        place(folder / "initrd", archive.read_bytes() + boot.todo)
+        lab = _core.Lab(
+            boot.machine,
+            folder,
+            interactive=boot.is_interactive,
+            trace=boot.is_traced,
+            terminal=boot.terminal,
+            cpu=cpu,
+        )
+        lab.start()
+        process = subprocess.Popen(
+            ["setarch", "-R", "taskset", "-c", str(cpu), str(program), *_arguments(boot, lab)],
+            cwd=folder,
+            env={"TMPDIR": "/dev/shm" if os.access("/dev/shm", os.W_OK) else ".", "PATH": os.defpath},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            process_group=0,
+        )
+        janitor.write(f"{process.pid}\n".encode())
+        janitor.flush()
+        try:
+            yield Running(lab, process, folder, log)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, 9)
+            process.wait()
+            janitor.write(b"ended\n")
+
+
+@contextmanager
+def _folder() -> Iterator[tuple[Path, IO[bytes]]]:
+    """A folder that disappears even if Spindle is killed, and the pipe of the process that sees to it."""
+    folder = Path(tempfile.mkdtemp(prefix="spindle-lab-"))
+    janitor = subprocess.Popen(
+        ["/bin/sh", "-c", _JANITOR, "spindle-lab-janitor", str(folder)],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert janitor.stdin is not None
+    try:
+        yield folder, janitor.stdin
+    finally:
+        with suppress(BrokenPipeError):
+            janitor.stdin.close()
+        janitor.wait()
+
+
+def _arguments(boot: Boot, lab: _core.Lab) -> list[str]:
+    return [
+        f"mem={boot.memory_mib}M",
+        "norandmaps",
+        "initrd=initrd",
+        "rdinit=/init",
+        "con=null",
+        "con0=null,fd:1",
+        "uml_dir=uml/",
+        "panic=-1",
+        "quiet",
+        *lab.kernel_arguments,
+    ]
+
+
+def _cpu() -> int:
+    """One of the CPUs that Spindle may use: labs that run at the same time are spread by their process numbers."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[os.getpid() % len(allowed)]

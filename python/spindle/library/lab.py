@@ -1,0 +1,46 @@
+"""The lab for the command line: machines by name, and signals that end it cleanly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from spindle import _core
+from spindle.host.signals import unwinding
+from spindle.lab import initramfs, kernel, session
+from spindle.run.simulate import machine_text
+
+
+def build(source: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Build the kernel and collect the programs, unless they are there: their version, HZ and paths. `say` receives
+    the progress. Raises `spindle.Error`.
+    """
+    programs = initramfs.build()
+    built = kernel.build(source, hz, jobs, say)
+    return {"version": built.version, "hz": built.hz, "kernel": str(built.program), "programs": str(programs)}
+
+
+def execute(
+    machine: str,
+    command: Sequence[str],
+    write: Callable[[bool, bytes], None],
+    memory_mib: int,
+    programs: Sequence[str],
+    is_traced: bool,
+) -> session.Outcome:
+    """Boot a machine, a file or a name of the catalogue, and run a command in it (`lab.session.execute`). Raises
+    `spindle.Error`.
+    """
+    with unwinding():
+        return session.execute(_machine(machine), command, write, memory_mib, programs, is_traced)
+
+
+def shell(machine: str, memory_mib: int) -> int:
+    """Boot a machine and give a prompt in it at this terminal; its exit status. Raises `spindle.Error`."""
+    with unwinding():
+        return session.shell(_machine(machine), memory_mib)
+
+
+def _machine(name: str) -> _core.Machine:
+    return _core.Machine.parse(machine_text(name), name)

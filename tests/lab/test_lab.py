@@ -1,0 +1,126 @@
+"""Boots of the lab. They need its kernel (`make lab`)."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from program import Ended, spindle, started
+
+RAID5 = "mdadm --create /dev/md0 --run --assume-clean --level=5 --chunk=64 --raid-devices=4 /dev/vd[abcd] 2>/dev/null"
+
+
+def in_lab(machine: Path, script: str, *options: str) -> Ended:
+    return spindle("lab", "exec", *options, str(machine), "--", "sh", "-c", script)
+
+
+def traced(machine: Path, script: str, file: Path) -> list[dict[str, str]]:
+    ended = in_lab(machine, script, "--trace", str(file))
+    assert ended.status == 0, ended.err
+    with file.open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_output_errors_and_exit_status_are_the_commands(four: Path) -> None:
+    ended = in_lab(four, "echo out; echo err >&2; ls /dev/vd*; exit 7")
+    assert ended == (7, "out\n/dev/vda\n/dev/vdb\n/dev/vdc\n/dev/vdd\n", "err\n")
+
+
+def test_a_request_takes_exactly_what_the_drive_says(four: Path, tmp_path: Path) -> None:
+    script = "dd if=/dev/zero of=/dev/vdb bs=64k count=20 conv=fsync; dd if=/dev/vda of=/dev/null bs=4k count=50"
+    trace = traced(four, script, tmp_path / "t.csv")
+    assert {line["operation"] for line in trace} == {"R", "W", "F"}
+    for drive in "0123":
+        free = 0
+        for line in (line for line in trace if line["drive"] == drive):
+            start = max(free, int(line["arrive_ns"]))
+            free = start + 100_000 + 5 * 512 * int(line["sectors"])
+            assert int(line["finish_ns"]) == free
+
+
+def test_equal_commands_give_equal_requests_at_equal_nanoseconds(four: Path, tmp_path: Path) -> None:
+    script = f"{RAID5}; mkfs.ext4 -q /dev/md0; mount /dev/md0 /mnt; cp /usr/sbin/* /mnt; sleep 6; blkid"
+    runs = [(traced(four, script, tmp_path / f"{run}.csv"), in_lab(four, script).out) for run in range(2)]
+    assert runs[0] == runs[1]
+    assert len(runs[0][0]) > 100
+
+
+def test_what_was_written_survives_in_an_array_without_a_member(four: Path) -> None:
+    script = f"""{RAID5}; mkfs.xfs -q /dev/md0; mount /dev/md0 /mnt
+        dd if=/dev/urandom of=/mnt/f bs=1M count=16 2>/dev/null; sum=$(md5sum </mnt/f)
+        mdadm -q /dev/md0 -f /dev/vdc; sync; echo 3 >/proc/sys/vm/drop_caches; [ "$sum" = "$(md5sum </mnt/f)" ]"""
+    assert in_lab(four, script).status == 0
+
+
+def test_virtual_time_passes_without_real_time(four: Path) -> None:
+    began = time.monotonic()
+    ended = in_lab(four, "sleep 3600; cut -d. -f1 /proc/uptime")
+    assert ended.out == "3600\n"
+    assert time.monotonic() - began < 600
+
+
+@pytest.mark.parametrize(
+    "script", ["while :; do dd if=/dev/vda of=/dev/null bs=64k count=99; done", "while :; do :; done"]
+)
+def test_a_killed_spindle_leaves_no_process_and_no_file(
+    four: Path, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = four.parent / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    process = started("lab", "exec", str(four), "--", "sh", "-c", script, cwd=four.parent)
+    try:
+        _await(lambda: bool(_inside(folder)))
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    _await(lambda: not _inside(folder) and not list(folder.iterdir()))
+
+
+def _inside(folder: Path) -> list[str]:
+    """Processes that work in a folder below this one."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            place = os.readlink(process / "cwd")
+        except OSError:
+            continue
+        if place.startswith(f"{folder}/"):
+            found.append(process.name)
+    return found
+
+
+def _await(condition: object, seconds: float = 20.0) -> None:
+    assert callable(condition)
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.05)
+
+
+def test_an_interrupted_lab_ends(four: Path) -> None:
+    process = started("lab", "exec", str(four), "--", "sh", "-c", "while :; do :; done", cwd=four.parent)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, err = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    assert process.returncode == 1
+    assert err.startswith("spindle: stopped by SIGINT")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_wrong_machine_is_one_line(tmp_path: Path) -> None:
+    assert spindle("lab", "exec", "no-such", "--", "true").complaint.startswith('spindle: no machine named "no-such"')
+
+
+def test_a_shell_needs_a_terminal() -> None:
+    assert "needs a terminal" in spindle("lab", "shell", "one-sata", stdin="").complaint
