@@ -286,11 +286,10 @@ class Lab:
         *,
         interactive: bool = False,
         trace: bool = False,
-        terminal: tuple[int, int] | None = None,
         cpu: int | None = None,
     ) -> Lab:
         """Make the sockets in an empty folder. `interactive`: virtual time passes no faster than real time, and `write`
-        types at the terminal. `terminal`: its columns and rows. `cpu`: where the thread stays. Raises RunError."""
+        types at the terminal. `cpu`: where the thread stays. Raises RunError."""
 
     @property
     def kernel_arguments(self) -> list[str]:

@@ -17,7 +17,7 @@ use spindle_sim::{DriveSetup, Machine};
 use crate::device::{BlockDevice, Console, Device, Geometry};
 use crate::error::LabError;
 use crate::report::{DriveReport, Report};
-use crate::time_travel::{Calendar, Step, TimeLink};
+use crate::time_travel::{Calendar, Operation, Step, TimeLink};
 use crate::vhost::{Session, Upshot};
 
 /// Bytes of a block of the drives.
@@ -57,8 +57,6 @@ pub struct LabOptions {
     pub in_real_time: bool,
     /// Record each request at the drives.
     pub is_traced: bool,
-    /// Columns and rows of the terminal.
-    pub terminal: Option<(u16, u16)>,
     /// CPU that the loop stays on. The kernel belongs on the same one: they take turns.
     pub cpu: Option<usize>,
 }
@@ -146,8 +144,7 @@ impl Lab {
             )?);
         }
         for port in PORTS {
-            let size = options.terminal.filter(|_| port == Port::Terminal);
-            let console = Model::Console(port, Console::new(size));
+            let console = Model::Console(port, Console::default());
             slots.push(Slot::listen(
                 folder,
                 format!("port{}", port as u8),
@@ -199,7 +196,7 @@ impl Lab {
         let mut link = TimeLink::new(stream);
         self.started = Some(Instant::now());
         loop {
-            let goes_on = match self.calendar.next(self.first_event().map(|(at, _)| at)) {
+            let goes_on = match self.calendar.next(self.first_event_ns()) {
                 Step::Listen => self.hear(&mut link, output)?,
                 Step::Standstill if input.is_none() => {
                     let seconds = self.calendar.now_ns() as f64 / 1e9;
@@ -211,8 +208,8 @@ impl Lab {
                 }
                 Step::Device(at) => self.pass(at, &mut link)?,
                 Step::Run(at) => {
-                    let device = self.first_event().map(|(at, _)| at);
-                    for message in self.calendar.run(at, device) {
+                    let limit = self.free_run_limit_ns(at);
+                    for message in self.calendar.run(at, limit) {
                         link.queue(message);
                     }
                     true
@@ -261,6 +258,10 @@ impl Lab {
         }
     }
 
+    fn first_event_ns(&self) -> Option<u64> {
+        self.first_event().map(|(at, _)| at)
+    }
+
     /// The first event of any device and its slot.
     fn first_event(&self) -> Option<(u64, usize)> {
         let events = self.slots.iter().enumerate();
@@ -280,7 +281,7 @@ impl Lab {
             return self.serve(slot, link, output).map(|()| true);
         }
         if link.has_message() {
-            return self.hear_time(link);
+            return self.hear_time(link).map(|heard| heard.is_some());
         }
         link.flush()?;
         let ready = self.poll(link)?;
@@ -288,19 +289,20 @@ impl Lab {
             self.serve(slot, link, output)?;
         }
         if ready.has_time {
-            return self.hear_time(link);
+            return self.hear_time(link).map(|heard| heard.is_some());
         }
         Ok(true)
     }
 
-    fn hear_time(&mut self, link: &mut TimeLink) -> Result<bool, LabError> {
+    /// Answers one message about time, and returns its kind; `None` if the kernel is gone.
+    fn hear_time(&mut self, link: &mut TimeLink) -> Result<Option<Operation>, LabError> {
         let Some(message) = link.receive()? else {
-            return Ok(false);
+            return Ok(None);
         };
         if let Some(answer) = self.calendar.receive(message) {
             link.queue(answer);
         }
-        Ok(true)
+        Ok(Some(message.operation))
     }
 
     /// Waits until the kernel speaks. The calendar's socket is looked at first: what the kernel sent to a device before
@@ -368,7 +370,7 @@ impl Lab {
                 let _ = output.send(Output { port: *port, bytes });
             }
         }
-        let first = self.first_event().map(|(at, _)| at);
+        let first = self.first_event_ns();
         if let Some(message) = self.calendar.limit(first) {
             link.queue(message);
             link.flush()?;
@@ -428,8 +430,14 @@ impl Lab {
             let [has_time, has_answer] =
                 [0, 1].map(|place: usize| !found[place].revents().is_empty());
             if has_time {
-                if !self.hear_time(link)? {
+                let Some(heard) = self.hear_time(link)? else {
                     return Ok(false);
+                };
+                let is_kernels_turn =
+                    || matches!(self.calendar.next(self.first_event_ns()), Step::Run(_));
+                if heard == Operation::Request && is_kernels_turn() {
+                    // The last that the kernel does for an interrupt, but for its answer: let it run at once.
+                    return Ok(true);
                 }
                 link.flush()?;
             } else if has_answer {
@@ -437,6 +445,13 @@ impl Lab {
                 return Ok(true);
             }
         }
+    }
+
+    /// How far the kernel may run alone from `at` on: up to the first event of a device, and in real time no further than
+    /// real time.
+    fn free_run_limit_ns(&self, at: u64) -> Option<u64> {
+        let real = self.options.in_real_time.then(|| self.real_ns().max(at));
+        self.first_event_ns().into_iter().chain(real).min()
     }
 
     /// True if virtual time must wait for real time.
@@ -470,7 +485,7 @@ impl Lab {
             .get(1)
             .is_some_and(|socket| !socket.revents().is_empty());
         if !found[0].revents().is_empty() {
-            return self.hear_time(link);
+            return self.hear_time(link).map(|heard| heard.is_some());
         }
         if has_input {
             self.type_in(input, until_ns);

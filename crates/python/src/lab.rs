@@ -35,19 +35,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[pymethods]
 impl Lab {
     #[new]
-    #[pyo3(signature = (machine, folder, *, interactive = false, trace = false, terminal = None, cpu = None))]
+    #[pyo3(signature = (machine, folder, *, interactive = false, trace = false, cpu = None))]
     fn new(
         machine: &Machine,
         folder: PathBuf,
         interactive: bool,
         trace: bool,
-        terminal: Option<(u16, u16)>,
         cpu: Option<usize>,
     ) -> PyResult<Self> {
         let options = LabOptions {
             in_real_time: interactive,
             is_traced: trace,
-            terminal,
             cpu,
         };
         let mut lab =

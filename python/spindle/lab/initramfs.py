@@ -125,9 +125,11 @@ def for_command(command: Sequence[str], programs: Sequence[str] = ()) -> bytes:
     return archive.to_bytes()
 
 
-def for_shell() -> bytes:
-    """The archive of a boot with a prompt."""
-    return Archive().to_bytes()
+def for_shell(columns: int, rows: int) -> bytes:
+    """The archive of a boot with a prompt at a terminal of this size."""
+    archive = Archive()
+    archive.file("lab/terminal", f"stty rows {rows} cols {columns}\n".encode(), 0o644)
+    return archive.to_bytes()
 
 
 def _has(program: str) -> bool:

@@ -66,7 +66,6 @@ class Boot:
     hz: int = kernel.DEFAULT_HZ
     is_interactive: bool = False
     is_traced: bool = False
-    terminal: tuple[int, int] | None = None
 
 
 @dataclass
@@ -134,7 +133,6 @@ def running(boot: Boot) -> Iterator[Running]:
             folder,
             interactive=boot.is_interactive,
             trace=boot.is_traced,
-            terminal=boot.terminal,
             cpu=cpu,
         )
         lab.start()

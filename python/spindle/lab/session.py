@@ -64,7 +64,7 @@ def shell(machine: _core.Machine, memory_mib: int = 1024) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LabError("a prompt needs a terminal; `spindle lab exec MACHINE -- COMMAND` runs a command without one")
     columns, rows = os.get_terminal_size(sys.stdin.fileno())
-    boot = Boot(machine, initramfs.for_shell(), memory_mib, is_interactive=True, terminal=(columns, rows))
+    boot = Boot(machine, initramfs.for_shell(columns, rows), memory_mib, is_interactive=True)
     with running(boot) as lab, _raw_terminal(sys.stdin.fileno()), _keyboard(lab.lab, lab.process.kill):
         for _, data in lab.output():
             os.write(sys.stdout.fileno(), data)

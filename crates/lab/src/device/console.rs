@@ -7,17 +7,13 @@ use crate::virtio::{Chain, RingError};
 
 /// Number of virtio-console.
 const KIND: u32 = 3;
-/// `VIRTIO_CONSOLE_F_SIZE`: the terminal has a known size.
-const SIZE: u64 = 1 << 0;
 
 const INPUT: usize = 0;
 const OUTPUT: usize = 1;
 
 /// A console.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Console {
-    config: Vec<u8>,
-    has_size: bool,
     /// Bytes for the kernel.
     input: VecDeque<u8>,
     /// Bytes of the kernel.
@@ -31,21 +27,6 @@ pub struct Console {
 }
 
 impl Console {
-    /// A console; `size` is columns and rows of a terminal.
-    #[must_use]
-    pub fn new(size: Option<(u16, u16)>) -> Self {
-        let (columns, rows) = size.unwrap_or_default();
-        Self {
-            config: [columns.to_le_bytes(), rows.to_le_bytes()].concat(),
-            has_size: size.is_some(),
-            input: VecDeque::new(),
-            output: Vec::new(),
-            room: VecDeque::new(),
-            has_sent: false,
-            due_ns: None,
-        }
-    }
-
     /// Gives the kernel bytes to read.
     pub fn write(&mut self, now_ns: u64, bytes: &[u8]) {
         self.input.extend(bytes);
@@ -92,11 +73,11 @@ impl Device for Console {
     }
 
     fn features(&self) -> u64 {
-        VERSION_1 | INDIRECT | if self.has_size { SIZE } else { 0 }
+        VERSION_1 | INDIRECT
     }
 
     fn config(&self) -> &[u8] {
-        &self.config
+        &[]
     }
 
     fn kick(&mut self, ring: usize, now_ns: u64, rings: &mut Rings<'_>) -> Result<(), RingError> {
@@ -149,8 +130,7 @@ mod tests {
         let mut input = Driver::new(memory.clone(), 0x4000, 8);
         let mut output = Driver::new(memory.clone(), 0x8000, 8);
         let mut rings: [Ring; 2] = [input.ring(), output.ring()];
-        let mut console = Console::new(Some((80, 25)));
-        assert_eq!(console.config(), [80, 0, 25, 0]);
+        let mut console = Console::default();
 
         memory.write(DATA, b"hello").unwrap();
         output.add(&[readable(DATA, 5)]);

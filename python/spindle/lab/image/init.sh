@@ -27,6 +27,7 @@ if [ -e /lab/command ]; then
     status=$?
     wait
 else
+    sh /lab/terminal <&3
     setsid sh -c 'exec sh -i </dev/hvc0 >/dev/hvc0 2>&1' 3<&- 4>&- 5>&-
     status=$?
 fi
