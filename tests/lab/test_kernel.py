@@ -60,6 +60,14 @@ def test_the_version_is_read_from_the_makefile(tmp_path: Path) -> None:
         source.version(tmp_path)
 
 
+def test_a_kernel_that_is_there_is_not_built_again(tmp_path: Path) -> None:
+    (tmp_path / "arch/um").mkdir(parents=True)
+    (tmp_path / "arch/um/Kconfig").write_text("not a source that could be built\n")
+    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\n")
+    there = put("6.1.7", 250, kernel.digest(250))
+    assert kernel.build(tmp_path, 250, 1, lambda _line: None) == there
+
+
 def test_a_source_that_the_lab_does_not_know_is_refused(tmp_path: Path) -> None:
     (tmp_path / "arch/um").mkdir(parents=True)
     (tmp_path / "arch/um/Kconfig").write_text("config HZ\n\tint\n\tdefault 1000\n")

@@ -84,8 +84,11 @@ def current(hz: int = DEFAULT_HZ) -> cache.Kernel:
 
 def build(folder: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -> cache.Kernel:
     """Build the kernel, unless it is there. `folder`: a source other than Debian's. Raises LabMissing or LabError."""
-    require(FOR_THE_KERNEL)
     found = source.find(folder)
+    version = found.version()
+    if version is not None and (there := cache.Kernel(version, hz, digest(hz))).is_built:
+        return there
+    require(FOR_THE_KERNEL)
     with _workshop() as tree:
         say(f"unpacking {found.path}")
         found.unpack(tree)

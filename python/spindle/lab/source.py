@@ -14,6 +14,7 @@ SERIES = "6.1"
 PACKAGE = f"linux-source-{SERIES}"
 TARBALL = Path(f"/usr/src/{PACKAGE}.tar.xz")
 
+_OF_PACKAGE = re.compile(r"(\d+\.\d+\.\d+)-")
 _MAKEFILE = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL)\s*=\s*(\d+)\s*$", re.M)
 
 
@@ -22,6 +23,16 @@ class Source:
     """A source that is not unpacked yet: the package's archive, or a folder that is copied."""
 
     path: Path
+
+    def version(self) -> str | None:
+        """The version, where it is known without unpacking."""
+        if self.path.is_dir():
+            return version(self.path)
+        said = subprocess.run(
+            ["dpkg-query", "--showformat=${Version}", "--show", PACKAGE], capture_output=True, text=True, check=False
+        )
+        found = _OF_PACKAGE.match(said.stdout)
+        return found[1] if found and not said.returncode else None
 
     def unpack(self, folder: Path) -> Path:
         """Put the source into an empty folder; the folder of its Makefile. Raises LabError."""
