@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from .errors import LabError, LabMissing
@@ -58,9 +58,9 @@ def find(name: str) -> Path | None:
     return Path(found) if found else None
 
 
-def require(wanted: Mapping[str, str], more: Iterable[str] = ()) -> None:
-    """Raise LabMissing with the command that installs the packages of missing programs, and `more` packages."""
-    packages = {package for program, package in wanted.items() if find(program) is None} | set(more)
+def require(wanted: Mapping[str, str]) -> None:
+    """Raise LabMissing with the command that installs the packages of missing programs."""
+    packages = {package for program, package in wanted.items() if find(program) is None}
     if packages:
         raise LabMissing(
             f"packages are missing; `apt-get install {' '.join(sorted(packages))}` installs them (as root)"
