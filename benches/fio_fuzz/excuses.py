@@ -108,6 +108,7 @@ EXCUSES = (
     Excuse("create_serialize", "remove a file that another works on", ("files",)),
     Excuse("direct", "go through the page cache", ("time",)),
     Excuse("sync", "go through the page cache", ("time",)),
+    Excuse("trim_percentage", "it goes on to size", (*AMOUNTS, "places", "range", "syncs", "files"), fewer="Spindle"),
     Excuse("verify_pattern", "fio checks what it has written", (*AMOUNTS, "mix", "places", "order", "range", "files")),
     Excuse("size", "and may make one more request", (*AMOUNTS, "places", "range"), fewer="Spindle"),
     Excuse("size", "rounds it down to whole requests", (*AMOUNTS, "range"), fewer="fio"),

@@ -206,6 +206,18 @@ def test_poisson_arrivals_of_a_rate_in_bytes_are_whole_requests_of_the_smallest_
     assert errors_of(f"{job}bs=2m\n") == ["rate"]
 
 
+@pytest.mark.parametrize("end", ["number_ios=9", "io_size=64k"])
+def test_a_write_that_fio_marks_for_a_trim_hides_the_end_from_it(end: str) -> None:
+    job = f"[a]\nfilename=x\nsize=1m\nrw=randwrite\ntrim_percentage=30\n{end}\n"
+    assert "trim_percentage" in differing(f"{job}verify=md5\n")
+    assert "trim_percentage" not in differing(job)
+
+
+def differing(job: str) -> set[str]:
+    """Options of the job file that a line says differ."""
+    return {finding.option for finding in converted(job).findings if finding.level is Level.DIFFERS}
+
+
 def test_trim_percentage_alone_has_no_effect_as_in_fio() -> None:
     conversion = converted("[a]\nfilename=x\nsize=1m\nrw=write\ntrim_percentage=30\n")
     [said] = [finding for finding in conversion.findings if finding.option == "trim_percentage"]

@@ -110,6 +110,9 @@ def _check_growth(typed: TypedJob, ground: Ground) -> None:
     checked = job.verify not in ("0", "null")
     if job.trim_percent and not (checked and job.trim_backlog):
         typed.say(Level.NOTE, "trim_percentage", "of no effect without verify and trim_backlog, as in fio")
+        if checked and job.writes and (job.number_ios or 0 < job.io_size.bytes < job.size.bytes):
+            text = "fio 3.33 ends at neither number_ios nor io_size if it marked a write for a trim: it goes on to size"
+            typed.say(Level.DIFFERS, "trim_percentage", text)
     elif job.trim_percent:
         text = "with verify and trim_backlog fio 3.33 ends in an assertion; for trims use rw=trimwrite"
         typed.say(Level.ERROR, "trim_percentage", text)
