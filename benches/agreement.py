@@ -1,4 +1,4 @@
-"""Do Spindle and fio tell the same where the device is the limit?
+"""Compares Spindle and fio where the device is the limit.
 
 A loop device is held by the kernel's block throttle (cgroup v1 `blkio.throttle.*`, or v2 `io.max`) to a known rate, and
 both tools run the same load on it, one after the other in alternating order. Needs root and fio.

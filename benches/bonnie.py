@@ -1,4 +1,4 @@
-"""Do `spindle run bonnie` and bonnie++ tell the same?
+"""Compares `spindle run bonnie` with bonnie++.
 
 A loop device with a file system on it is held by the kernel's block throttle to the rates of a slow disk, and both
 tools run on it with little memory for the page cache, one after the other in alternating order. Medians of sequential
@@ -31,9 +31,9 @@ MIB = 1 << 20
 BYTES_PER_S = 200_000_000
 REQUESTS_PER_S = 2000
 CACHE_BYTES = 40 * MIB
-"""What is left to the page cache; Spindle's own memory comes on top."""
+"""Memory left to the page cache; Spindle's own memory comes on top."""
 DIRTY_BYTES = 16 * MIB
-"""Of them may be dirty, or a writer that must not have more memory is killed."""
+"""Limit of dirty pages within `CACHE_BYTES`; with more, a writer at its memory limit is killed."""
 OWN_BYTES = {"spindle": 96 * MIB, "bonnie++": 8 * MIB}
 BLKIO = Path("/sys/fs/cgroup/blkio")
 MEMORY = Path("/sys/fs/cgroup/memory")

@@ -1,9 +1,9 @@
-"""Do Spindle and fio tell the same latency of a commit: small sequential writes, each made durable?
+"""Compares the latency of a commit in Spindle and fio: small sequential writes, each made durable.
 
 On ext4, XFS and btrfs on a loop device both tools write 4 KiB after 4 KiB to a file that is laid out anew beforehand,
 once with an fdatasync after each write and once through O_DSYNC, one tool after the other in alternating order, until
-the rounds tell on which side of the bound they are. A bare loop of system calls stands beside them: where the tools
-differ, it tells which of them adds something. Needs root, fio and the tools of the file systems.
+the rounds show on which side of the bound they are. A bare loop of system calls runs beside them: where the tools
+differ, it shows which of them adds something. Needs root, fio and the tools of the file systems.
 
     python benches/fsync_latency.py [--seconds 2] [--rounds 30] [--only ext4] [--backing /var/tmp] [--json]
 """
@@ -168,7 +168,7 @@ def of_interval(name: str, found: Interval) -> dict[str, float]:
 
 
 def ratio(ours: list[Figures], theirs: list[Figures]) -> Interval:
-    """Of the medians of a round: the trimmed mean, which a run that the host disturbed does not move, at 95 %."""
+    """Ratio of the medians of the rounds, at 95 %: the trimmed mean, which one disturbed run does not move."""
     logs = [math.log(one.median_ns / other.median_ns) for one, other in zip(ours, theirs, strict=True)]
     found = interval(logs, method="trimmed")
     return replace(found, **{name: math.exp(getattr(found, name)) for name in ("estimate", "low", "high")})
@@ -180,7 +180,7 @@ def spread(values: list[float]) -> float:
 
 
 def verdict(found: Interval) -> str:
-    """Whether the whole interval lies on one side of the bound."""
+    """The verdict: on which side of the bound the whole interval is."""
     if found.low >= 1 - BOUND and found.high <= 1 + BOUND:
         return "agree"
     if found.high < 1 - BOUND or found.low > 1 + BOUND:

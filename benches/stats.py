@@ -1,4 +1,4 @@
-"""Do the statistics keep their word? How often alike alternatives are told apart, and planted differences found.
+"""Checks the promises of the statistics: false positives, and the power to detect planted differences.
 
 Each row simulates campaigns or runs with noise whose truth is known, and asks the statistics as `spindle compare` and
 `spindle check` do. A rate stands beside its goal and its own 95 % interval (Clopper and Pearson).
@@ -50,7 +50,7 @@ Numbers = NDArray[np.float64]
 Random = np.random.Generator
 
 SECONDS = 60
-"""Of a trial."""
+"""Length of a trial."""
 NOISE = 0.03
 PLANTED = 0.05
 
@@ -67,11 +67,11 @@ class Row:
     repetitions: int
     goal: float | None
     at_least: bool = False
-    """Whether the goal is a lower bound."""
+    """True if the goal is a lower bound."""
 
     @property
     def kept(self) -> bool:
-        """Whether the goal is met, up to chance."""
+        """True if the goal is met, up to chance."""
         if self.goal is None:
             return True
         return self.high >= self.goal if self.at_least else self.low <= self.goal
@@ -138,12 +138,12 @@ def walk(trials: int, draw: Random) -> Numbers:
 
 
 Drift = Callable[[Numbers, Numbers], Numbers]
-"""Of places in time (a row, from 0 to 1) and three random numbers for each campaign (its row): by 1 or so from the
-least to the most."""
+"""Drift at places in time (a row, from 0 to 1), with three random numbers for each campaign (its row): by 1 or so from
+the least to the most."""
 
 
 def cycles(count: float) -> Drift:
-    """Of random phase."""
+    """Waves of random phase."""
     return lambda at, luck: np.sin(2 * np.pi * (count * at + luck[:, :1])) / 2
 
 
@@ -261,9 +261,9 @@ CHECKED = 20
 """Campaigns of each row of thousands that are asked one by one, too."""
 
 
-def told_at_once(speed: Numbers, order: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """`told` of many campaigns (logarithms of speed by campaign, block and place) in one go. The first of them are held
-    against `told`, so that this stays the rule that is used."""
+def significant_at_once(speed: Numbers, order: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """`significant` for many campaigns (logarithms of speed by campaign, block and place) in one go. The first of them
+    are compared with `significant`, so that this stays the rule that is used."""
     campaigns, blocks, count = speed.shape
     value, place = np.empty_like(speed), np.empty_like(order)
     np.put_along_axis(value, order, speed, axis=2)
@@ -284,32 +284,32 @@ def told_at_once(speed: Numbers, order: NDArray[np.intp]) -> NDArray[np.bool_]:
         least = np.minimum(least, 2 * np.where(balanced, stdtr(blocks - 1, -gap / np.sqrt(widened * variance)), both))
     found: NDArray[np.bool_] = least * (count - 1) < 0.05
     for at in range(min(CHECKED, campaigns)):
-        assert told(sides_of(speed[at], order[at].tolist())) == found[at], "told_at_once differs from compare"
+        assert significant(sides_of(speed[at], order[at].tolist())) == found[at], "differs from compare"
     return found
 
 
 def in_blocks(
     alternatives: int, blocks: int, draw: Random, campaigns: int, drift: tuple[Drift, float] | None, ahead: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Whether each campaign claims something under white noise. `drift`: which, in standard deviations; `ahead`: the
-    last alternative, in standard deviations."""
+    """True for each campaign that claims something under white noise. `drift`: which, in standard deviations; `ahead`:
+    the last alternative, in standard deviations."""
     speed = draw.standard_normal((campaigns, blocks * alternatives))
     if drift is not None:
         speed += drift[1] * drifts_of(drift[0], blocks * alternatives, campaigns, draw)
     order = order_of(alternatives, blocks, campaigns)
     speed = speed.reshape(order.shape) + ahead * (order == alternatives - 1)
-    return told_at_once(0.005 * speed, order)
+    return significant_at_once(0.005 * speed, order)
 
 
 def alike(blocks: int, noise: Callable[[int, Random], Numbers], draw: Random, campaigns: int) -> NDArray[np.bool_]:
-    """Whether each campaign of two alike alternatives claims something."""
+    """True for each campaign of two alike alternatives that claims something."""
     order = order_of(2, blocks, campaigns)
     speed = np.stack([noise(2 * blocks, draw) for _ in range(campaigns)])
-    return told_at_once(NOISE * speed.reshape(order.shape), order)
+    return significant_at_once(NOISE * speed.reshape(order.shape), order)
 
 
 def order_of(alternatives: int, blocks: int, campaigns: int) -> NDArray[np.intp]:
-    """Of so many campaigns."""
+    """Orders for this many campaigns."""
     known = many_orders(alternatives, blocks)
     return known[np.arange(campaigns) % len(known)]
 
@@ -324,8 +324,8 @@ def in_order(pattern: str, noise: Callable[[int, Random], Numbers], draw: Random
     return [Side(label, trials) for label, trials in sides.items()]
 
 
-def told(sides: Sequence[Side]) -> bool:
-    """Whether any alternative is told from the first, as `compare` finds it."""
+def significant(sides: Sequence[Side]) -> bool:
+    """True if any alternative differs significantly from the first, as `compare` finds it."""
     known = strata(sides)
     tested = [examine("iops", sides[0], other, known, of_run) for other in sides[1:]]
     return any(found.significant for found in corrected(tested, 0.95))
@@ -396,7 +396,7 @@ def headline(bench: Bench) -> Iterator[Row]:
     yield bench.row(
         "headline",
         "A/A campaigns, 6 blocks, a machine's noise: a difference is claimed",
-        lambda draw: told(campaign([1.0, 1.0], 6, machine, draw)),
+        lambda draw: significant(campaign([1.0, 1.0], 6, machine, draw)),
         0.07,
     )
     yield bench.row(
@@ -421,7 +421,7 @@ def campaigns(bench: Bench) -> Iterator[Row]:
         yield bench.row(
             "A/A, two alternatives in random blocks",
             f"as many blocks (3 to 20) as bring both means within 2 %, noise {name}",
-            lambda draw, name=name: told(until_narrow(SHAPES[name], draw)),
+            lambda draw, name=name: significant(until_narrow(SHAPES[name], draw)),
             0.07,
             share=0.5,
         )
@@ -505,14 +505,14 @@ def turns(bench: Bench) -> Iterator[Row]:
             yield bench.row(
                 "A/A without blocks",
                 f"{pattern}; {name}",
-                lambda draw, order=order, noise=noise: told(in_order(order, noise, draw)),
+                lambda draw, order=order, noise=noise: significant(in_order(order, noise, draw)),
                 0.07,
                 share=1.0 if len(order) < 10 else 0.3,
             )
     yield bench.row(
         "A/A without blocks",
         "two campaigns of 10 trials one after the other; AR(1) 0.5",
-        lambda draw: told(one_after_the_other(draw)),
+        lambda draw: significant(one_after_the_other(draw)),
         0.07,
         share=0.3,
     )
@@ -520,7 +520,7 @@ def turns(bench: Bench) -> Iterator[Row]:
         yield bench.row(
             "5 % planted under 3 % noise without blocks: found",
             pattern,
-            lambda draw, pattern=pattern: told(in_order(PATTERNS[pattern], white, draw, 1 + PLANTED)),
+            lambda draw, pattern=pattern: significant(in_order(PATTERNS[pattern], white, draw, 1 + PLANTED)),
             goal,
             at_least=True,
             share=0.3,
@@ -528,7 +528,7 @@ def turns(bench: Bench) -> Iterator[Row]:
 
 
 def one_after_the_other(draw: Random) -> list[Side]:
-    """Campaigns of one alternative whose blocks bear the same numbers."""
+    """Campaigns of one alternative whose blocks have the same numbers."""
     sides = in_order("A" * 10 + "B" * 10, correlated(0.5), draw)
     return [
         Side(side.label, [replace(trial, campaign=side.label, block=at) for at, trial in enumerate(side.trials)])
@@ -571,7 +571,7 @@ def planning(bench: Bench) -> Iterator[Row]:
     yield bench.row(
         group,
         f"the noise is known: {known} blocks",
-        lambda draw: told(campaign([1.0, 1 + PLANTED], known, white, draw)),
+        lambda draw: significant(campaign([1.0, 1 + PLANTED], known, white, draw)),
         0.9,
         at_least=True,
     )
@@ -603,7 +603,7 @@ def many(bench: Bench) -> Iterator[Row]:
         yield bench.row(
             "eight alternatives, 5 blocks",
             f"A/A: any differs significantly from the first, noise {name}",
-            lambda draw, name=name: told(campaign([1.0] * 8, 5, SHAPES[name], draw)),
+            lambda draw, name=name: significant(campaign([1.0] * 8, 5, SHAPES[name], draw)),
             share=0.5,
         )
     for blocks in (2, 3, 5):

@@ -37,7 +37,7 @@ PLACES = (0.10, 0.25, 0.50, 0.75, 0.90)
 ALARMS = 0.05
 """False alarms that are allowed in each row."""
 CALLED_OK = 0.05
-"""Of series with a step of `LARGE` or more, at each place and size."""
+"""Share of series with a step of `LARGE` or more, at each place and size."""
 LARGE = 0.3
 LEVEL = 100e6
 
@@ -57,7 +57,7 @@ class Cell:
 
 
 def noise(cell: Cell, draw: Random) -> Numbers:
-    """Of standard deviation 1."""
+    """Noise of standard deviation 1."""
     if cell.tails == "t3":
         return draw.standard_t(3, cell.length) / np.sqrt(3)
     if cell.tails == "skewed":
@@ -109,7 +109,7 @@ class Answers:
 
 
 def answers(cell: Cell, repetitions: int) -> Answers:
-    """What `steady` says of such series."""
+    """The answers of `steady` for such series."""
     draw = np.random.default_rng(zlib.crc32(repr(cell).encode()))
     found = unknown = 0
     for _ in range(repetitions):
@@ -123,7 +123,7 @@ def answers(cell: Cell, repetitions: int) -> Answers:
 
 
 def kept(share: float, repetitions: int, goal: float) -> bool:
-    """Whether a share is at most its goal, up to chance."""
+    """True if a share is at most its goal, up to chance."""
     return float(binomtest(round(share * repetitions), repetitions).proportion_ci(method="exact").low) <= goal
 
 

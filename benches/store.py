@@ -41,7 +41,7 @@ with open_store(sys.argv[1], read_only=True) as store:
         found = store.metrics(chosen, {COMPARED!r})
         print(tag, len(chosen), sum(each["iops"] for each in found) / len(found))
 """
-"""What `compare` needs of two tags."""
+"""The data that `compare` needs of two tags."""
 
 
 def main() -> int:
@@ -109,7 +109,7 @@ def tag_of(record: RunRecord) -> str:
 
 
 def cpu_s() -> float:
-    """Of all processes that were started and have ended."""
+    """CPU time of all processes that were started and have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -137,8 +137,8 @@ def questions(where: str) -> int:
             cpu.append(cpu_s() - before)
         median = statistics.median(times)
         missed += median > GOAL_S
-        told = f"{median:8.2f} s, {statistics.median(cpu):.2f} s of CPU time"
-        print(f"{name + ':':29} {told} {'' if median <= GOAL_S else f'MORE THAN {GOAL_S:g} s'}")
+        figures = f"{median:8.2f} s, {statistics.median(cpu):.2f} s of CPU time"
+        print(f"{name + ':':29} {figures} {'' if median <= GOAL_S else f'MORE THAN {GOAL_S:g} s'}")
     begun = time.perf_counter()
     subprocess.run([*spindle, "store", "check", "--store", where], stdout=subprocess.DEVNULL, check=True)
     print(f"{'spindle store check:':29} {time.perf_counter() - begun:8.1f} s")

@@ -1,4 +1,4 @@
-"""What verification costs: the same load with and without `verify`, one after the other in alternating order.
+"""Measures the cost of verification: the same load with and without `verify`, one after the other in alternating order.
 
 Reads find what a verified run wrote before, so that every block of them is checked. On a loop device (a file of the
 current folder behind it), on zram, and on a file in the page cache, which bounds what it can cost: nothing but the
@@ -71,13 +71,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of all rounds of one load."""
+    """The figures of all rounds of one load."""
 
     place: str
     load: str
     plain_iops: float
     verified_iops: float
-    """Of the best round: the one that was disturbed least."""
+    """Rate of the best round: the one that was disturbed least."""
     cost: float
     """Loss of throughput, best round against best round."""
     median_cost: float

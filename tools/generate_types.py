@@ -86,7 +86,7 @@ MODULES = {
         defaults={"Peak": "Peak(center=None, scattered=True)"},
     ),
     "python/spindle/result/figures.py": Module(
-        about="What the load itself measured, as the core writes it. Times are ns, sizes bytes.",
+        about="The measurements of the load itself, as the core writes them. Times are ns, sizes bytes.",
         sources=("crates/measure/src/verification.rs", "crates/measure/src/settle.rs", "crates/measure/src/figures.rs"),
         root="RunFigures",
         properties="spindle.result.figures_properties",

@@ -1,4 +1,4 @@
-"""Which clone of fio, and which worker of Spindle, belongs to which job of a phase."""
+"""Assigns the clones of fio, and the workers of Spindle, to the jobs of a phase."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .observe import Clone
 
 @dataclass(frozen=True)
 class OfJob:
-    """A job's clones; where jobs cannot be told apart, those of all of them."""
+    """A job's clones; where jobs cannot be distinguished, those of all of them."""
 
     index: int | None
     """Place in the phase; None: of several jobs."""
@@ -29,7 +29,7 @@ class OfJob:
 
 
 def by_job(phase: Phase, fio: list[Clone], spindle: list[Clone], figures: Any) -> list[OfJob]:
-    """Each job by itself, if that can be told."""
+    """Each job by itself, if the jobs can be distinguished."""
     jobs = [each.job for each in phase.jobs]
     ours = [at for at, stream in zip(phase.sources, phase.streams, strict=True) for _ in range(_workers(stream))]
     theirs = _owners(jobs, fio, figures)
@@ -53,7 +53,7 @@ def _workers(stream: dict[str, object]) -> int:
 
 
 def _owners(jobs: Sequence[Job], clones: Sequence[Clone], figures: Any) -> list[int]:
-    """Of each of fio's clones, which it starts in the order of the file, delayed ones when their time has come."""
+    """The job of each of fio's clones, which it starts in the order of the file, delayed ones when due."""
     order = [at for at, job in enumerate(jobs) for _ in range(job.numjobs)]
     if not any(job.delayed for job in jobs):
         return order
@@ -61,7 +61,7 @@ def _owners(jobs: Sequence[Job], clones: Sequence[Clone], figures: Any) -> list[
 
 
 def _by_figures(jobs: Sequence[Job], order: list[int], clones: Sequence[Clone], figures: Any) -> list[int]:
-    """By the requests that fio says each clone has made; empty: that does not tell."""
+    """The jobs by the requests that fio reports for each clone; empty: the requests do not distinguish them."""
     said: dict[tuple[int, ...], list[int]] = {}
     names = {job.name: at for at, job in enumerate(jobs)}
     of_jobs = [each for each in figures["jobs"] if each.get("jobname") in names]

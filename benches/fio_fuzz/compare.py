@@ -1,4 +1,4 @@
-"""Whether two accounts of the same job file are of the same requests, as far as its jobs leave nothing to chance.
+"""Compares two traces of the same job file request by request, as far as its jobs leave nothing to chance.
 
 What is drawn at random is compared by tests that a thousand job files pass by chance: `UNLIKELY`.
 """
@@ -41,14 +41,14 @@ class Difference:
     fewer: str = ""
     """fio or Spindle, if it is an amount."""
     job: int | None = None
-    """Its place in the phase; None: jobs that cannot be told apart."""
+    """Its place in the phase; None: jobs that cannot be distinguished."""
 
     def __str__(self) -> str:
         return f"phase {self.phase + 1}: {self.what}: {self.text}"
 
 
 def differences(conversion: Conversion, fio: Seen, spindle: Seen) -> list[Difference]:
-    """All that differs."""
+    """All differences."""
     if len(spindle.phases) != len(fio.phases):
         return [Difference(0, "phases", f"{len(fio.phases)} in fio, {len(spindle.phases)} in Spindle")]
     found: list[Difference] = []
@@ -83,7 +83,7 @@ class _Phase:
         self.theirs = _merged(fio)
         self.ours = _merged(spindle)
         self.timed = raced or any(job.runtime_us for job in jobs)
-        """Chance decides how much is done."""
+        """True if chance decides how many requests are made."""
         self.mixed = any(job.mixed for job in jobs)
         self.varied = any(sizes.split or sizes.low != sizes.high for job in jobs for sizes in _used(job)) or (
             self.mixed and any(job.mixed and job.sizes[0] != job.sizes[1] for job in jobs)
@@ -93,7 +93,7 @@ class _Phase:
         self.checked = any(job.verify != "0" and job.writes for job in jobs)
         self.flushed = flushed
         self.scattered = any(job.service[0] == "random" and max(job.nrfiles, len(job.filenames)) > 1 for job in jobs)
-        """Chance decides which file is next."""
+        """True if chance decides the next file."""
         self.cached = any(job.trims_first for job in jobs)
         """fio opens such files without O_DIRECT: its writes are the page cache's."""
         self.drawn = self.checked and self.mixed
@@ -162,7 +162,7 @@ class _Phase:
                 self._say("requests", len(theirs), len(ours))
 
     def _by_bytes(self) -> bool:
-        """Whether the bytes may end a job before its number of requests does."""
+        """True if the bytes may end a job before its number of requests does."""
         return any(
             job.number_ios and (job.size != NOTHING or job.io_size.bytes or job.filesizes[1]) for job in self.jobs
         )
@@ -178,7 +178,7 @@ class _Phase:
                 self._say("mix", f"{counts[0]} of {len(theirs)}", f"{counts[1]} of {len(ours)}", f"{kind}: ")
 
     def _shares_differ(self, a: int, of_a: int, b: int, of_b: int) -> bool:
-        """fio draws the same numbers in each round: only one of them tells something."""
+        """True if the shares of one round differ: fio draws the same numbers in each round, so one is compared."""
         return _shares_differ(a // self.rounds, of_a // self.rounds, b // self.rounds, of_b // self.rounds)
 
     def _of_kind(self, kind: str, theirs: list[Event], ours: list[Event]) -> None:
@@ -407,7 +407,7 @@ def _histograms_differ(a: list[int], b: list[int]) -> bool:
 
 
 def _figures(number: int, clones: list[Clone], seen: Seen) -> list[Difference]:
-    """What Spindle says it did, against what the kernel saw."""
+    """Differences between Spindle's figures and the kernel's trace."""
     runs = seen.figures.get("runs") or [seen.figures]
     if number >= len(runs):
         return []

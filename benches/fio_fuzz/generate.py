@@ -318,15 +318,15 @@ def not_drawn() -> dict[str, str]:
 
 @functools.cache
 def described(option: str) -> tuple[str, ...]:
-    """Values that `fio --cmdhelp` tells of an option; none: it does not."""
-    told = subprocess.run(["fio", f"--cmdhelp={option}"], capture_output=True, text=True, check=False).stdout
-    if "valid values:" in told:
-        behind = told.split("valid values:", 1)[1]
+    """Values that `fio --cmdhelp` lists for an option; none: it does not."""
+    text = subprocess.run(["fio", f"--cmdhelp={option}"], capture_output=True, text=True, check=False).stdout
+    if "valid values:" in text:
+        behind = text.split("valid values:", 1)[1]
         return tuple(re.findall(r"^\s*:?\s*([a-z0-9_]+)\s", behind, flags=re.M))
-    if "type: boolean value" in told or "no argument" in told:
+    if "type: boolean value" in text or "no argument" in text:
         return ("0", "1")
-    default = re.search(r"default: (\d+)\s", told)
-    if "type: integer value" in told:
+    default = re.search(r"default: (\d+)\s", text)
+    if "type: integer value" in text:
         return tuple(dict.fromkeys((default[1] if default else "1", "1", "2")))
     return ()
 

@@ -1,4 +1,4 @@
-"""A job file as sections of options: what the generator makes, and what is made smaller until it says least."""
+"""A job file as sections of options: made by the generator, and reduced to the smallest that still differs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class JobFile:
     folder: bool = False
     """On files of a file system; otherwise on a block device."""
     common: Options = field(default_factory=dict)
-    """Of [global]."""
+    """Options of [global]."""
 
     def text(self, device: str) -> str:
-        """`device`: what jobs without files of their own run on."""
+        """`device`: the target of jobs without files of their own."""
         lines = ["[global]", *([] if self.folder else [f"filename={device}"]), *_lines(self.common)]
         for name, options in self.sections:
             lines += [f"[{name}]", *_lines(options)]

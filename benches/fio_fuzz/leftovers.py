@@ -49,7 +49,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def be_killed_with_parent() -> None:
-    """For a child that has children of its own to end when it is told to."""
+    """For a child that has children of its own to end when it gets a signal."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

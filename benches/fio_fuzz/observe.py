@@ -1,4 +1,4 @@
-"""What fio and Spindle ask the kernel for: requests of direct I/O, syncs, priorities, by job and clone.
+"""Observes the requests of fio and Spindle to the kernel: direct I/O, syncs, priorities, by job and clone.
 
 `block_bio_queue` has each request to a block device before it is split or merged, `iomap_dio_rw_begin` each to a file
 of ext4. Both are the kernel's account, not the tools' own.
@@ -68,7 +68,7 @@ class Clone:
 
 @dataclass
 class Seen:
-    """What a tool did with a job file."""
+    """The trace and figures of a tool for a job file."""
 
     phases: list[list[Clone]]
     """For each phase its clones; of Spindle in the order of its streams."""
@@ -129,7 +129,7 @@ class Bench:
             except subprocess.TimeoutExpired:
                 _kill(process.pid)
                 said = f"not over after {LONGEST_S:g} s"
-            except BaseException:  # the fuzzer is told to end
+            except BaseException:  # the fuzzer has to end
                 _kill(process.pid)
                 raise
         raw = self.trace.end()
@@ -165,7 +165,7 @@ def _kill(process: int) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    """Of a process of ours."""
+    """Children of a process of ours."""
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -200,7 +200,7 @@ def _in_child(place: Path, device: str | None) -> tuple[int, str]:
             os._exit(1)
     try:
         return child, _waited(child, place / "failed")
-    except BaseException:  # the fuzzer is told to end
+    except BaseException:  # the fuzzer has to end
         _kill(child)
         os.waitpid(child, 0)
         raise
@@ -212,8 +212,8 @@ def _waited(child: int, failed: Path) -> str:
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            told = failed.read_text().strip() if failed.exists() else f"status {status}"
-            return told if status else ""
+            reason = failed.read_text().strip() if failed.exists() else f"status {status}"
+            return reason if status else ""
         time.sleep(0.005)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -238,7 +238,7 @@ def _carry_out(device: str | None) -> None:
 
 
 def clones_of(conversion: Conversion) -> list[int]:
-    """Of each phase, how many processes fio has."""
+    """Number of fio's processes in each phase."""
     return [sum(each.job.numjobs for each in phase.jobs) for phase in conversion.phases]
 
 
@@ -323,7 +323,7 @@ class Trace:
         self._write("tracing_on", "1")
 
     def end(self) -> list[Line]:
-        """What happened since `begin`."""
+        """The events since `begin`."""
         self._write("tracing_on", "0")
         found = []
         for text in (self.instance / "trace").read_text(errors="replace").splitlines():
@@ -364,7 +364,7 @@ def _kind(operation: str) -> str | None:
 def _collect(lines: list[Line], owner: dict[int, Clone]) -> None:
     in_folder = any(line.name == "iomap_dio_rw_begin" for line in lines)
     last: dict[int, tuple[Clone, int]] = {}
-    """Of each thread, where its last request to a file is."""
+    """Place of each thread's last request to a file."""
     asked: dict[tuple[str | None, str], Clone] = {}
     """By kind and sector, whose request it is: a thread of the kernel may hand it to the device."""
     for line in lines:
@@ -423,7 +423,7 @@ def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
 
 
 def _children_of(lines: list[Line]) -> dict[int, list[int]]:
-    """Of each thread, those that it made, in order."""
+    """The threads that each thread made, in order."""
     found: dict[int, list[int]] = {}
     for line in lines:
         if line.name == "task_newtask" and (new := _NEW.match(line.rest)):

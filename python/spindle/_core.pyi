@@ -37,7 +37,7 @@ class Workload:
 
     @staticmethod
     def from_json(text: str) -> Workload:
-        """What `to_json` gave, of this version or an earlier one. Raises ConfigError."""
+        """Read the JSON of `to_json`, of this version or an earlier one. Raises ConfigError."""
 
     def to_json(self) -> str:
         """The `Workload` of crates/workload/src/spec.rs."""
@@ -61,8 +61,8 @@ class Workload:
         Raises ConfigError."""
 
     def check(self, sizes: Sequence[Sequence[int]], block_bytes: int) -> None:
-        """Whether every stream can run on a target of this size, or on files of these sizes, one list a stream. Raises
-        ConfigError."""
+        """Check that every stream can run on a target of this size, or on files of these sizes, one list per stream.
+        Raises ConfigError."""
 
     def requests(
         self, stream: int, worker: int, size_bytes: int, block_bytes: int, count: int
@@ -113,17 +113,17 @@ class Run:
         """Ask it to end; figures up to then are kept."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is over; returns at once when it is."""
+        """True if it is over; returns at once when it is."""
 
     def figures(self) -> str:
         """JSON of `RunFigures` (crates/measure/src/figures.rs); waits for the end."""
 
     def written(self) -> Written | None:
-        """What it wrote, where the workload verifies. To be asked for when it is over."""
+        """The written blocks, if the workload verifies; only after the end."""
 
 @final
 class Written:
-    """What must be on the target: for each block the last write of the run."""
+    """The expected content of the target: for each block the last write of the run."""
 
     @staticmethod
     def from_state(state: bytes) -> Written:
@@ -133,7 +133,7 @@ class Written:
         """As bytes, to be kept. `paths`: where the files are, if not where the kernel knows them."""
 
     def is_empty(self) -> bool:
-        """Whether there is no block whose content is known."""
+        """True if there is no block whose content is known."""
 
     @property
     def block_bytes(self) -> int: ...
@@ -160,7 +160,7 @@ class ReadBack:
         """Ask it to end; what was found up to then is kept."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is over; returns at once when it is."""
+        """True if it is over; returns at once when it is."""
 
     def figures(self) -> str:
         """JSON of `ReadBackFigures` (crates/measure/src/verification.rs); waits for the end."""
@@ -244,7 +244,7 @@ class Simulation:
     def __new__(
         cls, machine: Machine, workload: Workload, *, trace: bool = False, interval_ns: int = 1_000_000_000
     ) -> Simulation:
-        """`trace`: every command of every drive is told as a line of CSV; whoever asks for it must take it."""
+        """`trace`: record every command of every drive as a line of CSV; the caller must drain it."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""
@@ -253,7 +253,7 @@ class Simulation:
         """Ask it to end; figures up to then are kept."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is over; returns at once when it is."""
+        """True if it is over; returns at once when it is."""
 
     def trace_piece(self, timeout_s: float) -> bytes | None:
         """The next piece of the trace, empty if there is none yet; None: there is no more. The run waits for who does
@@ -302,7 +302,7 @@ class Lab:
         """Type at the terminal."""
 
     def output(self, timeout_s: float) -> tuple[int, bytes] | None:
-        """What the kernel has written next: number of the console, bytes; no bytes: nothing yet. None: it has ended."""
+        """The next output of the kernel: number of the console, bytes; no bytes: nothing yet. None: it has ended."""
 
     def report(self) -> str:
         """JSON of `Report` (crates/lab/src/report.rs); waits for the end. Raises RunError."""
@@ -335,7 +335,7 @@ class Durability:
         """Ask it to end, after the sync that each worker is in."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is over; returns at once when it is."""
+        """True if it is over; returns at once when it is."""
 
     def figures(self) -> str:
         """JSON of `DurableFigures` (crates/engine/src/durable/writer.rs); waits for the end."""

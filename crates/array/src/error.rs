@@ -69,7 +69,7 @@ pub enum ArrayError {
     },
 
     /// A member is smaller than one chunk.
-    #[error("drive size: {given} bytes is too small, each drive must hold at least {needed} bytes")]
+    #[error("drive size: {given} bytes is too small, each drive must have at least {needed} bytes")]
     MemberTooSmall {
         /// Smallest member, bytes.
         given: u64,
@@ -78,7 +78,7 @@ pub enum ArrayError {
     },
 
     /// The array would be larger than a 64-bit count of bytes.
-    #[error("drive size: the array would hold more than 2^64 bytes")]
+    #[error("drive size: the array would be larger than 2^64 bytes")]
     TooLarge,
 
     /// Groups were given for a level that has none, or do not divide the members.

@@ -232,7 +232,8 @@ fn notes(array: &Array) -> Vec<String> {
         && !array_outer_chunk(array).is_power_of_two()
     {
         notes.push(
-            "a RAID0 chunk that is no power of two costs md a little space at the end".to_owned(),
+            "a RAID0 chunk that is not a power of two costs md a little space at the end"
+                .to_owned(),
         );
     }
     if matches!(config.level, Level::Raid4 | Level::Raid5) && config.members.len() == 2 {

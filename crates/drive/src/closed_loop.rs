@@ -5,12 +5,12 @@ use serde::Serialize;
 use crate::command::{Command, Completion};
 use crate::device::Device;
 
-/// What a closed loop does.
+/// The settings of a closed loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Requests outstanding.
     pub depth: u32,
-    /// Blocks of a request, which lie aligned to their size.
+    /// Blocks of a request, which are aligned to their size.
     pub blocks: u32,
     /// Blocks from the start of the drive within which requests fall; cut to the drive.
     pub span_blocks: u64,
@@ -22,7 +22,7 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a closed loop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Outcome {
     /// Completions per second.

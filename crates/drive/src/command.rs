@@ -1,8 +1,8 @@
-//! What a host sends to a drive and what it gets back.
+//! Commands of a host to a drive, and the drive's answers.
 //!
 //! Times are integer nanoseconds of the simulation's clock, addresses and lengths are blocks of 512 bytes.
 
-/// What a command asks of the drive.
+/// The operation of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -24,7 +24,7 @@ pub struct Command {
     pub lbn: u64,
     /// Number of blocks; not 0 except for a flush.
     pub blocks: u32,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
     /// The write must be on the medium before it completes (FUA); ignored for other operations.
     pub force_unit_access: bool,
@@ -68,7 +68,7 @@ impl Command {
     }
 }
 
-/// Where a command's time went, in nanoseconds. The five parts add up to its response time exactly.
+/// The parts of a command's response time, in nanoseconds. The five parts add up to it exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Phases {
     /// Waiting for other commands: the mechanism (or the channels and dies of a flash drive) and the bus.
@@ -92,7 +92,7 @@ impl Phases {
     }
 }
 
-/// Where a command was served from.
+/// The part of the drive that served a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ServedFrom {
@@ -111,14 +111,14 @@ pub enum ServedFrom {
 pub struct Completion {
     /// The command's id.
     pub id: u64,
-    /// What was asked.
+    /// The operation.
     pub op: Op,
-    /// Where it was served from.
+    /// The part of the drive that served it.
     pub served_from: ServedFrom,
     /// When it was submitted.
     pub submit_ns: u64,
     /// When it completed.
     pub finish_ns: u64,
-    /// Where the time went.
+    /// Parts of its response time.
     pub phases: Phases,
 }

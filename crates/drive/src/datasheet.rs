@@ -2,7 +2,7 @@
 //!
 //! A sheet is a TOML file, one per model, in `catalogue/drives`. Every number names where it comes from in the table
 //! `[source]` under the same key; a source that begins with `assumed` says that the sheet is silent. `docs/explanation/drives.md`
-//! tells how zones, skews and the seek curve follow from the numbers.
+//! derives zones, skews and the seek curve from the numbers.
 
 use spindle_config::catalogue::DRIVES;
 use spindle_config::units::Rate;
@@ -33,12 +33,12 @@ pub struct Settings {
     pub scheduling: Option<Scheduling>,
 }
 
-/// A number of the sheet and where it comes from.
+/// A number of the sheet and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// Key in the file.
     pub key: String,
-    /// Where the number comes from.
+    /// Source of the number.
     pub source: String,
 }
 
@@ -49,9 +49,9 @@ pub struct DataSheet {
     pub name: String,
     /// Maker and family, for people.
     pub title: String,
-    /// What the drive is.
+    /// Kind of drive.
     pub kind: Kind,
-    /// Where the numbers come from.
+    /// Sources of the numbers.
     pub sources: Vec<Fact>,
 }
 
@@ -87,7 +87,7 @@ pub struct DiskSheet {
     pub seek_average_ns: u64,
     /// Read seek from the first to the last cylinder.
     pub seek_full_ns: u64,
-    /// How much longer a write seek takes than a read seek.
+    /// Additional time of a write seek over a read seek.
     pub write_settle_ns: u64,
     /// Buffer, bytes.
     pub cache: u64,
@@ -105,7 +105,7 @@ pub struct DiskSheet {
     pub scheduling: Scheduling,
     /// A command that has waited longer goes first.
     pub age_bound_ns: u64,
-    /// What the scheduler adds to a seek before it counts on catching a block.
+    /// Time that the scheduler adds to a seek before it counts on catching a block.
     pub settle_margin_ns: u64,
 }
 
@@ -149,7 +149,7 @@ const FLASH_KEYS: [&str; 12] = [
     "write_cache",
 ];
 
-/// What a firmware adds to a seek before it counts on catching a block, unless the sheet says otherwise.
+/// Time that a firmware adds to a seek before it counts on catching a block, unless the sheet says otherwise.
 pub const SETTLE_MARGIN_NS: u64 = 0;
 /// Blocks ahead of read-ahead within which a read waits for it rather than seeks.
 const FORWARD_GAP: u32 = 256;
@@ -179,7 +179,7 @@ impl DataSheet {
         }
     }
 
-    /// Whether the drive has no moving head.
+    /// True if the drive has no moving head.
     #[must_use]
     pub fn is_flash(&self) -> bool {
         matches!(self.kind, Kind::Flash(_))
@@ -381,14 +381,14 @@ impl DiskSheet {
         60e9 / self.rpm
     }
 
-    /// How long a command may wait before it goes first, where the sheet is silent: twice what it would wait in a full
-    /// queue served first come, first served. A bound below that would turn every full queue into such a one.
+    /// Time that a command may wait before it goes first, where the sheet is silent: twice the wait in a full
+    /// queue served first come, first served. A lower bound would turn every full queue into such a one.
     fn default_age_bound_ns(&self) -> u64 {
         let service_ns = self.command_ns + self.seek_average_ns + (self.turn_ns() / 2.0) as u64;
         2 * u64::from(self.queue_depth) * service_ns
     }
 
-    /// Blocks of a track at a sustained rate: what passes in a turn and a track switch.
+    /// Blocks of a track at a sustained rate: the blocks that pass in a turn and a track switch.
     fn track_at(&self, rate: f64) -> u64 {
         (rate * (self.turn_ns() + self.track_switch_ns as f64) / 1e9 / BLOCK as f64).round() as u64
     }
@@ -428,7 +428,7 @@ impl DiskSheet {
         for (index, track) in self.tracks().enumerate() {
             let per_cylinder = track * u64::from(self.surfaces);
             let planned = cylinders * (index as u64 + 1) / zones - first;
-            // The innermost zone takes what rounding leaves.
+            // The innermost zone takes the blocks that rounding leaves.
             let last_zone = index as u64 + 1 == zones;
             let needed = left.div_ceil(per_cylinder);
             let count = if last_zone {
@@ -497,7 +497,7 @@ impl DiskSheet {
             rpm: self.rpm,
             seek,
             head_switch_ns: self.track_switch_ns,
-            // Sheets tell one time for a change of tracks, and tracks are skewed by it: a stream of writes misses no turn.
+            // Sheets give one time for a change of tracks, and tracks are skewed by it: a stream of writes misses no turn.
             head_switch_settles: true,
             write_settle_ns: self.write_settle_ns,
             access_time: AccessTime::TrueRotation,
@@ -519,7 +519,7 @@ impl DiskSheet {
                 segment_blocks: (cache_blocks / 2 / u64::from(self.segments)).clamp(1, 1 << 30)
                     as u32,
                 read_ahead: ReadAhead::SegmentFull,
-                // What has been sent makes room at once: a stream longer than a segment goes on without losing a turn.
+                // Sent data make room at once: a stream longer than a segment goes on without losing a turn.
                 keep_requested: false,
                 read_ahead_on_hit: true,
                 keep_passing: true,
@@ -599,7 +599,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_in_a_sheet_is_told_with_its_line() {
+    fn a_slip_in_a_sheet_is_reported_with_its_line() {
         let text = DRIVES
             .iter()
             .find(|(name, _)| *name == "HDS725050KLA360")

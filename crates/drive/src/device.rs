@@ -8,7 +8,7 @@ use crate::error::SubmitError;
 /// The host owns the clock. It never goes backwards, and the host stops at every event of the drive:
 ///
 /// 1. [`submit`](Device::submit) hands over a command at the present moment;
-/// 2. [`next_event_ns`](Device::next_event_ns) tells when the drive next has something to do;
+/// 2. [`next_event_ns`](Device::next_event_ns) returns the time at which the drive next has something to do;
 /// 3. [`advance`](Device::advance) brings the drive to that moment and reports what has finished.
 ///
 /// An event need not be a completion: the drive may only take up the next command. Nothing is allocated per
@@ -35,7 +35,7 @@ pub trait Device {
     fn advance(&mut self, now_ns: u64, done: &mut impl FnMut(Completion));
 }
 
-/// Whether a drive can take a command.
+/// Returns an error if a drive cannot take a command.
 pub(crate) fn check(drive: &impl Device, command: &Command) -> Result<(), SubmitError> {
     if drive.outstanding() >= drive.queue_depth() {
         return Err(SubmitError::QueueFull {

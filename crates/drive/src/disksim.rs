@@ -2,7 +2,7 @@
 //!
 //! The file maps a drive's key to an object with `name`, `trace`, `controller_cache`, `geometry`, `layout`, `mech` and,
 //! for measured seek curves, `seek_curve_cyl_ms`. Parameter names are those of DiskSim's manual (CMU-PDL-08-101,
-//! appendices A and B); what is missing takes the manual's default or, where it has none, the value that switches the
+//! appendices A and B); a missing parameter takes the manual's default or, where it has none, the value that switches the
 //! feature off. Times are in milliseconds.
 //!
 //! `Use separate write segment` is not read: DiskSim 4.0 accepts it and stores it nowhere (`modules/disk.modspec`), so the
@@ -159,7 +159,7 @@ impl Block<'_> {
                     Ok(number as u64)
                 } else {
                     Err(format!(
-                        "'{key}' must hold whole numbers of at least 0, not {number}"
+                        "'{key}' must have whole numbers of at least 0, not {number}"
                     ))
                 }
             })
@@ -333,9 +333,7 @@ fn zone_of(zone: &Block<'_>, drive_unit: &str) -> Result<ZoneSpec, String> {
     };
     let defects = zone.places("defects")?;
     if defects.len() % 2 != 0 {
-        return Err(
-            "'defects' must be pairs: a defect and the place that stands for it".to_owned(),
-        );
+        return Err("'defects' must be pairs: a defect and its replacement".to_owned());
     }
     let mut slips = zone.places("slips")?;
     slips.sort_unstable();
@@ -465,7 +463,7 @@ fn buffer(cache: &Block<'_>) -> Result<Buffer, String> {
         read_ahead,
         least_read_ahead: cache.count_or("Minimum read-ahead (blks)", 0)?,
         most_read_ahead: cache.count_or("Maximum read-ahead (blks)", 0)?,
-        // So DiskSim 4.0 computes it (`disk_buffer_get_max_readahead`), whatever its manual says of the name.
+        // DiskSim 4.0 computes it so (`disk_buffer_get_max_readahead`), although its manual describes the name differently.
         keep_requested: over > 0.0,
         drop_requested: over < 0.0,
         read_ahead_on_hit: cache.flag_or("Read-ahead on idle hit", false)?,
@@ -492,7 +490,7 @@ fn queue(cache: &Block<'_>) -> Result<Queue, String> {
     let policy = scheduler.map_or(Ok(1), |scheduler| {
         Block(scheduler).count_or("Scheduling policy", 1)
     })?;
-    // The numbers of DiskSim's ioqueue: 1 is FCFS; the SSTF, SPTF and SATF families are told apart by what they minimise.
+    // The numbers of DiskSim's ioqueue: 1 is FCFS; the SSTF, SPTF and SATF families differ in the quantity that they minimise.
     let scheduling = match policy {
         4..=7 => Scheduling::ShortestSeek,
         17..=30 => Scheduling::ShortestPositioning,

@@ -1,11 +1,11 @@
-//! What can be wrong with a drive's parameters or with a command.
+//! Errors in a drive's parameters or in a command.
 
 use thiserror::Error;
 
-/// Why a command was not accepted.
+/// The reason why a command was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// The host may have only so many commands outstanding.
+    /// More commands than the drive's queue depth.
     #[error("the drive's queue is full: {depth} commands are outstanding, wait for a completion")]
     QueueFull {
         /// The queue depth.
@@ -14,11 +14,11 @@ pub enum SubmitError {
     /// The command reaches past the last block.
     #[error("blocks {lbn}+{blocks} reach past the end of the drive, which has {capacity} blocks")]
     BeyondEnd {
-        /// First block asked for.
+        /// First block of the command.
         lbn: u64,
-        /// Blocks asked for.
+        /// Blocks of the command.
         blocks: u32,
-        /// Blocks there are.
+        /// Blocks of the drive.
         capacity: u64,
     },
     /// A read or write of no blocks.
@@ -26,7 +26,7 @@ pub enum SubmitError {
     Empty,
 }
 
-/// Why a drive could not be built or a description of one not be read.
+/// The reason why a drive could not be built, or its description not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DriveError {
     /// A file could not be read.
@@ -34,7 +34,7 @@ pub enum DriveError {
     File {
         /// The file.
         path: String,
-        /// What the operating system said.
+        /// The operating system's message.
         reason: String,
     },
     /// A parameter is missing or out of range.
@@ -42,13 +42,13 @@ pub enum DriveError {
     Parameter {
         /// Drive and parameter, or file and line.
         place: String,
-        /// What is wrong and what is allowed.
+        /// The problem and the allowed values.
         problem: String,
     },
     /// No drive of that name.
     #[error("no drive named '{name}'{hint}; `spindle drives` lists them")]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, ready to be printed.
         hint: String,

@@ -3,9 +3,9 @@
 //! A request is split into pages. Logical page p lives on die p mod (channels x dies per channel), as if the drive had
 //! been written sequentially; each die does one page operation at a time (its planes together count as one), each
 //! channel moves one page at a time, the interface one command and one transfer at a time. Writes are acknowledged
-//! from the drive's cache as long as it has room and programmed behind.
+//! from the drive's cache as long as it has room, and programmed later.
 //!
-//! What is not here: garbage collection, wear levelling, SLC caches that fill up, and the drop of write speed that comes
+//! Not modelled: garbage collection, wear levelling, SLC caches that fill up, and the drop of write speed that comes
 //! with them. The model is a drive that always finds erased pages.
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use crate::command::{Command, Completion, Op, Phases, ServedFrom};
 use crate::device::Device;
 use crate::error::{DriveError, SubmitError};
 
-/// The numbers that make a flash drive. Times are nanoseconds.
+/// The parameters of a flash drive. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlashParams {
     /// Name, for messages.
@@ -26,7 +26,7 @@ pub struct FlashParams {
     pub channels: u32,
     /// Dies on each channel.
     pub dies_per_channel: u32,
-    /// Blocks of 512 bytes in what a die reads or programs at once.
+    /// Blocks of 512 bytes in a page, which a die reads or programs at once.
     pub page_blocks: u32,
     /// Sensing a page.
     pub read_page_ns: u64,
@@ -46,7 +46,7 @@ pub struct FlashParams {
     pub write_cache_blocks: u32,
 }
 
-/// What happens next somewhere in the drive.
+/// An event in the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A command has been processed and goes to the dies, or takes its data over the interface.
@@ -170,14 +170,14 @@ impl Flash {
         self.events.push(Reverse((ns, self.sequence, event)));
     }
 
-    /// The interface is taken for `blocks` blocks from `now_ns` on; when it is free again.
+    /// Takes the interface for `blocks` blocks from `now_ns` on; returns the time at which it is free again.
     fn bus(&mut self, now_ns: u64, blocks: u32) -> u64 {
         self.bus_free_ns =
             now_ns.max(self.bus_free_ns) + blocks_ns(blocks, self.params.bus_block_q16);
         self.bus_free_ns
     }
 
-    /// The channel of a die is taken for `blocks` blocks; when it is free again.
+    /// Takes the channel of a die for `blocks` blocks; returns the time at which it is free again.
     fn channel(&mut self, now_ns: u64, die: u32, blocks: u32) -> u64 {
         let channel = (die % self.params.channels) as usize;
         let free_ns = now_ns.max(self.channels_free_ns[channel])
@@ -241,7 +241,7 @@ impl Flash {
         let page = command.blocks.min(self.params.page_blocks);
         let bus_ns = blocks_ns(command.blocks, self.params.bus_block_q16);
         let channel_ns = blocks_ns(page, self.params.channel_block_q16);
-        // What it takes with nothing in the way; the rest is waiting for others.
+        // The time with nothing in the way; the rest is waiting for others.
         let alone_ns = match (command.op, served_from) {
             (Op::Flush, _) => 0,
             (Op::Read, _) => self.params.read_page_ns + channel_ns + bus_ns,

@@ -1,4 +1,4 @@
-//! Where blocks lie: zones, tracks, skew, spares, slips and remapped defects.
+//! The layout of blocks: zones, tracks, skew, spares, slips and remapped defects.
 //!
 //! The vocabulary is DiskSim's (manual, CMU-PDL-08-101, appendix A): *places* are sectors of a zone counted along its
 //! tracks, spares and defects included; blocks (LBNs) are numbered over the places that are left.
@@ -19,7 +19,7 @@ pub enum Mapping {
     SerpentineOverDrive,
 }
 
-/// Where spare places are, and what slipped places do to the numbering behind them.
+/// The positions of spare places, and the effect of slipped places on the numbering after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sparing {
     /// No spares (scheme 0).
@@ -73,11 +73,11 @@ pub struct ZoneSpec {
     pub last_cylinder: u32,
     /// Places on every track.
     pub blocks_per_track: u32,
-    /// Where the first place of the zone's first track lies, in turns.
+    /// Position of the first place of the zone's first track, in turns.
     pub first_block_turns: f64,
-    /// How much farther on the next track of the cylinder begins, in turns.
+    /// Offset of the start of the cylinder's next track, in turns.
     pub track_skew_turns: f64,
-    /// How much farther on the first track of the next cylinder begins, in turns.
+    /// Offset of the start of the next cylinder's first track, in turns.
     pub cylinder_skew_turns: f64,
     /// Blocks at the front of the zone that are not numbered.
     pub dead_blocks: u64,
@@ -85,7 +85,7 @@ pub struct ZoneSpec {
     pub spares: u64,
     /// Places (or tracks) skipped in numbering, rising.
     pub slips: Vec<u64>,
-    /// Places (or tracks) that are defective, each with the place that stands for it.
+    /// Places (or tracks) that are defective, each with its replacement.
     pub defects: Vec<(u64, u64)>,
 }
 
@@ -106,14 +106,14 @@ pub struct GeometrySpec {
     pub zones: Vec<ZoneSpec>,
 }
 
-/// Where a block lies and how far its track goes on.
+/// The position of a block, and the rest of its track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Cylinder.
     pub cylinder: u32,
     /// Surface.
     pub surface: u32,
-    /// Where on the track the block begins.
+    /// Angle of the block's start on the track.
     pub angle: Angle,
     /// Blocks, this one included, that follow one another on the track without a gap.
     pub run: u32,
@@ -121,7 +121,7 @@ pub struct Place {
     pub zone: u32,
 }
 
-/// How places are counted between spares and slips.
+/// The way in which places are counted between spares and slips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbering {
     /// No slips, no spares between.
@@ -151,18 +151,18 @@ struct Zone {
     track_skew: Angle,
     cylinder_skew: Angle,
     width: Angle,
-    /// Whether slips push on the skew of the tracks behind them.
+    /// True if slips push on the skew of the tracks after them.
     slips_push_skew: bool,
     /// Slipped places (tracks), rising.
     slips: Vec<u64>,
     /// For [`Numbering::Zone`]: slips counted in places that are not spares, each less those before it.
     pushed: Vec<u64>,
-    /// Defects by place, and by the place that stands for them.
+    /// Defects by place, and by replacement.
     defects: Vec<(u64, u64)>,
     stand_ins: Vec<(u64, u64)>,
 }
 
-/// The layout of a drive, worked out.
+/// The layout of a drive, computed.
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
@@ -170,7 +170,7 @@ pub struct Geometry {
     cylinders: u32,
     mapping: Mapping,
     blocks: u64,
-    /// First zone that may hold the blocks of each bucket of 2^`bucket_bits` blocks.
+    /// First zone that may contain the blocks of each bucket of 2^`bucket_bits` blocks.
     buckets: Vec<u16>,
     bucket_bits: u32,
 }
@@ -181,7 +181,7 @@ fn turns(turns: f64) -> Angle {
 }
 
 impl Geometry {
-    /// Works out a layout.
+    /// Computes a layout.
     pub fn new(spec: &GeometrySpec) -> Result<Self, DriveError> {
         let bad = |problem: String| Err(DriveError::parameter("geometry", problem));
         if !(1..=1024).contains(&spec.surfaces) {
@@ -201,7 +201,7 @@ impl Geometry {
         for (index, zone) in spec.zones.iter().enumerate() {
             if zone.last_cylinder < zone.first_cylinder || zone.last_cylinder >= spec.cylinders {
                 return bad(format!(
-                    "zone {index} has cylinders {} to {}; they must rise and lie below {}",
+                    "zone {index} has cylinders {} to {}; they must rise and be below {}",
                     zone.first_cylinder, zone.last_cylinder, spec.cylinders
                 ));
             }
@@ -283,7 +283,7 @@ impl Geometry {
         zone
     }
 
-    /// Where block `lbn` lies.
+    /// The position of block `lbn`.
     ///
     /// # Panics
     /// If the drive has no such block.
@@ -345,7 +345,7 @@ impl Geometry {
         }
     }
 
-    /// First and last block of the track that holds block `lbn`; blocks that were remapped to the track from elsewhere
+    /// First and last block of the track that contains block `lbn`; blocks that were remapped to the track from elsewhere
     /// do not count, those remapped away from it do.
     #[must_use]
     pub fn track_bounds(&self, lbn: u64) -> (u64, u64) {
@@ -358,7 +358,7 @@ impl Geometry {
         (zone.lbn(first), zone.lbn(end).max(zone.lbn(first) + 1) - 1)
     }
 
-    /// The block that lies at a place, given by cylinder, surface and sector of the track; `None` for spares, slips,
+    /// The block at a place, given by cylinder, surface and sector of the track; `None` for spares, slips,
     /// defects and places that are not numbered.
     #[must_use]
     pub fn block_at(&self, cylinder: u32, surface: u32, sector: u32) -> Option<u64> {
@@ -473,7 +473,7 @@ impl Zone {
                 .any(|(defect, stand_in)| *defect >= limit || *stand_in >= limit)
         {
             return Err(format!(
-                "a slip or defect lies beyond the zone's {limit} places"
+                "a slip or defect is beyond the zone's {limit} places"
             ));
         }
         let mut slips_kept = spec.slips.clone();
@@ -540,7 +540,7 @@ impl Zone {
         Ok(zone)
     }
 
-    /// Slips must not push blocks out of where they may go.
+    /// Checks that slips do not push blocks beyond the room for them.
     fn check(&self, places: u64) -> Result<(), String> {
         let last = self.dead + self.blocks - 1;
         let too_many = || Err("there are more slips than spares for them".to_owned());
@@ -683,7 +683,7 @@ impl Zone {
         }
     }
 
-    /// The place whose block is kept at `here`; `None` if `here` is defective or slipped.
+    /// The place whose block is stored at `here`; `None` if `here` is defective or slipped.
     fn original(&self, here: u64) -> Option<u64> {
         let per = if self.numbering == Numbering::Tracks {
             self.track.divisor()
@@ -711,7 +711,7 @@ impl Zone {
         (!slipped).then_some(here)
     }
 
-    /// Blocks of the zone, unnumbered ones included, that lie before `place` (remapping left aside).
+    /// Blocks of the zone, unnumbered ones included, before `place` (ignoring remapping).
     fn counted_below(&self, place: u64) -> u64 {
         match self.numbering {
             Numbering::Plain => place,

@@ -1,7 +1,22 @@
-//! Models of drives: what a disk or flash drive does with a command, and when it is done.
+//! Models of drives: a disk or flash drive receives commands, and the model computes when each is done.
 //!
-//! A [`Device`] is a deterministic machine in simulated time with integer nanoseconds. `docs/explanation/drives.md` tells the
-//! models, their formulas and sources, and how they were held against measurements of real drives.
+//! A [`Device`] is a deterministic machine in simulated time with integer nanoseconds. `docs/explanation/drives.md` describes the
+//! models, their formulas and sources, and their comparison with measurements of real drives.
+//!
+//! ```
+//! use spindle_drive::{Command, Device, Settings, drive};
+//!
+//! let mut disk = drive("HDS725050KLA360", Settings::default())?;
+//! disk.submit(0, Command::read(1, 500_000_000, 8))?;
+//! let mut finished = None;
+//! while let (None, Some(event_ns)) = (finished, disk.next_event_ns()) {
+//!     disk.advance(event_ns, &mut |completion| finished = Some(completion));
+//! }
+//! let completion = finished.expect("the read completes");
+//! let ms = (completion.finish_ns - completion.submit_ns) as f64 / 1e6;
+//! assert!((1.0..30.0).contains(&ms), "a seek and part of a turn: {ms} ms");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,4 +1,4 @@
-//! Arm, heads and platters: when a block can be under the head.
+//! Arm, heads and platters: the times at which blocks can be under the head.
 
 use crate::error::DriveError;
 use crate::geometry::{Geometry, Place};
@@ -6,14 +6,14 @@ use crate::params::{AccessTime, DriveParams};
 use crate::rotation::Rotation;
 use crate::seek::SeekTable;
 
-/// Where the heads stand.
+/// Position of the heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Arm {
     pub(crate) cylinder: u32,
     pub(crate) surface: u32,
 }
 
-/// How the heads get to a block.
+/// The way of the heads to a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Approach {
     /// Arm, head switch and settling.
@@ -28,28 +28,28 @@ pub(crate) struct Run {
     pub(crate) first: u64,
     pub(crate) blocks: u32,
     pub(crate) arm: Arm,
-    /// When the first block begins to pass.
+    /// Time at which the first block begins to pass.
     pub(crate) start_ns: u64,
     /// Nanoseconds per block, times 2^16.
     pub(crate) block_q16: u64,
-    /// When the heads were on the track.
+    /// Time at which the heads were on the track.
     pub(crate) on_track_ns: u64,
 }
 
 impl Run {
-    /// The block behind the last.
+    /// The block after the last.
     #[inline]
     pub(crate) const fn end(&self) -> u64 {
         self.first + self.blocks as u64
     }
 
-    /// When the first `blocks` blocks have passed.
+    /// Time at which the first `blocks` blocks have passed.
     #[inline]
     pub(crate) const fn passed_ns(&self, blocks: u64) -> u64 {
         self.start_ns + ((blocks * self.block_q16 + 0xFFFF) >> 16)
     }
 
-    /// When all have passed.
+    /// Time at which all have passed.
     #[inline]
     pub(crate) const fn end_ns(&self) -> u64 {
         self.passed_ns(self.blocks as u64)

@@ -1,4 +1,4 @@
-//! The numbers that make a mechanical drive. Times are nanoseconds, lengths blocks of 512 bytes.
+//! The parameters of a mechanical drive. Times are nanoseconds, lengths blocks of 512 bytes.
 
 use crate::geometry::GeometrySpec;
 use crate::seek::SeekCurve;
@@ -42,7 +42,7 @@ pub struct ExtraDisconnect {
     pub seek_delta_ns: u64,
 }
 
-/// What the electronics take.
+/// Overheads of the electronics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overheads {
     /// Every command, before anything else.
@@ -89,7 +89,7 @@ pub struct Bus {
     pub hold_for_read: bool,
 }
 
-/// How far the drive goes on reading after a read.
+/// The extent of read-ahead after a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReadAhead {
     /// Not at all (level 0).
@@ -233,7 +233,7 @@ pub struct Queue {
     pub scheduling: Scheduling,
     /// A command that has waited longer goes first; 0 for no bound.
     pub age_bound_ns: u64,
-    /// What the drive adds to its estimate of a seek before it decides whether a block can be reached in this turn.
+    /// Time that the drive adds to its estimate of a seek before it decides if a block can be reached in this turn.
     pub settle_margin_ns: u64,
 }
 
@@ -265,7 +265,7 @@ pub enum AccessTime {
 pub struct DriveParams {
     /// Name, for messages.
     pub name: String,
-    /// Where blocks lie.
+    /// The layout of blocks.
     pub geometry: GeometrySpec,
     /// Revolutions per minute.
     pub rpm: f64,

@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reciprocal {
     divisor: u64,
-    /// 2^64 / divisor, rounded up; 0 stands for the divisor 1.
+    /// 2^64 / divisor, rounded up; 0 represents the divisor 1.
     magic: u64,
 }
 

@@ -1,13 +1,13 @@
 //! Angles and turns in integers.
 //!
 //! An [`Angle`] is a fraction of a turn times 2^64, so that adding angles wraps at a full turn by itself. The platters
-//! stand at angle 0 at time 0.
+//! are at angle 0 at time 0.
 
 /// A fraction of a turn, times 2^64.
 pub type Angle = u64;
 
-/// What is left of a turn when the head is this little past a block counts as being in time: 2^-20 of a turn (some
-/// 8 ns) is what rounding times to nanoseconds may cost.
+/// Tolerance for a head that is a little past a block and still counts as being in time: 2^-20 of a turn (some
+/// 8 ns), the largest error from rounding times to nanoseconds.
 const TOLERANCE: Angle = 1 << 44;
 
 /// The turning of the platters.
@@ -45,7 +45,7 @@ impl Rotation {
         self.turn_q16 / blocks_per_track as u64
     }
 
-    /// Where the platters stand at `now_ns`.
+    /// Angle of the platters at `now_ns`.
     #[must_use]
     #[inline]
     pub const fn angle_at(&self, now_ns: u64) -> Angle {

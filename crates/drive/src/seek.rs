@@ -55,7 +55,7 @@ impl SeekCurve {
     ///
     /// The ranges meet with equal value and slope, which leaves one freedom, the bound between them; it is the one that
     /// gives the mean. Where even a square root over the whole stroke has too low a mean, the time to the next cylinder
-    /// stands for itself and the square root is laid through mean and full stroke.
+    /// is kept and the square root goes through mean and full stroke.
     #[must_use]
     pub fn through(single: f64, average: f64, full: f64, cylinders: u32) -> Self {
         let n = f64::from(cylinders.max(4) - 1);
@@ -197,7 +197,7 @@ fn interpolate(points: &[(u32, f64)], d: f64) -> f64 {
 const FINE: u32 = 1 << 16;
 /// The same for measured curves, which may bend anywhere.
 const FINE_MEASURED: u32 = 1 << 22;
-/// Beyond, one entry stands for this many cylinders (as a power of 2), with straight lines between.
+/// Beyond, one entry represents this many cylinders (as a power of 2), with straight lines between.
 const COARSE_BITS: u32 = 6;
 
 /// A seek curve worked out for every distance, in nanoseconds.

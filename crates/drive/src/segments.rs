@@ -3,7 +3,7 @@
 //! The order of preference is that of DiskSim's buffer (manual, section on disk caches); among equals the segment that was
 //! used longest ago.
 
-/// What a segment holds.
+/// The content of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Nothing.
@@ -94,7 +94,7 @@ impl Segments {
         segment.start = segment.start.max(end.saturating_sub(size));
     }
 
-    /// Whether the segment was the last one used.
+    /// True if the segment was the last one used.
     pub(crate) fn is_newest(&self, index: usize) -> bool {
         self.segments[index].stamp + 1 == self.stamp
     }
@@ -183,7 +183,7 @@ impl Segments {
         }
     }
 
-    /// What becomes of a segment whose command or read-ahead is over.
+    /// Updates a segment whose command or read-ahead is over.
     pub(crate) fn settle(&mut self, index: usize) {
         let keep = self.caching && (self.hits_on_written || !self.segments[index].written);
         self.segments[index].content = if keep { Content::Clean } else { Content::Empty };

@@ -1,6 +1,6 @@
 //! A drive reduced to a service time: one command after the other, each as long as it is drawn.
 //!
-//! Not a model of any drive. It gives an event loop something that queueing theory has formulas for.
+//! It does not model a real drive, but gives the event loop a case for which queueing theory has formulas.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use crate::error::{DriveError, SubmitError};
 
 const BLOCK_BYTES: u128 = 512;
 
-/// How long a command takes.
+/// The distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ServiceTime {
     /// Always the same, nanoseconds (M/D/1).
     Constant(u64),
-    /// Anything between two times alike, nanoseconds.
+    /// Uniform between two times, nanoseconds.
     Uniform(u64, u64),
     /// Exponential with this mean, nanoseconds (M/M/1).
     Exponential(u64),
 }
 
-/// The numbers of a [`Server`].
+/// The parameters of a [`Server`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerParams {
     /// Blocks of 512 bytes.

@@ -1,5 +1,5 @@
-//! What a drive of the catalogue does by itself: its seek curve, its rate over the address space, and what a closed
-//! loop of random reads gets out of it.
+//! The own performance of a drive of the catalogue: its seek curve, its rate over the address space, and the figures of
+//! a closed loop of random reads.
 
 use serde::Serialize;
 
@@ -13,9 +13,9 @@ use crate::error::DriveError;
 /// Requests of a closed loop behind each figure.
 const REQUESTS: u64 = 5_000;
 
-/// A drive shown.
+/// The performance of a drive.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Shown {
+pub struct DriveProfile {
     /// Model number.
     pub name: String,
     /// Maker and family.
@@ -30,7 +30,7 @@ pub struct Shown {
     pub rpm: Option<f64>,
     /// Cylinders; `None` for flash.
     pub cylinders: Option<u32>,
-    /// Where each number of the data sheet comes from.
+    /// Source of each number of the data sheet.
     pub sources: Vec<Source>,
     /// Read seek by distance; empty for flash.
     pub seek_curve: Vec<SeekPoint>,
@@ -42,7 +42,7 @@ pub struct Shown {
     pub iops_by_depth: Vec<DepthPoint>,
 }
 
-/// A drive in a line of the catalogue: the few figures of [`Shown`] that tell drives apart, at a tenth of the cost.
+/// A drive in a line of the catalogue: the few figures of [`DriveProfile`] by which drives differ, at a tenth of the cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Line {
     /// Model number.
@@ -57,7 +57,7 @@ pub struct Line {
     pub bytes_per_second: f64,
     /// Random 4 KiB reads, one outstanding.
     pub alone: DepthPoint,
-    /// The same at the deepest queue of [`Shown::iops_by_depth`].
+    /// The same at the deepest queue of [`DriveProfile::iops_by_depth`].
     pub deepest: DepthPoint,
 }
 
@@ -66,7 +66,7 @@ pub struct Line {
 pub struct Source {
     /// Key in the sheet.
     pub key: String,
-    /// Where it comes from.
+    /// Source of the number.
     pub source: String,
 }
 
@@ -110,8 +110,8 @@ pub struct DepthPoint {
     pub mean_ms: f64,
 }
 
-/// Shows a drive.
-pub fn show(sheet: &DataSheet) -> Result<Shown, DriveError> {
+/// Measures the model of a drive.
+pub fn show(sheet: &DataSheet) -> Result<DriveProfile, DriveError> {
     let drive = sheet.build(Settings::default())?;
     let (rpm, cylinders, seek_curve) = match (&sheet.kind, &drive) {
         (Kind::Disk(disk), Drive::Mechanical(mechanical)) => {
@@ -125,7 +125,7 @@ pub fn show(sheet: &DataSheet) -> Result<Shown, DriveError> {
         _ => (None, None, Vec::new()),
     };
     let fresh = || drive.clone();
-    Ok(Shown {
+    Ok(DriveProfile {
         name: sheet.name.clone(),
         title: sheet.title.clone(),
         kind: if rpm.is_some() { "disk" } else { "flash" },
@@ -152,7 +152,7 @@ pub fn show(sheet: &DataSheet) -> Result<Shown, DriveError> {
     })
 }
 
-/// Shows a drive in a line.
+/// Measures the few figures of a line.
 pub fn line(sheet: &DataSheet) -> Result<Line, DriveError> {
     let drive = sheet.build(Settings::default())?;
     let alone = by_depth(&mut drive.clone(), 1);

@@ -1,5 +1,5 @@
-//! Reading along: the blocks the head takes up one after the other from a first one on, for a command and, when that
-//! has what it asked for, ahead of the next.
+//! Reading along: the blocks that the head reads one after the other from a first one on, for a command and, after
+//! its last block, ahead of the next command.
 //!
 //! Nothing happens while time passes. The stream knows the run of blocks it is in, and goes on to the next only
 //! when someone asks how far it has come.
@@ -13,11 +13,11 @@ use crate::params::{Buffer, ReadAhead};
 pub(crate) struct Stream {
     pub(crate) segment: usize,
     run: Run,
-    /// The block behind the last it will read.
+    /// The block after the last it will read.
     pub(crate) limit: u64,
-    /// It may not be interrupted before it has come here.
+    /// It may not be interrupted before this block.
     pub(crate) least: u64,
-    /// Where reading for a command ends and reading ahead begins.
+    /// End of the blocks for a command, and start of read-ahead.
     pub(crate) asked_end: u64,
     policy: ReadAhead,
     /// Reading on arrival: the part of the run that was read before it.
@@ -25,14 +25,14 @@ pub(crate) struct Stream {
     on_arrival: bool,
 }
 
-/// How a stream was cut off.
+/// The state at which a stream was cut off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cut {
-    /// Where the heads stand.
+    /// Position of the heads.
     pub(crate) arm: Arm,
-    /// The block behind the last that was read.
+    /// The block after the last that was read.
     pub(crate) end: u64,
-    /// When the heads can leave.
+    /// Time at which the heads can leave.
     pub(crate) stop_ns: u64,
 }
 
@@ -121,7 +121,7 @@ impl Stream {
         true
     }
 
-    /// Comes to `now_ns`; the block behind the last that has been read.
+    /// Moves on to `now_ns`; returns the block after the last that has been read.
     #[inline]
     pub(crate) fn progress(&mut self, mechanics: &Mechanics, now_ns: u64) -> u64 {
         while now_ns >= self.run.end_ns() {
@@ -132,12 +132,12 @@ impl Stream {
         self.run.first + self.run.passed_by(now_ns)
     }
 
-    /// Whether all has been read at `now_ns`, to which the stream has come.
+    /// True if all has been read at `now_ns`, to which the stream has come.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         self.rest.is_none() && self.run.end() >= self.limit && now_ns >= self.run.end_ns()
     }
 
-    /// When the block before `lbn` has been read. `lbn` must not lie behind the present run.
+    /// Time at which the block before `lbn` has been read. `lbn` must not be after the present run.
     pub(crate) fn reached_ns(&self, mechanics: &Mechanics, lbn: u64) -> u64 {
         let mut ahead = *self;
         while lbn > ahead.run.end() {

@@ -1,8 +1,8 @@
-//! The host bus: when the last block of a read has been sent.
+//! The host bus: the time at which the last block of a read has been sent.
 
 use crate::mechanics::Run;
 
-/// How a read's blocks get to the host.
+/// The transfer of a read's blocks to the host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sending {
     /// Blocks of the command.
@@ -26,7 +26,7 @@ impl Sending {
         (blocks * self.block_q16 + 0xFFFF) >> 16
     }
 
-    /// When all has been sent, if sending starts at `start_ns` and the blocks that are not in the buffer yet come in with
+    /// Time at which all has been sent, if sending starts at `start_ns` and the blocks that are not in the buffer yet come in with
     /// `runs`.
     ///
     /// The bus works whenever there is something to send, so the last block is out at the latest of "all from the start
@@ -68,7 +68,7 @@ impl Sending {
         }
     }
 
-    /// Blocks of the command that are in the buffer at `now_ns`.
+    /// Blocks of the command in the buffer at `now_ns`.
     fn there_by(&self, now_ns: u64, runs: &[Run]) -> u64 {
         let mut there = runs
             .first()
@@ -83,7 +83,7 @@ impl Sending {
         there
     }
 
-    /// When the first `blocks` blocks of the command are in the buffer.
+    /// Time at which the first `blocks` blocks of the command are in the buffer.
     pub(crate) fn there_ns(&self, blocks: u64, runs: &[Run]) -> u64 {
         let lbn = self.first + blocks;
         match runs.iter().find(|run| lbn <= run.end()) {

@@ -1,11 +1,11 @@
-//! Holds the model against traces measured on real drives.
+//! Compares the model with traces measured on real drives.
 //!
 //! A trace is replayed as it was taken, with one command outstanding: the first is issued at 0, each further one a measured
 //! pause after the completion of the one before. The response times are compared one by one (mean absolute error,
 //! correlation) and as distributions: the *demerit* (Ruemmler & Wilkes 1994) is the root mean square of the horizontal
 //! distance between the two distributions. It is taken at the 9999 quantiles 0.0001, 0.0002 ... 0.9999, with straight
-//! lines between order statistics, whatever the number of requests; so are the published figures of DiskSim 4.0 that stand
-//! beside (on this grid, not on one point per request, the same model gives them back).
+//! lines between order statistics, for any number of requests; so are the published figures of DiskSim 4.0 next
+//! to it (on this grid, not on one point per request, the same model reproduces them).
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub struct TraceRequest {
     pub think_ns: u64,
 }
 
-/// How the model compares with the measurement over some requests. Times are milliseconds.
+/// The agreement of model and measurement over some requests. Times are milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Score {
     /// Requests.
@@ -64,7 +64,7 @@ pub struct DriveReport {
     pub reads: Option<Score>,
     /// Writes only; `None` if there are none.
     pub writes: Option<Score>,
-    /// What another simulator scores on the same trace, if it is known.
+    /// The score of another simulator on the same trace, if it is known.
     pub reference: Option<Reference>,
     /// Figures that are worse than the reference, in words.
     pub worse: Vec<String>,
@@ -301,7 +301,7 @@ impl Pairs {
     }
 }
 
-/// The demerit is taken at all quantiles that are multiples of one in so many.
+/// The demerit is taken at all quantiles that are multiples of one in this many.
 const QUANTILES: u32 = 10_000;
 
 /// A quantile of values in rising order, with straight lines between them.
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_of_a_trace_is_told_with_its_number() {
+    fn a_bad_line_of_a_trace_is_reported_with_its_number() {
         for line in [
             "R Hit 1 0 5 5",
             "X Hit 1 4 5 5",

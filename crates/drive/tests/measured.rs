@@ -74,13 +74,13 @@ fn a_queue_gains_what_the_reference_simulator_gains() {
 }
 
 #[test]
-fn missing_and_strange_parameters_are_told() {
+fn missing_and_strange_parameters_are_errors() {
     let minimal = r#"{"one": {"geometry": {"Number of data surfaces": 2, "Number of cylinders": 10},
         "layout": {"Zones": [{"First cylinder number": 0, "Last cylinder number": 9, "Blocks per track": 50}]},
         "mech": {"Seek type": "constant", "Constant seek time": 5.0, "Rotation speed (in rpms)": 7200}}}"#;
     let drives = read_drives(minimal, "d.json").unwrap();
     assert!(Mechanical::new(&drives[0].params).is_ok());
-    for (from, to, told) in [
+    for (from, to, message) in [
         (
             "\"Blocks per track\": 50",
             "\"Blocks per track\": -1",
@@ -103,7 +103,7 @@ fn missing_and_strange_parameters_are_told() {
             .unwrap_err()
             .to_string();
         assert!(
-            error.starts_with("d.json: one:") && error.contains(told),
+            error.starts_with("d.json: one:") && error.contains(message),
             "{error}"
         );
     }

@@ -1,4 +1,4 @@
-//! What a disk does, held against closed forms, against itself, and against measurements of real drives.
+//! The behaviour of a disk, compared with closed forms, with itself, and with measurements of real drives.
 
 use spindle_drive::closed_loop::{Load, run};
 use spindle_drive::datasheet::Kind;
@@ -285,7 +285,7 @@ fn every_disk_writes_a_stream_into_its_cache_as_fast_as_it_reads_one() {
                 let all = drive_all(&mut disk, depth, count, |id| {
                     op(id, id * u64::from(blocks), blocks)
                 });
-                // What the cache swallows at first is not the medium's rate.
+                // The writes that the cache swallows at first do not show the medium's rate.
                 let from = all.len() / 4;
                 let moved = (all.len() - 1 - from) as f64 * f64::from(blocks) * 512.0;
                 moved * 1e9 / (all[all.len() - 1].finish_ns - all[from].finish_ns) as f64

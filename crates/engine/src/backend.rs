@@ -1,4 +1,4 @@
-//! What a back end must do: take calls of slots, hand them to the kernel together, give their results.
+//! The interface of a back end: it takes calls of slots, hands them to the kernel together, and returns their results.
 
 use spindle_measure::OpKind;
 
@@ -8,7 +8,7 @@ use crate::clock::Clock;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub(crate) kind: OpKind,
-    /// Which of the stream's files.
+    /// Number of the file in the stream.
     pub(crate) file: u32,
     /// First byte of the request on the target.
     pub(crate) offset: u64,
@@ -34,10 +34,10 @@ pub(crate) type Errno = i32;
 
 /// Makes the system calls of one worker.
 pub(crate) trait Backend {
-    /// Whether `enter` may hang in the kernel.
+    /// True if `enter` may hang in the kernel.
     const MAY_HANG: bool = true;
 
-    /// Learns the run's clock, in which times to wait for are given.
+    /// Takes the run's clock; `Wait::Until` gives times of it.
     fn begin(&mut self, clock: Clock);
 
     /// Takes a call of a slot, which has none outstanding.
@@ -57,7 +57,7 @@ pub(crate) trait Backend {
     /// Gives each completion once: slot and result (bytes moved, or minus errno).
     fn reap(&mut self, each: impl FnMut(u32, i32));
 
-    /// Does what it has put off; false: nothing. Asked when the worker has nothing under way.
+    /// Does postponed work; false: there was none. Called when the worker has nothing under way.
     fn catch_up(&mut self) -> bool {
         false
     }

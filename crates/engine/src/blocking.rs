@@ -64,7 +64,7 @@ impl Caller for Blocking {
         let answer = match call.kind {
             OpKind::Read => {
                 let place = self.buffers.read_place(0);
-                // SAFETY: the slot's place holds `len` bytes and no other call uses it.
+                // SAFETY: the slot's place is `len` bytes long and no other call uses it.
                 unsafe { transfer(libc::SYS_pread64, fd, place.address.add(done), rest, offset) }
             }
             OpKind::Write => {
@@ -100,7 +100,7 @@ impl Mover for Blocking {
 impl Drop for Blocking {
     fn drop(&mut self) {
         if self.private {
-            // Now, not when the thread has ended: whoever waits for the thread may want the device for itself.
+            // Now, not when the thread has ended: code that waits for the thread may want the device for itself.
             thread::close_private(&self.fds);
         }
     }
@@ -110,7 +110,7 @@ impl Drop for Blocking {
 ///
 /// # Safety
 ///
-/// `address` holds `len` bytes that no other call uses.
+/// `address` points to `len` bytes that no other call uses.
 #[inline(always)]
 unsafe fn transfer(
     number: libc::c_long,

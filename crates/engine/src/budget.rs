@@ -3,11 +3,11 @@
 use spindle_measure::EndedBy;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-/// What is left for everyone.
+/// The rest of a budget that all workers share.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicI64,
-    /// Workers that draw from it: the chunk shrinks with what is left, so that all end together.
+    /// Workers that draw from it: the chunk shrinks with the rest, so that all end together.
     workers: i64,
     largest_chunk: i64,
 }
@@ -19,7 +19,7 @@ pub(crate) struct PassBudget {
     pub(crate) unit: Unit,
 }
 
-/// What passes are counted in.
+/// The unit in which passes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Where all requests have the same size.
@@ -28,7 +28,7 @@ pub(crate) enum Unit {
 }
 
 impl PassBudget {
-    /// What their end is called.
+    /// The reason that is recorded at their end.
     pub(crate) fn ended_by(&self) -> EndedBy {
         match self.unit {
             Unit::Requests => EndedBy::Requests,
@@ -52,7 +52,7 @@ impl Budget {
         }
     }
 
-    /// Whether nothing is left to take (workers may still hold parts).
+    /// True if the shared rest is used up (workers may still have parts of their own).
     pub(crate) fn is_empty(&self) -> bool {
         self.left.load(Relaxed) <= 0
     }
@@ -70,7 +70,7 @@ impl Share {
             let before = budget.left.fetch_sub(wanted, Relaxed);
             let granted = before.clamp(0, wanted);
             if granted < wanted {
-                // Nobody may see less than nothing: a later taker would pay for it.
+                // Other workers must not see a negative rest: a later one would pay for it.
                 budget.left.fetch_add(wanted - granted, Relaxed);
             }
             self.held += granted;
@@ -87,7 +87,7 @@ impl Share {
         self.held += cost;
     }
 
-    /// Whether this worker can take nothing any more.
+    /// True if this worker can take nothing any more.
     pub(crate) fn is_spent(&self, budget: &Budget) -> bool {
         self.held <= 0 && budget.is_empty()
     }

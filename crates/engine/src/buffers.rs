@@ -4,11 +4,11 @@
 //! Every slot has a place to read into, and a place to write from that is several requests long and filled
 //! with random (or zero, or compressible) data once, before the run. A write takes the next part of it, and
 //! a fresh random word is put at the start of each 4 KiB: no two blocks written are equal, so a target that
-//! finds duplicates finds none, and what a compressor sees repeats only after the slot's whole place (1 MiB, less
+//! finds duplicates finds none, and a compressor sees repetitions only after the slot's whole place (1 MiB, less
 //! only where more than 64 slots share the 64 MiB a worker may take). So a write costs one store for 4 KiB, not
 //! the filling of 4 KiB.
 //!
-//! Where what was read is looked at, a slot has a second place to read into: its next request need not wait for that.
+//! If reads are verified, a slot has a second place to read into: its next request need not wait for the check.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -31,7 +31,7 @@ const SPARE_POOL: usize = 64 << 20;
 /// The kernel takes at most 1 GiB a registered buffer (io_uring/rsrc.c, io_buffer_validate).
 const REGISTER_MAX: usize = 1 << 30;
 
-/// What the memory is for.
+/// Requirements for the memory.
 #[derive(Debug, Clone)]
 pub(crate) struct BufferNeed {
     /// Slots.
@@ -40,15 +40,15 @@ pub(crate) struct BufferNeed {
     pub(crate) max_len: usize,
     /// Alignment, bytes.
     pub(crate) align: usize,
-    /// Whether anything is read.
+    /// True if anything is read.
     pub(crate) reads: bool,
-    /// Whether what is read is looked at.
+    /// True if reads are verified.
     pub(crate) looks: bool,
-    /// Whether anything is written.
+    /// True if anything is written.
     pub(crate) writes: bool,
-    /// Whether what is written is zero bytes: then it needs no stamps.
+    /// True if only zero bytes are written: then they need no stamps.
     pub(crate) zeroes: bool,
-    /// Some of what is written was written before.
+    /// Settings of writes that repeat earlier content.
     pub(crate) repeats: Option<spindle_workload::Repeats>,
     /// Seed of the stamps; different for every worker.
     pub(crate) stamp_seed: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Buffers {
     cursors: Vec<Cursor>,
     stamps: Option<Stamps>,
     repeater: Option<Repeater>,
-    /// Verified content: what `seal` needs to know of each sector of the places to write from.
+    /// Verified content: the input of `seal` for each sector of the places to write from.
     prepared: Option<Box<[u32]>>,
     /// Areas as (start, length) for registration.
     areas: Vec<(usize, usize)>,
@@ -80,7 +80,7 @@ struct Row {
     place: usize,
     /// Number of the first registered buffer.
     area: u16,
-    /// Places in a registered buffer, if they do not all lie in one.
+    /// Places in a registered buffer, if they are not all in one.
     per_area: Option<usize>,
 }
 
@@ -101,7 +101,7 @@ impl Cursor {
     }
 }
 
-/// An address and the number of the registered buffer it lies in.
+/// An address and the number of the registered buffer that contains it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) address: *mut u8,
@@ -161,7 +161,7 @@ impl Buffers {
         self.read_places
     }
 
-    /// Where slot `slot` reads to, or a spare place.
+    /// The place into which slot `slot`, or a spare one, reads.
     #[inline(always)]
     pub(crate) fn read_place(&self, slot: usize) -> Place {
         let (offset, area) = self.read.at(slot);
@@ -171,7 +171,7 @@ impl Buffers {
         }
     }
 
-    /// Where slot `slot` writes `len` bytes from; `fresh` takes the next part and stamps it, otherwise it is
+    /// The place from which slot `slot` writes `len` bytes; `fresh` takes the next part and stamps it, otherwise it is
     /// the same as last time (the rest of a short write).
     #[inline]
     pub(crate) fn write_place(&mut self, slot: usize, len: usize, fresh: bool) -> Place {
@@ -196,7 +196,7 @@ impl Buffers {
         }
     }
 
-    /// From now on what is written is verified: `seal` is called before each write.
+    /// From now on writes are verified: `seal` is called before each write.
     pub(crate) fn prepare_seals(&mut self) {
         let length = self.write.place * self.cursors.len();
         let mut prepared = vec![0; length / SECTOR].into_boxed_slice();
@@ -204,8 +204,8 @@ impl Buffers {
         self.prepared = Some(prepared);
     }
 
-    /// Takes the next part of the slot's place to write from and makes each block of `unit` bytes of it say what it is;
-    /// `stamp` gives that of the block with a number.
+    /// Takes the next part of the slot's place to write from and stamps each block of `unit` bytes of it;
+    /// `stamp` gives the stamp of the block with a number.
     #[inline]
     pub(crate) fn seal(
         &mut self,
@@ -228,21 +228,21 @@ impl Buffers {
         }
     }
 
-    /// What was read into the place of a slot, or a spare one; it must have nothing outstanding.
+    /// The bytes read into the place of a slot, or a spare one; it must have nothing outstanding.
     #[inline]
     pub(crate) fn was_read(&mut self, slot: usize, len: usize) -> &[u8] {
         let (start, _) = self.read.at(slot);
         self.map.part(start, len)
     }
 
-    /// What a test reads into a place.
+    /// Bytes for a test to put into a place.
     #[cfg(test)]
     pub(crate) fn read_into(&mut self, slot: usize, content: &[u8]) {
         let (start, _) = self.read.at(slot);
         self.map.part(start, content.len()).copy_from_slice(content);
     }
 
-    /// What to register with a ring, in order of the area numbers.
+    /// The buffers to register with a ring, in order of the area numbers.
     pub(crate) fn areas(&self) -> Vec<libc::iovec> {
         let vector = |&(start, length): &(usize, usize)| libc::iovec {
             iov_base: self.map.at(start).cast(),
@@ -282,23 +282,23 @@ impl Row {
     }
 }
 
-/// Draws which writes have a content that was written before.
+/// Draws the writes that repeat earlier content.
 #[derive(Debug)]
 struct Repeater {
-    /// Of 2^64.
+    /// Share of such writes, in units of 2^-64.
     chance: u64,
     words: Stamps,
-    /// Contents that such a write has one of, with the one that makes all others; none: that of the slot's last one.
+    /// Number of contents for such writes, with the filler that makes them; none: each repeats the slot's last write.
     set: Option<(u64, ContentFiller)>,
     last: Next,
 }
 
-/// What a write that was drawn has.
+/// The content of a drawn write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// The next part of the slot's place, to be stamped.
     Stamped,
-    /// What is there already.
+    /// The bytes already in the place.
     Ready,
 }
 
@@ -357,7 +357,7 @@ impl Stamps {
 struct Mapping {
     base: *mut u8,
     mapped: usize,
-    /// First aligned byte, counted from `base`.
+    /// First aligned byte, as an offset from `base`.
     skip: usize,
     length: usize,
 }
@@ -413,11 +413,11 @@ impl Mapping {
         self.part(0, self.length)
     }
 
-    /// Bytes that the kernel does not hold: no request is outstanding yet, or they are of a slot that has none.
+    /// Bytes that no outstanding request uses: none was issued yet, or they are of a slot that has none.
     #[inline(always)]
     fn part(&mut self, offset: usize, len: usize) -> &mut [u8] {
         assert!(offset <= self.length && len <= self.length - offset);
-        // SAFETY: `skip + length` lies within the mapping, which is readable and writable; the kernel does not hold these
+        // SAFETY: `skip + length` is within the mapping, which is readable and writable; no outstanding request uses these
         // bytes, as every caller makes sure.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(self.skip + offset), len) }
     }
@@ -435,7 +435,7 @@ impl Mapping {
         let mut at = offset;
         while at + 8 <= offset + len {
             let word = stamps.next();
-            // SAFETY: `at + 8` lies within the slot's place; the kernel does not hold it, as the slot's
+            // SAFETY: `at + 8` is within the slot's place; the kernel does not use it, as the slot's
             // last request is done.
             unsafe { self.at(at).cast::<u64>().write_unaligned(word) };
             at += UNIT;

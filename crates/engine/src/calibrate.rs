@@ -1,7 +1,7 @@
-//! Which back end a stream gets, and what the generator could make of it.
+//! Chooses the back end of a stream, and measures the highest rate of the generator.
 //!
 //! Both back ends run the stream's own concurrency and request sizes for a moment, as uniform reads. That never
-//! writes, never touches the cache of a buffered target (a file in memory stands in for it), and none of it is in the
+//! writes, never touches the cache of a buffered target (a file in memory replaces it), and none of it is in the
 //! figures of the run.
 #![allow(unsafe_code)]
 
@@ -16,11 +16,11 @@ use crate::ring;
 use crate::target::{OpenFile, OpenFiles, Target};
 use crate::{EngineChoice, Options, StreamFile};
 
-/// Not counted at the start of each trial, ns.
+/// Time at the start of each trial that is not counted, ns.
 const RAMP_NS: u64 = 10_000_000;
-/// Counted, ns.
+/// Counted time of each trial, ns.
 const TRIAL_NS: u64 = 80_000_000;
-/// Fewer requests than this say nothing about the generator.
+/// Fewest requests that allow a choice.
 const ENOUGH: u64 = 200;
 /// Rates nearer than this are equal.
 const TIE: f64 = 0.97;
@@ -29,7 +29,7 @@ const MOST_THREADS: u64 = 256;
 /// Length of the file in memory, bytes.
 const MEMORY: u64 = 16 << 20;
 
-/// What was chosen for a stream.
+/// The choice for a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) backend: BackendKind,
@@ -57,7 +57,7 @@ impl Choice {
     }
 }
 
-/// Chooses for stream `index`; `hold` is given each trial before it runs, so that it can be stopped.
+/// Chooses for stream `index`; `hold` receives each trial before it runs, so that it can be stopped.
 pub(crate) fn choose(
     workload: &Workload,
     index: usize,
@@ -103,7 +103,7 @@ pub(crate) fn choose(
         // The target's cache must stay as it is, or it cannot be read.
         let mut choice = in_memory(workload, index, options, hold);
         if !direct && deep {
-            // Reads of memory favour whatever uses more CPUs; what counts here is how the file is waited for.
+            // Reads of memory favour the back end that uses more CPUs; the way of waiting for the file decides here.
             let (backend, why) = if writes {
                 // io_uring/rw.c: a write that may wait goes to a worker thread, one at a time for a file
                 // (io-wq hashing); ext4 and block devices make no buffered write without.

@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     counter: Option<Counter>,
-    /// What is added to the system's clock; the counter's own base holds it already.
+    /// Offset from the system's clock; the counter's own base contains it already.
     shift_ns: u64,
 }
 
@@ -90,7 +90,7 @@ impl Counter {
     }
 }
 
-/// Both clocks at the same moment: the pair of readings that lie closest together.
+/// Both clocks at the same moment: of several pairs of readings, the closest.
 fn paired() -> (u64, u64) {
     let mut best = (u64::MAX, 0, 0);
     for _ in 0..32 {
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_clock_keeps_pace_with_the_kernel() {
         let clock = Clock::get();
-        // The kernel's clock before and after each reading: whatever comes between is told apart from a wrong rate.
+        // The kernel's clock before and after each reading, so that a delay between them does not look like a wrong rate.
         let read = || (monotonic_ns(), clock.now(), monotonic_ns());
         let (before, begin, after) = read();
         std::thread::sleep(Duration::from_millis(50));

@@ -1,10 +1,10 @@
-//! Why a load could not be started or its figures are lost. Each is one line: what, where, what to do.
+//! Reasons why a load could not be started or its figures are lost. Each is one line: problem, place, remedy.
 
 use std::io;
 
 use spindle_measure::MergeError;
 
-/// What went wrong outside the load's own requests (those are counted, not raised).
+/// An error outside the load's own requests (errors of those are counted, not raised).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -34,10 +34,10 @@ pub enum EngineError {
     Workload {
         /// Name of the stream.
         stream: String,
-        /// What does not fit, and what to change.
+        /// The problem, and the remedy.
         why: String,
     },
-    /// io_uring was asked for by name but the kernel does not give it.
+    /// io_uring was requested by name but the kernel does not offer it.
     #[error("io_uring cannot be used here ({why}); use `engine=\"pread\"` or `engine=\"auto\"`")]
     NoIoUring {
         /// The kernel's answer.
@@ -58,7 +58,7 @@ pub enum EngineError {
         /// The kernel's answer.
         why: String,
     },
-    /// The asked CPU cannot be used.
+    /// The requested CPU cannot be used.
     #[error("cannot run on CPU {cpu} ({why}); see `taskset -p $$` for the CPUs allowed")]
     Cpu {
         /// Number of the CPU.
@@ -66,10 +66,10 @@ pub enum EngineError {
         /// The kernel's answer.
         why: String,
     },
-    /// Something the machine refused: memory, threads.
+    /// The machine refused memory or threads.
     #[error("{what}: {why}")]
     System {
-        /// What was attempted.
+        /// The attempted action.
         what: String,
         /// The kernel's answer.
         why: String,

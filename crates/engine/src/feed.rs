@@ -1,4 +1,4 @@
-//! Where a worker's requests come from: its own stream, or, where several threads stand for one worker's
+//! The source of a worker's requests: its own stream, or, where several threads share one worker's
 //! outstanding requests (pread), a stream they share. Times are ns since the start of the run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ impl Feed {
 }
 
 impl Source {
-    /// The next request of those that never end, and when it is due, ns; 0 in a closed loop: at once.
+    /// The next request of an endless stream, and its due time, ns; 0 in a closed loop: at once.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> (u64, Request) {
         match self {
@@ -94,7 +94,7 @@ impl Source {
         }
     }
 
-    /// The next request, if there is one, and when it is due.
+    /// The next request, if there is one, and its due time.
     #[inline]
     pub(crate) fn next_if_any(&mut self) -> Option<(u64, Request)> {
         match self {
@@ -103,7 +103,7 @@ impl Source {
         }
     }
 
-    /// After what its worker has gone over its part as often as asked.
+    /// Length after which its worker has gone over its part as often as requested.
     pub(crate) fn passes(&self) -> Option<Passes> {
         match self {
             Source::Own(feed) => feed.requests.passes(),
@@ -112,14 +112,14 @@ impl Source {
         }
     }
 
-    /// Whether it may end.
+    /// True if it may end.
     pub(crate) fn ends(&self) -> bool {
         matches!(self, Source::Names(_))
     }
 
     const ENDS: &str = "what may end is asked with `next_if_any`";
 
-    /// Notes which files of a set it had requests for that change them.
+    /// Notes the files of a set for which it had requests that change them.
     pub(crate) fn note_changed(&self, changed: &[AtomicBool]) {
         let note = |feed: &Feed| {
             for file in feed.requests.changed_files() {

@@ -1,4 +1,4 @@
-//! Makes the figures of a run from what its workers left.
+//! Makes the figures of a run from the records of its workers.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::load::Load;
 use crate::options::Timestamps;
 use crate::thread::Usage;
 
-/// What one worker has recorded.
+/// The record of one worker.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) recorder: StreamRecorder,
@@ -25,7 +25,7 @@ pub(crate) struct Part {
     pub(crate) unissued_lag: u64,
 }
 
-/// The figures; every worker has had its last word.
+/// The figures; every worker has ended.
 pub(crate) fn collect(
     load: &Load,
     helpers_ns: u64,
@@ -51,7 +51,7 @@ pub(crate) fn collect(
     add_up(load, parts, 0, helpers_ns, log, steady)
 }
 
-/// The figures of what each worker has recorded, in the order of the seats. `elapsed_ns`: at least.
+/// The figures of all workers' records, in the order of the seats. `elapsed_ns`: at least.
 pub(crate) fn add_up(
     load: &Load,
     parts: Vec<Part>,
@@ -128,7 +128,7 @@ pub(crate) fn add_up(
     Ok(figures)
 }
 
-/// What takes a recorder's place when it has been read.
+/// An empty recorder, to replace one that has been read.
 const NOTHING: Plan<'static> = Plan {
     kinds: &[] as &[OpKind],
     service: false,

@@ -1,6 +1,6 @@
 //! Slots without a request.
 
-/// A stack: the slot that came free last is taken first, its memory being the warmest. What was taken lies above the
+/// A stack: the slot that came free last is taken first, its memory being the warmest. Taken slots are above the
 /// top until it is issued, so that no second list of it is needed.
 #[derive(Debug)]
 pub(crate) struct FreeSlots {
@@ -20,7 +20,7 @@ impl FreeSlots {
         }
     }
 
-    /// Gives a slot back; what was taken must have been issued.
+    /// Gives a slot back; all taken slots must have been issued.
     #[inline(always)]
     pub(crate) fn give(&mut self, slot: u32) {
         debug_assert_eq!(self.top, self.taken, "a slot was taken and not issued");
@@ -43,19 +43,19 @@ impl FreeSlots {
         Some(slot)
     }
 
-    /// What was taken and not yet issued.
+    /// The slots that are taken and not yet issued.
     #[inline(always)]
     pub(crate) fn taken(&self) -> &[u32] {
         &self.slots[self.top..self.taken]
     }
 
-    /// It is issued now.
+    /// Marks the taken slots as issued.
     #[inline(always)]
     pub(crate) fn issued(&mut self) {
         self.taken = self.top;
     }
 
-    /// The free ones.
+    /// The free slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &u32> {
         self.slots[..self.top].iter()
     }

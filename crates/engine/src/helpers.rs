@@ -1,6 +1,6 @@
 //! The kernel's own threads that work for the load: io_uring's workers and submission pollers. They belong to
-//! this process, under names that tell whose they are (io_uring/io-wq.c: `iou-wrk-<tid>`, io_uring/sqpoll.c:
-//! `iou-sqp-<pid>`), and what they use is not in the usage of the thread they work for.
+//! this process, under names that identify their owner (io_uring/io-wq.c: `iou-wrk-<tid>`, io_uring/sqpoll.c:
+//! `iou-sqp-<pid>`), and their CPU time is not in the usage of the thread they work for.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ pub(crate) struct Helpers {
 }
 
 impl Helpers {
-    /// Starts counting: what was used up to now does not count.
+    /// Starts counting: earlier CPU time does not count.
     pub(crate) fn begin(&mut self, workers: &[i32]) {
         self.seen = running(workers)
             .into_iter()

@@ -62,7 +62,7 @@ pub fn drop_cache(file: RawFd) {
 /// Sizes of a file system, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// What anyone may still write.
+    /// Bytes that unprivileged users may still write.
     pub available: u64,
     /// All of it.
     pub total: u64,

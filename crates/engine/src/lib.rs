@@ -1,6 +1,17 @@
 //! Real I/O: a workload runs on open files through io_uring or pread/pwrite, and gives figures.
 //!
-//! The engine never opens anything: it is handed descriptors. `docs/explanation/engine.md` tells how a request travels.
+//! The engine never opens anything: it receives descriptors. `docs/explanation/engine.md` describes the path of a request.
+//!
+//! ```
+//! use spindle_engine::{NullTarget, Options, Run};
+//! use spindle_workload::Workload;
+//!
+//! let workload = Workload::parse("requests = 1000\nseconds = 'none'", "load.toml", "load", &[])?;
+//! let target = NullTarget { size_bytes: 1 << 30, service_ns: 0 };
+//! let figures = Run::start_null(&workload, target, Options::default())?.finish()?;
+//! assert_eq!(figures.streams[0].read.as_ref().map(|reads| reads.requests), Some(1000));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

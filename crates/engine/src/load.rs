@@ -41,7 +41,7 @@ use crate::verify::{Checked, Memory, Verify};
 use crate::worker::{Orders, Worker};
 use crate::{EngineError, Options};
 
-/// Which back end makes the calls of a stream.
+/// The back end that makes the calls of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BackendKind {
     Ring,
@@ -52,7 +52,7 @@ pub(crate) enum BackendKind {
 }
 
 impl BackendKind {
-    /// Whether it makes one call at a time, so that each outstanding request needs a thread.
+    /// True if it makes one call at a time, so that each outstanding request needs a thread.
     fn blocks(self) -> bool {
         matches!(
             self,
@@ -72,7 +72,7 @@ impl BackendKind {
     }
 }
 
-/// What is to be done.
+/// The plan of a load.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) workload: Workload,
@@ -81,7 +81,7 @@ pub(crate) struct Plan {
     /// One for each stream.
     pub(crate) backends: Vec<BackendKind>,
     pub(crate) options: Options,
-    /// What is written says what it is, and is checked.
+    /// The verification of written blocks.
     pub(crate) verify: Option<Arc<Verify>>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Load {
     log: Mutex<Option<log::Writer>>,
     /// Reads 0 at the start of the run; set at the start.
     pub(crate) clock: OnceLock<Clock>,
-    /// The workers are done, and what they recorded is being taken from them.
+    /// The workers are done, and their records are being taken.
     pub(crate) taken: Mutex<bool>,
     over: Mutex<bool>,
     panic: Mutex<Option<String>>,
@@ -123,7 +123,7 @@ const TAKE_OFF_NS: u64 = 200_000;
 const GIVE_UP_NS: u64 = 300_000_000;
 
 impl Load {
-    /// Draws up everything that can be refused.
+    /// Prepares everything that can be refused.
     pub(crate) fn new(plan: Plan) -> Result<(Arc<Load>, Vec<Source>), EngineError> {
         let mut seats = Vec::new();
         let mut sources = Vec::new();
@@ -219,7 +219,7 @@ impl Load {
         }
         drop(ready);
         for _ in 0..self.seats.len() {
-            // A worker that broke down before it was ready has dropped its end of the channel.
+            // A worker that panicked before it was ready has dropped its end of the channel.
             match readiness.recv() {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => {
@@ -270,7 +270,7 @@ impl Load {
                 let word = catch_unwind(AssertUnwindSafe(|| load.man(index, source, &ready)));
                 match word {
                     Ok(true) => seat.cell.finish(Status::Done),
-                    // Taken away: the last word is spoken.
+                    // Taken away: the worker has already ended.
                     Ok(false) => {}
                     Err(panic) => {
                         lock(&load.panic).get_or_insert(text_of(panic.as_ref()));
@@ -282,7 +282,7 @@ impl Load {
             })
     }
 
-    /// The life of one worker thread; false: its figures were taken away.
+    /// Runs one worker thread; false: its figures were taken away.
     fn man(&self, index: usize, source: Source, ready: &Sender<Result<(), EngineError>>) -> bool {
         let seat = &self.seats[index];
         // SAFETY: see `worker_core`: this is the seat's own thread, and this the only call.
@@ -393,7 +393,7 @@ impl Load {
         true
     }
 
-    /// What the thread asks for itself.
+    /// Settings that the thread makes for itself.
     fn settle(&self, index: usize, stream: &Stream) -> Result<(), EngineError> {
         thread::prompt_timers();
         if let Some(cpus) = self.plan.options.cpus_of(index) {
@@ -446,7 +446,7 @@ impl Load {
         Buffers::new(&need, &mut filler)
     }
 
-    /// The same with content that is verified, if it is.
+    /// The same with verified content, if the stream is verified.
     fn start_checked<B: Backend + Memory>(
         &self,
         seat: &Seat,
@@ -501,7 +501,7 @@ impl Load {
         .run()
     }
 
-    /// Watches until every worker has had its last word.
+    /// Watches until every worker has ended.
     fn supervise(&self, clock: Clock, watch: &mut Watch) -> Helpers {
         let ramp_end = self.plan.workload.ramp_ns;
         let rings = self.plan.backends.contains(&BackendKind::Ring);
@@ -563,7 +563,7 @@ impl Load {
             }
             let since = cell.drain_since.load(Relaxed);
             if since == 0 && halted {
-                // It hangs in a call and has not seen the halt: the time counts from here.
+                // It hangs in a call and has not seen the halt: the time counts from now.
                 let _ = cell.drain_since.compare_exchange(0, now, Relaxed, Relaxed);
                 continue;
             }
@@ -577,7 +577,7 @@ impl Load {
             let grace = if stopped || halted {
                 options.stop_grace_ns
             } else if syncing {
-                // Flushing a full cache takes as long as it takes; the user may stop it.
+                // Flushing a full cache may take any time; the user may stop it.
                 continue;
             } else {
                 options.grace_ns
@@ -590,7 +590,7 @@ impl Load {
 
     fn give_up(&self, cell: &WorkerCell, now: u64, given_up_at: &mut Option<u64>) {
         cell.give_up();
-        // What cannot be waited for any more ends the whole run.
+        // A request that never returns ends the whole run.
         self.shared
             .halt
             .store(true, std::sync::atomic::Ordering::Release);
@@ -637,7 +637,7 @@ impl Load {
         })
     }
 
-    /// Whether something was left behind in the kernel.
+    /// True if requests were left behind in the kernel.
     pub(crate) fn gave_up(&self) -> bool {
         let cells = self.seats.iter().map(|seat| &seat.cell);
         cells
@@ -686,7 +686,7 @@ impl Load {
         streams
     }
 
-    /// Where it is.
+    /// The current phase.
     pub(crate) fn phase(&self) -> Phase {
         let Some(clock) = self.clock.get() else {
             // Threads and memory are being set up.
@@ -708,7 +708,7 @@ impl Load {
         }
     }
 
-    /// Options in force whatever the back end.
+    /// Options in force with any back end.
     pub(crate) fn features(&self) -> Vec<String> {
         let mut features = vec![Clock::get().name().to_owned()];
         if !self.plan.options.cpus.is_empty() {
@@ -741,7 +741,7 @@ fn threads_of(stream: &Stream, backend: BackendKind) -> u32 {
     }
 }
 
-/// Where each of the `threads` that stand for one worker takes its requests from.
+/// Sources of requests for each of the `threads` that share one worker.
 fn sources_of(
     plan: &Plan,
     index: usize,
@@ -779,7 +779,7 @@ fn names(plan: &Plan, index: usize, worker: u32) -> Result<Option<NameStream>, E
         .map_err(|error| unfit(stream, &error))
 }
 
-/// What a worker's threads use up together, if it ends by passes.
+/// The budget that a worker's threads share, if it ends by passes.
 fn passes(sources: &[Source], depth: u32) -> Option<Arc<PassBudget>> {
     let (total, chunk, unit) = match sources.first()?.passes()? {
         Passes::Requests(total) => (total, REQUEST_CHUNK, Unit::Requests),
@@ -799,7 +799,7 @@ fn requests(plan: &Plan, index: usize, worker: u32) -> Result<RequestStream, Eng
         .map_err(|error| unfit(stream, &error))
 }
 
-/// Files of a set that an end fsync must know which of are changed; 0: there is but one.
+/// Number of files of a set among which an end fsync needs the changed ones; 0: there is only one.
 fn files_to_tell_apart(plan: &Plan, index: usize) -> usize {
     match &plan.targets[index] {
         Target::Files(open) if open.len() > 1 => open.len(),
@@ -823,7 +823,7 @@ pub(crate) fn max_len(plan: &Plan, index: usize) -> u32 {
     RequestStream::max_len(&plan.workload.streams[index], block).unwrap_or(0)
 }
 
-/// Which calls a stream makes.
+/// The kinds of calls that a stream makes.
 pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
     let sync = stream.sync;
     let syncs = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_fraction > 0.0;
@@ -841,7 +841,7 @@ pub(crate) fn kinds_of(stream: &Stream) -> [bool; OpKind::ALL.len()] {
     occurs
 }
 
-/// Whether the stream changes anything.
+/// True if the stream changes anything.
 fn changes(stream: &Stream) -> bool {
     match &stream.names {
         Some(names) => names.operation.changes_data(),
@@ -887,7 +887,7 @@ fn core(plan: &Plan, index: usize, worker: u32, depth: u32, log: Option<log::Log
     )
 }
 
-/// What records a stream's requests in one worker.
+/// The recorder of a stream's requests in one worker.
 pub(crate) fn recorder(plan: &Plan, index: usize) -> StreamRecorder {
     let workload = &plan.workload;
     let stream = &workload.streams[index];
@@ -910,7 +910,7 @@ pub(crate) fn recorder(plan: &Plan, index: usize) -> StreamRecorder {
         start_ns: stream.start_delay_ns,
         interval_ns: plan.options.interval_ns,
         expected_ns: has_end.then(|| end.saturating_sub(workload.ramp_ns)),
-        // With an fsync at the end, all that was written until then counts, and so does the time it takes.
+        // With an fsync at the end, all earlier writes count, and so does the time of the fsync.
         end_ns: (has_end && !end_sync).then_some(end),
         max_intervals: Recording::DEFAULT_MAX_INTERVALS,
     })

@@ -1,8 +1,8 @@
 //! The completion log: every completion of a run as a line of a file.
 //!
 //! A worker puts each completion into a ring of its own that was made and touched before the run, which takes some ns and
-//! never waits. One thread takes them out and writes the lines (docs/reference/log.md). What does not fit, because the file takes
-//! lines more slowly than the load makes them, is lost and counted: the load is never held up, and memory stays what it was.
+//! never waits. One thread takes them out and writes the lines (docs/reference/log.md). If the file takes lines more
+//! slowly than the load makes them, completions are lost and counted: the load never waits, and memory does not grow.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,23 +25,23 @@ const LEAST: usize = 256;
 const PIECE: usize = 1 << 20;
 /// Completions taken from a ring before the next has its turn.
 const TURN: usize = 4096;
-/// How long the writer sleeps when there is nothing to write: the smallest ring takes 250 000 a second meanwhile.
+/// Time that the writer sleeps when there is nothing to write: the smallest ring takes 250 000 a second meanwhile.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// One completion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completion {
-    /// When it was seen, ns since the start of the run.
+    /// Time of the completion, ns since the start of the run.
     pub(crate) at: u64,
     /// From the issue, or in an open loop from the intended start, ns.
     pub(crate) latency: u64,
     /// From the issue, ns.
     pub(crate) service: u64,
-    /// Where, bytes.
+    /// Offset, bytes.
     pub(crate) offset: u64,
-    /// How much, bytes.
+    /// Length, bytes.
     pub(crate) len: u32,
-    /// Of the stream's files.
+    /// Number of the file in the stream.
     pub(crate) file: u32,
     pub(crate) kind: OpKind,
 }
@@ -64,7 +64,7 @@ impl Default for Completion {
 #[derive(Debug)]
 pub(crate) struct Log {
     ring: Producer<Completion>,
-    /// Completions that found no room.
+    /// Completions for which the ring had no room.
     pub(crate) lost: u64,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Writing {
 }
 
 impl Writer {
-    /// For so many threads.
+    /// For this many threads.
     pub(crate) fn new(file: File, threads: usize) -> Writer {
         let fair = RINGS / size_of::<Completion>() / threads.max(1);
         Writer {
@@ -138,7 +138,7 @@ impl Writer {
     fn write_all(mut self, over: &AtomicBool) -> LogFigures {
         let mut page = Page::new(self.file);
         loop {
-            // Before the rings are looked at: what was put in before the end is then found.
+            // Before the rings are read: all entries from before the end are then found.
             let last = over.load(Acquire);
             let mut found = 0;
             for source in &mut self.sources {
@@ -156,7 +156,7 @@ impl Writer {
 }
 
 impl Writing {
-    /// Waits until all that was put in is written. Nobody puts anything in any more.
+    /// Waits until all entries are written. No thread adds any more.
     pub(crate) fn finish(self) -> LogFigures {
         self.over.store(true, Release);
         self.thread.join().unwrap_or_else(|_| LogFigures {
@@ -167,7 +167,7 @@ impl Writing {
 }
 
 impl Source {
-    /// Takes what there is, but not for ever: others wait.
+    /// Takes the entries, but only a limited number: other rings wait.
     fn take(&mut self, page: &mut Page) -> usize {
         let count = self.ring.slots().min(TURN);
         let Ok(chunk) = self.ring.read_chunk(count) else {

@@ -19,14 +19,14 @@ use crate::blocking::{result, trim, zero};
 use crate::buffers::Buffers;
 use crate::one_call::{Caller, Mover};
 
-/// What the kernel is told about the order of the requests.
+/// The advice to the kernel about the order of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advice {
     Sequential,
     Random,
 }
 
-/// What a worker maps.
+/// Requirements for a worker's mappings.
 #[derive(Debug)]
 pub(crate) struct MappedNeed {
     /// The stream's files with their lengths, bytes.
@@ -166,7 +166,7 @@ impl View {
     }
 
     fn guarded(&self, offset: usize, len: usize, copy: impl FnOnce(*mut u8)) -> i32 {
-        // SAFETY: the caller has checked that the request lies within the mapping.
+        // SAFETY: the caller has checked that the request is within the mapping.
         let at = unsafe { self.base.add(offset) };
         let (first, behind) = self.pages(offset, len);
         let begin = self.base.addr();
@@ -182,14 +182,14 @@ impl View {
         len as i32
     }
 
-    /// The pages of a request: offsets of the first, and behind the last.
+    /// The pages of a request: offset of the first, and of the end of the last.
     fn pages(&self, offset: usize, len: usize) -> (usize, usize) {
         let page = page_bytes();
         let first = offset / page * page;
         (first, (offset + len).next_multiple_of(page))
     }
 
-    /// Puts the target's pages back where the handler has put others.
+    /// Restores the target's pages that the handler has replaced.
     fn heal(&self, offset: usize, len: usize) {
         // SAFETY: replaces pages of our own mapping by those that were mapped there before.
         unsafe {
@@ -233,13 +233,13 @@ fn page_bytes() -> usize {
 }
 
 thread_local! {
-    /// The addresses that the thread is copying from or to, and that only.
+    /// The addresses that the thread is copying from or to, and no others.
     static GUARDED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// One of them had no page.
+    /// A page in that range was missing.
     static FAULTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What was done on SIGBUS before.
+/// The action for SIGBUS that was installed before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once in the life of the process.
@@ -295,7 +295,7 @@ extern "C" fn on_bus_error(
             return;
         }
     }
-    // Somebody else's: what was done before is done when the instruction is tried again.
+    // Not our mapping: the previous action applies when the instruction is tried again.
     if let Some(before) = BEFORE.get() {
         // SAFETY: an action that was in force before.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };

@@ -1,8 +1,8 @@
 //! Operations on the names of a tree of files: one blocking call at a time, so one thread for each outstanding one.
 //!
-//! The tree lies in one folder, whose descriptor the caller hands over. Its directories `d0000000`, `d0000001` ... hold
+//! The tree is in one folder, whose descriptor the caller hands over. Its directories `d0000000`, `d0000001` ... contain
 //! the files `f0000000000`, `f0000000001` ..., numbered through; a renamed file is called `r` instead of `f`. Every call
-//! names one component relative to an open directory and never follows a link: what somebody plants in the tree cannot
+//! names one component relative to an open directory and never follows a link: a link planted in the tree cannot
 //! lead out of it. Nothing is allocated or formatted on the heap for an operation.
 #![allow(unsafe_code)]
 
@@ -26,7 +26,7 @@ const DIRECTORY_DIGITS: usize = 7;
 const FILE_DIGITS: usize = 10;
 /// Room for the entries of one `getdents64` call, bytes; glibc's own for directories of files of 4 KiB blocks.
 const ENTRIES: usize = 32 << 10;
-/// Rights of what is made: the owner's alone.
+/// Mode of new files: for the owner alone.
 const FILE_MODE: libc::mode_t = 0o600;
 const DIRECTORY_MODE: libc::mode_t = 0o700;
 
@@ -39,10 +39,10 @@ pub(crate) struct Names {
     /// All descriptors belong to this thread's own table.
     private: bool,
     directories: Directories,
-    /// What files are filled with.
+    /// Content of the files.
     content: Option<Buffers>,
     entries: Box<[u8]>,
-    /// How the last file was called: the one before was renamed or not, and so will be the next.
+    /// True if the last file had been renamed: the next one probably has been, too.
     renamed: bool,
 }
 
@@ -101,7 +101,7 @@ impl Names {
             Some(content) if len > 0 => write_all(fd, content, len),
             _ => Ok(()),
         };
-        // The descriptor is closed whatever the answer; some file systems tell only now that there was no room.
+        // The descriptor is closed in any case; some file systems report a lack of space only now.
         written.and(close(fd))
     }
 
@@ -121,7 +121,7 @@ impl Names {
         }
     }
 
-    /// Does something with a file that may have been renamed.
+    /// Applies an operation to a file that may have been renamed.
     #[inline]
     fn with_name(
         &mut self,
@@ -209,14 +209,14 @@ impl Drop for Names {
     fn drop(&mut self) {
         self.directories.close_all();
         if self.private {
-            // Now, not when the thread has ended: whoever waits for the thread may want to unmount.
+            // Now, not when the thread has ended: code that waits for the thread may want to unmount.
             thread::close_private(&[self.root]);
         }
     }
 }
 
-/// The directories that a worker's files lie in, open for the whole run: looking them up is not what is measured, and
-/// nobody can put a link in the place of one.
+/// The directories of a worker's files, open for the whole run: the measurement excludes their look-up, and
+/// nobody can replace one by a link.
 #[derive(Debug)]
 struct Directories {
     first: u64,
@@ -265,7 +265,7 @@ impl Directories {
     }
 }
 
-/// Allows this process as many open files as it may allow itself; whether that is more than before.
+/// Raises this process's limit of open files as far as it may; true if that helped.
 fn raise_limit() -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -408,7 +408,7 @@ fn sync(fd: RawFd) -> Result<(), Errno> {
     done(unsafe { system::call(libc::SYS_fsync, [fd as usize]) })
 }
 
-/// Everything of the file system that the descriptor lies on; 0 or minus errno.
+/// Syncs the whole file system of the descriptor; 0 or minus errno.
 pub(crate) fn sync_file_system(fd: RawFd) -> i32 {
     // SAFETY: no pointer is passed.
     match unsafe { libc::syncfs(fd) } {
@@ -422,7 +422,7 @@ fn write_all(fd: RawFd, content: &mut Buffers, len: usize) -> Result<(), Errno> 
     let place = content.write_place(0, len, true);
     let mut written = 0;
     while written < len {
-        // SAFETY: the slot's place holds `len` bytes and no other call uses it.
+        // SAFETY: the slot's place is `len` bytes long and no other call uses it.
         let moved = unsafe {
             system::call(
                 libc::SYS_write,

@@ -13,9 +13,9 @@ use crate::clock::{Clock, sleep_ns};
 pub(crate) struct Null {
     clock: Clock,
     service_ns: u64,
-    /// Slot and result of what is done at once.
+    /// Slot and result of completed requests.
     done: Vec<(u32, i32)>,
-    /// Slot, result and time of what is being served.
+    /// Slot, result and time of requests in service.
     served: VecDeque<(u32, i32, u64)>,
     free_at: u64,
 }
@@ -47,7 +47,7 @@ impl Null {
         }
     }
 
-    /// Moves what has been served.
+    /// Moves the requests that have been served.
     fn serve(&mut self) {
         let now = self.clock.now();
         while let Some(&(slot, result, _)) = self.served.front().filter(|served| served.2 <= now) {

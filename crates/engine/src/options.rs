@@ -1,4 +1,4 @@
-//! What the caller hands over besides the workload: open files and how the load is to be made.
+//! The caller's input besides the workload: open files and engine options.
 
 use std::os::fd::RawFd;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ pub struct NullTarget {
     pub service_ns: u64,
 }
 
-/// Which back end makes the system calls.
+/// The back end that makes the system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EngineChoice {
     /// The one that a short calibration finds faster.
@@ -94,7 +94,7 @@ impl UnknownName {
     }
 }
 
-/// How the load is made.
+/// Options of the engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Back end.
@@ -113,7 +113,7 @@ pub struct Options {
     pub cpus_shared: bool,
     /// Length of an interval of the series, ns.
     pub interval_ns: u64,
-    /// After its end the run waits this long for outstanding requests before it reports them as stuck, ns.
+    /// Time that the run waits after its end for outstanding requests before it reports them as stuck, ns.
     pub grace_ns: u64,
     /// The same after [`crate::Run::stop`], ns.
     pub stop_grace_ns: u64,
@@ -141,7 +141,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Where the thread of this number may run; none: anywhere.
+    /// CPUs of the thread with this number; none: any.
     pub(crate) fn cpus_of(&self, index: usize) -> Option<&[usize]> {
         match (self.cpus.is_empty(), self.cpus_shared) {
             (true, _) => None,

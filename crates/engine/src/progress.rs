@@ -1,8 +1,8 @@
-//! What a run tells while it goes on.
+//! The progress of a run.
 
 use serde::Serialize;
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -21,7 +21,7 @@ pub enum Phase {
 /// A snapshot. Counts run from the start, ramp included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Progress {
-    /// Where it is.
+    /// The phase.
     pub phase: Phase,
     /// Time since the first request, ns.
     pub elapsed_ns: u64,

@@ -27,12 +27,12 @@ const REGISTERED_RING: u32 = 1 << 4;
 const REGISTER_RING_FDS: libc::c_uint = 20;
 /// `_IO(0x12, 0)` of linux/blkdev.h, since Linux 6.12.
 const BLOCK_URING_CMD_DISCARD: u32 = 0x1200;
-/// How long a worker with a submission poller looks for completions before it sleeps, ns.
+/// Time that a worker with a submission poller polls for completions before it sleeps, ns.
 const SPIN_NS: u64 = 20_000;
 /// The submission poller sleeps after this long without work, ms.
 const POLLER_IDLE_MS: u32 = 100;
 
-/// What a ring is to be.
+/// Requirements for a ring.
 #[derive(Debug, Clone)]
 pub(crate) struct RingNeed {
     /// The stream's files.
@@ -45,14 +45,14 @@ pub(crate) struct RingNeed {
     pub(crate) data_only: bool,
     /// `ioprio` of each submission; 0: none.
     pub(crate) priority: u16,
-    /// The kernel tells in memory when it has completions to post.
+    /// The kernel sets a flag in memory when it has completions to post.
     pub(crate) announce: bool,
 }
 
 /// The back end.
 pub(crate) struct Ring {
     ring: IoUring,
-    /// What `io_uring_enter(2)` is called with: the descriptor, or, sparing its look-up, its registered number.
+    /// The first argument of `io_uring_enter(2)`: the descriptor, or, to save its look-up, its registered number.
     handle: RawFd,
     handle_flag: u32,
     need: RingNeed,
@@ -134,7 +134,7 @@ impl Ring {
         features.push("registered_file".to_owned());
         let areas = buffers.areas();
         let fixed_buffers = !areas.is_empty()
-            // SAFETY: the areas lie in the mapping of `buffers`, which lives as long as the ring: both
+            // SAFETY: the areas are in the mapping of `buffers`, which lives as long as the ring: both
             // belong to the same value, and `abandon` forgets both.
             && unsafe { ring.submitter().register_buffers(&areas) }.is_ok();
         if fixed_buffers {
@@ -474,7 +474,7 @@ fn discard(offset: u64, len: u64) -> squeue::Entry {
 ///
 /// A submission poller gives the entries of a batch back only after the whole batch, when some of its requests may
 /// have completed already and come again (io_uring/io_uring.c, `io_submit_sqes`): there every slot, and the timer,
-/// may stand in the queue twice.
+/// may be in the queue twice.
 fn entries(need: &RingNeed) -> u32 {
     if need.sqpoll {
         (2 * (need.depth + 1)).next_power_of_two()
@@ -533,7 +533,7 @@ fn build(need: &RingNeed) -> io::Result<(IoUring, Vec<String>)> {
     Err(refusal)
 }
 
-/// Registers the ring with the calling thread; its number.
+/// Registers the ring with the calling thread; returns its number.
 fn register_ring(fd: RawFd) -> Option<RawFd> {
     /// `struct io_uring_rsrc_update` of linux/io_uring.h.
     #[repr(C)]
@@ -560,7 +560,7 @@ fn register_ring(fd: RawFd) -> Option<RawFd> {
     (answer == 1).then_some(update.offset as RawFd)
 }
 
-/// Why io_uring cannot be used in this process, if so.
+/// The reason why io_uring cannot be used in this process, if there is one.
 pub(crate) fn refusal() -> Option<String> {
     match IoUring::new(2) {
         Ok(ring) if ring.params().is_feature_ext_arg() => None,
@@ -575,7 +575,7 @@ pub(crate) fn refusal() -> Option<String> {
     }
 }
 
-/// Whether the ring can discard on this device: an empty range is refused as such (EINVAL), an unknown
+/// True if the ring can discard on this device: an empty range is refused as such (EINVAL), an unknown
 /// command as EOPNOTSUPP.
 pub(crate) fn discards(fd: RawFd) -> bool {
     let probe = || -> io::Result<i32> {

@@ -39,7 +39,7 @@ struct Control {
 struct Current {
     load: Arc<Load>,
     is_trial: bool,
-    /// Of the back ends; empty for a trial.
+    /// The choices of back ends; empty for a trial.
     choices: Vec<Choice>,
 }
 
@@ -48,7 +48,7 @@ impl Run {
     /// set it uses in the order of the set.
     ///
     /// # Errors
-    /// When the load cannot be started as asked.
+    /// If the load cannot be started as requested.
     pub fn start(
         workload: &Workload,
         files: Vec<Vec<StreamFile>>,
@@ -57,10 +57,10 @@ impl Run {
         Self::start_after(workload, files, options, None)
     }
 
-    /// The same after other loads on the same open files: what they wrote is known, and checked where it is read.
+    /// The same after other loads on the same open files: their writes are known, and checked when they are read.
     ///
     /// # Errors
-    /// When the load cannot be started as asked.
+    /// If the load cannot be started as requested.
     pub fn start_after(
         workload: &Workload,
         files: Vec<Vec<StreamFile>>,
@@ -87,10 +87,10 @@ impl Run {
         Self::launch(workload, targets, options, written)
     }
 
-    /// Starts it on a target that needs no system call: the generator's own cost.
+    /// Starts it on a target without system calls: the generator's own cost.
     ///
     /// # Errors
-    /// When the load cannot be started as asked.
+    /// If the load cannot be started as requested.
     pub fn start_null(
         workload: &Workload,
         target: NullTarget,
@@ -155,7 +155,7 @@ impl Run {
         })
     }
 
-    /// A snapshot of where it is.
+    /// A snapshot of the progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let over = self.is_over();
@@ -177,14 +177,14 @@ impl Run {
         }
     }
 
-    /// Figures of what was completed so far, as those of a run that ends now; `None`: the load has not begun, or is over.
+    /// Figures of the completions so far, as those of a run that ends now; `None`: the load has not begun, or is over.
     ///
-    /// Each worker copies what it has recorded the next time it looks up, which it does once a millisecond. One that does not within
-    /// `patience`, because it waits for the kernel, counts with the last copy that it has made: nothing, if it was never
+    /// Each worker copies its record at its next check, which it makes once a millisecond. A worker that does not within
+    /// `patience`, because it waits for the kernel, counts with the last copy that it has made: none, if it was never
     /// asked before.
     ///
     /// # Errors
-    /// When what the workers counted does not add up.
+    /// If the counts of the workers do not add up.
     pub fn so_far(&self, patience: Duration) -> Result<Option<RunFigures>, EngineError> {
         let (load, choices) = match &*lock(&self.control.load) {
             Some(current) if !current.is_trial => {
@@ -208,7 +208,7 @@ impl Run {
         }
     }
 
-    /// Whether it is over; waits at most `timeout` for that.
+    /// True if it is over; waits at most `timeout` for that.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let deadline = Instant::now().checked_add(timeout);
@@ -230,7 +230,7 @@ impl Run {
     /// Waits for the end and gives the figures; may be called again.
     ///
     /// # Errors
-    /// When the load could not be set up after all, or a worker broke down.
+    /// If the load could not be set up after all, or a worker panicked.
     pub fn finish(&self) -> Result<RunFigures, EngineError> {
         while !self.wait(Duration::from_secs(3600)) {}
         if let Some(coordinator) = lock(&self.coordinator).take() {
@@ -243,7 +243,7 @@ impl Run {
         }
     }
 
-    /// What it has written, if it is verified: to be read back, kept, or gone on with. To be asked for when it is over.
+    /// The written blocks, if they are verified: to be read back, saved, or passed to the next load. Only after the end.
     #[must_use]
     pub fn written(&self) -> Option<Arc<Written>> {
         let verify = self.control.verify.as_ref()?;
@@ -264,7 +264,7 @@ impl Drop for Run {
     }
 }
 
-/// Tells waiters that the run is over, whatever ended the coordinator.
+/// Wakes waiters when the run is over, also after a panic of the coordinator.
 struct Announce<'a>(&'a Control);
 
 impl Drop for Announce<'_> {
@@ -299,7 +299,7 @@ impl Control {
         Ok(figures)
     }
 
-    /// Adds what the load itself does not know.
+    /// Adds the facts that the load itself does not know.
     fn complete(&self, figures: &mut RunFigures, choices: &[Choice]) {
         figures.verification = self.verify.as_ref().map(|verify| verify.figures());
         let generator = &mut figures.generator;
@@ -355,14 +355,14 @@ impl Control {
         choices
     }
 
-    /// Makes the load the one that is shown and stopped.
+    /// Makes this load the one that `progress` and `stop` use.
     fn hold(&self, load: &Arc<Load>, is_trial: bool, choices: &[Choice]) {
         *lock(&self.load) = Some(Current {
             load: Arc::clone(load),
             is_trial,
             choices: choices.to_vec(),
         });
-        // A stop that came before goes for this one too; one that comes later finds it.
+        // An earlier stop applies to this one too; a later one finds it.
         if self.stop.load(Ordering::SeqCst) {
             load.stop();
         }
@@ -412,12 +412,12 @@ impl Control {
     }
 }
 
-/// What the streams could reach together, if each was tried.
+/// The rate that the streams could reach together, if each was tried.
 fn ceiling(choices: &[Choice]) -> Option<f64> {
     choices.iter().map(Choice::ceiling).sum()
 }
 
-/// Whether a trial of one tells about the other.
+/// True if a trial of one is valid for the other.
 fn same_load(a: &Stream, b: &Stream) -> bool {
     (a.workers, a.depth, &a.size, a.mix) == (b.workers, b.depth, &b.size, b.mix)
         && a.region == b.region
@@ -453,7 +453,7 @@ fn inspect_all(
     Ok(Target::Files(OpenFiles::new(open)))
 }
 
-/// A file that grows can only be read where it was written: by this load, or by one before.
+/// A growing file can only be read where this load, or one before, wrote it.
 fn check_growing(workload: &Workload, targets: &[Target]) -> Result<(), EngineError> {
     let files = |target: &Target| match target {
         Target::Files(open) => Some(open.clone()),
@@ -552,7 +552,7 @@ fn inspect(stream: &Stream, file: StreamFile, options: &Options) -> Result<OpenF
     Ok(open)
 }
 
-/// CPUs and priorities are tried on a thread of their own, so that a refusal is told at once.
+/// CPUs and priorities are tried on a thread of their own, so that a refusal is reported at once.
 fn check_threads(workload: &Workload, options: &Options) -> Result<(), EngineError> {
     let trial = std::thread::scope(|scope| {
         let trial = Builder::new().spawn_scoped(scope, || {

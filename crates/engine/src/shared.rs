@@ -1,4 +1,4 @@
-//! What workers, coordinator and caller share while a load is on.
+//! State that workers, coordinator and caller share while a load is on.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -29,13 +29,13 @@ pub(crate) const BYTE_CHUNK: u64 = 16 << 20;
 /// One load.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Nobody issues any more.
+    /// Workers stop issuing.
     pub(crate) halt: AtomicBool,
     /// The caller asked to stop.
     pub(crate) stopped: AtomicBool,
-    /// Number of the last snapshot that was asked for; 0: none was.
+    /// Number of the last requested snapshot; 0: none.
     pub(crate) asked: AtomicU64,
-    /// Why the run as a whole ended; the first reason stays.
+    /// The reason why the run as a whole ended; the first reason stays.
     ended: Mutex<Option<EndedBy>>,
     pub(crate) requests: Option<Budget>,
     pub(crate) bytes: Option<Budget>,
@@ -59,7 +59,7 @@ pub(crate) struct StreamShared {
     pub(crate) active: AtomicU32,
     /// The end fsync is on.
     pub(crate) syncing: AtomicBool,
-    /// Of a set of files, those that the end fsync is for.
+    /// The files of a set that need the end fsync.
     pub(crate) changed: Box<[AtomicBool]>,
 }
 
@@ -73,7 +73,7 @@ enum Gate {
 }
 
 impl Shared {
-    /// For each stream the number of threads that issue, and of files that an end fsync is to tell apart.
+    /// For each stream the number of threads that issue, and the number of files that an end fsync distinguishes.
     pub(crate) fn new(workload: &Workload, threads: &[u32], files: &[usize]) -> Shared {
         let all = threads.iter().sum();
         Shared {
@@ -112,7 +112,7 @@ impl Shared {
         self.halt.store(true, Ordering::Release);
     }
 
-    /// Notes why it ends, while its workers use up what they hold.
+    /// Notes the reason for the end, while its workers use up their shares.
     pub(crate) fn note(&self, reason: EndedBy) {
         lock(&self.ended).get_or_insert(reason);
     }
@@ -137,7 +137,7 @@ impl Shared {
         self.gate_moved.notify_all();
     }
 
-    /// Sends the workers home before they began.
+    /// Ends the workers before they begin.
     pub(crate) fn call_off(&self) {
         *lock(&self.gate) = Gate::Never;
         self.gate_moved.notify_all();
@@ -166,7 +166,7 @@ impl Shared {
 
 /// Waits for `start` and makes the clock that reads 0 there.
 pub(crate) fn clock_from(start: u64) -> Clock {
-    /// Counters of two CPUs may differ by some ns: nobody looks earlier than this after the start.
+    /// Counters of two CPUs may differ by some ns: no worker reads the clock earlier than this after the start.
     const APART_NS: u64 = 1_000;
     let clock = Clock::get();
     loop {
@@ -179,7 +179,7 @@ pub(crate) fn clock_from(start: u64) -> Clock {
 }
 
 impl StreamShared {
-    /// Notes why it ends, while its workers use up what they hold.
+    /// Notes the reason for the end, while its workers use up their shares.
     pub(crate) fn note(&self, reason: EndedBy) {
         lock(&self.ended).get_or_insert(reason);
     }
@@ -220,7 +220,7 @@ pub(crate) struct Counters {
     pub(crate) errors: AtomicU64,
 }
 
-/// Where a worker is.
+/// The state of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Status {
@@ -245,15 +245,15 @@ pub(crate) struct WorkerCell {
     status: AtomicU8,
     /// To the worker: give up outstanding requests.
     abandon: AtomicBool,
-    /// Whether the coordinator takes the core away.
+    /// State of the coordinator's claim to the core.
     claim: AtomicU8,
     /// The worker is inside a system call.
     in_call: AtomicBool,
-    /// When it stopped issuing, ns since the start of the run; 0: not yet.
+    /// Time at which it stopped issuing, ns since the start of the run; 0: not yet.
     pub(crate) drain_since: AtomicU64,
     /// Thread number.
     pub(crate) thread: AtomicU32,
-    /// What the worker had recorded when it was last asked.
+    /// The worker's record when it was last requested.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
     core: UnsafeCell<Core>,
 }
@@ -286,9 +286,9 @@ impl WorkerCell {
         }
     }
 
-    /// The worker's last word.
+    /// Sets the worker's final status.
     pub(crate) fn finish(&self, status: Status) {
-        // The first word stays.
+        // The first status stays.
         let _ = self.status.compare_exchange(
             Status::Running as u8,
             status as u8,
@@ -336,23 +336,23 @@ impl WorkerCell {
         }
     }
 
-    /// Leaves a copy of what was recorded so far.
+    /// Stores a copy of the record so far.
     pub(crate) fn leave(&self, snapshot: Snapshot) {
         let before = lock(&self.snapshot).replace(Arc::new(snapshot));
         drop(before); // not under the lock
     }
 
-    /// The copy that was left last.
+    /// The copy that was stored last.
     pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         lock(&self.snapshot).clone()
     }
 
-    /// Whether the worker shall give up what is outstanding.
+    /// True if the worker shall give up its outstanding requests.
     pub(crate) fn shall_give_up(&self) -> bool {
         self.abandon.load(Ordering::Relaxed)
     }
 
-    /// Asks the worker to give up what is outstanding.
+    /// Asks the worker to give up its outstanding requests.
     pub(crate) fn give_up(&self) {
         self.abandon.store(true, Ordering::Relaxed);
     }
@@ -365,7 +365,7 @@ impl WorkerCell {
             std::thread::sleep(Duration::from_millis(20));
         }
         // Past the barrier, a worker that has not yet stored `false` here will, when it has, see the claim
-        // and wait for what is decided below.
+        // and wait for the decision below.
         let hangs = self.in_call.load(Ordering::SeqCst);
         if hangs {
             self.finish(Status::Abandoned);
@@ -382,7 +382,7 @@ impl WorkerCell {
     /// Only after `status` was seen as other than `Running`.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn final_core(&self) -> &mut Core {
-        // SAFETY: the worker has stored its last word, or will not touch the core any more.
+        // SAFETY: the worker has set its final status, or will not touch the core any more.
         unsafe { &mut *self.core.get() }
     }
 }

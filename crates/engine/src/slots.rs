@@ -1,4 +1,4 @@
-//! A worker's slots and what becomes of a completion. Times are ns since the start of the run.
+//! A worker's slots and the handling of completions. Times are ns since the start of the run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,19 +22,19 @@ pub(crate) struct Slot {
     issued: u64,
     offset: u64,
     len: u32,
-    /// Which of the stream's files.
+    /// Number of the file in the stream.
     file: u32,
     /// Result of a call that moves all the rest.
     expect: i32,
     kind: OpKind,
-    /// Nothing is to be done about it but to record it: see `Core::place`.
+    /// The completion only needs to be recorded: see `Core::place`.
     plain: bool,
     after: After,
     /// Paid for from a budget in the ramp: refunded if it is not counted.
     refundable: bool,
 }
 
-/// What follows a request when it is done, as a call of its own.
+/// The call that follows a completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum After {
@@ -53,7 +53,7 @@ struct Begin {
     moved: u32,
 }
 
-/// Of each operation: looked up, as tests of what it is would cost every request more.
+/// First call of each operation: a table, as comparisons would cost every request more.
 static BEGINS: [Begin; Op::Rewrite as usize + 1] = {
     // In place of 4, which no operation is.
     let mut begins = [Begin {
@@ -128,7 +128,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// What the run ended by.
+    /// The reason that the failure gives for the end of the run.
     pub(crate) fn ends(&self, target: Option<&Target>) -> EndedBy {
         EndedBy::Error {
             errno: self.errno,
@@ -155,7 +155,7 @@ pub(crate) struct Core {
     simple: bool,
     /// Every completion goes there, too.
     pub(crate) log: Option<Log>,
-    /// Something is to be done besides filling free slots: `again`, `follow`, `failure` or `refund` hold something.
+    /// Work besides filling free slots is due: `again`, `follow`, `failure` or `refund` are not empty.
     pub(crate) attention: bool,
     /// Slots without a request.
     pub(crate) free: FreeSlots,
@@ -220,18 +220,18 @@ impl Core {
         }
     }
 
-    /// Whether slots pause after a completion, or the worker as a whole.
+    /// True if slots pause after a completion, or the worker as a whole.
     pub(crate) fn thinks(&self) -> bool {
         self.thinker.is_some() || self.rest.is_some()
     }
 
-    /// What keeps the worker as a whole from issuing. `idle`: nothing is outstanding.
+    /// The reason why the worker as a whole may not issue. `idle`: nothing is outstanding.
     #[inline]
     pub(crate) fn rests(&mut self, now: u64, idle: bool) -> Option<Hold> {
         self.rest.as_mut().and_then(|rest| rest.hold(now, idle))
     }
 
-    /// A request is issued; whether the worker rests after it.
+    /// Records that a request is issued; true if the worker rests after it.
     #[inline]
     pub(crate) fn rests_after_issue(&mut self, now: u64) -> bool {
         self.rest.as_mut().is_some_and(|rest| rest.issued(now))
@@ -277,7 +277,7 @@ impl Core {
         self.place(index, request, refundable)
     }
 
-    /// Stamps everything that is handed over now.
+    /// Stamps all calls that are handed over now.
     #[inline(always)]
     pub(crate) fn stamp(&mut self, now: u64) {
         for &index in self.free.taken() {
@@ -352,7 +352,7 @@ impl Core {
         self.attention = true;
     }
 
-    /// What was paid for in the ramp counts if it ends after it; otherwise it is given back.
+    /// A request paid for in the ramp counts if it ends after the ramp; otherwise its cost is given back.
     #[cold]
     fn settle(&mut self, index: u32, now: u64) {
         let slot = &mut self.slots[index as usize];
@@ -379,7 +379,7 @@ impl Core {
         self.release(index, now);
     }
 
-    /// A completion that is not simply all that was asked.
+    /// A completion with another result than the full length.
     #[cold]
     fn unusual(&mut self, index: u32, result: i32, now: u64) {
         self.attention = true;

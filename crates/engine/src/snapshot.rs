@@ -1,4 +1,4 @@
-//! Figures of a load that is still on: each worker leaves a copy of what it has recorded when it is asked for one.
+//! Figures of a load that is still on: each worker stores a copy of its record when it is asked for one.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,15 +12,15 @@ use crate::load::{Load, Seat, recorder};
 use crate::shared::{Status, lock};
 use crate::thread::Usage;
 
-/// How often it is looked whether all workers have answered: they look up once a millisecond.
+/// Interval at which the answers of the workers are checked: they answer once a millisecond.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What a worker had recorded at one moment.
+/// The record of a worker at one moment.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// Which one it answers.
+    /// Number of the request for snapshots that it answers.
     pub(crate) number: u64,
-    /// When it was made, ns since the start of the run.
+    /// Time at which it was made, ns since the start of the run.
     pub(crate) at: u64,
     pub(crate) recorder: StreamRecorder,
     /// CPU use since the start of the counted time.
@@ -29,7 +29,7 @@ pub(crate) struct Snapshot {
 }
 
 impl Load {
-    /// Figures of what was completed so far; `None`: it has not begun, or its figures have been taken. A worker that
+    /// Figures of the completions so far; `None`: it has not begun, or its figures have been taken. A worker that
     /// does not answer in time, because it waits for the kernel, counts with the last copy that it has left.
     pub(crate) fn so_far(&self, patience: Duration) -> Result<Option<RunFigures>, MergeError> {
         let Some(clock) = self.clock.get() else {
@@ -63,10 +63,10 @@ impl Load {
         }
     }
 
-    /// What is known of a worker; to be called under the lock of `taken`.
+    /// The record of a worker; to be called under the lock of `taken`.
     fn part_of(&self, seat: &Seat) -> Part {
         if seat.cell.status() == Status::Done {
-            // SAFETY: the worker has had its last word, and the coordinator does not touch the core of one that is
+            // SAFETY: the worker has set its final status, and the coordinator does not touch the core of one that is
             // `Done` before it has set `taken`, whose lock the caller holds. Only this call uses the reference.
             let core = unsafe { seat.cell.final_core() };
             return Part {

@@ -29,7 +29,7 @@ impl Watch {
         }
     }
 
-    /// When it wants to look next, ns since the start of the run.
+    /// Time of the next check, ns since the start of the run.
     pub(crate) fn next_look(&self) -> u64 {
         self.next
     }

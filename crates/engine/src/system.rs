@@ -5,11 +5,11 @@
 //! line has no `ret`. libc's own `pread` is a cancellation point as well.
 #![allow(unsafe_code)]
 
-/// Makes a system call: what it answers, or its errno.
+/// Makes a system call; returns its answer, or its errno.
 ///
 /// # Safety
 ///
-/// As of the call: pointers among the arguments must be valid for what the kernel does with them.
+/// As of the call: pointers among the arguments must be valid for the kernel's use of them.
 #[inline(always)]
 pub(crate) unsafe fn call<const N: usize>(
     number: libc::c_long,

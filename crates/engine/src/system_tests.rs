@@ -4,7 +4,7 @@
 use crate::system::call;
 
 #[test]
-fn an_answer_and_an_error_are_told_from_each_other() {
+fn an_answer_and_an_error_are_distinguished() {
     // SAFETY: no pointer is passed; -1 is no descriptor.
     let (process, closed) = unsafe {
         (

@@ -1,4 +1,4 @@
-//! What a stream runs on, as far as the engine must know it.
+//! The target of a stream, with the properties that the engine needs.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -34,9 +34,9 @@ pub(crate) struct OpenFiles(Arc<[OpenFile]>);
 pub(crate) struct OpenFile {
     /// As the caller described it.
     pub(crate) file: StreamFile,
-    /// Whether it is a block device.
+    /// True for a block device.
     pub(crate) is_device: bool,
-    /// Whether it is a directory.
+    /// True for a directory.
     pub(crate) is_folder: bool,
     /// Opened with O_DIRECT.
     pub(crate) is_direct: bool,
@@ -44,7 +44,7 @@ pub(crate) struct OpenFile {
     pub(crate) can_read: bool,
     /// Opened for writing.
     pub(crate) can_write: bool,
-    /// What a file holds, bytes; 0 for a device.
+    /// Length of a file, bytes; 0 for a device.
     pub(crate) length: u64,
     /// Device and inode.
     identity: (u64, u64),
@@ -110,24 +110,24 @@ fn largest(open: &OpenFiles, of: impl Fn(&StreamFile) -> u32) -> u32 {
 }
 
 impl OpenFiles {
-    /// Of at least one file.
+    /// `files` has at least one file.
     pub(crate) fn new(files: Vec<OpenFile>) -> OpenFiles {
         debug_assert!(!files.is_empty());
         OpenFiles(files.into())
     }
 
-    /// The one, or the first of several: what holds for all.
+    /// The one file, or the first of several: all are opened the same way.
     pub(crate) fn first(&self) -> &OpenFile {
         &self.0[0]
     }
 
-    /// Whether both are the same files, opened the same way.
+    /// True if both are the same files, opened the same way.
     pub(crate) fn same_target(&self, other: &OpenFiles) -> bool {
         let mut pairs = self.iter().zip(other.iter());
         self.len() == other.len() && pairs.all(|(own, other)| own.same_target(other))
     }
 
-    /// Whether each holds as much as it is said to: a file that grows does not yet.
+    /// True if each file has its full size: a growing file does not yet.
     pub(crate) fn are_whole(&self) -> bool {
         self.iter().all(OpenFile::is_whole)
     }
@@ -142,7 +142,7 @@ impl std::ops::Deref for OpenFiles {
 }
 
 impl OpenFile {
-    /// Whether both are the same file, opened the same way.
+    /// True if both are the same file, opened the same way.
     pub(crate) fn same_target(&self, other: &OpenFile) -> bool {
         self.identity == other.identity && self.is_direct == other.is_direct
     }
@@ -152,12 +152,12 @@ impl OpenFile {
         self.identity
     }
 
-    /// Whether it holds as much as it is said to.
+    /// True if the file has its full size.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_device || self.length >= self.file.size_bytes
     }
 
-    /// Asks the kernel what the descriptor is.
+    /// Asks the kernel for the properties of the descriptor.
     pub(crate) fn inspect(file: StreamFile) -> io::Result<OpenFile> {
         // SAFETY: `stat` is plain old data for which all zeroes are valid.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
@@ -185,8 +185,8 @@ impl OpenFile {
     }
 }
 
-/// Reading shall leave no trace on the target, not even an access time, and the kernel need not ask for every request
-/// whether one is due, which costs 10 ns. Only the owner of the file and root may have that; for others nothing changes.
+/// Reading shall leave no trace on the target, not even an access time, and the kernel need not check on every request
+/// if one is due, which costs 10 ns. Only the owner of the file and root may set this; for others nothing changes.
 fn leave_access_time(fd: RawFd, flags: libc::c_int) {
     // SAFETY: no pointer is passed; a refusal changes nothing.
     unsafe { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NOATIME) };

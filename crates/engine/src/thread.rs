@@ -1,5 +1,5 @@
-//! What a worker thread asks of the kernel for itself: a CPU, an I/O priority, prompt timers; and what it
-//! has used.
+//! Settings that a worker thread makes for itself - a CPU, an I/O priority, prompt timers - and its CPU
+//! usage.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -65,7 +65,7 @@ pub(crate) fn prompt_timers() {
 }
 
 /// Gives the calling thread a table of open files of its own, with nothing in it but the standard streams and `fds`;
-/// whether it could.
+/// true if it could.
 ///
 /// A call on a descriptor of a table that threads share takes and drops a reference to the file, two atomic operations
 /// that cost about 10 ns; on a private table it does not (fs/file.c, `__fget_light`).
@@ -124,7 +124,7 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of the calling thread, since it began.
+    /// Usage of the calling thread, since it began.
     pub(crate) fn of_this_thread() -> Usage {
         // SAFETY: `rusage` is plain old data for which all zeroes are valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -140,7 +140,7 @@ impl Usage {
         }
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub(crate) fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
@@ -162,7 +162,7 @@ pub(crate) fn id() -> i32 {
     unsafe { libc::gettid() }
 }
 
-/// Full barrier on every running thread of this process (`membarrier(2)`); whether the kernel made it.
+/// Full barrier on every running thread of this process (`membarrier(2)`); true if the kernel made it.
 pub(crate) fn barrier_everywhere() -> bool {
     const REGISTER: libc::c_int = 1 << 4;
     const EXPEDITED: libc::c_int = 1 << 3;

@@ -1,7 +1,7 @@
 //! The loop of one worker: fill free slots, hand everything over in one call, take completions.
 //!
-//! Nothing here allocates, locks or formats while the load is on, and what is not needed for every request
-//! (counters for others to see, ends, halts) is looked at once a millisecond.
+//! Nothing here allocates, locks or formats while the load is on. Work that is not needed for every request
+//! (counters for others to see, ends, halts) is done once a millisecond.
 
 use std::cmp::Reverse;
 use std::os::fd::RawFd;
@@ -20,15 +20,15 @@ use crate::snapshot::Snapshot;
 use crate::target::Target;
 use crate::thread::Usage;
 
-/// How often a busy worker looks up, ns.
+/// Interval at which a busy worker checks for ends and halts, ns.
 const CHECK_NS: u64 = 1_000_000;
-/// How long an idle one sleeps at most, ns.
+/// Longest sleep of an idle worker, ns.
 const NAP_NS: u64 = 20_000_000;
-/// Bounds of what is spun before a due time instead of slept, ns.
+/// Longest time before a due time that is spun instead of slept, ns.
 const LARGEST_MARGIN_NS: u64 = 150_000;
 const FIRST_MARGIN_NS: u64 = 60_000;
 
-/// What a worker must know about its stream.
+/// The settings of a worker's stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Orders {
     /// Stream of the workload.
@@ -41,7 +41,7 @@ pub(crate) struct Orders {
     pub(crate) first: u64,
     /// End of the stream's time; `u64::MAX`: it has none.
     pub(crate) end: u64,
-    /// What was written is forced to the medium after the last request of the stream.
+    /// Writes are forced to the medium after the last request of the stream.
     pub(crate) end_sync: bool,
     /// No fsync follows the last request.
     pub(crate) syncs_between: bool,
@@ -52,7 +52,7 @@ pub(crate) struct Orders {
     pub(crate) may_spin: bool,
 }
 
-/// How a worker left its loop.
+/// The state in which a worker left its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leave {
     /// Nothing is outstanding.
@@ -87,12 +87,12 @@ pub(crate) struct Worker<'a, B: Backend> {
     timed_out: bool,
     inflight: u64,
     next_check: u64,
-    /// When a free slot has something to do, ns.
+    /// Time at which a free slot has something to do, ns.
     next_event: u64,
-    /// By how much a sleep is cut short so as not to be late, ns.
+    /// Time by which a sleep is cut short so as not to be late, ns.
     margin: u64,
     usage_begin: Option<Usage>,
-    /// Number of the last snapshot that it has left.
+    /// Number of the last snapshot that it has stored.
     left: u64,
 }
 
@@ -221,7 +221,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// When the stream's counted time begins, ns.
+    /// Time at which the stream's counted time begins, ns.
     fn count_from(&self) -> u64 {
         self.orders.ramp_end.max(self.orders.first)
     }
@@ -238,7 +238,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         });
     }
 
-    /// Gives each free slot a request that is due; the time it is afterwards.
+    /// Gives each free slot a request that is due; returns the time afterwards.
     fn fill_when_due(&mut self, now: u64) -> u64 {
         self.next_event = u64::MAX;
         let idle = self.inflight == 0 && self.core.unstamped() == 0;
@@ -308,7 +308,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         now
     }
 
-    /// Keeps the CPU busy; the time it is afterwards.
+    /// Keeps the CPU busy; returns the time afterwards.
     fn spin(&self, until: u64) -> u64 {
         loop {
             let now = self.clock.now();
@@ -319,7 +319,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// A budget is used up; in the ramp, what is outstanding now comes back, unless the ramp ends first.
+    /// A budget is used up; in the ramp, the cost of outstanding requests comes back, unless the ramp ends first.
     #[cold]
     fn end_or_wait(&mut self, now: u64) {
         if now < self.orders.ramp_end {
@@ -338,7 +338,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         })
     }
 
-    /// One call to the kernel and what comes back. `None`: the core was taken away.
+    /// Makes one call to the kernel and takes the completions. `None`: the core was taken away.
     #[inline(always)]
     fn turn(&mut self, wait: impl Fn(&Self, u64) -> Wait) -> Result<Option<u64>, Errno> {
         let submitted = self.clock.now();
@@ -384,7 +384,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         Ok(Some(last))
     }
 
-    /// What is to be done besides filling free slots: calls that belong to requests under way, failures, refunds.
+    /// Work besides filling free slots: calls that belong to requests under way, failures, refunds.
     fn attend(&mut self) {
         self.core.attention = false;
         while let Some(index) = self.core.again.pop() {
@@ -407,7 +407,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// How long to wait for a completion, given what free slots have to do.
+    /// Time to wait for a completion, given the next event of the free slots.
     fn how_long(&self, now: u64) -> Wait {
         if !self.issuing || self.next_event == u64::MAX {
             return Wait::One;
@@ -440,7 +440,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// Nothing is outstanding: sleeps until `event`, but not long without looking up.
+    /// Nothing is outstanding: sleeps until `event`, but not long without a check.
     fn nap(&mut self, now: u64, event: u64) -> u64 {
         let until = event.min(self.orders.end).min(now + NAP_NS);
         let asleep = until.saturating_sub(now).saturating_sub(self.margin);
@@ -460,7 +460,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         now
     }
 
-    /// What is looked at once a millisecond.
+    /// The check of once a millisecond.
     #[cold]
     fn check(&mut self, now: u64) {
         self.publish();
@@ -491,7 +491,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// Copies what was recorded so far for who asked. The only allocation while a load is on, and only when asked.
+    /// Stores a copy of the record so far. The only allocation while a load is on, and only on request.
     #[cold]
     fn leave_snapshot(&mut self, number: u64, now: u64) {
         self.left = number;
@@ -540,7 +540,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// The budgets that bound this worker, with what their exhaustion means.
+    /// The budgets that bound this worker, with the reason that their exhaustion gives.
     fn budgets(&self) -> [(Option<&'a Budget>, bool, EndedBy); 4] {
         [
             (self.stream.requests.as_ref(), false, EndedBy::Requests),
@@ -583,7 +583,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// Takes back what was paid in the ramp for requests that ended in it.
+    /// Takes back the cost of requests that ended in the ramp.
     fn take_refund(&mut self) {
         let (requests, bytes) = std::mem::take(&mut self.core.refund);
         match self.passes.map(|passes| passes.unit) {
@@ -599,7 +599,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
     }
 
-    /// Which budget is used up, as far as this worker is concerned, and whether it is the whole run's.
+    /// The budget that is used up for this worker, and true if it is the whole run's.
     fn spent(&self) -> Option<(bool, EndedBy)> {
         if let Some(passes) = self.passes
             && self.pending.is_none()
@@ -619,7 +619,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         spent.next()
     }
 
-    /// Whether this worker issues nothing more.
+    /// True if this worker issues nothing more.
     fn is_at_its_end(&self) -> bool {
         !self.issuing || self.spent().is_some()
     }
@@ -675,7 +675,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         if failed || self.shared.stopped.load(Acquire) {
             return true;
         }
-        // The sync may take long, and what came before it is known.
+        // The sync may take long, and the record before it is complete.
         self.leave_snapshot(self.shared.asked.load(Relaxed), self.clock.now());
         self.stream.syncing.store(true, Relaxed);
         let changed = &self.stream.changed;
@@ -696,7 +696,7 @@ impl<'a, B: Backend> Worker<'a, B> {
         let begin = self.clock.now();
         self.cell.enter_call();
         let result = match self.target {
-            // Names, and the files they stand for, lie in many places.
+            // Names and their files are in many places.
             Target::Folder(_) => crate::names::sync_file_system(fd),
             _ => crate::blocking::sync(fd, true),
         };
@@ -723,7 +723,7 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 }
 
-/// What a request costs a budget of requests or of bytes.
+/// Cost of a request in a budget of requests or of bytes.
 fn cost(reason: &EndedBy, requests: i64, bytes: i64) -> i64 {
     if *reason == EndedBy::Requests {
         requests

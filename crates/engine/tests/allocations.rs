@@ -19,7 +19,7 @@ static ARMED: AtomicBool = AtomicBool::new(false);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether this thread is a worker: looked up once.
+    /// True on a worker's thread: looked up once.
     static IS_WORKER: Cell<Option<bool>> = const { Cell::new(None) };
 }
 

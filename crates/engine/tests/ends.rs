@@ -219,7 +219,7 @@ fn a_stop_keeps_what_was_done() {
         run.stop();
         let figures = run.finish().expect("figures");
         assert_eq!(figures.ended_by, EndedBy::Stopped);
-        // What was under way was waited for, not given up.
+        // The outstanding requests were waited for, not given up.
         assert!(figures.streams[0].errors.is_empty());
         assert!(requests(&figures, 0) >= progress.streams[0].reads);
         assert_eq!(run.progress().phase, Phase::Done);

@@ -1,4 +1,4 @@
-//! What happens when the target fails: figures up to then are kept, nothing hangs.
+//! Failures of the target: figures up to then are kept, nothing hangs.
 
 mod common;
 

@@ -59,7 +59,7 @@ fn run(load: &Workload, scratches: &[Scratch], engine: EngineChoice) -> RunFigur
     run.finish().expect("figures")
 }
 
-/// What a file holds: its length, and the blocks of 4 KiB that are not as `Scratch` made them.
+/// Content of a file: its length, and the number of blocks of 4 KiB that are not as `Scratch` made them.
 fn written(scratch: &Scratch) -> (u64, usize) {
     let length = scratch.file.metadata().expect("metadata").len();
     let mut blocks = 0;

@@ -35,7 +35,7 @@ fn forbid_io_uring() {
 }
 
 #[test]
-fn pread_takes_over_and_the_reason_is_told() {
+fn pread_takes_over_and_the_reason_is_recorded() {
     let scratch = Scratch::new(1 << 20);
     let test = || {
         forbid_io_uring();

@@ -47,7 +47,7 @@ fn check(lines: &[HashMap<String, String>], run: &RunFigures, stream: usize, kin
         .filter(|line| line["stream"] == figures.name && line["operation"] == kind.name())
         .collect();
     let of_kind = of_kind.as_ref().expect("figures");
-    // What completes after the end is in the log, but not in the figures.
+    // Requests that complete after the end are in the log, but not in the figures.
     assert!(own.len() as u64 >= of_kind.requests);
     assert!(own.len() as u64 <= of_kind.requests + figures.late.requests);
     if figures.late.requests == 0 {
@@ -126,9 +126,9 @@ fn every_completion_is_a_line_and_none_is_lost() {
     }
 }
 
-/// /dev/full takes nothing: the load goes on, and all is told as lost.
+/// /dev/full takes nothing: the load goes on, and all completions are reported as lost.
 #[test]
-fn a_log_that_cannot_be_written_costs_no_request_and_is_told() {
+fn a_log_that_cannot_be_written_costs_no_request_and_is_reported() {
     let full = OpenOptions::new()
         .write(true)
         .open("/dev/full")

@@ -152,7 +152,7 @@ fn each_operation_is_done_once_to_every_name_in_any_order_by_any_number_of_threa
         assert_eq!(count(&run(Op::Rename), OpKind::Rename), 1000);
         let renamed: BTreeSet<_> = files.iter().map(|name| name.replace("/f", "/r")).collect();
         assert_eq!(folder.content().0, renamed);
-        // What comes after finds them under either name.
+        // Later operations find them under either name.
         assert_eq!(count(&run(Op::Stat), OpKind::Stat), 1000);
         assert_eq!(count(&run(Op::Unlink), OpKind::Unlink), 1000);
         assert!(folder.content().0.is_empty());
@@ -415,7 +415,7 @@ fn links_are_never_followed() {
 }
 
 #[test]
-fn a_missing_directory_is_told_before_anything_is_done() {
+fn a_missing_directory_is_reported_before_anything_is_done() {
     let folder = Folder::new();
     let run = folder.start(&done(Op::Create, &TREE)).expect("start");
     let text = run.finish().expect_err("no directories").to_string();

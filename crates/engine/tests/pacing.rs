@@ -16,7 +16,7 @@ fn on_server(load: &Workload, service_ns: u64) -> RunFigures {
     run.finish().expect("figures")
 }
 
-/// Whether about as many requests were made as there should be.
+/// Returns an error unless the number of requests is close to the wanted one.
 fn near(figures: &RunFigures, wanted: f64, slack: f64) -> Result<(), String> {
     let done = requests(figures, 0) as f64;
     if (done - wanted).abs() <= slack {
@@ -51,7 +51,7 @@ fn an_open_loop_keeps_its_rate() {
 
 #[test]
 fn latency_counts_from_the_intended_start() {
-    // Twice as much as the server can do: the queue grows all the time, and only the latency tells.
+    // Twice as much as the server can do: the queue grows all the time, and only the latency shows it.
     let mut load = workload(vec![open(2_000.0, Spacing::Constant)]);
     load.end.time_ns = Some(400 * MS);
     let figures = on_server(&load, MS);
@@ -71,7 +71,7 @@ fn latency_counts_from_the_intended_start() {
     let lags = (read.latency.mean_ns - service.mean_ns) / ms;
     assert!(lags > done / 4.0 - 1.0, "{lags} ms with {done} requests");
     assert!(service.mean_ns >= ms, "service {}", service.mean_ns);
-    // What was due and never issued shows as lag.
+    // Requests that were due and never issued show as lag.
     let lag = figures.streams[0].max_lag_ns as f64 / ms;
     assert!(lag > 398.0 - done / 2.0, "lag {lag}");
 }

@@ -1,4 +1,4 @@
-//! What a run leaves on its target.
+//! Traces of a run on its target.
 
 mod common;
 

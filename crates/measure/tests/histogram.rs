@@ -115,7 +115,7 @@ fn every_slot_edge_is_reported_within_the_promised_error() {
 }
 
 #[test]
-fn latencies_up_to_half_a_microsecond_are_told_apart_to_the_nanosecond() {
+fn latencies_up_to_half_a_microsecond_are_distinguished_to_the_nanosecond() {
     for value in 0..512 {
         let histogram = histogram_of(&[0, value, 1_000_000]);
         assert_eq!(histogram.value_at_percentile(50.0), Some(value));

@@ -498,7 +498,7 @@ fn what_completes_after_the_end_is_drained_but_not_counted() {
 }
 
 #[test]
-fn a_rate_held_until_the_end_is_told_exactly_whatever_straggles() {
+fn a_rate_held_until_the_end_is_exact_whatever_straggles() {
     let rate_of = |end_ns| {
         let mut recorder = StreamRecorder::new(&Plan { end_ns, ..plan() });
         for request in 1..=1000_u64 {

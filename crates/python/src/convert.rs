@@ -1,4 +1,4 @@
-//! What several classes take from Python.
+//! Conversions of arguments that several classes take from Python.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use spindle_engine::StreamFile;
 
 use crate::errors;
 
-/// A file as Python gives it: (descriptor, size in bytes, offset/length alignment, memory alignment).
+/// A file as Python passes it: (descriptor, size in bytes, offset/length alignment, memory alignment).
 pub(crate) type FileTuple = (i32, u64, u32, u32);
 
 /// A file as the engine takes it.
@@ -20,7 +20,7 @@ pub(crate) fn stream_file((fd, size_bytes, block_bytes, memory_align): FileTuple
     }
 }
 
-/// How long to wait.
+/// Time to wait.
 pub(crate) fn timeout(timeout_s: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(timeout_s)
         .map_err(|error| errors::config(format!("timeout_s: {error}")))

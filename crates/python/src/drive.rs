@@ -12,7 +12,7 @@ fn drive_names() -> Vec<&'static str> {
     spindle_drive::drive_names()
 }
 
-/// What a drive of the catalogue does by itself, as JSON.
+/// The own performance of a drive of the catalogue, as JSON.
 #[pyfunction]
 fn drive_show(python: Python<'_>, name: &str) -> PyResult<String> {
     let sheet = spindle_drive::sheet(name).map_err(errors::config)?;

@@ -1,4 +1,4 @@
-//! The exceptions of the core. Each text is one line: what, where, what to do.
+//! The exceptions of the core. Each text is one line: the problem, its place, the remedy.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::import_exception;

@@ -19,7 +19,7 @@ use crate::workload::Workload;
 #[pyclass(frozen, module = "spindle._core")]
 pub(crate) struct Machine(pub(crate) Arc<spindle_sim::Machine>);
 
-/// What Python needs to know of a machine.
+/// The facts about a machine for Python.
 #[derive(Serialize)]
 struct Described<'a> {
     name: &'a str,
@@ -109,15 +109,15 @@ impl Shared {
 
 /// Progress in the shape that real runs have.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ProgressFigures<'a> {
     phase: &'static str,
     elapsed_ns: u64,
     measured_ns: u64,
-    streams: Vec<ToldStream<'a>>,
+    streams: Vec<StreamProgressFigures<'a>>,
 }
 
 #[derive(Serialize)]
-struct ToldStream<'a> {
+struct StreamProgressFigures<'a> {
     name: &'a str,
     reads: u64,
     writes: u64,
@@ -156,7 +156,7 @@ impl Simulation {
             stop: Some(shared.stop.clone()),
             progress: Some(shared.progress.clone()),
         };
-        let (machine, load, told) = (machine.0.clone(), workload.0.clone(), shared.clone());
+        let (machine, load, finished) = (machine.0.clone(), workload.0.clone(), shared.clone());
         let names = load
             .streams
             .iter()
@@ -167,8 +167,8 @@ impl Simulation {
             .name("simulation".to_owned())
             .spawn(move || {
                 let outcome = spindle_sim::simulate(&machine, &load, options);
-                *told.outcome() = Some(outcome);
-                told.over.notify_all();
+                *finished.outcome() = Some(outcome);
+                finished.over.notify_all();
             })
             .map_err(errors::run)?;
         Ok(Self {
@@ -182,7 +182,7 @@ impl Simulation {
     fn progress(&self) -> PyResult<String> {
         let elapsed_ns = self.shared.progress.now_ns();
         let streams = self.names.iter().zip(self.shared.progress.streams());
-        errors::json(&Told {
+        errors::json(&ProgressFigures {
             phase: match self.shared.outcome().is_some() {
                 true => "done",
                 false if elapsed_ns < self.ramp_ns => "ramp",
@@ -191,7 +191,7 @@ impl Simulation {
             elapsed_ns,
             measured_ns: elapsed_ns.saturating_sub(self.ramp_ns),
             streams: streams
-                .map(|(name, counts)| ToldStream {
+                .map(|(name, counts)| StreamProgressFigures {
                     name,
                     reads: counts.reads,
                     writes: counts.writes,
@@ -254,7 +254,7 @@ impl Simulation {
 }
 
 impl Drop for Simulation {
-    /// No one will ask for its figures.
+    /// No caller will ask for its figures.
     fn drop(&mut self) {
         self.stop();
     }
@@ -317,7 +317,7 @@ fn elevator_parameters() -> Parameters {
         .collect()
 }
 
-/// What the user asked for, or what went wrong.
+/// The refusal of the request, or the failure, as a Python exception.
 fn refused(error: &SimError) -> PyErr {
     match error {
         SimError::Refused { .. }

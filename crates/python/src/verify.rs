@@ -1,4 +1,4 @@
-//! What must be on a target, and its read-back.
+//! The expected content of a target, and its read-back.
 
 use std::sync::Arc;
 

@@ -95,7 +95,7 @@ impl Workload {
                 self.0.streams.len()
             ))
         })?;
-        let told = |request: Request| {
+        let as_tuple = |request: Request| {
             let name = serde_json::to_value(request.op).map_err(errors::config)?;
             let name = name.as_str().unwrap_or_default().to_owned();
             Ok((name, request.offset, request.len, request.fsync_after))
@@ -104,12 +104,14 @@ impl Workload {
             let mut requests = NameStream::new(spec, names, stream, worker, self.0.seed)
                 .map_err(errors::config)?;
             let taken = std::iter::from_fn(|| requests.next_request()).take(count);
-            return taken.map(told).collect();
+            return taken.map(as_tuple).collect();
         }
         let mut requests =
             RequestStream::new(spec, stream, worker, self.0.seed, size_bytes, block_bytes)
                 .map_err(errors::config)?;
-        (0..count).map(|_| told(requests.next_request())).collect()
+        (0..count)
+            .map(|_| as_tuple(requests.next_request()))
+            .collect()
     }
 }
 

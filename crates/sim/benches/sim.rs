@@ -7,7 +7,7 @@ use std::time::Instant;
 use spindle_sim::{Machine, SimFigures, SimOptions, simulate};
 use spindle_workload::Workload;
 
-/// What is asked of one core, requests a second.
+/// Required rate on one core, requests a second.
 const CASES: [(&str, &str, u32, f64); 3] = [
     ("one drive, depth 1", ONE, 1, 3.0e6),
     ("one drive, depth 32, SPTF", ONE, 32, 1.0e6),

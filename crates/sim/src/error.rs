@@ -1,11 +1,11 @@
-//! What can be wrong with a machine or with a run on it. One line each.
+//! Errors of a machine or of a run on it. One line each.
 
 use spindle_array::ArrayError;
 use spindle_drive::{DriveError, SubmitError};
 use spindle_measure::MergeError;
 use spindle_workload::StreamError;
 
-/// Why a workload cannot run on a machine, or a run could not go on.
+/// The reason why a workload cannot run on a machine, or a run could not go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
@@ -50,7 +50,7 @@ pub enum SimError {
     Stream {
         /// Stream's name.
         stream: String,
-        /// Why.
+        /// The reason.
         error: StreamError,
     },
     /// Files of a set cannot be sized.
@@ -58,17 +58,17 @@ pub enum SimError {
     Files {
         /// Set's name.
         set: String,
-        /// Why.
+        /// The reason.
         error: StreamError,
     },
-    /// More files than the machine holds.
+    /// More files than the machine has room for.
     #[error(
         "the files come to {bytes} bytes, the machine has {capacity}; set `filesize` or `nrfiles`"
     )]
     FilesTooLarge {
         /// All files, bytes.
         bytes: u64,
-        /// Of the machine, bytes.
+        /// Capacity of the machine, bytes.
         capacity: u64,
     },
     /// A drive cannot be built.
@@ -76,7 +76,7 @@ pub enum SimError {
     Drive {
         /// Drive's name in the machine.
         name: String,
-        /// Why.
+        /// The reason.
         error: DriveError,
     },
     /// A drive refused a command: a mistake in the simulator.
@@ -84,13 +84,13 @@ pub enum SimError {
     Refused {
         /// Drive's name in the machine.
         name: String,
-        /// Why.
+        /// The reason.
         error: SubmitError,
     },
-    /// The array cannot do what was asked.
+    /// The array cannot carry out the request.
     #[error("array: {0}")]
     Array(#[from] ArrayError),
-    /// Requests are under way and nothing will ever happen: a mistake in the simulator.
+    /// Requests are under way and no event is due: a mistake in the simulator.
     #[error(
         "the simulation came to a standstill after {now_ns} ns; report this machine and workload"
     )]

@@ -1,4 +1,4 @@
-//! What came out of a simulated run, besides what the load itself can tell.
+//! The figures of a simulated run, besides those of the load itself.
 
 use serde::Serialize;
 use spindle_drive::{Completion, ServedFrom};
@@ -9,7 +9,7 @@ use crate::request::BlockRequest;
 /// Everything about a simulated run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SimFigures {
-    /// What the load saw: the same as of a real run.
+    /// Figures of the load: the same as of a real run.
     pub run: RunFigures,
     /// Counters of each drive over the whole run, ramp included, in slot order.
     pub drives: Vec<DriveFigures>,
@@ -115,6 +115,6 @@ pub struct RebuildFigures {
     pub bytes: u64,
     /// Bytes made so far.
     pub done_bytes: u64,
-    /// When it was done, ns after the start of the run.
+    /// Time at which it was done, ns after the start of the run.
     pub finished_ns: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What differs between kernels.
+//! The differences between kernels.
 
 use serde::{Serialize, Serializer};
 use spindle_array::{WriteRule, balance::BalanceRule};
@@ -10,7 +10,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// What is modelled unless a machine says otherwise.
+    /// The kernel that is modelled unless a machine names another.
     pub const DEFAULT: Kernel = Kernel::new(6, 1, 0);
 
     /// Version `a.b.c`.
@@ -29,7 +29,7 @@ impl Kernel {
         (parts.next().is_none() && kernel >= Kernel::new(2, 6, 0)).then_some(kernel)
     }
 
-    /// Requests live in blk-mq: tags instead of two pools of requests. The drivers of disks went over in 5.0.
+    /// blk-mq: tags instead of two pools of requests. The drivers of disks changed over in 5.0.
     #[must_use]
     pub fn multi_queue(self) -> bool {
         self >= Kernel::new(5, 0, 0)

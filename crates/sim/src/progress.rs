@@ -1,10 +1,10 @@
-//! What others may see of a run while it goes on.
+//! The progress of a run that others may read.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use spindle_measure::Totals;
 
-/// Counters that the simulation brings up to date now and then; they may be a little behind, and behind each other.
+/// Counters that the simulation updates now and then; they may be a little behind, and behind each other.
 #[derive(Debug, Default)]
 pub struct Progress {
     now_ns: AtomicU64,
@@ -34,7 +34,7 @@ pub struct StreamCounts {
 }
 
 impl Progress {
-    /// For a workload of so many streams.
+    /// For a workload with this many streams.
     #[must_use]
     pub fn new(streams: usize) -> Progress {
         Progress {

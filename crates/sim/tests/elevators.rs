@@ -11,7 +11,7 @@ const OLD: Kernel = Kernel::new(2, 6, 32);
 const NEW: Kernel = Kernel::new(6, 1, 0);
 const NEWEST: Kernel = Kernel::new(6, 18, 0);
 
-/// An elevator with requests that are told by their address.
+/// An elevator with requests that are identified by their address.
 struct Stage {
     elevator: Box<dyn Elevator>,
     requests: Vec<BlockRequest>,

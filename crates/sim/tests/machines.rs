@@ -1,4 +1,4 @@
-//! Machine files: what is wrong is told in one line with its place, and the examples of the catalogue are right.
+//! Machine files: mistakes give one line with their place, and the examples of the catalogue are right.
 
 use spindle_sim::{Machine, machine_names, machine_text};
 
@@ -9,7 +9,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_told_with_file_line_and_what_is_allowed() {
+fn mistakes_are_reported_with_file_line_and_allowed_values() {
     let drives = |count: u32| format!("[[drive]]\nmodel = 'WD10EACS'\ncount = {count}\n");
     for (text, place, words) in [
         (

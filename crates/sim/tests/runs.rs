@@ -262,9 +262,9 @@ fn neighbours_are_merged_while_they_wait() {
 }
 
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -277,7 +277,7 @@ impl Write for Kept {
 
 #[test]
 fn the_trace_holds_every_command_and_its_times_add_up() {
-    let kept = Kept::default();
+    let kept = SharedBuffer::default();
     let options = SimOptions {
         trace: Some(Box::new(kept.clone())),
         ..SimOptions::default()

@@ -1,4 +1,4 @@
-//! What checking and stamping cost. Goals: 15 GB/s checked by one core (50 with AVX-512), 50 ns for a stamped block of 4 KiB.
+//! Cost of checking and stamping. Goals: 15 GB/s checked by one core (50 with AVX-512), 50 ns for a stamped block of 4 KiB.
 
 use std::hint::black_box;
 

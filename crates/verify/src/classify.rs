@@ -1,4 +1,4 @@
-//! What a block is that is not what it should be.
+//! Classifies blocks with wrong content.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use crate::seal::is_sealed;
 use crate::stamp::{Claim, MAGIC, SECTOR, Stamp};
 
-/// What a block should be: any of some generations of one place.
+/// The expected content of a block: any of some generations of one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// The run that wrote it.
@@ -15,12 +15,12 @@ pub struct Expected {
     pub file: u32,
     /// First byte of the block, counted from the start of the file.
     pub offset: u64,
-    /// Generations that may be there: one, or several where it is not known which write came last.
+    /// Generations that may be there: one, or several where the last write is not known.
     pub generations: RangeInclusive<u32>,
 }
 
 impl Expected {
-    /// Exactly what the stamp says.
+    /// Exactly the content of the stamp.
     #[must_use]
     pub fn exactly(stamp: &Stamp) -> Expected {
         Expected {
@@ -31,7 +31,7 @@ impl Expected {
         }
     }
 
-    /// The newest of them.
+    /// The stamp of the newest generation.
     fn newest(&self) -> Stamp {
         Stamp {
             run: self.run,
@@ -42,16 +42,16 @@ impl Expected {
     }
 }
 
-/// What is wrong with a block.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// It holds what was there before the run: nothing of the run, and nothing that tells of an earlier write of it.
+    /// It has the content from before the run: nothing of the run, and no trace of an earlier write of it.
     NeverWritten,
-    /// It, or some of its sectors, hold zeroes although the run had written the block before: zeroed or discarded.
+    /// It, or some of its sectors, are zeroes although the run had written the block before: zeroed or discarded.
     Zeroed,
     /// All of it is an earlier write of the run to this very place (or a later one than was expected).
     Stale,
-    /// Some sectors are of one write and some of another, or of what was there before the run.
+    /// Some sectors are of one write and some of another, or of the content from before the run.
     Torn,
     /// It, or some of its sectors, belong to another place of the run.
     Misplaced,
@@ -60,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order in which they are told.
+    /// All kinds, in the order of reports.
     pub const ALL: [Kind; 6] = [
         Kind::NeverWritten,
         Kind::Zeroed,
@@ -70,7 +70,7 @@ impl Kind {
         Kind::Corrupt,
     ];
 
-    /// Its name in figures: `never-written`, `torn` ...
+    /// Name in figures: `never-written`, `torn` ...
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -87,13 +87,13 @@ impl Kind {
 /// A block that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is.
+    /// Kind of the fault.
     pub kind: Kind,
-    /// How many of its sectors are not as they should be.
+    /// Number of wrong sectors.
     pub sectors: u32,
     /// The first of them, counted from 0.
     pub first: u32,
-    /// What the first of them says of itself, if its CRC is right.
+    /// The stamp of the first of them, if its CRC is right.
     pub found: Option<Stamp>,
 }
 
@@ -125,29 +125,29 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What one sector is.
+/// The content of one sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sector {
-    /// Of this run, at its place, whole; of this generation.
+    /// A write of this run, at its place, whole; of this generation.
     Here(u32),
-    /// Of this run, whole, but of another place.
+    /// A write of this run, whole, but of another place.
     Elsewhere,
-    /// Of this run or of this layout, but its CRC is wrong.
+    /// A sector of this run or of this layout, with a wrong CRC.
     Damaged,
     /// Nothing but zeroes.
     Zero,
-    /// Something else: what was there before, another run's content.
+    /// Something else: content from before, or of another run.
     Foreign,
 }
 
-/// Which generation of `expected` the block is, or what is wrong with it. Any bytes will do; they may be of any length.
+/// Returns the generation of `expected` that the block has, or its fault. Any bytes will do; they may be of any length.
 ///
-/// The kinds, in the order in which they are looked for:
+/// The kinds, in the order in which they are checked:
 ///
-/// 1. a sector that bears the mark of this layout or of the run, and whose CRC is wrong: corrupt;
+/// 1. a sector that has the mark of this layout or of the run, and whose CRC is wrong: corrupt;
 /// 2. a sector of another place: misplaced;
-/// 3. sectors of the run at their place beside zeroes: zeroed, or torn if the block was written but once, as zeroes may
-///    then be what was there before; beside anything else: corrupt, or torn in the same case;
+/// 3. sectors of the run at their place beside zeroes: zeroed, or torn if the block was written only once, as zeroes may
+///    then be the content from before; beside anything else: corrupt, or torn in the same case;
 /// 4. nothing of the run: never written; but zeroes where the run wrote more than once: zeroed;
 /// 5. all sectors of the run at their place: torn if they are of several generations, otherwise stale.
 ///
@@ -197,9 +197,9 @@ pub fn classify(block: &[u8], expected: &Expected) -> Result<u32, Fault> {
     Err(fault(kind, sectors, rest, expected, &asked))
 }
 
-/// What is wrong with a block that should hold zeroes, the run having zeroed it: stale if it holds a write of the run all
-/// the same, torn if only some sectors do, never written if it holds what was there before, corrupt if something else
-/// stands between zeroes.
+/// Classifies a block that should be zeroes because the run zeroed it: stale if it has a write of the run,
+/// torn if only some sectors do, never written if it has the content from before, corrupt if other content
+/// is between zeroes.
 ///
 /// # Errors
 /// The fault, if there is anything but zeroes.
@@ -243,7 +243,7 @@ pub fn classify_zeroes(block: &[u8], expected: &Expected) -> Result<(), Fault> {
     })
 }
 
-/// Whether there is nothing but zeroes.
+/// True if all bytes are zero.
 #[must_use]
 pub fn is_zero(bytes: &[u8]) -> bool {
     // Parts that are compared without a branch for each word, until one is not zero.
@@ -252,7 +252,7 @@ pub fn is_zero(bytes: &[u8]) -> bool {
     parts.iter().all(|part| zero(part)) && zero(rest)
 }
 
-/// Finds the sectors that are not as they should be.
+/// Finds the wrong sectors.
 fn fault(
     kind: Kind,
     sectors: &[[u8; SECTOR]],
@@ -270,7 +270,7 @@ fn fault(
             },
         )
         .max();
-    // Of a torn block those sectors are wrong that the newest write in it did not reach.
+    // In a torn block the wrong sectors are those that its newest write did not reach.
     let newest = highest.filter(|newest| expected.generations.contains(newest));
     let right = |index: usize, sector: &[u8; SECTOR]| match look(sector, &asked.of_sector(index)) {
         Sector::Here(generation) => newest.is_some_and(|newest| generation == newest),
@@ -291,7 +291,7 @@ fn fault(
     }
 }
 
-/// How many sectors of each sort a block has.
+/// Number of sectors of each sort in a block.
 #[derive(Debug)]
 struct Seen {
     here: u32,
@@ -332,7 +332,7 @@ impl Seen {
         }
     }
 
-    /// Whether there are some of this sort, and of no other.
+    /// True if there are sectors of this sort, and of no other.
     fn only(&self, count: u32) -> bool {
         let all = self.here + self.elsewhere + self.damaged + self.zero + self.foreign;
         count > 0 && count == all
@@ -349,7 +349,7 @@ fn look(sector: &[u8; SECTOR], asked: &Stamp) -> Sector {
         None if is_zero(sector) => Sector::Zero,
         None => {
             let claim = Claim::of(sector);
-            // One of both may be what was damaged.
+            // One of the two may be the damaged part.
             if claim.magic == MAGIC || claim.stamp.run == asked.run {
                 Sector::Damaged
             } else {

@@ -2,7 +2,7 @@
 //!
 //! The instruction takes 8 bytes a cycle but gives its answer after three: one sector alone would wait two cycles of
 //! three. Each sector has a CRC of its own, so four of them are taken in turns and nothing has to be joined afterwards.
-//! (What is read is checked three times as fast where the CPU has AVX-512: see `wide`.)
+//! (Reads are checked three times as fast where the CPU has AVX-512: see `wide`.)
 
 use crate::hardware;
 use crate::portable::Portable;
@@ -29,7 +29,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     }
 }
 
-/// Whether every sector's CRC is that of its content.
+/// True if every sector's CRC is that of its content.
 #[inline]
 pub(crate) fn is_intact(sectors: &[[u8; SECTOR]]) -> bool {
     match hardware::Instruction::get() {

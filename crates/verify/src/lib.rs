@@ -1,11 +1,11 @@
-//! Content that says of itself what it is: the layout of a verified block, and what a block that is wrong has become.
+//! Verified blocks: their layout, and the classification of blocks with wrong content.
 //!
-//! A block is any whole number of sectors of 512 bytes. Every sector ends with a [`Stamp`] of 32 bytes: whose run it
-//! belongs to, at which byte of which file, which generation of that block it is, and the CRC-32C of all the rest of
-//! the sector. So each sector can be judged alone, which is what a torn write asks for, and a block is right when all
+//! A block is any whole number of sectors of 512 bytes. Every sector ends with a [`Stamp`] of 32 bytes: the run it
+//! belongs to, its file and first byte, the generation of that block, and the CRC-32C of all the rest of
+//! the sector. So each sector can be checked alone, which the detection of torn writes needs, and a block is right when all
 //! its sectors are. Integers are little-endian.
 //!
-//! | bytes of a sector | what |
+//! | bytes of a sector | content |
 //! |---|---|
 //! | 0..480 | payload |
 //! | 480..488 | run: a number that no other run has |

@@ -8,7 +8,7 @@ pub(crate) const POLYNOMIAL: u32 = 0x82f6_3b78;
 /// `TABLES[n][byte]`: what a byte becomes after `n` more bytes of zero.
 static TABLES: [[u32; 256]; 8] = tables();
 
-/// A register after so many bits of zero: times x to that power, modulo the polynomial.
+/// A register after this many bits of zero: times x to that power, modulo the polynomial.
 pub(crate) const fn times_x(register: u32, power: u32) -> u32 {
     let mut register = register;
     let mut bit = 0;

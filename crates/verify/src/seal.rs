@@ -1,4 +1,4 @@
-//! Making a block what its stamp says, and the quick look whether it is.
+//! Stamps a block, and quickly checks that a block matches its stamp.
 
 use crate::crc;
 use crate::stamp::{Claim, MAGIC, SECTOR, Stamp};
@@ -18,18 +18,18 @@ pub fn seal(block: &mut [u8], stamp: &Stamp) {
     }
 }
 
-/// What [`seal_prepared`] needs to know of each sector's payload; `into` has one entry for each sector.
+/// Computes the input of [`seal_prepared`] for each sector's payload; `into` has one entry for each sector.
 pub fn prepare(block: &[u8], into: &mut [u32]) {
     crc::registers(block, into);
 }
 
-/// The same as [`seal`], for a payload that [`prepare`] has seen: it is not read again.
+/// The same as [`seal`], for a payload that [`prepare`] has read: it is not read again.
 #[inline]
 pub fn seal_prepared(block: &mut [u8], prepared: &[u32], stamp: &Stamp) {
     crc::seal(block, prepared, stamp);
 }
 
-/// Whether a block is exactly what the stamp says, in every sector. An empty block is not.
+/// True if a block matches the stamp exactly, in every sector. An empty block does not.
 #[must_use]
 #[inline]
 pub fn is_sealed(block: &[u8], stamp: &Stamp) -> bool {

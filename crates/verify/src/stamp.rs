@@ -1,12 +1,12 @@
-//! What a sector says of itself.
+//! The stamp of a sector.
 
 use crate::crc::crc32c;
 
 /// Length of a sector, bytes: the largest piece that every drive writes whole or not at all.
 pub const SECTOR: usize = 512;
-/// Length of what a sector holds besides its stamp, bytes.
+/// Length of a sector's content besides its stamp, bytes.
 pub const PAYLOAD: usize = 480;
-/// Where the CRC lies, and how many bytes it covers.
+/// Offset of the CRC, and the number of bytes that it covers.
 pub(crate) const CRC_AT: usize = 508;
 /// `SpV1`: a sector of another layout is not taken for one of this.
 pub(crate) const MAGIC: u32 = u32::from_le_bytes(*b"SpV1");
@@ -17,21 +17,21 @@ const OFFSET_AT: usize = 488;
 const FILE_AT: usize = 496;
 const MAGIC_AT: usize = 504;
 
-/// Which block this is. The stamp of a block is that of its first sector.
+/// The identity of a block. The stamp of a block is that of its first sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
-    /// Whose it is: a number that no other run has.
+    /// Number of the run, which no other run has.
     pub run: u64,
     /// Number of the file within the run.
     pub file: u32,
-    /// How many writes of the run to this block there were, this one included.
+    /// Number of writes of the run to this block, this one included.
     pub generation: u32,
     /// First byte, counted from the start of the file; a multiple of 512.
     pub offset: u64,
 }
 
 impl Stamp {
-    /// The stamp of a sector, if it holds one and its CRC is right.
+    /// The stamp of a sector, if it has one and its CRC is right.
     #[must_use]
     pub fn of(sector: &[u8; SECTOR]) -> Option<Stamp> {
         let claim = Claim::of(sector);
@@ -39,7 +39,7 @@ impl Stamp {
         right.then_some(claim.stamp)
     }
 
-    /// That of the block's sector `index`.
+    /// The stamp of the block's sector `index`.
     #[must_use]
     pub fn of_sector(&self, index: usize) -> Stamp {
         Stamp {
@@ -48,7 +48,7 @@ impl Stamp {
         }
     }
 
-    /// The stamp as the words that lie behind the payload, up to the CRC: three of 64 bits and one of 32.
+    /// The stamp as the words after the payload, up to the CRC: three of 64 bits and one of 32.
     #[inline(always)]
     pub(crate) fn words(&self) -> ([u64; 3], u32) {
         let numbers = u64::from(self.file) | u64::from(self.generation) << 32;
@@ -56,7 +56,7 @@ impl Stamp {
     }
 }
 
-/// What a sector says, right or wrong.
+/// The stamp in a sector, right or wrong.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     pub(crate) stamp: Stamp,

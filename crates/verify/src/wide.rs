@@ -67,7 +67,7 @@ impl Wide {
         has.then_some(Wide(()))
     }
 
-    /// Whether every sector has its right CRC and is what the stamp, which is the first one's, says.
+    /// True if every sector has its right CRC and matches the stamp, which is the first one's.
     #[inline]
     pub(crate) fn is_sealed(self, sectors: &[[u8; SECTOR]], stamp: &Stamp) -> bool {
         // SAFETY: `self` is the proof that the CPU has the features.
@@ -108,7 +108,7 @@ fn is_sealed(sectors: &[[u8; SECTOR]], stamp: &Stamp) -> bool {
     wrong == 0
 }
 
-/// Of the sum of the four parts of 16 bytes.
+/// The sum of the four parts of 16 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,vpclmulqdq,sse4.2")]
 fn remainder(sum: __m512i) -> u32 {

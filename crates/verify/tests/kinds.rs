@@ -77,7 +77,7 @@ fn nothing_of_the_run_was_never_written() {
     assert_eq!(kind(&[0; 4096], &stamp(1)), Some(Kind::NeverWritten));
     assert_eq!(kind(&foreign(4096, 1), &stamp(1)), Some(Kind::NeverWritten));
     assert_eq!(kind(&foreign(4096, 1), &stamp(2)), Some(Kind::NeverWritten));
-    // What an earlier run left is what was there before.
+    // The content of an earlier run counts as content from before.
     let other = Stamp { run: 5, ..stamp(1) };
     assert_eq!(kind(&block(&other, 8), &stamp(1)), Some(Kind::NeverWritten));
     let mut mixed = block(&other, 8);

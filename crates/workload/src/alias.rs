@@ -12,7 +12,7 @@ pub(crate) struct AliasTable {
 struct Slot {
     /// Chance of keeping this slot, scaled to 2^64.
     keep: u64,
-    /// What is taken otherwise.
+    /// The index that is taken otherwise.
     other: u32,
 }
 

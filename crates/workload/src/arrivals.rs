@@ -1,4 +1,4 @@
-//! When requests are issued: open-loop arrivals and think time.
+//! Times at which requests are issued: open-loop arrivals and think time.
 
 use crate::rng::{Purpose, Rng, sub_seed};
 use crate::spec::{Arrival, Spacing, Stream, Think};
@@ -96,7 +96,7 @@ impl Thinker {
         Some(Thinker { think, rng })
     }
 
-    /// What was asked for.
+    /// The settings of the pauses.
     #[must_use]
     pub fn think(&self) -> Think {
         self.think

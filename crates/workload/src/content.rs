@@ -1,4 +1,4 @@
-//! What is written.
+//! The content of written blocks.
 
 use crate::rng::{Purpose, mix, sub_seed};
 use crate::spec::Content;
@@ -12,7 +12,7 @@ const UNIT: usize = 4096;
 pub struct ContentFiller {
     /// Random bytes at the start of each unit; the rest is zero.
     random_bytes: usize,
-    /// Of the worker.
+    /// Start of the worker's sequence.
     origin: u64,
     state: u64,
 }
@@ -37,7 +37,7 @@ impl ContentFiller {
         }
     }
 
-    /// One that begins with the worker's content of this number: the same whenever it is asked for.
+    /// A filler that begins with the worker's content of this number: the same on every call.
     #[must_use]
     pub fn numbered(&self, number: u64) -> ContentFiller {
         ContentFiller {

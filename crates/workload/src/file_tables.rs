@@ -1,10 +1,10 @@
-//! Tables `[[files]]`, and which of them a stream uses.
+//! Reads the tables `[[files]]`, and chooses the table that a stream uses.
 
 use spindle_config::{ConfigError, Place, Problem, Table, Value};
 
+use crate::key_texts::KeyTexts;
 use crate::keys::{self, Key, Level};
 use crate::parse::{unknown, valid_name};
-use crate::said::Said;
 use crate::settings::{Layer, Settings};
 use crate::sizes::{file_sizes, write_files};
 use crate::spec::{Each, FileSet, Stream, StreamFiles, Workload};
@@ -57,7 +57,7 @@ pub(crate) fn read(head: &mut Table) -> Result<Vec<SetOfFile>, ConfigError> {
     Ok(filesets)
 }
 
-/// Which set a stream uses, and how.
+/// The set that a stream uses, and its order of files.
 pub(crate) fn of_stream(
     settings: &Settings,
     filesets: &[SetOfFile],
@@ -89,15 +89,15 @@ pub(crate) fn of_stream(
     }))
 }
 
-pub(crate) fn write_use(files: &StreamFiles, first: Option<&str>, said: &mut Said) {
+pub(crate) fn write_use(files: &StreamFiles, first: Option<&str>, said: &mut KeyTexts) {
     said.put_or(&keys::FILES, &files.set, first == Some(&files.set));
     said.choice(&keys::FILE_SERVICE_TYPE, keys::SERVICES, &files.service);
     said.put(&keys::FILE_REQUESTS, files.requests);
 }
 
 /// The keys of a set.
-pub(crate) fn write(set: &FileSet) -> Said {
-    let mut said = Said::default();
+pub(crate) fn write(set: &FileSet) -> KeyTexts {
+    let mut said = KeyTexts::default();
     said.put_or(&keys::NAME, &set.name, false);
     said.put(&keys::NRFILES, set.nrfiles);
     said.put(&keys::FILESIZE, write_files(&set.filesize));
@@ -156,8 +156,8 @@ pub(crate) fn resolve(
     Ok(resolved)
 }
 
-/// Applies an option: to all sets that hold data (`directories`: to all trees; to all, where there are none of these), or
-/// to the one that `owner` names; without any, they make one.
+/// Applies an option: to all sets of data files (`directories`: to all trees; to all sets, where there are no data files), or
+/// to the one that `owner` names; without any set, it makes one.
 pub(crate) fn apply(
     filesets: &mut Vec<SetOfFile>,
     trees: &[String],

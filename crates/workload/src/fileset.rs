@@ -1,5 +1,5 @@
 //! Sizes of the files of a set: a pure function of the seed, so that a file has the same size in every phase and
-//! however many there are.
+//! with any number of files.
 
 use crate::alias::AliasTable;
 use crate::log_normal;
@@ -7,12 +7,12 @@ use crate::rng::{Purpose, Rng, sub_seed};
 use crate::spec::{FileSet, FileSize};
 use crate::stream::StreamError;
 
-/// Sizes that the caches ask for are cut to multiples of this, bytes.
+/// Sizes that depend on the caches are cut to multiples of this, bytes.
 const AUTO_STEP: u64 = 4096;
 
 impl FileSet {
-    /// Size of each file, bytes. `index` is the set's in its workload; `auto_bytes` is what all files of a set of
-    /// `auto` size come to.
+    /// Size of each file, bytes. `index` is the set's in its workload; `auto_bytes` is the sum of all files of a set of
+    /// `auto` size.
     pub fn sizes(&self, index: usize, seed: u64, auto_bytes: u64) -> Result<Vec<u64>, StreamError> {
         let sizer = FileSizer::new(&self.filesize)?;
         let each = auto_bytes / u64::from(self.files.max(1)) / AUTO_STEP * AUTO_STEP;
@@ -29,7 +29,7 @@ impl FileSet {
     }
 }
 
-/// Whether the sizes can be drawn.
+/// Returns an error if the sizes cannot be drawn.
 pub(crate) fn check(sizes: &FileSize) -> Result<(), StreamError> {
     FileSizer::new(sizes).map(drop)
 }

@@ -11,15 +11,15 @@ use crate::spec::{Each, FileService, Order, PriorityClass, Spacing, SteadyMetric
 pub struct Key {
     /// Name in a file, with underscores.
     pub name: &'static str,
-    /// Where it may stand.
+    /// Tables in which the key is allowed.
     pub level: Level,
-    /// What its value is.
+    /// Type of its value.
     pub kind: Kind,
     /// One line for people.
     pub help: &'static str,
-    /// What holds if it is absent, as it would be written.
+    /// Value if the key is absent, as it would be written.
     pub default: &'static str,
-    /// A value one might write.
+    /// An example of a value.
     pub example: &'static str,
     /// Names allowed, if `kind` is a choice.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -27,24 +27,24 @@ pub struct Key {
     /// Name of the option that says false, for a flag that has a word for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opposite: Option<&'static str>,
-    /// Whether it can be given on the command line.
+    /// True if the key can be given on the command line.
     pub option: bool,
-    /// It only means something while one of these holds; empty: always.
+    /// The key has an effect only while one of these is met; empty: always.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub needs: &'static [Need],
-    /// It is about data: it means nothing beside `operation`.
+    /// The key is about data: it has no effect beside `operation`.
     pub data: bool,
     /// Smallest and largest value, if `kind` is a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
 }
 
-/// What must hold for a key to mean something.
+/// A condition under which a key has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Need {
-    /// A key, perhaps of another level: then something of that level must have it.
+    /// A key, perhaps of another level: then some table of that level must have it.
     pub key: &'static str,
-    /// Its values that fit; empty: any that is in force.
+    /// Its values that meet the condition; empty: any but `none`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub values: &'static [&'static str],
 }
@@ -65,11 +65,11 @@ const MAX_COUNT: f64 = u32::MAX as f64;
 /// Most workers, and most outstanding requests, of a workload.
 pub(crate) const MAX_OUTSTANDING: u64 = 65_536;
 
-/// Where a key may stand.
+/// The tables in which a key is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Once, before the first `[[stream]]` or `[[phase]]`; what is about the length of a run also in a `[[phase]]`.
+    /// Once, before the first `[[stream]]` or `[[phase]]`; keys about the length of a run also in a `[[phase]]`.
     Workload,
     /// In a `[[phase]]`.
     Phase,
@@ -80,7 +80,7 @@ pub enum Level {
     Files,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -119,7 +119,7 @@ pub enum Kind {
 /// Name of the tables of sets of files.
 pub(crate) const FILES_TABLE: &str = "files";
 
-/// Takes an optional key out of force.
+/// The value that switches an optional key off.
 pub(crate) const NONE: &str = "none";
 
 /// Kinds of pattern; their parameters are keys of their own.
@@ -138,7 +138,7 @@ pub(crate) enum PatternKind {
     Runs,
 }
 
-/// Names with what they stand for, and the names alone for the table of keys.
+/// Names with their values, and the names alone for the table of keys.
 macro_rules! choices {
     ($names:ident, $values:ident: $type:ty = { $($name:literal => $value:expr),+ $(,)? }) => {
         const $names: &[&str] = &[$($name),+];
@@ -207,7 +207,7 @@ pub(crate) fn priority_names() -> String {
     PRIORITY_NAMES.join(", ")
 }
 
-/// Defines one constant a key, so that code asks for keys by name and a misspelt one does not compile, and
+/// Defines one constant per key, so that code asks for keys by name and a misspelt one does not compile, and
 /// the list of all.
 macro_rules! keys {
     ($($(#[$extra:ident = $value:expr])* $constant:ident $name:literal $level:ident $kind:ident,
@@ -251,10 +251,10 @@ impl Key {
 keys! {
     #[option = false]
     ABOUT "about" Workload Text, "", "nightly backup beside the database",
-        "one line that says what the workload stands for";
+        "one line that describes the workload";
     #[option = false]
     TABLE "table" Workload Text, "streams", "randomio",
-        "the table shown in the terminal: that of a preset, by the name it has there";
+        "the table shown in the terminal, by its name in a preset";
     SECONDS "seconds" Workload Seconds, "60", "2m",
         "measured time after which the run ends; none: no limit";
     BYTES "bytes" Workload Size, "none", "10GiB",
@@ -266,19 +266,19 @@ keys! {
         "end the run once its figures are steady";
     #[choices = STEADY_NAMES] #[needs = &[in_force("until_steady")]]
     STEADY_METRIC "steady_metric" Workload Choice, "iops", "latency",
-        "what must be steady: requests a second, bytes a second, or the mean latency";
+        "metric that must be steady: requests per second, bytes per second, or mean latency";
     #[needs = &[in_force("until_steady")]]
     STEADY_WINDOW "steady_window" Workload Duration, "60s", "5m",
-        "shortest time over which it must have been steady";
+        "shortest time for which it must have been steady";
     #[needs = &[in_force("until_steady")]]
     STEADY_RANGE "steady_range" Workload Fraction, "20%", "5%",
-        "largest difference between the fifths of that time, of their mean";
+        "largest difference between the means of the fifths of that time, as a share of the mean";
     #[needs = &[in_force("until_steady")]]
     STEADY_SLOPE "steady_slope" Workload Fraction, "10%", "2%",
-        "largest rise or fall of a line through the fifths, of their mean";
+        "largest rise or fall of a line through the fifths, as a share of the mean";
     #[needs = &[in_force("until_steady")]]
     STEADY_DRIFT "steady_drift" Workload Fraction, "0.5%", "1%",
-        "drift a minute that the figures must rule out; none: a slow drift may pass for steady";
+        "drift per minute that the figures must rule out; none: a slow drift may pass for steady";
     RAMP "ramp" Workload Duration, "0s", "5s",
         "time at the start that is run but not counted";
     #[range = Some((0.0, u64::MAX as f64))]
@@ -290,7 +290,7 @@ keys! {
         "drop the target's pages from the page cache before the phase, so that it reads from the medium";
     #[option = false] #[range = Some((1.0, 1024.0))]
     REPEAT "repeat" Phase Integer, "1", "3",
-        "carry the phase out so many times; its runs are named NAME-1, NAME-2 ...";
+        "number of times that the phase is carried out; its runs are named NAME-1, NAME-2 ...";
 
     #[option = false]
     NAME "name" Stream Text, "main", "log",
@@ -300,13 +300,13 @@ keys! {
         "work on the names of a tree of files instead of data";
     #[choices = ORDER_NAMES] #[needs = &[in_force("operation")]]
     ORDER "order" Stream Choice, "sequential", "random",
-        "in which order the names are taken, each once a pass: by number, or shuffled";
+        "order in which the names are taken, each once per pass: by number, or shuffled";
     #[choices = PATTERN_NAMES] #[data = true]
     PATTERN "pattern" Stream Choice, "uniform", "sequential",
-        "where the next request lies";
+        "access pattern: where the next request goes";
     #[needs = &[pattern(&["zipf"])]] #[range = Some((0.01, 10.0))]
     ZIPF_THETA "zipf_theta" Stream Number, "0.99", "1.2",
-        "exponent of the zipf pattern: the n-th most popular place is asked for n^-theta as often";
+        "exponent of the zipf pattern: the n-th most popular place gets n^-theta as many requests as the first";
     #[needs = &[pattern(&["pareto"])]]
     PARETO_SHARE "pareto_share" Stream Fraction, "20%", "10%",
         "the pareto pattern sends 1 - h of the requests to this share h of the places";
@@ -315,10 +315,10 @@ keys! {
         "standard deviation of the normal pattern, as a share of the region";
     #[needs = &[pattern(&["zipf", "pareto", "normal"])]]
     CENTER "center" Stream Fraction, "none", "25%",
-        "where the most popular place of zipf and pareto lies in the region, and the middle of normal; none: anywhere, for normal 50%";
+        "position of the most popular place of zipf and pareto in the region, and of the middle of normal; none: anywhere, for normal 50%";
     #[needs = &[pattern(&["zipf", "pareto", "normal"])]]
     SCATTERED "scattered" Stream Flag, "true", "false",
-        "popular places of zipf, pareto and normal lie all over the region; false: next to each other";
+        "popular places of zipf, pareto and normal are spread over the region; false: next to each other";
     #[needs = &[pattern(&["hot-set"])]]
     HOT_SPACE "hot_space" Stream Fraction, "20%", "5%",
         "share of the places that are hot in the hot-set pattern";
@@ -339,7 +339,7 @@ keys! {
         "all runs have exactly run_length requests";
     #[needs = &[pattern(&["runs"])]]
     RUN_REPEAT "run_repeat" Stream Flag, "false", "true",
-        "the requests of a run go to the same place, not one behind the other";
+        "the requests of a run go to the same place, not one after the other";
     #[data = true]
     WINDOW "window" Stream Size, "none", "256MiB",
         "the pattern stays in a part of the region of this length, which moves on when window_bytes are moved";
@@ -348,7 +348,7 @@ keys! {
         "bytes moved in a window before the next one; none: its length";
     #[needs = &[in_force("window")]]
     WINDOW_SKIP "window_skip" Stream Size, "0B", "1GiB",
-        "left out between two windows";
+        "length of the gap between two windows";
     #[data = true]
     SIZE "size" Stream Sizes, "4KiB", "64KiB",
         "request size: 64KiB, 4KiB-64KiB, 4KiB:70,64KiB:30 or log-normal:mean=26KiB,max=512KiB";
@@ -360,22 +360,22 @@ keys! {
         "part of the target that is used";
     #[data = true]
     WRITES_APART "own_writes" Stream Flag, "false", "true",
-        "writes go through the region on their own, beside all other requests";
+        "writes have places of their own in the region, apart from all other requests";
     #[data = true]
     WRITE_SIZE "write_size" Stream Sizes, "none", "64KiB",
-        "size of the writes; they go through the region on their own then";
+        "size of the writes; they then have places of their own";
     #[data = true]
     WRITE_ALIGN "write_align" Stream Size, "none", "64KiB",
-        "offsets of writes are multiples of this; they go through the region on their own then";
+        "offsets of writes are multiples of this; they then have places of their own";
     #[needs = &[pattern(&["zoned"])]]
     WRITE_ZONES "write_zones" Stream Text, "none", "10%:90,90%:10",
-        "zones of the writes in the zoned pattern; they go through the region on their own then";
+        "zones of the writes in the zoned pattern; they then have places of their own";
     #[needs = &[in_force("nrfiles")]]
     FILES "files" Stream Text, "none", "small",
-        "set of files that is used; none: the first one";
+        "set of files that the stream uses; none: the first one";
     #[choices = SERVICE_NAMES] #[needs = &[in_force("nrfiles")]] #[data = true]
     FILE_SERVICE_TYPE "file_service_type" Stream Choice, "roundrobin", "sequential",
-        "which file the next request goes to: each in turn, any, or one until it is finished";
+        "file of the next request: each in turn, any, or one until it is finished";
     #[needs = &[in_force("nrfiles")]] #[range = Some((1.0, MAX_COUNT - 1.0))] #[data = true]
     FILE_REQUESTS "file_requests" Stream Integer, "1", "8",
         "requests to a file before the next one";
@@ -395,19 +395,19 @@ keys! {
     REWRITE_FRACTION "rewrite_fraction" Stream Fraction, "0%", "10%",
         "share of the requests that read a block and write it back in place";
     CONTENT "content" Stream Content, "random", "compressible:50%",
-        "what is written: random, zero or compressible:R with R the compressed share";
+        "content of the writes: random, zero or compressible:R with R the compressed share";
     #[data = true]
     DEDUPE "dedupe" Stream Fraction, "0%", "30%",
         "share of the writes whose content was written before, for targets that deduplicate";
     #[needs = &[in_force("dedupe")]] #[range = Some((1.0, MAX_COUNT))]
     DEDUPE_SET "dedupe_set" Stream Integer, "none", "1000",
-        "each of them has one of so many contents; none: that of the last write that was new";
+        "number of contents from which those writes choose; none: they repeat the last write with new content";
     #[data = true]
     VERIFY "verify" Stream Flag, "false", "true",
-        "blocks written say what they are; what is read of them is checked, and all of them are read back at the end";
+        "stamp each written block, check the stamps of blocks that are read, and read all of them back at the end";
     #[data = true]
     VERIFY_FATAL "verify_fatal" Stream Flag, "false", "true",
-        "end the run at the first block that `verify` finds wrong while it goes on";
+        "end the run at the first block that `verify` finds wrong during the load";
     #[opposite = Some("buffered")] #[data = true]
     DIRECT "direct" Stream Flag, "true", "false",
         "bypass the page cache (O_DIRECT)";
@@ -415,7 +415,7 @@ keys! {
     MAPPED "mapped" Stream Flag, "false", "true",
         "go through a shared mapping (mmap) as databases do: page faults read, msync is the fsync; never direct";
     FSYNC_FRACTION "fsync_fraction" Stream Fraction, "0%", "10%",
-        "share of the writes that an fsync follows";
+        "share of the writes that are followed by an fsync";
     #[range = Some((0.0, MAX_COUNT))]
     FSYNC_EVERY "fsync_every" Stream Integer, "0", "32",
         "an fsync follows each n-th write of a worker; 0: none";
@@ -423,13 +423,13 @@ keys! {
     FDATASYNC_EVERY "fdatasync_every" Stream Integer, "0", "1",
         "an fdatasync follows each n-th write of a worker; 0: none";
     FSYNC_BETWEEN "fsync_between" Stream Flag, "false", "true",
-        "fsyncs of `fsync_every` and `fdatasync_every` come between requests only, none behind a worker's last one";
+        "fsyncs of `fsync_every` and `fdatasync_every` come only between requests, not after a worker's last one";
     #[data = true]
     DSYNC "dsync" Stream Flag, "false", "true",
         "each write reaches the medium before it completes (O_DSYNC)";
     #[data = true]
     OSYNC "osync" Stream Flag, "false", "true",
-        "the same, and with it all that the file system notes about the file (O_SYNC)";
+        "the same, with all metadata of the file (O_SYNC)";
     END_FSYNC "end_fsync" Stream Flag, "false", "true",
         "fdatasync at the end, inside the measured time";
     #[range = Some((1.0, MAX_OUTSTANDING as f64))]
@@ -441,9 +441,9 @@ keys! {
     RATE "rate" Stream Iops, "none", "500 IOPS",
         "open loop: requests start at this rate whether or not earlier ones are done; latency counts from the intended start";
     WORKER_RATE "worker_rate" Stream Rate, "none", "2 MB/s",
-        "the same as `rate` for each worker; bytes per second where all requests have one size";
+        "the same as `rate` for each worker; bytes per second if all requests have one size";
     PER_WORKER "per_worker" Stream Flag, "false", "true",
-        "each worker has figures of its own, and those that fall behind are named";
+        "report figures for each worker, and name the workers that fall behind";
     #[choices = SPACING_NAMES] #[needs = &[in_force("rate"), in_force("worker_rate")]]
     SPACING "spacing" Stream Choice, "constant", "poisson",
         "spacing of the open loop's requests";
@@ -456,13 +456,13 @@ keys! {
         "distribution of the pauses; `think` is their mean";
     #[needs = &[in_force("think")]] #[range = Some((1.0, MAX_COUNT))]
     THINK_EVERY "think_every" Stream Integer, "none", "64",
-        "a worker issues so many requests, waits for them, and pauses; none: each slot pauses by itself";
+        "a worker issues this many requests, waits for them, and pauses; none: each slot pauses by itself";
     #[needs = &[in_force("think")]]
     THINK_WORK "think_work" Stream Duration, "none", "100ms",
-        "a worker works so long, waits for what is outstanding, and pauses";
+        "a worker works for this time, waits for its outstanding requests, and pauses";
     #[needs = &[in_force("think_every"), in_force("think_work")]]
     THINK_SPIN "think_spin" Stream Duration, "none", "1ms",
-        "so much of a worker's pause keeps a CPU busy";
+        "part of a worker's pause in which it keeps a CPU busy";
     PRIORITY "priority" Stream Priority, "none", "best-effort:7",
         "I/O priority: realtime:L, best-effort:L (L from 0, highest, to 7) or idle";
     START_DELAY "start_delay" Stream Duration, "0s", "10s",
@@ -475,25 +475,25 @@ keys! {
         "bytes moved after which this stream ends";
     #[range = Some((0.001, 1e9))]
     STOP_PASSES "stop_passes" Stream Number, "none", "2",
-        "end the stream when each worker has gone so many times over its part of the region";
+        "end the stream when each worker has gone this many times over its part of the region";
     #[range = Some((1.0, u64::MAX as f64))]
     STOP_REQUESTS "stop_requests" Stream Integer, "none", "10000",
         "completed requests after which this stream ends";
 
     #[needs = &[in_force("operation")]] #[range = Some((1.0, 1e6))]
     DIRECTORIES "directories" Files Integer, "1", "1000",
-        "directories that the files of a tree lie in; for streams with `operation`";
+        "directories of the tree, among which its files are spread; for streams with `operation`";
     #[range = Some((1.0, 1e9))]
     NRFILES "nrfiles" Files Integer, "1", "16",
         "number of files";
     FILESIZE "filesize" Files Sizes, "auto", "1GiB",
-        "size of the files, as sizes of requests are written; auto: equal parts of as much as the caches ask for";
+        "size of the files, as sizes of requests are written; auto: equal parts of the size that the caches require";
     #[choices = EACH_NAMES] #[option = false]
     EACH "each" Files Choice, "stream", "worker",
-        "who has so many files: a stream, whose workers share them, or each worker";
+        "owner of the files: a stream, whose workers share them, or each worker";
     #[option = false]
     FILL "fill" Files Flag, "true", "false",
-        "the files hold data before the first request; false: they are empty and grow as they are written";
+        "write the files before the first request; false: they are empty and grow as they are written";
 }
 
 /// The key of a name.

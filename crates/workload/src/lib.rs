@@ -1,4 +1,4 @@
-//! What I/O is asked for: workload specification, presets, and the seeded request stream.
+//! Workloads: the specification of I/O, presets, and the seeded request stream.
 //!
 //! [`Workload::parse`] turns a TOML file (or one of the [presets](preset_text)) and options into a resolved
 //! specification; [`RequestStream`] turns that, a seed and the size of a target into requests.
@@ -21,6 +21,7 @@ mod arrivals;
 mod content;
 mod file_tables;
 mod fileset;
+mod key_texts;
 mod keys;
 mod log_normal;
 mod names;
@@ -34,7 +35,6 @@ mod request;
 mod rest;
 mod rng;
 mod run_keys;
-mod said;
 mod scatter;
 mod service;
 mod settings;

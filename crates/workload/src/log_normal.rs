@@ -1,4 +1,4 @@
-//! Log-normal request sizes with the mean that was asked for.
+//! Log-normal request sizes with the requested mean.
 
 /// A log-normal distribution cut to `min..=max` and rounded to `min + k * step`.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub(crate) struct Shape {
 /// Groups of sizes as (index of the first, number of sizes).
 type Groups = Box<[(u32, u32)]>;
 
-/// Sizes are told apart one by one up to this many; beyond, groups of sizes grow with the size.
+/// Up to this many sizes each is a group of its own; beyond, groups of sizes grow with the size.
 const SINGLE: u32 = 2048;
 /// Part of its first index that a group spans beyond [`SINGLE`].
 const GROWTH: u32 = 512;
@@ -34,7 +34,7 @@ impl Shape {
             return ((only - self.mean).abs() <= only * 0.001).then(|| (groups, vec![1.0]));
         }
         // The mean grows with mu; find mu by bisection. Thirty sigma outside the bounds is as far as the
-        // tail can be told in double precision.
+        // double precision resolves the tail.
         let mut low = libm::log(f64::from(self.min)) - 30.0 * self.sigma;
         let mut high = libm::log(f64::from(self.max)) + 30.0 * self.sigma;
         for _ in 0..64 {
@@ -63,7 +63,7 @@ impl Shape {
         groups.into_boxed_slice()
     }
 
-    /// Chance of each group: the distribution between half a step below its first size and half a step
+    /// Probability of each group: the distribution between half a step below its first size and half a step
     /// above its last, and never beyond the bounds.
     fn weights(&self, groups: &Groups, mu: f64) -> Vec<f64> {
         let (min, max) = (f64::from(self.min), f64::from(self.max));
@@ -88,7 +88,7 @@ impl Shape {
     }
 }
 
-/// Chance that a standard normal variable lies in `a..b`, accurate in both tails.
+/// Probability that a standard normal variable is in `a..b`, accurate in both tails.
 fn normal_between(a: f64, b: f64) -> f64 {
     let upper = |x: f64| 0.5 * erfc(x / std::f64::consts::SQRT_2);
     let chance = if a > 0.0 {

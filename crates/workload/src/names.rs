@@ -1,8 +1,8 @@
-//! The seeded stream of operations on the names of a tree of files: each name once a pass.
+//! The seeded stream of operations on the names of a tree of files: each name once per pass.
 //!
-//! The files of a tree are numbered through, and so are its directories; file i lies in directory i / k where k files
-//! lie in each. A worker has an equal part of the numbers, the neighbours of which lie together, so that workers meet in
-//! few directories. Nothing is kept for a name: the random order is a bijection of the worker's numbers.
+//! The files of a tree are numbered, and so are its directories; file i is in directory i / k where k files
+//! are in each. A worker has an equal part of consecutive numbers, so that workers meet in
+//! few directories. No state is kept per name: the random order is a bijection of the worker's numbers.
 
 use std::ops::Range;
 
@@ -68,7 +68,7 @@ impl NameStream {
         Ok(stream)
     }
 
-    /// The next operation; `None`: every name was taken as often as asked.
+    /// The next operation; `None`: every name was taken as often as requested.
     #[inline]
     pub fn next_request(&mut self) -> Option<Request> {
         if self.taken == self.part.end - self.part.start {
@@ -105,7 +105,7 @@ impl NameStream {
         Some(())
     }
 
-    /// Largest length that is ever written, bytes: what a buffer must hold.
+    /// Largest length of a write, bytes: the size that a buffer needs.
     #[must_use]
     pub fn max_len(&self) -> u32 {
         self.sizer.as_ref().map_or(0, Sizer::max)
@@ -113,7 +113,7 @@ impl NameStream {
 }
 
 impl Names {
-    /// How many names all `workers` together work on, each counted once.
+    /// Number of names that all `workers` together work on, each counted once.
     #[must_use]
     pub fn count(&self, workers: u32) -> u64 {
         if self.operation.is_on_directories() {

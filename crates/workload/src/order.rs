@@ -5,7 +5,7 @@ use crate::rng::mix;
 /// Luby and Rackoff (1988) need 4 rounds with functions that are as good as random; these are not quite.
 const ROUNDS: usize = 8;
 
-/// A bijection of `0..count` whose values in order pass for a random permutation.
+/// A bijection of `0..count` whose values in order resemble a random permutation.
 ///
 /// A Feistel network over the two halves of b-bit words (one bit longer the one than the other if b is odd), each
 /// round the high half of a product with a keyed odd number; a result outside the range is mapped again until it is
@@ -34,7 +34,7 @@ impl Order {
         }
     }
 
-    /// What stands at this place of the order; `index` is below `count`.
+    /// The number at this place of the order; `index` is below `count`.
     #[inline]
     pub(crate) fn at(&self, index: u64) -> u64 {
         let mut x = index;

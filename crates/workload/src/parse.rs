@@ -47,7 +47,7 @@ impl Workload {
 /// A file as settings by layer.
 pub(crate) struct File {
     pub(crate) workload: Settings,
-    /// Of the whole file: phases share them.
+    /// Sets of files of the whole file: phases share them.
     pub(crate) filesets: Vec<SetOfFile>,
     pub(crate) streams: Vec<(String, Settings)>,
     /// Each an ordinary load of its own; with any, `streams` is empty.
@@ -163,7 +163,7 @@ impl File {
         true
     }
 
-    /// Everything but the sets themselves, whose names streams are held against.
+    /// Resolves everything but the sets themselves, against whose names streams are checked.
     pub(crate) fn resolve(
         &self,
         name: &str,

@@ -3,8 +3,8 @@
 use spindle_config::units::{self, parse_place};
 use spindle_config::{ConfigError, Value, clean};
 
+use crate::key_texts::{self, KeyTexts};
 use crate::keys::{self, Key, PatternKind};
-use crate::said::{self, Said};
 use crate::settings::Settings;
 use crate::spec::{Pattern, Peak, Place, Size, Stream, Zone};
 
@@ -58,7 +58,7 @@ pub(crate) fn pattern(
 }
 
 /// The pattern of a stream with its parameters.
-pub(crate) fn write(stream: &Stream, said: &mut Said) {
+pub(crate) fn write(stream: &Stream, said: &mut KeyTexts) {
     let kind = kind_of(&stream.pattern);
     said.choice(&keys::PATTERN, keys::PATTERNS, &kind);
     match &stream.pattern {
@@ -111,8 +111,8 @@ fn kind_of(pattern: &Pattern) -> PatternKind {
     }
 }
 
-/// The zones of writes that go on their own; whether they must be written.
-pub(crate) fn write_zones_apart(stream: &Stream, said: &mut Said) -> bool {
+/// Adds the zones of writes with places of their own; true if they must be written.
+pub(crate) fn write_zones_apart(stream: &Stream, said: &mut KeyTexts) -> bool {
     if !matches!(stream.pattern, Pattern::Zoned { .. }) {
         return false;
     }
@@ -143,7 +143,7 @@ fn peak(settings: &Settings) -> Result<Peak, ConfigError> {
     })
 }
 
-fn write_peak(peak: Peak, said: &mut Said) {
+fn write_peak(peak: Peak, said: &mut KeyTexts) {
     said.optional(&keys::CENTER, peak.center.map(units::exact_fraction));
     said.put(&keys::SCATTERED, peak.scattered);
 }
@@ -249,6 +249,6 @@ fn zones_of(value: &Value) -> Result<Vec<Zone>, ConfigError> {
 fn zones_text(zones: &[Zone]) -> String {
     let zones = zones
         .iter()
-        .map(|zone| format!("{}:{}", said::place(zone.length), zone.weight));
+        .map(|zone| format!("{}:{}", key_texts::place(zone.length), zone.weight));
     zones.collect::<Vec<_>>().join(",")
 }

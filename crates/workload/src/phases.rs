@@ -130,7 +130,7 @@ fn two(name: &str, second: &PhaseOfFile) -> ConfigError {
 }
 
 impl File {
-    /// Applies an option to a file of phases: to all of them, or to the one, or to the stream, that `owner` names.
+    /// Applies an option to a file of phases: to all of them, or to the phase or the stream that `owner` names.
     pub(crate) fn apply_to_phases(
         &mut self,
         key: &'static Key,

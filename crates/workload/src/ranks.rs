@@ -1,4 +1,4 @@
-//! Places by popularity: which rank comes next, and where it lies.
+//! Places by popularity: the next rank, and the place of a rank.
 
 use crate::rng::Rng;
 use crate::scatter::Scatter;
@@ -50,7 +50,7 @@ impl Pareto {
     }
 }
 
-/// Normal around a centre, conditioned on lying in 0..count. The method of Box and Muller (1958), with rejection.
+/// Normal around a centre, conditioned on being in 0..count. The method of Box and Muller (1958), with rejection.
 #[derive(Debug, Clone)]
 pub(crate) struct Normal {
     count: f64,
@@ -82,7 +82,7 @@ impl Normal {
     }
 }
 
-/// Where ranks lie: a bijection of 0..count.
+/// Places of ranks: a bijection of 0..count.
 #[derive(Debug, Clone)]
 pub(crate) struct Spots {
     scatter: Option<Scatter>,
@@ -91,7 +91,7 @@ pub(crate) struct Spots {
 }
 
 impl Spots {
-    /// `count` is at least 1. Rank 0 lies at the peak's centre, if it has one.
+    /// `count` is at least 1. Rank 0 is at the peak's centre, if it has one.
     pub(crate) fn of_popular(count: u64, peak: Peak, seed: impl Fn() -> u64) -> Spots {
         let scatter = peak.scattered.then(|| Scatter::new(count, seed()));
         let first = scatter.as_ref().map_or(0, |scatter| scatter.place(0));
@@ -120,7 +120,7 @@ impl Spots {
             Some(scatter) => scatter.place(rank),
             None => rank,
         };
-        // Of places below 2^63: the region is shorter than 8 EiB.
+        // Both are below 2^63: the region is shorter than 8 EiB.
         let place = place + self.shift;
         if place >= self.count {
             place - self.count
@@ -136,7 +136,7 @@ mod tests {
 
     const DRAWS: u32 = 1_000_000;
 
-    /// Chi-square of draws against the chance of lying below each rank; ranks with few draws are taken together.
+    /// Chi-square of draws against the probability of being below each rank; ranks with few draws are taken together.
     fn check(ranks: &Ranks, count: u64, below: impl Fn(u64) -> f64) {
         let mut rng = Rng::new(count);
         let mut seen = vec![0_u32; count as usize];

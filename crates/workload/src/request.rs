@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a request asks of the device, or of the names of a tree of files.
+/// The operation of a request, on data or on the names of a tree of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -15,14 +15,14 @@ pub enum Op {
     Trim = 2,
     /// Write zeroes without sending data (`BLKZEROOUT`, `FALLOC_FL_ZERO_RANGE`).
     Zero = 3,
-    // 4 is the fsync of `measure::OpKind`, which no request asks for by itself.
-    /// Make a file that is not there yet, put `len` bytes into it, close it.
+    // 4 is the fsync of `measure::OpKind`, which is not an operation of a request.
+    /// Make a file that does not exist yet, write `len` bytes to it, close it.
     Create = 5,
     /// Open a file for reading, close it.
     Open = 6,
     /// Look up the attributes of a file.
     Stat = 7,
-    /// Give a file another name in the same directory.
+    /// Rename a file within its directory.
     Rename = 8,
     /// Remove a file.
     Unlink = 9,
@@ -32,7 +32,7 @@ pub enum Op {
     Rmdir = 11,
     /// Open a directory, read all its entries, close it.
     Readdir = 12,
-    /// Read `len` bytes and, when they are there, write them back in place.
+    /// Read `len` bytes, then write them back in place.
     Rewrite = 13,
 }
 
@@ -40,7 +40,7 @@ impl Op {
     /// The operations on data, in the order of the documentation.
     pub const DATA: [Op; 5] = [Op::Read, Op::Write, Op::Trim, Op::Zero, Op::Rewrite];
 
-    /// By discriminant; where there is none, a read.
+    /// Operations by discriminant; a read where there is none.
     const BY_NUMBER: [Op; 16] = {
         let mut ops = [Op::Read; 16];
         let all = [
@@ -65,35 +65,35 @@ impl Op {
         ops
     };
 
-    /// Whether the operation changes what is stored.
+    /// True if the operation changes stored data or names.
     #[must_use]
     pub const fn changes_data(self) -> bool {
         !matches!(self, Op::Read | Op::Open | Op::Stat | Op::Readdir)
     }
 
-    /// Whether it works on the names of directories, those of files otherwise.
+    /// True if it works on the names of directories; otherwise on those of files.
     #[must_use]
     pub const fn is_on_directories(self) -> bool {
         matches!(self, Op::Mkdir | Op::Rmdir | Op::Readdir)
     }
 
-    /// Whether it can be done again and again on the same names.
+    /// True if it can be repeated on the same names.
     #[must_use]
     pub const fn is_repeatable(self) -> bool {
         matches!(self, Op::Open | Op::Stat | Op::Readdir | Op::Rename)
     }
 }
 
-/// One request: where, how much, what, and whether an fsync of the file follows its completion.
+/// One request: its place, length and operation, and whether an fsync of the file follows its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Request {
     /// First byte, counted from the start of the target or of its file; number of the name for operations on names.
     pub offset: u64,
     /// Length in bytes; 0 only for operations on names.
     pub len: u32,
-    /// Which of the stream's files, from 0; always 0 if the target is one.
+    /// Number of the file in the stream, from 0; always 0 if the target is one.
     pub file: u32,
-    /// What is asked.
+    /// The operation.
     pub op: Op,
     /// The worker syncs the file after this request completed and before its slot issues another.
     pub fsync_after: bool,
@@ -114,7 +114,7 @@ impl Request {
         (self.offset, file | op | sync | self.len as u64)
     }
 
-    /// Out of what `packed` made.
+    /// Reverses `packed`.
     #[inline(always)]
     #[must_use]
     pub const fn unpacked((offset, rest): (u64, u64)) -> Request {

@@ -3,7 +3,7 @@
 use crate::arrivals::Thinker;
 use crate::spec::Think;
 
-/// When a worker may issue, ns on the caller's clock.
+/// The times at which a worker may issue, ns on the caller's clock.
 #[derive(Debug, Clone)]
 pub struct Rest {
     thinker: Thinker,
@@ -21,7 +21,7 @@ enum State {
         /// When the work ends.
         until_ns: u64,
     },
-    /// Waits for what is outstanding.
+    /// Waits for the outstanding requests.
     Draining,
     Resting {
         until_ns: u64,
@@ -30,10 +30,10 @@ enum State {
     },
 }
 
-/// Why a worker may not issue now.
+/// The reason why a worker may not issue now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// It waits for what is outstanding.
+    /// It waits for its outstanding requests.
     Drain,
     /// It pauses until this time, ns.
     Until(u64),
@@ -53,14 +53,14 @@ impl Rest {
         })
     }
 
-    /// The same without a busy CPU: for time that is not real.
+    /// The same without a busy CPU: for simulated time.
     #[must_use]
     pub fn without_spin(mut self) -> Rest {
         self.think.spin_ns = 0;
         self
     }
 
-    /// What keeps it from issuing now. `idle`: nothing is outstanding.
+    /// The reason why it may not issue now. `idle`: nothing is outstanding.
     #[inline]
     pub fn hold(&mut self, now_ns: u64, idle: bool) -> Option<Hold> {
         if let State::Working { until_ns, .. } = self.state
@@ -94,7 +94,7 @@ impl Rest {
         None
     }
 
-    /// A request was issued; whether it was the last before a pause.
+    /// Records that a request was issued; true if it was the last before a pause.
     #[inline]
     pub fn issued(&mut self, now_ns: u64) -> bool {
         let Think { every, work_ns, .. } = self.think;

@@ -1,6 +1,6 @@
 //! Pseudo-random numbers: seeded, splittable, and a nanosecond each.
 
-/// What a generator is for. Each purpose has its own sequence, so that changing (say) the share of
+/// The use of a generator. Each purpose has its own sequence, so that changing (say) the share of
 /// writes leaves the offsets as they were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
@@ -12,20 +12,20 @@ pub(crate) enum Purpose {
     Arrival = 5,
     Think = 6,
     Content = 7,
-    /// Shared by all workers of a stream: they agree on which places are hot.
+    /// Shared by all workers of a stream: they agree on the hot places.
     Scatter = 8,
-    /// Of writes that go through the region on their own.
+    /// For writes with places of their own.
     WriteOffset = 9,
     WriteSize = 10,
     WriteScatter = 11,
-    /// Which file is next.
+    /// The next file.
     File = 12,
     WriteFile = 13,
-    /// How large a file is.
+    /// Size of a file.
     FileSize = 14,
 }
 
-/// Worker number of what all workers of a stream share.
+/// Worker number for sequences that all workers of a stream share.
 pub(crate) const SHARED: u32 = u32::MAX;
 
 /// One step of splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection that mixes all bits.
@@ -79,7 +79,7 @@ impl Rng {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Whether an event of this chance happens.
+    /// True with this probability.
     #[inline]
     pub(crate) fn happens(&mut self, chance: Chance) -> bool {
         self.bits53() < chance.0

@@ -2,8 +2,8 @@
 
 use spindle_config::{ConfigError, Value, units};
 
+use crate::key_texts::KeyTexts;
 use crate::keys::{self, Key, Level};
-use crate::said::Said;
 use crate::settings::{Layer, Settings};
 use crate::spec::{End, SteadyRule, Workload};
 use crate::trees;
@@ -43,7 +43,7 @@ pub(crate) fn read_end(workload: &Settings, passes: bool) -> Result<End, ConfigE
     Ok(end)
 }
 
-/// The time limit where none is said: it is for runs that nothing else ends.
+/// The time limit if none is given: only for runs that nothing else ends.
 fn usual_time_ns(end: &End, passes: bool) -> Option<u64> {
     match end.steady_rule {
         _ if end.bytes.is_some() || end.requests.is_some() || passes => None,
@@ -79,7 +79,7 @@ fn read_rule(workload: &Settings) -> Result<SteadyRule, ConfigError> {
     })
 }
 
-fn write_end(end: &End, passes: bool, said: &mut Said) {
+fn write_end(end: &End, passes: bool, said: &mut KeyTexts) {
     let time = end.time_ns.map(units::format_duration);
     let usual = end.time_ns == usual_time_ns(end, passes);
     said.put_or(&keys::SECONDS, time.as_deref().unwrap_or(keys::NONE), usual);
@@ -99,8 +99,8 @@ fn write_end(end: &End, passes: bool, said: &mut Said) {
 }
 
 /// The keys of a load.
-pub(crate) fn write(load: &Workload) -> Said {
-    let mut said = Said::default();
+pub(crate) fn write(load: &Workload) -> KeyTexts {
+    let mut said = KeyTexts::default();
     said.put(&keys::ABOUT, &load.about);
     said.put(&keys::TABLE, &load.table);
     if load.phases.is_empty() {

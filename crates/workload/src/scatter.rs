@@ -1,8 +1,8 @@
-//! Which place the n-th most popular one is.
+//! The place of the n-th most popular rank.
 
 use crate::rng::mix;
 
-/// A bijection of `0..count` that leaves no visible order: popular places lie all over the region.
+/// A bijection of `0..count` that leaves no visible order: popular places are spread over the region.
 ///
 /// Multiplication by an odd number and xor with a right shift are each a bijection of b-bit words; a
 /// result outside the range is mapped again until it is inside (cycle walking, Black and Rogaway 2002),
@@ -94,7 +94,7 @@ mod tests {
         let near = (1..10_000)
             .filter(|&rank| scatter.place(rank).abs_diff(scatter.place(rank - 1)) < count / 100)
             .count();
-        // By chance 2 % lie within 1 %.
+        // By chance 2 % are within 1 %.
         assert!(
             near < 400,
             "{near} of 10 000 neighbours are near each other"

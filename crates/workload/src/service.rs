@@ -1,4 +1,4 @@
-//! Which of its files a worker's next request goes to.
+//! Chooses the file of a worker's next request.
 //!
 //! Each file has a walk of its own. Patterns that have an end (sequential, backward, strided) pass through every file once before
 //! any is begun again: a file at its end drops out until all are through, as fio's do.
@@ -18,20 +18,20 @@ pub(crate) struct FileWalks {
     current: u32,
     /// Requests to a file before the next; `u32::MAX`: until it is finished.
     turn: u32,
-    /// What is left of the turn.
+    /// Requests left in the turn.
     left: u32,
-    /// Files are finished after as many bytes as they hold, also by patterns without an end.
+    /// Files are finished after as many bytes as their region has, also by patterns without an end.
     by_bytes: bool,
 }
 
 #[derive(Debug, Clone)]
 struct FileWalk {
     walk: Walk,
-    /// Which of the stream's files.
+    /// Number of the file in the stream.
     file: u32,
-    /// Something was drawn that changes it.
+    /// A request was drawn that changes it.
     changed: bool,
-    /// What its region holds, and what of it is left in this pass, bytes.
+    /// Length of its region, and the rest of it in this pass, bytes.
     bytes: u64,
     left: u64,
 }
@@ -51,7 +51,7 @@ enum Order {
 }
 
 impl FileWalks {
-    /// `walks`: at least one, each with its file and what its region holds, bytes.
+    /// `walks`: at least one, each with its file and the length of its region, bytes.
     pub(crate) fn new(
         walks: Vec<(u32, Walk, u64)>,
         files: Option<&StreamFiles>,
@@ -126,13 +126,13 @@ impl FileWalks {
         passes.fold(Passes::Requests(0), Passes::and)
     }
 
-    /// Files to which something was drawn that changes them.
+    /// Files for which a request was drawn that changes them.
     pub(crate) fn changed(&self) -> impl Iterator<Item = u32> {
         let changed = self.walks.iter().filter(|walk| walk.changed);
         changed.map(|walk| walk.file)
     }
 
-    /// Whether the current file is done with for this pass. Each holds the largest request, so none is before its first.
+    /// True if the current file is done for this pass. Each has room for the largest request, so none is before its first.
     fn is_through(&self, len: u32) -> bool {
         let current = &self.walks[self.current as usize];
         current.walk.is_through(len)

@@ -1,4 +1,4 @@
-//! What was set for a stream or for the whole workload, by whom, and what holds otherwise.
+//! The values set for a stream or for the whole workload, the layer that set each, and the defaults.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use spindle_config::{ConfigError, Place, Table, Value};
 
 use crate::keys::{self, KEYS, Key, Kind, Level, NONE, Need};
 
-/// Who set a value; later ones win.
+/// The layer that set a value; later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     /// The table of keys.
@@ -33,7 +33,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Nothing set; `place` is told for errors about defaults.
+    /// Nothing set; errors about defaults name `place`.
     pub(crate) fn new(place: Place) -> Settings {
         Settings {
             values: BTreeMap::new(),
@@ -61,12 +61,12 @@ impl Settings {
         }
     }
 
-    /// Takes a value out of force.
+    /// Removes a value.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.values.remove(key.name);
     }
 
-    /// The value in force, be it the default.
+    /// The value, or the default.
     pub(crate) fn value(&self, key: &Key) -> Value {
         match self.values.get(key.name) {
             Some((_, value)) => value.clone(),
@@ -74,19 +74,19 @@ impl Settings {
         }
     }
 
-    /// The value in force, unless it is `none`.
+    /// The value or default, unless it is `none`.
     pub(crate) fn optional(&self, key: &Key) -> Option<Value> {
         Some(self.value(key)).filter(|value| !matches!(value.text(), Ok(NONE)))
     }
 
-    /// Who set the value in force.
+    /// The layer that set the value.
     pub(crate) fn layer(&self, key: &Key) -> Layer {
         self.values
             .get(key.name)
             .map_or(Layer::Default, |(layer, _)| *layer)
     }
 
-    /// Of several keys, the value that was set last: the one to complain about.
+    /// The value that was set last among several keys: the one to complain about.
     pub(crate) fn last_set(&self, keys: &[&Key]) -> Value {
         let line = |key: &Key| match self.value(key).place() {
             Place::Line { line, .. } => *line,
@@ -132,7 +132,7 @@ impl Settings {
         value.map(|_| self.integer(key)).transpose()
     }
 
-    /// Checks what the keys of a level need of other keys of that level.
+    /// Checks that the other keys of the level which its keys need are set.
     pub(crate) fn check_needs(&self, level: Level) -> Result<(), ConfigError> {
         let set = |key: &&Key| key.level == level && self.layer(key) != Layer::Default;
         for key in KEYS.iter().filter(set) {
@@ -162,7 +162,7 @@ impl Settings {
         }
     }
 
-    /// Checks a key that only means something for some value of its owners: if that does not hold now, setting
+    /// Checks a key that has an effect only for some value of its owners: if the condition is not met, setting
     /// the key beside or after them is an error; set before, it was for an owner since overruled.
     pub(crate) fn only_with(
         &self,

@@ -1,4 +1,4 @@
-//! How large the next request is.
+//! Size of the next request.
 
 use crate::alias::AliasTable;
 use crate::log_normal;
@@ -66,7 +66,7 @@ impl Sizer {
                 step: asked,
             } => {
                 let step = step_in_force(asked, block)?;
-                // With a step of its own a range starts where it says.
+                // A range with a step of its own starts where it says.
                 let (min, max) = if asked == 0 {
                     inwards(min, max, step)?
                 } else {
@@ -149,7 +149,7 @@ impl Sizer {
         self.granule
     }
 
-    /// Whether all sizes are the same.
+    /// True if all sizes are the same.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self.kind, Kind::Fixed(_))
     }
@@ -188,7 +188,7 @@ impl Sizer {
     }
 }
 
-/// Step in force: as asked, or the target's block, at least a sector.
+/// The step: as requested, or the target's block, at least a sector.
 fn step_in_force(step: u32, block: u32) -> Result<u32, StreamError> {
     match step {
         0 => Ok(block.max(SECTOR).next_multiple_of(block)),

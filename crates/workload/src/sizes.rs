@@ -81,7 +81,7 @@ pub(crate) fn sizes(value: &Value) -> Result<Size, ConfigError> {
     })
 }
 
-/// The same as sizes of files, and `auto`.
+/// The same for sizes of files, with `auto`.
 pub(crate) fn file_sizes(value: &Value) -> Result<FileSize, ConfigError> {
     if matches!(value.text(), Ok("auto")) {
         return Ok(FileSize::Auto);
@@ -119,7 +119,7 @@ pub(crate) fn file_sizes(value: &Value) -> Result<FileSize, ConfigError> {
     Ok(sizes)
 }
 
-/// As [`sizes`] reads it.
+/// Writes a size in the form that [`sizes`] reads.
 pub(crate) fn write(size: &Size) -> String {
     text(
         match size {
@@ -154,7 +154,7 @@ pub(crate) fn write(size: &Size) -> String {
     )
 }
 
-/// As [`file_sizes`] reads it.
+/// Writes a size in the form that [`file_sizes`] reads.
 pub(crate) fn write_files(size: &FileSize) -> String {
     let sizes = match size {
         FileSize::Auto => return "auto".to_owned(),
@@ -182,7 +182,7 @@ pub(crate) fn write_files(size: &FileSize) -> String {
     text(sizes, FILE_STEP, MAX_FILE)
 }
 
-/// `usual_step`: what holds where none is written; `limit`: the largest size.
+/// `usual_step`: the step if none is written; `limit`: the largest size.
 fn text(sizes: Sizes, usual_step: u64, limit: u64) -> String {
     let step = |step, lead| match step {
         _ if step == usual_step => String::new(),
@@ -222,7 +222,7 @@ fn text(sizes: Sizes, usual_step: u64, limit: u64) -> String {
     }
 }
 
-/// Percentages, or the smallest whole numbers, that come to these weights; the weights themselves where none do.
+/// Percentages, or the smallest whole numbers, that give these weights; the weights themselves if there are none.
 fn weight_texts(choices: &[(u64, f64)]) -> Vec<String> {
     let scales = std::iter::once(100).chain(1..=MAX_SCALE).map(f64::from);
     let mut scaled = scales.map(|scale| -> Vec<f64> {
@@ -238,7 +238,7 @@ fn weight_texts(choices: &[(u64, f64)]) -> Vec<String> {
     whole.iter().map(f64::to_string).collect()
 }
 
-/// A share of the sum; weights that come to 1 already are left as they are, so that what is written reads back.
+/// A share of the sum; weights whose sum is 1 already are left as they are, so that the written text reads back.
 fn normalised(weight: f64, sum: f64) -> f64 {
     if (sum - 1.0).abs() < 1e-12 {
         weight
@@ -255,7 +255,7 @@ fn usual_max(mean: u64, limit: u64) -> u64 {
 
 struct Reader<'a> {
     value: &'a Value,
-    /// What a size is, for messages.
+    /// Name of the size in messages.
     what: &'static str,
     least: u64,
     limit: u64,
@@ -347,7 +347,7 @@ impl Reader<'_> {
         }
         if mean <= min || mean >= max {
             return Err(self.value.error(format!(
-                "the mean {} must lie between the smallest size {} and the largest {}",
+                "the mean {} must be between the smallest size {} and the largest {}",
                 format_size(mean),
                 format_size(min),
                 format_size(max)

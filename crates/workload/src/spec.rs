@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::Op;
 
-/// What I/O is asked for: streams that run at the same time, or phases that run one after another.
+/// A workload: streams that run at the same time, or phases that run one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// Name of the preset or file stem.
@@ -19,14 +19,14 @@ pub struct Workload {
     pub seed: u64,
     /// Time at the start that is run but not counted, ns.
     pub ramp_ns: u64,
-    /// When the whole run ends; a stream may end earlier by its own `end`.
+    /// End of the whole run; a stream may end earlier by its own `end`.
     pub end: End,
     /// Sets of files in a folder, with distinct names; empty: every stream uses the target itself. Phases share them.
     #[serde(default)]
     pub filesets: Vec<FileSet>,
     /// The streams, at least one, with distinct names; none in a workload of phases.
     pub streams: Vec<Stream>,
-    /// What runs one after another; none in an ordinary workload.
+    /// The phases, which run one after another; empty in an ordinary workload.
     #[serde(default)]
     pub phases: Vec<Phase>,
 }
@@ -56,17 +56,17 @@ pub struct FileSet {
     pub name: String,
     /// Files of the set, or of each worker of a stream that uses it.
     pub nrfiles: u32,
-    /// Who shares them.
+    /// Owner of the files.
     pub each: Each,
     /// Files in all: `nrfiles`, for each worker if each has its own.
     pub files: u32,
-    /// How large they are.
+    /// Sizes of the files.
     pub filesize: FileSize,
-    /// They hold data before the first request; otherwise they are empty and grow as they are written.
+    /// The files are written before the first request; otherwise they are empty and grow as they are written.
     pub fill: bool,
 }
 
-/// Whose files those of a set are.
+/// Owner of the files of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Each {
@@ -80,7 +80,7 @@ pub enum Each {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum FileSize {
-    /// Equal parts of as much as the caches ask for.
+    /// Equal parts of the size that the caches require.
     Auto,
     /// Always the same.
     Fixed {
@@ -103,7 +103,7 @@ pub enum FileSize {
     },
     /// Log-normal with a mean, cut to [min, max], rounded to multiples of step.
     LogNormal {
-        /// Mean of the sizes that are drawn from.
+        /// Mean of the sizes.
         mean: f64,
         /// Standard deviation of ln(size).
         sigma: f64,
@@ -123,9 +123,9 @@ pub struct Stream {
     pub name: String,
     /// Share of each operation.
     pub mix: Mix,
-    /// Where the next request lies.
+    /// Places of the requests.
     pub pattern: Pattern,
-    /// How large it is.
+    /// Sizes of the requests.
     pub size: Size,
     /// Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block, at
     /// least 512.
@@ -151,8 +151,8 @@ pub struct Stream {
     pub priority: Option<Priority>,
     /// Part of the target, or of each file of a set, that is used.
     pub region: Region,
-    /// The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
-    /// those of all other requests then.
+    /// The walk of the writes, if they have places of their own; `pattern`, `size` and `align_bytes` are
+    /// then those of all other requests.
     #[serde(default)]
     pub separate_writes: Option<WriteWalk>,
     /// Each write follows a discard of the same place.
@@ -161,21 +161,21 @@ pub struct Stream {
     /// The pattern stays in a window of the region, which moves on.
     #[serde(default)]
     pub window: Option<Window>,
-    /// Some of what is written was written before.
+    /// Some writes repeat content that was written before.
     #[serde(default)]
     pub repeats: Option<Repeats>,
     /// Streams of the load that end when this one does, by name.
     #[serde(default)]
     pub ends: Vec<String>,
-    /// It goes through a shared mapping of its files instead of reads and writes.
+    /// Requests go through a shared mapping of the files instead of reads and writes.
     #[serde(default)]
     pub mapped: bool,
-    /// The set of files it uses, and in which order; `None`: the workload has no sets.
+    /// The set of files of the stream, and their order; `None`: the workload has no sets.
     #[serde(default)]
     pub files: Option<StreamFiles>,
-    /// What is written.
+    /// Content of the writes.
     pub content: Content,
-    /// What is written says what it is, and what is read and written is checked.
+    /// Written blocks identify themselves, and are checked when they are read.
     #[serde(default)]
     pub verify: bool,
     /// A block that is found wrong ends the run.
@@ -185,29 +185,29 @@ pub struct Stream {
     pub start_delay_ns: u64,
     /// When this stream ends, besides the run's own end.
     pub end: End,
-    /// It also ends once each worker has gone so many times over its part of the region.
+    /// The stream also ends once each worker has gone this many times over its part of the region.
     #[serde(default)]
     pub passes: Option<f64>,
-    /// It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
-    /// `direct` and `region` mean nothing.
+    /// The stream works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
+    /// `direct` and `region` have no effect.
     #[serde(default)]
     pub names: Option<Names>,
 }
 
-/// What a stream does with the names of a tree.
+/// The operation of a stream on the names of a tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Names {
     /// One of the operations on names.
     pub operation: Op,
-    /// In which order the names are taken.
+    /// Order in which the names are taken.
     pub order: Order,
-    /// How often each name is taken; `None`: until the run ends. More than once only if the operation is repeatable.
+    /// Number of times that each name is taken; `None`: until the run ends. More than once only if the operation is repeatable.
     pub passes: Option<u32>,
     /// The tree.
     pub tree: Tree,
 }
 
-/// In which order names are taken.
+/// Order in which names are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -217,29 +217,29 @@ pub enum Order {
     Random,
 }
 
-/// Files in directories. Files and directories are numbered through; the same number of files lies in each directory.
+/// Files in directories. Files and directories are numbered; each directory has the same number of files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
     /// Name of its set of files: streams that name the same one work on the same tree.
     pub name: String,
     /// Files.
     pub files: u64,
-    /// Directories they lie in, at least 1.
+    /// Number of directories, at least 1.
     pub directories: u64,
-    /// What a file is made with; `None`: nothing.
+    /// Bytes written to each new file; `None`: none.
     pub size: Option<Size>,
-    /// Whose they are.
+    /// Owner of the tree.
     pub each: Each,
 }
 
 /// Places and sizes of the writes alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteWalk {
-    /// Where the next write lies.
+    /// Places of the writes.
     pub pattern: Pattern,
-    /// How large it is.
+    /// Sizes of the writes.
     pub size: Size,
-    /// Its offsets are multiples of this, bytes; 0 as in [`Stream::align_bytes`].
+    /// Offsets of the writes are multiples of this, bytes; 0 as in [`Stream::align_bytes`].
     pub align_bytes: u64,
 }
 
@@ -248,7 +248,7 @@ pub struct WriteWalk {
 pub struct StreamFiles {
     /// Name of the set.
     pub set: String,
-    /// Which file is next.
+    /// Order of the files.
     pub service: FileService,
     /// Requests to a file before the next one, at least 1; `sequential` does not count them.
     pub requests: u32,
@@ -295,20 +295,20 @@ impl Mix {
         self.write + self.trim + self.zero + self.rewrite
     }
 
-    /// Whether anything is written, with data.
+    /// True if any request writes data.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.write > 0.0 || self.rewrite > 0.0
     }
 
-    /// Whether anything is read.
+    /// True if any request reads.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.write + self.trim + self.zero < 1.0 - 1e-12
     }
 }
 
-/// Where the next request lies within the region.
+/// Places of the requests within the region.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Pattern {
@@ -351,7 +351,7 @@ pub enum Pattern {
     },
     /// Zones from the start of the region on, each with its share of the requests, uniform within it.
     Zoned {
-        /// In order; what lies behind the last is not used.
+        /// In order; the rest of the region after the last zone is not used.
         zones: Vec<Zone>,
     },
     /// Each request `stride_bytes` after the start of the one before.
@@ -366,14 +366,14 @@ pub enum Pattern {
         /// Every run has this length (a whole number); otherwise lengths are geometrically distributed.
         #[serde(default)]
         fixed: bool,
-        /// The requests of a run go to the same place instead of one behind the other.
+        /// The requests of a run go to the same place instead of one after the other.
         #[serde(default)]
         repeat: bool,
     },
 }
 
-/// A part of the region that the pattern stays in until so many bytes were moved; the next one follows. What the end of
-/// the region cuts off is used as far as it holds a request; behind the last window the first one comes again. Each worker
+/// A part of the region in which the pattern stays until this many bytes were moved; then the next one follows. A window that the
+/// end of the region cuts off is used if it has room for a request; after the last window the first one comes again. Each worker
 /// has windows of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
@@ -381,7 +381,7 @@ pub struct Window {
     pub length_bytes: u64,
     /// Bytes moved before it moves on.
     pub moved_bytes: u64,
-    /// Between the end of one and the start of the next, bytes.
+    /// Length of the gap between two windows, bytes.
     pub skip_bytes: u64,
 }
 
@@ -390,21 +390,21 @@ pub struct Window {
 pub struct Repeats {
     /// Their share, 0..=1.
     pub fraction: f64,
-    /// Each has one of so many contents; `None`: that of the last write in the same slot that was no repeat.
+    /// Number of contents from which they choose; `None`: each repeats the last write in the same slot that was not a repeat.
     pub set: Option<u32>,
 }
 
-/// Where the popular places of a pattern are.
+/// The popular places of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
-    /// Where in the region the most popular place lies, 0..=1; none: anywhere (not scattered: at the start).
+    /// Position of the most popular place in the region, 0..=1; none: anywhere (not scattered: at the start).
     pub center: Option<f64>,
-    /// Places that are next to each other in popularity lie anywhere; otherwise one behind the other.
+    /// Places of similar popularity are spread over the region; otherwise next to each other.
     pub scattered: bool,
 }
 
 impl Default for Peak {
-    /// As in records of before there was a choice.
+    /// The value in records from before there was a choice.
     fn default() -> Self {
         Peak::ANYWHERE
     }
@@ -466,7 +466,7 @@ pub enum Size {
     },
 }
 
-/// When a request is issued.
+/// Time at which a request is issued.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Arrival {
@@ -515,14 +515,14 @@ pub struct Think {
     pub mean_ns: u64,
     /// Exponentially distributed instead of constant.
     pub exponential: bool,
-    /// The worker as a whole issues so many requests, waits for them, and pauses; 0: each slot pauses by itself
+    /// The worker as a whole issues this many requests, waits for them, and pauses; 0: each slot pauses by itself
     /// after each completion.
     #[serde(default)]
     pub every: u32,
-    /// The worker as a whole works so long, waits for what is outstanding, and pauses, ns; 0: see `every`.
+    /// The worker as a whole works for this time, waits for its outstanding requests, and pauses, ns; 0: see `every`.
     #[serde(default)]
     pub work_ns: u64,
-    /// So much of the pause keeps a CPU busy, ns (`every` or `work_ns` only).
+    /// Part of the pause that keeps a CPU busy, ns (`every` or `work_ns` only).
     #[serde(default)]
     pub spin_ns: u64,
 }
@@ -537,7 +537,7 @@ pub struct Sync {
     pub fdatasync_every: u32,
     /// Share of writes that are followed by an fsync.
     pub fsync_fraction: f64,
-    /// No fsync follows the last request of a worker: it comes only where another request comes after it.
+    /// No fsync follows the last request of a worker: fsyncs come only between requests.
     #[serde(default)]
     pub fsync_between: bool,
     /// Open with O_DSYNC.
@@ -603,7 +603,7 @@ pub enum Place {
     },
 }
 
-/// What is written.
+/// Content of the writes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Content {
@@ -618,7 +618,7 @@ pub enum Content {
     },
 }
 
-/// When something ends: at the first that is reached. All `None`: only with the run.
+/// Conditions that end a run or stream: the first one reached counts. All `None`: only with the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct End {
     /// Measured time, ns (after the ramp).
@@ -627,9 +627,9 @@ pub struct End {
     pub bytes: Option<u64>,
     /// Requests completed.
     pub requests: Option<u64>,
-    /// Once it has settled.
+    /// The figures have settled.
     pub steady: bool,
-    /// By which rule; `None` where nothing is asked.
+    /// The rule for settled figures; `None` unless `steady`.
     #[serde(default)]
     pub steady_rule: Option<SteadyRule>,
 }
@@ -637,7 +637,7 @@ pub struct End {
 /// When a run has settled: the rule of `measure::settle`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SteadyRule {
-    /// What must be steady.
+    /// The metric that must be steady.
     pub metric: SteadyMetric,
     /// The shortest window that may be found steady, ns.
     pub window_ns: u64,
@@ -645,11 +645,11 @@ pub struct SteadyRule {
     pub range: f64,
     /// Largest rise or fall of the fitted line over the fifths / mean.
     pub slope: f64,
-    /// Largest drift that must be ruled out, share a minute; `None`: none.
+    /// Largest drift that must be ruled out, share per minute; `None`: none.
     pub drift_per_minute: Option<f64>,
 }
 
-/// What must be steady, over all streams.
+/// The metric that must be steady, over all streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyMetric {
@@ -662,7 +662,7 @@ pub enum SteadyMetric {
 }
 
 impl Default for SteadyRule {
-    /// What the keys default to.
+    /// The defaults of the keys.
     fn default() -> Self {
         SteadyRule {
             metric: SteadyMetric::Iops,

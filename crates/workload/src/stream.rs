@@ -9,7 +9,7 @@ use crate::sizer::Sizer;
 use crate::spec::{Each, FileSet, Mix, Pattern, Place, Region, Size, Stream, Workload};
 use crate::walk::{self, Course, Walk, Windowed};
 
-/// Why a stream cannot run on a target. One line each; the caller adds the stream's name.
+/// The reason why a stream cannot run on a target. One line each; the caller adds the stream's name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -20,12 +20,12 @@ pub enum StreamError {
     SizeNotBlocks {
         /// The length, bytes.
         bytes: u32,
-        /// What it must be a multiple of, bytes.
+        /// Required multiple, bytes.
         block: u32,
     },
     /// No size is left between the bounds.
     #[error(
-        "no multiple of {block} bytes lies between the smallest size {min} and the largest {max}; set `size`"
+        "no multiple of {block} bytes is between the smallest size {min} and the largest {max}; set `size`"
     )]
     NoSize {
         /// Smallest, bytes.
@@ -38,7 +38,7 @@ pub enum StreamError {
     /// Weights of sizes are negative or all 0.
     #[error("the weights of the sizes must not be negative, and one must be positive; set `size`")]
     Weights,
-    /// The mean size cannot be had between the bounds.
+    /// The mean size is impossible between the bounds.
     #[error(
         "no log-normal distribution of this sigma has a mean of {mean} bytes between {min} and {max}; set `size`"
     )]
@@ -57,7 +57,7 @@ pub enum StreamError {
     AlignNotBlocks {
         /// Alignment, bytes.
         align: u64,
-        /// What it must be a multiple of, bytes.
+        /// Required multiple, bytes.
         block: u32,
     },
     /// The region ends behind the target.
@@ -68,13 +68,13 @@ pub enum StreamError {
         /// Size of the target, bytes.
         size: u64,
     },
-    /// The region cannot hold the requests.
+    /// The region has no room for the requests.
     #[error(
         "{bytes} bytes of the target hold no request of {needed} bytes at a multiple of {align}; \
          use a larger target, or set `region`, `size` or `workers`"
     )]
     RegionSmall {
-        /// What each worker has, bytes.
+        /// Part of each worker, bytes.
         bytes: u64,
         /// Largest request, bytes.
         needed: u32,
@@ -102,30 +102,30 @@ pub enum StreamError {
         /// Alignment, bytes.
         align: u64,
     },
-    /// Zones that reach behind the region.
+    /// Zones that reach beyond the region.
     #[error("the zones come to {bytes} bytes, the region has {length}; set `zones` or `region`")]
     ZonesBeyond {
         /// Sum of the zones, bytes.
         bytes: u64,
-        /// Of the region, bytes.
+        /// Length of the region, bytes.
         length: u64,
     },
     /// A zone with requests and no place.
-    #[error("zone {zone} holds no place for its requests; set `zones`, `size` or `align`")]
+    #[error("zone {zone} has no place for its requests; set `zones`, `size` or `align`")]
     ZoneEmpty {
         /// Counted from 1.
         zone: usize,
     },
-    /// What does not fit into a file of a set.
+    /// The stream does not fit into a file of a set.
     #[error("file {file} of `{set}`, {bytes} bytes: {why}")]
     File {
-        /// Which one, from 1.
+        /// Number of the file, from 1.
         file: u64,
         /// Name of the set.
         set: String,
         /// Size of the file, bytes.
         bytes: u64,
-        /// What does not fit.
+        /// The reason.
         why: Box<StreamError>,
     },
     /// Fewer files than workers need.
@@ -135,12 +135,12 @@ pub enum StreamError {
         set: String,
         /// Files that the workers use.
         needed: u64,
-        /// Files there are.
+        /// Files of the set.
         given: u64,
     },
     /// No size of files is left between the bounds.
     #[error(
-        "no multiple of {step} bytes lies between the smallest file of {min} bytes and the largest of {max}"
+        "no multiple of {step} bytes is between the smallest file of {min} bytes and the largest of {max}"
     )]
     NoFileSize {
         /// Smallest, bytes.
@@ -153,7 +153,7 @@ pub enum StreamError {
     /// Weights of sizes of files are negative or all 0.
     #[error("the weights of the sizes must not be negative, and one must be positive")]
     FileWeights,
-    /// The mean size of files cannot be had between the bounds.
+    /// The mean size of files is impossible between the bounds.
     #[error(
         "no log-normal distribution of this sigma has a mean of {mean} bytes between {min} and {max}"
     )]
@@ -168,7 +168,7 @@ pub enum StreamError {
     /// A number that parsing would have refused.
     #[error("{what} is out of range")]
     OutOfRange {
-        /// Which one.
+        /// Name of the number.
         what: &'static str,
     },
 }
@@ -197,17 +197,17 @@ struct Lane {
     size_rng: Rng,
 }
 
-/// What a worker's passes over its part of the region come to.
+/// Length of a worker's passes over its part of the region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// Where all requests have the same size.
+    /// If all requests have the same size.
     Requests(u64),
-    /// Where they vary; a rewritten block counts once.
+    /// If sizes vary; a rewritten block counts once.
     Bytes(u64),
 }
 
 impl Passes {
-    /// This one and then the other.
+    /// Sum of two lengths.
     pub(crate) fn and(self, other: Passes) -> Passes {
         match (self, other) {
             (Passes::Requests(one), Passes::Requests(other)) => Passes::Requests(one + other),
@@ -217,7 +217,7 @@ impl Passes {
         }
     }
 
-    /// So many of this one; a part of a pass is rounded up.
+    /// This length, as many times; a part of a pass is rounded up.
     fn times(self, passes: f64) -> Passes {
         let of = |one: u64| {
             let whole = (passes.trunc() as u64).saturating_mul(one);
@@ -230,10 +230,10 @@ impl Passes {
     }
 }
 
-/// Where writes go, if not through the region with all other requests.
+/// Places of the writes, if they do not go through the region with all other requests.
 #[derive(Debug, Clone)]
 enum Writes {
-    /// On their own.
+    /// Places of their own.
     Apart(Box<Lane>),
     /// To the place of the trim before.
     Behind { trimmed: Option<Spot> },
@@ -282,7 +282,7 @@ impl RequestStream {
         maker.make(&ground)
     }
 
-    /// What every offset and every length is a multiple of, bytes, on a target whose requests must begin and end at
+    /// The common divisor of every offset and length, bytes, on a target whose requests must begin and end at
     /// multiples of `block_bytes`.
     pub fn granule(stream: &Stream, block_bytes: u32) -> Result<u64, StreamError> {
         let block = block_bytes.max(1);
@@ -345,7 +345,7 @@ impl RequestStream {
         .packed()
     }
 
-    /// Largest length that a stream ever asks for, bytes: what a buffer must hold.
+    /// Largest length of a stream's requests, bytes: the size that a buffer needs.
     pub fn max_len(stream: &Stream, block_bytes: u32) -> Result<u32, StreamError> {
         let longest = |size: &Size| Ok(Sizer::new(size, block_bytes.max(1))?.max());
         match &stream.separate_writes {
@@ -355,14 +355,14 @@ impl RequestStream {
         }
     }
 
-    /// After what this worker has gone as often over its part of the region as asked: each place once a pass where the
-    /// pattern goes from place to place, as many requests as there are places where it jumps.
+    /// Length of the requested passes of this worker over its part of the region: each place once per pass if the
+    /// pattern goes from place to place, as many requests as there are places if it jumps.
     #[must_use]
     pub fn passes(&self) -> Option<Passes> {
         self.passes
     }
 
-    /// Which of the files something was drawn for that changes them; only of streams over a set of files.
+    /// Files for which a request was drawn that changes them; only for streams over a set of files.
     pub fn changed_files(&self) -> impl Iterator<Item = u32> {
         let apart = match &self.writes {
             Some(Writes::Apart(lane)) => Some(&**lane),
@@ -399,7 +399,7 @@ impl Lane {
     }
 }
 
-/// What the requests of a worker go to.
+/// The target of a worker's requests.
 enum Ground {
     /// The target itself, or this part of it.
     Whole(Range<u64>),
@@ -415,7 +415,7 @@ enum Ground {
 /// The part of a file that is used.
 struct Part {
     file: u32,
-    /// Of the whole file.
+    /// Length of the whole file, bytes.
     bytes: u64,
     region: Range<u64>,
 }
@@ -535,7 +535,7 @@ impl Maker<'_> {
         };
         let pass = match &writes {
             None => lane.pass(length, workers, worker),
-            // Each place is asked for twice.
+            // Each place gets two requests.
             Some(Writes::Behind { .. }) => lane.pass(length, workers, worker).times(2.0),
             Some(Writes::Apart(_)) => Passes::Bytes(length / u64::from(workers.max(1))),
         };
@@ -811,7 +811,7 @@ impl Syncer {
         matches!(op, Op::Write | Op::Rewrite) && self.is_due()
     }
 
-    /// Whether an fsync follows the next change.
+    /// True if an fsync follows the next change.
     #[inline]
     pub(crate) fn is_due(&mut self) -> bool {
         if self.every == 0 && self.chance == Chance::new(0.0) {

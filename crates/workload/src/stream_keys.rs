@@ -4,10 +4,10 @@ use spindle_config::units::{self, Rate, UnitError};
 use spindle_config::{ConfigError, Value, clean};
 
 use crate::file_tables;
+use crate::key_texts::{self, KeyTexts};
 use crate::keys::{self, Key, Level, PatternKind};
 use crate::parse::unknown;
 use crate::patterns::{self, pattern};
-use crate::said::{self, Said};
 use crate::settings::{Layer, Settings};
 use crate::sizes::{self, sizes};
 use crate::spec;
@@ -91,8 +91,8 @@ pub(crate) fn read(name: &str, settings: &Settings) -> Result<Stream, ConfigErro
 }
 
 /// The keys of a stream; `first` is the set of files that is used where none is named.
-pub(crate) fn write(stream: &Stream, load: &Workload, first: Option<&str>) -> Said {
-    let mut said = Said::default();
+pub(crate) fn write(stream: &Stream, load: &Workload, first: Option<&str>) -> KeyTexts {
+    let mut said = KeyTexts::default();
     said.put(&keys::NAME, &stream.name);
     match &stream.names {
         None => write_data(stream, first, &mut said),
@@ -120,7 +120,7 @@ pub(crate) fn write(stream: &Stream, load: &Workload, first: Option<&str>) -> Sa
 }
 
 /// The keys that only streams of data have.
-fn write_data(stream: &Stream, first: Option<&str>, said: &mut Said) {
+fn write_data(stream: &Stream, first: Option<&str>, said: &mut KeyTexts) {
     said.put(&keys::OPERATION, keys::NONE);
     patterns::write(stream, said);
     said.put(&keys::SIZE, sizes::write(&stream.size));
@@ -142,7 +142,7 @@ fn write_data(stream: &Stream, first: Option<&str>, said: &mut Said) {
     }
 }
 
-/// A number of which 0 stands for none.
+/// A number; `None` for 0.
 fn some(number: u64) -> Option<u64> {
     Some(number).filter(|number| *number > 0)
 }
@@ -189,8 +189,8 @@ fn separate_writes(
     }))
 }
 
-/// Each key of the writes is said only where they differ from the rest.
-fn write_apart(stream: &Stream, said: &mut Said) {
+/// Writes each key of the writes only where it differs from the rest.
+fn write_apart(stream: &Stream, said: &mut KeyTexts) {
     let own = stream.separate_writes.as_ref();
     let size = own.filter(|own| own.size != stream.size || align_is_lost(own, stream));
     let aligned = own.filter(|own| {
@@ -203,7 +203,7 @@ fn write_apart(stream: &Stream, said: &mut Said) {
     said.put_or(&keys::WRITES_APART, own.is_some(), own.is_none() || said_so);
 }
 
-/// The writes have no alignment of their own, the rest has: only a size of their own says that.
+/// True if the writes have no alignment of their own but the rest has: only a size of their own expresses that.
 fn align_is_lost(own: &WriteWalk, stream: &Stream) -> bool {
     own.align_bytes == 0 && stream.align_bytes > 0
 }
@@ -243,7 +243,7 @@ fn window(
     }))
 }
 
-fn write_window(window: Option<Window>, said: &mut Said) {
+fn write_window(window: Option<Window>, said: &mut KeyTexts) {
     said.optional_size(&keys::WINDOW, window.map(|window| window.length_bytes));
     if let Some(window) = window {
         let moved = some(window.moved_bytes).filter(|moved| *moved != window.length_bytes);
@@ -261,7 +261,7 @@ fn repeats(settings: &Settings) -> Result<Option<Repeats>, ConfigError> {
     if settings.value(&keys::VERIFY).flag()? {
         return Err(settings
             .last_set(&[&keys::DEDUPE, &keys::VERIFY])
-            .error("`dedupe` and `verify` exclude each other: a verified block says where it lies, so none equals another"));
+            .error("`dedupe` and `verify` exclude each other: a verified block contains its own address, so none equals another"));
     }
     let set = settings.optional_integer(&keys::DEDUPE_SET)?;
     Ok(Some(Repeats {
@@ -270,7 +270,7 @@ fn repeats(settings: &Settings) -> Result<Option<Repeats>, ConfigError> {
     }))
 }
 
-fn write_repeats(repeats: Option<Repeats>, said: &mut Said) {
+fn write_repeats(repeats: Option<Repeats>, said: &mut KeyTexts) {
     said.fraction(
         &keys::DEDUPE,
         repeats.map_or(0.0, |repeats| repeats.fraction),
@@ -280,7 +280,7 @@ fn write_repeats(repeats: Option<Repeats>, said: &mut Said) {
     }
 }
 
-/// Whether it goes through a mapping, which is never direct.
+/// True if the stream uses a mapping, which is never direct.
 fn mapped(settings: &Settings) -> Result<bool, ConfigError> {
     let mapped = settings.value(&keys::MAPPED).flag()?;
     let direct = settings.value(&keys::DIRECT).flag()?;
@@ -292,7 +292,7 @@ fn mapped(settings: &Settings) -> Result<bool, ConfigError> {
     Ok(mapped)
 }
 
-/// Which streams end with which.
+/// Streams that end with each stream.
 pub(crate) fn read_ends(
     streams: &mut [Stream],
     settings: &[(String, Settings)],
@@ -322,7 +322,7 @@ pub(crate) fn read_ends(
     Ok(())
 }
 
-fn write_ends(stream: &Stream, streams: &[Stream], said: &mut Said) {
+fn write_ends(stream: &Stream, streams: &[Stream], said: &mut KeyTexts) {
     let others = streams.iter().map(|other| &other.name);
     let text = match &stream.ends[..] {
         [] => None,
@@ -334,7 +334,7 @@ fn write_ends(stream: &Stream, streams: &[Stream], said: &mut Said) {
     said.optional(&keys::ENDS, text);
 }
 
-/// Shares, and whether each write follows a trim of its place.
+/// Shares, and true if each write follows a trim of its place.
 fn mix(settings: &Settings) -> Result<(Mix, bool), ConfigError> {
     let shares = [
         &keys::WRITE_FRACTION,
@@ -372,7 +372,7 @@ fn mix(settings: &Settings) -> Result<(Mix, bool), ConfigError> {
     Ok((mix, false))
 }
 
-fn write_mix(stream: &Stream, said: &mut Said) {
+fn write_mix(stream: &Stream, said: &mut KeyTexts) {
     // Half of its requests are trims then.
     let mix = if stream.trim_first {
         Mix {
@@ -416,7 +416,7 @@ fn align(
 
 fn arrival(settings: &Settings, size: &Size, workers: u32) -> Result<Arrival, ConfigError> {
     let rates = [&keys::RATE, &keys::WORKER_RATE];
-    // An option for one goes before a file's other.
+    // Between options, the later layer decides.
     let layer = rates.iter().map(|key| settings.layer(key)).max();
     let set: Vec<&Key> = rates
         .into_iter()
@@ -468,7 +468,7 @@ fn arrival(settings: &Settings, size: &Size, workers: u32) -> Result<Arrival, Co
     })
 }
 
-fn write_arrival(arrival: Arrival, said: &mut Said) {
+fn write_arrival(arrival: Arrival, said: &mut KeyTexts) {
     match arrival {
         Arrival::Closed => said.rate(&keys::RATE, None),
         Arrival::Open { rate_iops, spacing } => {
@@ -504,7 +504,7 @@ fn rate_limit(settings: &Settings) -> Result<Option<RateLimit>, ConfigError> {
     }))
 }
 
-fn write_rate_limit(limit: Option<RateLimit>, said: &mut Said) {
+fn write_rate_limit(limit: Option<RateLimit>, said: &mut KeyTexts) {
     let rate = limit.map(|limit| match limit {
         RateLimit::Iops { iops } => Rate::Iops(iops),
         RateLimit::Bytes { bytes_per_s } => Rate::Bytes(bytes_per_s),
@@ -533,7 +533,7 @@ fn think(settings: &Settings) -> Result<Option<Think>, ConfigError> {
     }))
 }
 
-fn write_think(think: Option<Think>, said: &mut Said) {
+fn write_think(think: Option<Think>, said: &mut KeyTexts) {
     said.optional_duration(&keys::THINK, think.map(|think| think.mean_ns));
     let Some(think) = think else { return };
     said.choice(&keys::THINK_SPREAD, keys::THINKS, &think.exponential);
@@ -611,7 +611,7 @@ fn priority(value: &Value) -> Result<Priority, ConfigError> {
     })
 }
 
-fn write_priority(priority: Option<Priority>, said: &mut Said) {
+fn write_priority(priority: Option<Priority>, said: &mut KeyTexts) {
     let text = priority.map(|Priority { class, level }| {
         let found = keys::PRIORITIES.iter().find(|(_, known)| *known == class);
         let name = found.map_or("", |(name, _)| name);
@@ -635,8 +635,11 @@ fn region(settings: &Settings) -> Result<Region, ConfigError> {
     })
 }
 
-fn write_region(region: Region, said: &mut Said) {
-    let (offset, end) = (said::place(region.offset), said::place(region.end));
+fn write_region(region: Region, said: &mut KeyTexts) {
+    let (offset, end) = (
+        key_texts::place(region.offset),
+        key_texts::place(region.end),
+    );
     said.put(&keys::REGION, format!("{offset}-{end}"));
 }
 
@@ -660,7 +663,7 @@ fn content(value: &Value) -> Result<Content, ConfigError> {
     }
 }
 
-fn write_content(content: Content, said: &mut Said) {
+fn write_content(content: Content, said: &mut KeyTexts) {
     let text = match content {
         Content::Random => "random".to_owned(),
         Content::Zero => "zero".to_owned(),

@@ -3,10 +3,10 @@
 use spindle_config::{ConfigError, Value};
 
 use crate::file_tables::SetOfFile;
+use crate::key_texts::KeyTexts;
 use crate::keys::{self, KEYS, Key};
 use crate::parse::unknown;
 use crate::request::Op;
-use crate::said::Said;
 use crate::settings::{Layer, Settings};
 use crate::sizes::{self, file_sizes};
 use crate::spec::{
@@ -16,7 +16,7 @@ use crate::spec::{
 /// Largest file that is made, bytes.
 const MAX_FILE: u64 = 1 << 30;
 
-/// Keys that say something about data.
+/// Keys about data.
 fn data_keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.data)
 }
@@ -124,7 +124,7 @@ fn tree(name: &str, set: &Settings) -> Result<Tree, ConfigError> {
         return Err(set
             .last_set(&[&keys::NRFILES, &keys::DIRECTORIES])
             .error(format!(
-                "{directories} directories are more than the {files} files that lie in them"
+                "{directories} directories are more than the {files} files in them"
             )));
     }
     Ok(Tree {
@@ -136,7 +136,7 @@ fn tree(name: &str, set: &Settings) -> Result<Tree, ConfigError> {
     })
 }
 
-pub(crate) fn write(names: &Names, first: Option<&str>, said: &mut Said) {
+pub(crate) fn write(names: &Names, first: Option<&str>, said: &mut KeyTexts) {
     said.choice(&keys::OPERATION, keys::OPERATIONS, &Some(names.operation));
     said.choice(&keys::ORDER, keys::ORDERS, &names.order);
     said.put_or(
@@ -153,9 +153,9 @@ pub(crate) fn write(names: &Names, first: Option<&str>, said: &mut Said) {
     );
 }
 
-/// The keys of the set that a tree is.
-pub(crate) fn write_set(tree: &Tree) -> Said {
-    let mut said = Said::default();
+/// The keys of a tree's set.
+pub(crate) fn write_set(tree: &Tree) -> KeyTexts {
+    let mut said = KeyTexts::default();
     said.put_or(&keys::NAME, &tree.name, false);
     said.put(&keys::DIRECTORIES, tree.directories);
     said.put(&keys::NRFILES, tree.files);
@@ -200,7 +200,7 @@ fn write_content(size: Option<Size>) -> String {
     sizes::write_files(&file(size))
 }
 
-/// What a file is made with; `None`: nothing.
+/// Bytes written to each new file; `None`: none.
 fn content(set: &Settings) -> Result<Option<Size>, ConfigError> {
     let value = set.value(&keys::FILESIZE);
     let bytes = |bytes: u64| match u32::try_from(bytes) {
@@ -243,7 +243,7 @@ fn content(set: &Settings) -> Result<Option<Size>, ConfigError> {
 }
 
 impl Op {
-    /// The operation on names that a workload calls so.
+    /// The operation of this name; `None` for other names.
     #[must_use]
     pub fn on_names(name: &str) -> Option<Op> {
         let found = keys::OPERATIONS.iter().find(|(known, _)| *known == name);
@@ -252,8 +252,8 @@ impl Op {
 }
 
 impl Workload {
-    /// The load that does one operation, once and in order, to every name that a stream works on: what must be there
-    /// before the stream can begin.
+    /// The load that does one operation, once and in order, to every name that a stream works on: it makes the names that
+    /// the stream needs before it begins.
     #[must_use]
     pub fn only_names(&self, stream: usize, operation: Op) -> Option<Workload> {
         let stream = self.streams.get(stream)?;
@@ -289,7 +289,7 @@ impl Workload {
     }
 }
 
-/// Makes a stream one of names; what it said about data means nothing any more.
+/// Makes a stream one of names; its settings about data have no effect any more.
 pub(crate) fn apply(stream: &mut Stream, names: Names) {
     stream.mix = Mix {
         write: 0.0,
@@ -297,7 +297,7 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
         zero: 0.0,
         rewrite: 0.0,
     };
-    // As if nothing had been said, so that a resolved workload written out resolves to itself.
+    // The defaults, so that a resolved workload written out resolves to itself.
     stream.pattern = Pattern::Uniform;
     stream.size = Size::Fixed { bytes: 4096 };
     stream.align_bytes = 0;
@@ -319,7 +319,7 @@ pub(crate) fn apply(stream: &mut Stream, names: Names) {
     stream.names = Some(names);
 }
 
-/// Whether every stream ends by itself: when its names are taken, or its part of the data is gone over.
+/// True if every stream ends by itself: when its names are taken, or its part of the data is done.
 pub(crate) fn end_by_themselves(streams: &[Stream]) -> bool {
     let ends = |stream: &Stream| match &stream.names {
         Some(names) => names.passes.is_some(),
@@ -328,7 +328,7 @@ pub(crate) fn end_by_themselves(streams: &[Stream]) -> bool {
     !streams.is_empty() && streams.iter().all(ends)
 }
 
-/// Whether a set of files is a tree that streams work on.
+/// True if a set of files is a tree that streams work on.
 pub(crate) fn is_tree(set: &str, workload: &Workload) -> bool {
     let mut streams = workload.loads().flat_map(|load| &load.streams);
     streams.any(|stream| {
@@ -339,7 +339,7 @@ pub(crate) fn is_tree(set: &str, workload: &Workload) -> bool {
     })
 }
 
-/// A tree holds no data of other streams.
+/// Checks that a tree is not also a set of data files of other streams.
 pub(crate) fn check_only_tree(
     set: &str,
     settings: &Settings,
@@ -356,7 +356,7 @@ pub(crate) fn check_only_tree(
     }
 }
 
-/// Streams of one load that would pull the names from under each other.
+/// Checks that streams of one load do not remove each other's names.
 pub(crate) fn check_shared(
     streams: &[Stream],
     settings: &[(String, Settings)],

@@ -1,4 +1,4 @@
-//! Where the next request lies.
+//! Place of the next request.
 
 use std::ops::Range;
 
@@ -75,11 +75,11 @@ pub(crate) enum Walk {
 pub(crate) enum RunLength {
     /// Before each request with this chance.
     Geometric(Chance),
-    /// After so many requests.
+    /// After this many requests.
     Fixed { requests: u64, left: u64 },
 }
 
-/// What a walk is made for.
+/// The settings of a walk.
 pub(crate) struct Course<'a> {
     pub(crate) pattern: &'a Pattern,
     /// As the specification has it, bytes; 0: by the sizes.
@@ -87,7 +87,7 @@ pub(crate) struct Course<'a> {
     pub(crate) worker: u32,
     pub(crate) workers: u32,
     pub(crate) region: Range<u64>,
-    /// What the target takes, bytes.
+    /// Block of the target, bytes.
     pub(crate) block: u32,
 }
 
@@ -239,7 +239,7 @@ impl Walk {
         self.next_place(len, Op::Read).1
     }
 
-    /// Whether a request of `len` bytes would have to begin again at the start.
+    /// True if a request of `len` bytes would have to begin again at the start.
     pub(crate) fn is_through(&self, len: u32) -> bool {
         match self {
             Walk::Sequential(front) | Walk::Strided { front, .. } => !front.holds(front.next, len),
@@ -249,7 +249,7 @@ impl Walk {
         }
     }
 
-    /// Whether the pattern comes to an end of its file.
+    /// True if the pattern comes to an end of its file.
     pub(crate) fn has_end(&self) -> bool {
         matches!(
             self,
@@ -390,7 +390,7 @@ impl Walk {
     }
 }
 
-/// A walk within a window of its region, and where that is.
+/// A walk within a window of its region, and the window's position.
 #[derive(Debug, Clone)]
 pub(crate) struct Windowed {
     pattern: Pattern,
@@ -398,10 +398,10 @@ pub(crate) struct Windowed {
     block: u32,
     sizer: Sizer,
     region: Range<u64>,
-    /// Of the whole region.
+    /// Places of the whole region.
     places: Places,
     window: Window,
-    /// Start of the one in force.
+    /// Start of the current window.
     start: u64,
     /// Bytes moved in it.
     moved: u64,
@@ -469,7 +469,7 @@ impl Windowed {
         }
     }
 
-    /// Whether the window at `start` holds a request; then the walk goes on in it.
+    /// True if the window at `start` has room for a request; then the walk goes on in it.
     fn enter(&mut self) -> bool {
         let course = Course {
             pattern: &self.pattern,
@@ -500,7 +500,7 @@ impl Window {
 }
 
 impl RunLength {
-    /// Whether the next request begins a run.
+    /// True if the next request begins a run.
     #[inline]
     fn ends(&mut self, rng: &mut Rng) -> bool {
         match self {
@@ -583,7 +583,7 @@ fn checked(peak: Peak) -> Result<Peak, StreamError> {
     }
 }
 
-/// Alignment of offsets, bytes: as asked, or the size (fixed sizes), or the target's block.
+/// Alignment of offsets, bytes: as requested, or the size (fixed sizes), or the target's block.
 fn alignment(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamError> {
     let block_bytes = u64::from(block);
     match align_bytes {
@@ -596,7 +596,7 @@ fn alignment(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamE
     }
 }
 
-/// What every offset and every length of a walk is a multiple of, bytes.
+/// The common divisor of every offset and length of a walk, bytes.
 pub(crate) fn granule(align_bytes: u64, sizer: &Sizer, block: u32) -> Result<u64, StreamError> {
     let align = alignment(align_bytes, sizer, block)?;
     Ok(gcd(align, u64::from(sizer.granule())))
@@ -660,7 +660,7 @@ impl Places {
         })
     }
 
-    /// One worker's share of as many requests as lie within without overlap.
+    /// One worker's share of the requests that fit without overlap.
     fn share(&self, len: u32, workers: u32, worker: u32) -> u64 {
         let (workers, worker) = (u64::from(workers.max(1)), u64::from(worker));
         let step = u64::from(len).next_multiple_of(self.align);
@@ -674,7 +674,7 @@ impl Places {
     }
 }
 
-/// Where a sequential worker stands within its part.
+/// Position of a sequential worker within its part.
 #[derive(Debug, Clone)]
 pub(crate) struct Front {
     next: u64,
@@ -728,7 +728,7 @@ impl Front {
         (offset >= self.start && offset + u64::from(len) <= self.end).then_some(offset)
     }
 
-    /// First aligned place behind a request.
+    /// First aligned place after a request.
     #[inline]
     fn behind(&self, offset: u64, len: u32) -> u64 {
         let end = offset + u64::from(len);

@@ -1,17 +1,17 @@
-//! A resolved workload as people write it: as a file, or as options to another file.
+//! Writes a resolved workload as people write it: as a file, or as options to another file.
 
 use crate::file_tables::{self, UNNAMED_SET};
+use crate::key_texts::{Entry, KeyTexts, quoted};
 use crate::keys::{self, Key};
 use crate::parse::File;
 use crate::phases;
 use crate::run_keys;
-use crate::said::{Entry, Said, quoted};
 use crate::spec::{Phase, Tree, Workload};
 use crate::stream_keys;
 use crate::trees;
 
 impl Workload {
-    /// The workload file that resolves to this workload: defaults are left out, and what holds for all streams (or all
+    /// The workload file that resolves to this workload: defaults are left out, and values common to all streams (or all
     /// phases) is written once, before them.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -34,7 +34,7 @@ impl Workload {
         lines(&head) + &tables + &sets.collect::<String>()
     }
 
-    /// The fewest options that make this of the workload file `text`; `None` if options cannot say it. Keys in `free`
+    /// The fewest options that make this of the workload file `text`; `None` if options cannot express it. Keys in `free`
     /// may be anything.
     #[must_use]
     pub fn options(&self, text: &str, free: &[&str]) -> Option<Vec<(String, String)>> {
@@ -62,15 +62,15 @@ impl Workload {
 }
 
 /// Sets of files and trees by their names; the first is the one that streams use if they name none.
-fn sets(workload: &Workload) -> Vec<(String, Said)> {
-    let mut trees: Vec<(String, Said)> = Vec::new();
+fn sets(workload: &Workload) -> Vec<(String, KeyTexts)> {
+    let mut trees: Vec<(String, KeyTexts)> = Vec::new();
     for tree in all_trees(workload) {
         if !trees.iter().any(|(name, _)| *name == tree.name) {
             trees.push((tree.name.clone(), trees::write_set(tree)));
         }
     }
     let data = workload.filesets.iter();
-    let mut sets: Vec<(String, Said)> = data
+    let mut sets: Vec<(String, KeyTexts)> = data
         .map(|set| (set.name.clone(), file_tables::write(set)))
         .collect();
     let streams = workload
@@ -93,7 +93,7 @@ fn all_trees(workload: &Workload) -> impl Iterator<Item = &Tree> {
 
 /// The streams of a load as tables.
 struct Load {
-    /// Said once for all streams.
+    /// KeyTexts once for all streams.
     common: Vec<Entry>,
     streams: Vec<Vec<Entry>>,
 }
@@ -110,7 +110,7 @@ impl Load {
         let of_table = if in_phase { name } else { files };
         let common = match &mut streams[..] {
             [only] if !only.iter().any(|entry| entry.key.name == of_table) => streams.remove(0),
-            _ => take_common(&mut streams, &Said::default()),
+            _ => take_common(&mut streams, &KeyTexts::default()),
         };
         Load { common, streams }
     }
@@ -123,9 +123,9 @@ impl Load {
     }
 }
 
-/// Takes out what several lists have in common, if no other says otherwise, and if further up it would not mean
+/// Takes out the common entries of several lists, if no other list has another value, and if further up it would not mean
 /// something else: `above` are the keys that are said there already.
-fn take_common(lists: &mut [Vec<Entry>], above: &Said) -> Vec<Entry> {
+fn take_common(lists: &mut [Vec<Entry>], above: &KeyTexts) -> Vec<Entry> {
     let own = [&keys::NAME, &keys::FILES, &keys::ABOUT, &keys::DROP_CACHES];
     let has = |list: &[Entry], entry: &Entry| list.iter().any(|theirs| theirs.is(entry));
     let mut common: Vec<Entry> = Vec::new();
@@ -145,7 +145,7 @@ fn take_common(lists: &mut [Vec<Entry>], above: &Said) -> Vec<Entry> {
     common
 }
 
-/// Keys about data mean nothing here if they are written further up.
+/// True if keys about data, written further up, would have no effect here.
 fn is_on_names(list: &[Entry]) -> bool {
     list.iter()
         .any(|entry| entry.key.name == keys::OPERATION.name)
@@ -180,7 +180,7 @@ fn write_phases(workload: &Workload, first: Option<&str>, head: &mut Vec<Entry>)
 }
 
 /// A phase's own keys, beside those of the workload that it is part of.
-fn write_phase(phase: &Phase, workload: &Workload) -> Said {
+fn write_phase(phase: &Phase, workload: &Workload) -> KeyTexts {
     let mut said = run_keys::write(&phase.load);
     let mut whole = run_keys::write(workload);
     whole.forget(&keys::ABOUT);
@@ -190,7 +190,7 @@ fn write_phase(phase: &Phase, workload: &Workload) -> Said {
     said
 }
 
-/// A phase and how often it is carried out.
+/// A phase and its number of repetitions.
 struct Group<'a> {
     name: &'a str,
     times: usize,
@@ -233,7 +233,7 @@ fn lines(entries: &[Entry]) -> String {
     entries.iter().map(Entry::line).collect()
 }
 
-/// What keys belong to.
+/// The part of a workload that keys belong to.
 #[derive(Debug, Clone, PartialEq)]
 enum Owner {
     /// The whole workload, where it has phases.
@@ -246,8 +246,8 @@ enum Owner {
     Set(String),
 }
 
-/// Everything that a workload says, defaults too.
-fn parts(workload: &Workload) -> Vec<(Owner, Said)> {
+/// All keys of a workload, defaults included.
+fn parts(workload: &Workload) -> Vec<(Owner, KeyTexts)> {
     let sets = sets(workload);
     let first = sets.first().map(|(name, _)| name.as_str());
     let mut parts = Vec::new();
@@ -272,8 +272,8 @@ fn parts(workload: &Workload) -> Vec<(Owner, Said)> {
     parts
 }
 
-fn alike(found: &[(Owner, Said)], wanted: &[(Owner, Said)], free: &[&str]) -> bool {
-    let said = |said: &Said| -> Vec<(&'static str, String)> {
+fn alike(found: &[(Owner, KeyTexts)], wanted: &[(Owner, KeyTexts)], free: &[&str]) -> bool {
+    let said = |said: &KeyTexts| -> Vec<(&'static str, String)> {
         let entries = said.all().iter();
         let bound = entries.filter(|entry| !free.contains(&entry.key.name));
         bound
@@ -287,10 +287,10 @@ fn alike(found: &[(Owner, Said)], wanted: &[(Owner, Said)], free: &[&str]) -> bo
             .all(|(ours, theirs)| ours.0 == theirs.0 && said(&ours.1) == said(&theirs.1))
 }
 
-/// Options for each key that is not as it is meant to be, as general as they can be.
+/// Options for each key that has not the wanted value, as general as possible.
 fn differences(
-    usual: &[(Owner, Said)],
-    wanted: &[(Owner, Said)],
+    usual: &[(Owner, KeyTexts)],
+    wanted: &[(Owner, KeyTexts)],
     phases: &[String],
     free: &[&str],
 ) -> Vec<(String, String)> {
@@ -313,7 +313,13 @@ fn differences(
 }
 
 /// `key`, or `phase.stream.key` with as much in front of it as is needed.
-fn path(owner: &Owner, key: &Key, text: &str, all: &[(Owner, Said)], phases: &[String]) -> String {
+fn path(
+    owner: &Owner,
+    key: &Key,
+    text: &str,
+    all: &[(Owner, KeyTexts)],
+    phases: &[String],
+) -> String {
     let in_each = |fits: &dyn Fn(&Owner) -> bool| {
         let mut those = all.iter().filter(|(other, _)| fits(other));
         // The head of phases has no end of its own; options about data leave streams on names alone.
@@ -329,7 +335,7 @@ fn path(owner: &Owner, key: &Key, text: &str, all: &[(Owner, Said)], phases: &[S
     };
     let phase = |load: &usize| phases.get(*load);
     let name = key.name;
-    // An option for all sets is one for those that hold data.
+    // An option for all sets is one for the sets of data files.
     let several_sets = all
         .iter()
         .filter(|(other, _)| matches!(other, Owner::Set(_)))

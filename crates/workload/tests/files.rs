@@ -271,8 +271,8 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         ("fsync_every = 2\nfdatasync_every = 2", "exclude"),
         ("fsync_fraction = 0.5\nfdatasync_every = 2", "exclude"),
     ] {
-        let told = refused(text);
-        assert!(told.contains(says), "{text}: {told}");
+        let message = refused(text);
+        assert!(message.contains(says), "{text}: {message}");
     }
 }
 

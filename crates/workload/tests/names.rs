@@ -1,4 +1,4 @@
-//! Operations on names: every name once a pass, whatever the order, by all workers together.
+//! Operations on names: every name once per pass, in any order, by all workers together.
 
 use proptest::prelude::*;
 use spindle_workload::{Each, NameStream, Names, Op, Order, Request, Size, Stream, Tree, Workload};

@@ -1,4 +1,4 @@
-//! Workload files: what is read, what is refused, and in which words.
+//! Workload files: texts that are read, texts that are refused, and the messages.
 
 use spindle_workload::{
     Arrival, Content, KEYS, Kind, Level, Pattern, Peak, Place, Priority, PriorityClass, RateLimit,
@@ -469,7 +469,7 @@ fn errors_name_place_key_and_what_is_allowed() {
         ),
         (
             "size = 'log-normal:mean=1MiB,max=512KiB'",
-            "f.toml:1: size: the mean 1MiB must lie between the smallest size 512B and the largest 512KiB",
+            "f.toml:1: size: the mean 1MiB must be between the smallest size 512B and the largest 512KiB",
         ),
         (
             "size = 5000\nalign = 4096",
@@ -833,7 +833,7 @@ fn every_default_and_example_of_the_key_table_is_valid() {
 }
 
 #[test]
-fn keys_are_told_as_json() {
+fn keys_are_listed_as_json() {
     let json: serde_json::Value = serde_json::from_str(&workload_keys().unwrap()).unwrap();
     let keys = json.as_array().unwrap();
     assert_eq!(keys.len(), KEYS.len());
@@ -968,8 +968,8 @@ fn a_phase_that_is_repeated_has_a_name_for_each_time() {
 }
 
 #[test]
-fn mistakes_in_phases_are_told_where_they_are() {
-    let told = [
+fn mistakes_in_phases_are_reported_with_their_place() {
+    let resolved = [
         (
             "[[phase]]",
             "f.toml:1: missing key `name` in [[phase]] number 1",
@@ -1012,7 +1012,7 @@ fn mistakes_in_phases_are_told_where_they_are() {
             "f.toml:1: no phase is in it; write at least one [[phase]], or [[stream]]",
         ),
     ];
-    for (text, wanted) in told {
+    for (text, wanted) in resolved {
         assert_eq!(error(text), wanted, "{text}");
     }
     let refused = |option: &str| with(PHASES, &[(option, "1")]).unwrap_err();

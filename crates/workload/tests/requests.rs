@@ -266,7 +266,7 @@ fn backward_requests_end_where_the_one_before_began_and_start_over_at_the_end() 
     };
     let same = "pattern = 'backward'\nsize = '4KiB'";
     assert_eq!(offsets(same, 20 << 10), [16, 12, 8, 4, 0, 16, 12]);
-    // What does not hold a whole request at the front is left out, as at the end for sequential ones.
+    // A rest at the front without room for a whole request is left out, as at the end for sequential ones.
     assert_eq!(offsets(same, 18 << 10), [12, 8, 4, 0, 12, 8, 4]);
     let two = "pattern = 'backward'\nsize = '4KiB'\nworkers = 2";
     assert_eq!(offsets(two, 16 << 10), [4, 0, 4, 0, 4, 0, 4]);
@@ -274,7 +274,7 @@ fn backward_requests_end_where_the_one_before_began_and_start_over_at_the_end() 
     assert_eq!(offsets(apart, 32 << 10), [24, 16, 8, 0, 24, 16, 8]);
 }
 
-/// As far as a pass goes, no place comes twice; with one request more, one does.
+/// Within a pass no place comes twice; with one request more, one does.
 #[test]
 fn a_pass_of_an_ordered_pattern_visits_each_of_its_places_once() {
     for pattern in ["sequential", "backward", "strided"] {
@@ -587,7 +587,7 @@ fn the_hot_set_has_its_share_of_places_and_requests() {
     for _ in 0..2_000_000 {
         counts[(requests.next_request().offset / 4096) as usize] += 1;
     }
-    // Hot places are drawn 1800 times each, the others 22 times: 300 tells them apart.
+    // Hot places are drawn 1800 times each, the others 22 times: 300 separates them.
     let hot: Vec<u32> = counts
         .iter()
         .copied()
@@ -888,7 +888,7 @@ fn a_window_holds_the_requests_until_it_moves_on_and_the_first_comes_after_the_l
         places(load, 13, 1 << 20),
         [0, 1, 2, 3, 0, 1, 4, 5, 6, 7, 4, 5, 0]
     );
-    // What the end cuts off is used as far as it goes.
+    // The part before the end is used as far as it goes.
     let load = "pattern = 'sequential'\nwindow = '16KiB'\nregion = '0-24KiB'";
     assert_eq!(places(load, 9, 1 << 20), [0, 1, 2, 3, 4, 5, 4, 5, 0]);
 }
@@ -909,7 +909,7 @@ fn a_window_shuffles_its_own_places_and_none_other() {
 
 #[test]
 fn windows_that_cannot_be_are_refused_in_one_line() {
-    for (load, told) in [
+    for (load, message) in [
         (
             "pattern = 'zipf'\nwindow = '1MiB'",
             "sequential, uniform and shuffled",
@@ -935,7 +935,7 @@ fn windows_that_cannot_be_are_refused_in_one_line() {
             .expect_err(load)
             .to_string();
         assert!(
-            error.contains(told) && !error.contains('\n'),
+            error.contains(message) && !error.contains('\n'),
             "{load}: {error}"
         );
     }

@@ -1,4 +1,4 @@
-//! The keys of streams that work on names, and of the trees that they work on.
+//! The keys of streams that work on names, and of their trees.
 
 use spindle_workload::{Each, Op, Order, Size, Workload, preset_text};
 

@@ -1,4 +1,4 @@
-//! What is written of a workload resolves to the same workload: drawn from every key of the table.
+//! A written workload resolves to the same workload: drawn from every key of the table.
 
 use std::collections::BTreeMap;
 

@@ -20,14 +20,14 @@ class Kind(Struct, frozen=True, kw_only=True, tag_field="kind"):
 
 
 SteadyMetric = Literal["iops", "bandwidth", "latency"]
-"""What must be steady, over all streams."""
+"""The metric that must be steady, over all streams."""
 
 
 class SteadyRule(Struct, frozen=True, kw_only=True):
     """When a run has settled: the rule of `measure::settle`."""
 
     metric: SteadyMetric
-    """What must be steady."""
+    """The metric that must be steady."""
     window_ns: int
     """The shortest window that may be found steady, ns."""
     range: float
@@ -35,11 +35,11 @@ class SteadyRule(Struct, frozen=True, kw_only=True):
     slope: float
     """Largest rise or fall of the fitted line over the fifths / mean."""
     drift_per_minute: float | None
-    """Largest drift that must be ruled out, share a minute; `None`: none."""
+    """Largest drift that must be ruled out, share per minute; `None`: none."""
 
 
 class End(Struct, frozen=True, kw_only=True):
-    """When something ends: at the first that is reached. All `None`: only with the run."""
+    """Conditions that end a run or stream: the first one reached counts. All `None`: only with the run."""
 
     time_ns: int | None
     """Measured time, ns (after the ramp)."""
@@ -48,17 +48,17 @@ class End(Struct, frozen=True, kw_only=True):
     requests: int | None
     """Requests completed."""
     steady: bool
-    """Once it has settled."""
+    """The figures have settled."""
     steady_rule: SteadyRule | None = None
-    """By which rule; `None` where nothing is asked."""
+    """The rule for settled figures; `None` unless `steady`."""
 
 
 Each = Literal["stream", "worker"]
-"""Whose files those of a set are."""
+"""Owner of the files of a set."""
 
 
 class AutoFileSize(Kind, frozen=True, kw_only=True, tag="auto"):
-    """Equal parts of as much as the caches ask for."""
+    """Equal parts of the size that the caches require."""
 
 
 class FixedFileSize(Kind, frozen=True, kw_only=True, tag="fixed"):
@@ -90,7 +90,7 @@ class LogNormalFileSize(Kind, frozen=True, kw_only=True, tag="log-normal"):
     """Log-normal with a mean, cut to [min, max], rounded to multiples of step."""
 
     mean: float
-    """Mean of the sizes that are drawn from."""
+    """Mean of the sizes."""
     sigma: float
     """Standard deviation of ln(size)."""
     min: int
@@ -113,13 +113,13 @@ class FileSet(Struct, frozen=True, kw_only=True):
     nrfiles: int
     """Files of the set, or of each worker of a stream that uses it."""
     each: Each
-    """Who shares them."""
+    """Owner of the files."""
     files: int
     """Files in all: `nrfiles`, for each worker if each has its own."""
     filesize: FileSize
-    """How large they are."""
+    """Sizes of the files."""
     fill: bool
-    """They hold data before the first request; otherwise they are empty and grow as they are written."""
+    """The files are written before the first request; otherwise they are empty and grow as they are written."""
 
 
 class Phase(Struct, frozen=True, kw_only=True):
@@ -151,7 +151,7 @@ class Open(Kind, frozen=True, kw_only=True, tag="open"):
 
 
 Arrival = Closed | Open
-"""When a request is issued."""
+"""Time at which a request is issued."""
 
 
 class RandomContent(Kind, frozen=True, kw_only=True, tag="random"):
@@ -170,7 +170,7 @@ class CompressibleContent(Kind, frozen=True, kw_only=True, tag="compressible"):
 
 
 Content = RandomContent | ZeroContent | CompressibleContent
-"""What is written."""
+"""Content of the writes."""
 
 
 class Mix(properties.Mix, Struct, frozen=True, kw_only=True):
@@ -201,11 +201,11 @@ Op = Literal[
     "readdir",
     "rewrite",
 ]
-"""What a request asks of the device, or of the names of a tree of files."""
+"""The operation of a request, on data or on the names of a tree of files."""
 
 
 Order = Literal["sequential", "random"]
-"""In which order names are taken."""
+"""Order in which names are taken."""
 
 
 class FixedSize(Kind, frozen=True, kw_only=True, tag="fixed"):
@@ -254,42 +254,41 @@ Size = FixedSize | RangeSize | WeightedSize | LogNormalSize
 
 
 class Tree(properties.Tree, Struct, frozen=True, kw_only=True):
-    """Files in directories. Files and directories are numbered through; the same number of files lies in each
-    directory."""
+    """Files in directories. Files and directories are numbered; each directory has the same number of files."""
 
     name: str
     """Name of its set of files: streams that name the same one work on the same tree."""
     files: int
     """Files."""
     directories: int
-    """Directories they lie in, at least 1."""
+    """Number of directories, at least 1."""
     size: Size | None
-    """What a file is made with; `None`: nothing."""
+    """Bytes written to each new file; `None`: none."""
     each: Each
-    """Whose they are."""
+    """Owner of the tree."""
 
 
 class Names(properties.Names, Struct, frozen=True, kw_only=True):
-    """What a stream does with the names of a tree."""
+    """The operation of a stream on the names of a tree."""
 
     operation: Op
     """One of the operations on names."""
     order: Order
-    """In which order the names are taken."""
+    """Order in which the names are taken."""
     passes: int | None
-    """How often each name is taken; `None`: until the run ends. More than once only if the operation is
+    """Number of times that each name is taken; `None`: until the run ends. More than once only if the operation is
     repeatable."""
     tree: Tree
     """The tree."""
 
 
 class Peak(Struct, frozen=True, kw_only=True):
-    """Where the popular places of a pattern are."""
+    """The popular places of a pattern."""
 
     center: float | None
-    """Where in the region the most popular place lies, 0..=1; none: anywhere (not scattered: at the start)."""
+    """Position of the most popular place in the region, 0..=1; none: anywhere (not scattered: at the start)."""
     scattered: bool
-    """Places that are next to each other in popularity lie anywhere; otherwise one behind the other."""
+    """Places of similar popularity are spread over the region; otherwise next to each other."""
 
 
 class BytesPlace(Kind, frozen=True, kw_only=True, tag="bytes"):
@@ -375,7 +374,7 @@ class Zoned(Kind, frozen=True, kw_only=True, tag="zoned"):
     """Zones from the start of the region on, each with its share of the requests, uniform within it."""
 
     zones: list[Zone]
-    """In order; what lies behind the last is not used."""
+    """In order; the rest of the region after the last zone is not used."""
 
 
 class Strided(Kind, frozen=True, kw_only=True, tag="strided"):
@@ -393,11 +392,11 @@ class Runs(Kind, frozen=True, kw_only=True, tag="runs"):
     fixed: bool = False
     """Every run has this length (a whole number); otherwise lengths are geometrically distributed."""
     repeat: bool = False
-    """The requests of a run go to the same place instead of one behind the other."""
+    """The requests of a run go to the same place instead of one after the other."""
 
 
 Pattern = Sequential | Backward | Uniform | Shuffled | Zipf | Pareto | Normal | HotSet | Zoned | Strided | Runs
-"""Where the next request lies within the region."""
+"""Places of the requests within the region."""
 
 
 PriorityClass = Literal["realtime", "best-effort", "idle"]
@@ -446,7 +445,8 @@ class Repeats(Struct, frozen=True, kw_only=True):
     fraction: float
     """Their share, 0..=1."""
     set: int | None
-    """Each has one of so many contents; `None`: that of the last write in the same slot that was no repeat."""
+    """Number of contents from which they choose; `None`: each repeats the last write in the same slot that was not
+    a repeat."""
 
 
 FileService = Literal["roundrobin", "random", "sequential"]
@@ -459,7 +459,7 @@ class StreamFiles(Struct, frozen=True, kw_only=True):
     set: str
     """Name of the set."""
     service: FileService
-    """Which file is next."""
+    """Order of the files."""
     requests: int
     """Requests to a file before the next one, at least 1; `sequential` does not count them."""
 
@@ -474,7 +474,7 @@ class Sync(Struct, frozen=True, kw_only=True):
     fsync_fraction: float
     """Share of writes that are followed by an fsync."""
     fsync_between: bool = False
-    """No fsync follows the last request of a worker: it comes only where another request comes after it."""
+    """No fsync follows the last request of a worker: fsyncs come only between requests."""
     dsync: bool
     """Open with O_DSYNC."""
     osync: bool = False
@@ -491,36 +491,37 @@ class Think(Struct, frozen=True, kw_only=True):
     exponential: bool
     """Exponentially distributed instead of constant."""
     every: int = 0
-    """The worker as a whole issues so many requests, waits for them, and pauses; 0: each slot pauses by itself
+    """The worker as a whole issues this many requests, waits for them, and pauses; 0: each slot pauses by itself
     after each completion."""
     work_ns: int = 0
-    """The worker as a whole works so long, waits for what is outstanding, and pauses, ns; 0: see `every`."""
+    """The worker as a whole works for this time, waits for its outstanding requests, and pauses, ns; 0: see
+    `every`."""
     spin_ns: int = 0
-    """So much of the pause keeps a CPU busy, ns (`every` or `work_ns` only)."""
+    """Part of the pause that keeps a CPU busy, ns (`every` or `work_ns` only)."""
 
 
 class Window(Struct, frozen=True, kw_only=True):
-    """A part of the region that the pattern stays in until so many bytes were moved; the next one follows. What the
-    end of the region cuts off is used as far as it holds a request; behind the last window the first one comes
-    again. Each worker has windows of its own."""
+    """A part of the region in which the pattern stays until this many bytes were moved; then the next one follows.
+    A window that the end of the region cuts off is used if it has room for a request; after the last window the
+    first one comes again. Each worker has windows of its own."""
 
     length_bytes: int
     """Length, bytes."""
     moved_bytes: int
     """Bytes moved before it moves on."""
     skip_bytes: int
-    """Between the end of one and the start of the next, bytes."""
+    """Length of the gap between two windows, bytes."""
 
 
 class WriteWalk(Struct, frozen=True, kw_only=True):
     """Places and sizes of the writes alone."""
 
     pattern: Pattern
-    """Where the next write lies."""
+    """Places of the writes."""
     size: Size
-    """How large it is."""
+    """Sizes of the writes."""
     align_bytes: int
-    """Its offsets are multiples of this, bytes; 0 as in `Stream::align_bytes`."""
+    """Offsets of the writes are multiples of this, bytes; 0 as in `Stream::align_bytes`."""
 
 
 class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=True):
@@ -531,9 +532,9 @@ class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=Tru
     mix: Mix
     """Share of each operation."""
     pattern: Pattern
-    """Where the next request lies."""
+    """Places of the requests."""
     size: Size
-    """How large it is."""
+    """Sizes of the requests."""
     align_bytes: int
     """Offsets are multiples of this, bytes. 0: the request size (fixed sizes) or the target's block, at least
     512."""
@@ -558,24 +559,24 @@ class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=Tru
     region: Region
     """Part of the target, or of each file of a set, that is used."""
     separate_writes: WriteWalk | None = None
-    """The walk of the writes, if they go through the region on their own; `pattern`, `size` and `align_bytes` are
-    those of all other requests then."""
+    """The walk of the writes, if they have places of their own; `pattern`, `size` and `align_bytes` are then those
+    of all other requests."""
     trim_first: bool = False
     """Each write follows a discard of the same place."""
     window: Window | None = None
     """The pattern stays in a window of the region, which moves on."""
     repeats: Repeats | None = None
-    """Some of what is written was written before."""
+    """Some writes repeat content that was written before."""
     ends: list[str] = []
     """Streams of the load that end when this one does, by name."""
     mapped: bool = False
-    """It goes through a shared mapping of its files instead of reads and writes."""
+    """Requests go through a shared mapping of the files instead of reads and writes."""
     files: StreamFiles | None = None
-    """The set of files it uses, and in which order; `None`: the workload has no sets."""
+    """The set of files of the stream, and their order; `None`: the workload has no sets."""
     content: Content
-    """What is written."""
+    """Content of the writes."""
     verify: bool = False
-    """What is written says what it is, and what is read and written is checked."""
+    """Written blocks identify themselves, and are checked when they are read."""
     verify_fatal: bool = False
     """A block that is found wrong ends the run."""
     start_delay_ns: int
@@ -583,14 +584,14 @@ class WorkloadStream(properties.WorkloadStream, Struct, frozen=True, kw_only=Tru
     end: End
     """When this stream ends, besides the run's own end."""
     passes: float | None = None
-    """It also ends once each worker has gone so many times over its part of the region."""
+    """The stream also ends once each worker has gone this many times over its part of the region."""
     names: Names | None = None
-    """It works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`, `align_bytes`,
-    `direct` and `region` mean nothing."""
+    """The stream works on the names of a tree of files instead of data: then `mix`, `pattern`, `size`,
+    `align_bytes`, `direct` and `region` have no effect."""
 
 
 class Workload(properties.Workload, Struct, frozen=True, kw_only=True):
-    """What I/O is asked for: streams that run at the same time, or phases that run one after another."""
+    """A workload: streams that run at the same time, or phases that run one after another."""
 
     name: str
     """Name of the preset or file stem."""
@@ -603,14 +604,14 @@ class Workload(properties.Workload, Struct, frozen=True, kw_only=True):
     ramp_ns: int
     """Time at the start that is run but not counted, ns."""
     end: End
-    """When the whole run ends; a stream may end earlier by its own `end`."""
+    """End of the whole run; a stream may end earlier by its own `end`."""
     filesets: list[FileSet] = []
     """Sets of files in a folder, with distinct names; empty: every stream uses the target itself. Phases share
     them."""
     streams: list[WorkloadStream]
     """The streams, at least one, with distinct names; none in a workload of phases."""
     phases: list[Phase] = []
-    """What runs one after another; none in an ordinary workload."""
+    """The phases, which run one after another; empty in an ordinary workload."""
 
 
 def workload_from_json(text: str | bytes) -> Workload:

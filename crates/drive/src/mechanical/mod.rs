@@ -1,7 +1,7 @@
 //! A disk drive: queue, buffer, bus and mechanism.
 //!
-//! What a command costs is worked out when the drive takes it up, in closed form over the runs of blocks it touches; nothing
-//! is stepped block by block. The rules (which overheads apply, what read-ahead may be interrupted, when the bus is taken)
+//! The cost of a command is computed when the drive takes it up, in closed form over the runs of blocks it touches; nothing
+//! is stepped block by block. The rules (which overheads apply, which read-ahead may be interrupted, when the bus is taken)
 //! are those of DiskSim 4.0 (CMU-PDL-08-101); `docs/explanation/drives.md` lists them.
 
 mod read;
@@ -27,9 +27,9 @@ struct Waiting {
     submit_ns: u64,
     /// Place in the order of arrival.
     arrival: u64,
-    /// When the electronics have dealt with the command and the arm may leave.
+    /// Time at which the electronics have handled the command and the arm may leave.
     ready_ns: u64,
-    /// When the command has left the bus.
+    /// Time at which the command has left the bus.
     off_bus_ns: u64,
     place: Place,
 }
@@ -40,7 +40,7 @@ struct Dirty {
     lbn: u64,
     blocks: u32,
     place: Place,
-    /// When its last block was in the cache.
+    /// Time at which its last block was in the cache.
     ready_ns: u64,
     order: u64,
 }
@@ -49,7 +49,7 @@ struct Dirty {
 #[derive(Debug, Clone, Copy)]
 struct Destage {
     segment: Option<usize>,
-    /// The block behind its last.
+    /// The block after its last.
     end: u64,
     end_ns: u64,
     /// Place in the order of cached writes, and blocks that leave the cache with it.
@@ -75,7 +75,7 @@ pub struct Mechanical {
     buffer: Buffer,
     queue: Queue,
     arm: Arm,
-    /// When the mechanism is done with the command it serves; read-ahead may follow.
+    /// Time at which the mechanism is done with its command; read-ahead may follow.
     free_ns: u64,
     bus_free_ns: u64,
     last_was_read: bool,
@@ -84,7 +84,7 @@ pub struct Mechanical {
     segments: Segments,
     stream: Option<Stream>,
     destage: Option<Destage>,
-    /// Block after the last cached write that went to the medium, and when it was there.
+    /// Block after the last cached write that went to the medium, and the time at which it was there.
     wrote: (u64, u64),
     waiting: Vec<Waiting>,
     /// Cached writes, those that wait for room, and flushes.
@@ -138,7 +138,7 @@ impl Mechanical {
         })
     }
 
-    /// Where blocks lie.
+    /// The layout of blocks.
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.mechanics.geometry
@@ -170,7 +170,7 @@ impl Mechanical {
             && self.blocked.is_empty()
     }
 
-    /// When the mechanism next takes up a command.
+    /// Time at which the mechanism next takes up a command.
     fn dispatch_ns(&self) -> Option<u64> {
         let at = if !self.waiting.is_empty() {
             Some(self.free_ns)
@@ -183,7 +183,7 @@ impl Mechanical {
         };
         match (at, self.destage) {
             (Some(at), _) => Some(at),
-            // Someone waits for what is being written.
+            // A command waits for the data being written.
             (None, Some(destage)) if !self.flushes.is_empty() || !self.blocked.is_empty() => {
                 Some(destage.end_ns)
             }
@@ -219,7 +219,7 @@ impl Mechanical {
         }
     }
 
-    /// When the electronics let the arm leave for a command taken up at `now_ns`.
+    /// Time at which the electronics let the arm leave for a command taken up at `now_ns`.
     #[inline]
     fn leave_ns(&self, now_ns: u64, ready_ns: u64, at_once: bool) -> u64 {
         let dispatched_ns = if at_once {
@@ -230,7 +230,7 @@ impl Mechanical {
         dispatched_ns.max(ready_ns)
     }
 
-    /// Where the heads stand, read-ahead included.
+    /// Position of the heads, read-ahead included.
     fn arm_at(&self, now_ns: u64) -> Arm {
         match self.stream {
             Some(mut stream) => {
@@ -241,7 +241,7 @@ impl Mechanical {
         }
     }
 
-    /// Ends read-ahead at `now_ns`; when the heads can leave.
+    /// Ends read-ahead at `now_ns`; returns the time at which the heads can leave.
     fn stop_stream(&mut self, now_ns: u64) -> u64 {
         let Some(stream) = self.stream.take() else {
             return now_ns;
@@ -253,7 +253,7 @@ impl Mechanical {
         cut.stop_ns
     }
 
-    /// Notes how far read-ahead has come.
+    /// Updates the position of read-ahead.
     fn catch_up(&mut self, now_ns: u64) {
         if let Some(mut stream) = self.stream {
             let end = stream.progress(&self.mechanics, now_ns);
@@ -309,7 +309,7 @@ impl Mechanical {
         });
     }
 
-    /// Deals with a command that has just come.
+    /// Handles a command that has just come.
     fn arrive(&mut self, wait: Waiting, now_ns: u64) {
         let command = wait.command;
         match command.op {
@@ -341,7 +341,7 @@ impl Mechanical {
         }
     }
 
-    /// Whether read-ahead has to go on for a while before this command can be taken up; the mechanism then counts as busy.
+    /// True if read-ahead has to go on for a while before this command can be taken up; the mechanism then counts as busy.
     fn must_read_on(&mut self, command: &Command, now_ns: u64) -> bool {
         let Some(mut stream) = self.stream else {
             return false;

@@ -1,4 +1,4 @@
-//! Reads: where the buffer stands, what the arm has to do, when the last block is out, and read-ahead behind.
+//! Reads: the state of the buffer, the work of the arm, the end of the last block, and read-ahead after it.
 
 use std::sync::Arc;
 
@@ -150,14 +150,14 @@ impl Mechanical {
         );
     }
 
-    /// Blocks on the track before the first one asked for that pass under the head while it waits.
+    /// Keeps the blocks on the track before the first requested one that pass under the head while it waits.
     pub(super) fn keep_passing(&mut self, segment: usize, lbn: u64, place: &Place, wait_ns: u64) {
         let passed = (wait_ns << 16) / self.mechanics.block_q16(place).max(1);
         let (first, _) = self.mechanics.geometry.track_bounds(lbn);
         self.segments.get(segment).start = first.max(lbn.saturating_sub(passed)).min(lbn);
     }
 
-    /// The block behind the last that will be read ahead after a read of `lbn..end`.
+    /// The block after the last that will be read ahead after a read of `lbn..end`.
     pub(super) fn read_ahead_limit(&self, segment_start: u64, lbn: u64, end: u64) -> u64 {
         let capacity = self.mechanics.geometry.blocks();
         let limit = match self.buffer.read_ahead {
@@ -171,7 +171,7 @@ impl Mechanical {
             _ if self.buffer.most_read_ahead > 0 => end + u64::from(self.buffer.most_read_ahead),
             _ => {
                 let size = u64::from(self.buffer.segment_blocks);
-                // What was asked for stays if it may not be replaced: read-ahead gets the rest of the segment.
+                // The requested blocks stay if they may not be replaced: read-ahead gets the rest of the segment.
                 let room = if self.buffer.keep_requested {
                     size.saturating_sub(end - lbn)
                 } else {
@@ -200,7 +200,7 @@ impl Mechanical {
         mark.max(1).min(blocks)
     }
 
-    /// A read found wholly in the buffer while the mechanism is at work for another command; whether it was.
+    /// Serves a read found wholly in the buffer while the mechanism works on another command; true if it did.
     pub(super) fn serve_beside(&mut self, wait: &Waiting, now_ns: u64) -> bool {
         let command = wait.command;
         if !self.buffer.hits_beside || command.op != Op::Read {

@@ -1,4 +1,4 @@
-//! Which command or cached write the arm goes to next.
+//! Chooses the command or cached write to which the arm goes next.
 
 use super::{Mechanical, Waiting};
 use crate::command::{Command, Op};
@@ -7,7 +7,7 @@ use crate::mechanics::Arm;
 use crate::params::Scheduling;
 
 impl Mechanical {
-    /// The waiting command that is next, and what positioning for it takes.
+    /// The waiting command that is next, and the time of its positioning.
     #[inline]
     pub(super) fn next_waiting(&self, now_ns: u64) -> Option<(usize, u64)> {
         let arm = self.arm_at(now_ns);
@@ -64,7 +64,7 @@ impl Mechanical {
         self.segments.start(stream.segment)..(end + gap).min(stream.limit)
     }
 
-    /// What the scheduler takes a command to cost; `None` if not less than `best`.
+    /// The cost of a command in the scheduler's estimate; `None` if not less than `best`.
     #[inline]
     pub(super) fn cost(&self, arm: Arm, now_ns: u64, wait: &Waiting, best: u64) -> Option<u64> {
         let write = wait.command.op == Op::Write;

@@ -144,7 +144,7 @@ impl Mechanical {
             .filter(|_| at_once && newest && entry.written && entry.end != lbn)
     }
 
-    /// Brings blocks to the medium from `leave_ns` on: the first seek and wait, and when the last block is written. A block
+    /// Brings blocks to the medium from `leave_ns` on: the first seek and wait, and the time at which the last block is written. A block
     /// whose data are not in the buffer when it passes the head is waited for, turn after turn.
     pub(super) fn write_medium(
         &mut self,
@@ -196,7 +196,7 @@ impl Mechanical {
         }
     }
 
-    /// A write that continues the one on its way to the medium joins it; whether it did.
+    /// Joins a write to the one on its way to the medium if it continues it; true if it did.
     pub(super) fn join(&mut self, wait: &Waiting, now_ns: u64) -> bool {
         let WriteBack::Single { interleaved } = self.buffer.write_back else {
             return false;
@@ -265,7 +265,7 @@ impl Mechanical {
     }
 }
 
-/// How the data of a write come into the buffer.
+/// The arrival of a write's data in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Supply {
     start_ns: u64,
@@ -276,7 +276,7 @@ pub(super) struct Supply {
 }
 
 impl Supply {
-    /// When the data of block `lbn` are in the buffer.
+    /// Time at which the data of block `lbn` are in the buffer.
     fn there_ns(&self, lbn: u64) -> u64 {
         let blocks = (lbn - self.first + 1).max(self.least);
         self.start_ns + ((blocks * self.block_q16 + 0xFFFF) >> 16)

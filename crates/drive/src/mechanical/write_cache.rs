@@ -126,7 +126,7 @@ impl Mechanical {
         }
     }
 
-    /// The cached write that goes on where the last one has just ended, if no one waits for the arm: with its data there
+    /// The cached write that continues the last one, if no command waits for the arm: with its data there
     /// in time the medium takes both as one, without the turn that a new command would miss.
     pub(super) fn next_in_line(&self, now_ns: u64) -> Option<usize> {
         let (end, end_ns) = self.wrote;
@@ -155,7 +155,7 @@ impl Mechanical {
         });
     }
 
-    /// Whether the write goes to the write cache.
+    /// True if the write goes to the write cache.
     pub(super) fn caches(&self, command: &Command) -> bool {
         match self.buffer.write_back {
             WriteBack::Cache { blocks, commands } => {

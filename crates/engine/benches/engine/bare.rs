@@ -156,7 +156,7 @@ fn pinned(
     })
 }
 
-/// Repeats `batch`, which tells how many requests it made.
+/// Repeats `batch`, which returns the number of its requests.
 fn timed(seconds: f64, mut batch: impl FnMut() -> Result<u64, String>) -> Result<Round, String> {
     let warm = Instant::now() + Duration::from_millis(20);
     while Instant::now() < warm {

@@ -22,7 +22,7 @@ pub(crate) fn watch() {
     }
 }
 
-/// Whether one came.
+/// True if an interrupt came.
 pub(crate) fn came() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

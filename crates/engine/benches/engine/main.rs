@@ -1,8 +1,8 @@
-//! What a request costs: the engine beside bare loops that keep no statistics, and beside fio.
+//! Cost of a request: the engine beside bare loops that keep no statistics, and beside fio.
 //!
 //! One worker pinned to one core, 4 KiB random reads, full histogram, exact time stamps. The contenders take turns within
 //! each round, so that what the machine does besides hits all of them; a figure is the median over the rounds of
-//! the ratio within a round. Run it with `make bench-engine`; `--help` tells the options.
+//! the ratio within a round. Run it with `make bench-engine`; `--help` lists the options.
 #![allow(unsafe_code)]
 
 mod bare;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use table::{Bound, Contender, Section};
 use target::{CachedFile, Loop, Zram};
 
-/// What one contender did in one round.
+/// The result of one contender in one round.
 #[derive(Debug, Clone, Copy)]
 struct Round {
     iops: f64,
@@ -252,7 +252,7 @@ fn settings() -> Result<Settings, String> {
                 .map_err(|_| format!("{text:?} is not a number\n{HELP}"))
         };
         match argument.as_str() {
-            // What cargo passes.
+            // Passed by cargo.
             "--bench" => {}
             "--rounds" => settings.rounds = (number(value()?)? as usize).max(1),
             "--seconds" => settings.seconds = number(value()?)?.max(0.05),

@@ -37,7 +37,7 @@ impl Section {
         for round in 0..rounds {
             let count = contenders.len();
             for turn in 0..count {
-                // Whoever goes first in a round goes later in the next.
+                // The first contender of a round comes later in the next.
                 let index = (turn + round) % count;
                 if rows[index].2.is_some() || interrupt::came() {
                     continue;
@@ -104,7 +104,7 @@ impl Section {
     }
 }
 
-/// What must hold.
+/// A bound that a ratio must meet.
 pub(crate) struct Bound {
     what: &'static str,
     value: Option<f64>,

@@ -1,4 +1,4 @@
-//! What is read: a file in the page cache, a loop device over it, and a zram device.
+//! The targets: a file in the page cache, a loop device over it, and a zram device.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -31,22 +31,22 @@ pub(crate) struct CachedFile {
 impl CachedFile {
     pub(crate) fn new(directory: &Path) -> Result<CachedFile, String> {
         let path = directory.join(format!("spindle-bench-{}", std::process::id()));
-        let tell = |error: std::io::Error| format!("{}: {error}", path.display());
-        let file = File::create_new(&path).map_err(tell)?;
+        let describe = |error: std::io::Error| format!("{}: {error}", path.display());
+        let file = File::create_new(&path).map_err(describe)?;
         // From here on it goes with the value, whatever fails.
         let mut cached = CachedFile {
             path: path.clone(),
             file,
         };
-        fill(&mut cached.file).map_err(tell)?;
-        cached.file.sync_all().map_err(tell)?;
+        fill(&mut cached.file).map_err(describe)?;
+        cached.file.sync_all().map_err(describe)?;
         // The engine sets O_NOATIME on what it reads; the bare loops read the same descriptor, from their first round on.
         cached.file = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOATIME)
             .open(&path)
-            .map_err(tell)?;
-        std::io::copy(&mut cached.file, &mut std::io::sink()).map_err(tell)?;
+            .map_err(describe)?;
+        std::io::copy(&mut cached.file, &mut std::io::sink()).map_err(describe)?;
         Ok(cached)
     }
 
@@ -177,7 +177,7 @@ impl ZramDevice {
         Ok(ZramDevice { path, is_new })
     }
 
-    /// Whether it is given back.
+    /// Gives the device back; true if that worked.
     fn give_back(&self) -> bool {
         let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else {
             return true;
@@ -195,7 +195,7 @@ impl ZramDevice {
 
 impl Drop for ZramDevice {
     fn drop(&mut self) {
-        // Whoever looks at new devices (udev) may hold it open for a moment.
+        // A program that looks at new devices (udev) may have it open for a moment.
         const PATIENCE: Duration = Duration::from_secs(20);
         let begin = Instant::now();
         while !self.give_back() {

@@ -1,5 +1,5 @@
-//! What the engine adds to an operation on a name: the same system calls on the same names, made by a loop and nothing
-//! else, and by the engine with its clock, recorder and ends. Rounds alternate; the fastest of each are compared, which
+//! Overhead of the engine for an operation on a name: the same system calls on the same names, made by a bare loop,
+//! and by the engine with its clock, recorder and ends. Rounds alternate; the fastest of each are compared, which
 //! nothing else on the machine has slowed down.
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ cargo bench -p spindle-engine --bench names -- [OPTIONS]
   --directories N   directories they lie in (default 500)
   --dir DIRECTORY   where the tree is made; may be repeated (default: /dev/shm and the temporary directory)";
 
-struct Asked {
+struct Settings {
     rounds: usize,
     files: u64,
     directories: u64,
@@ -39,8 +39,8 @@ fn main() {
     }
 }
 
-fn options() -> Option<Asked> {
-    let mut options = Asked {
+fn options() -> Option<Settings> {
+    let mut options = Settings {
         rounds: 15,
         files: 20_000,
         directories: 500,
@@ -63,7 +63,7 @@ fn options() -> Option<Asked> {
     Some(options)
 }
 
-fn compare(place: &Path, options: &Asked) {
+fn compare(place: &Path, options: &Settings) {
     let folder = place.join(format!("spindle-bench-names-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder of its own");
     let root = File::open(&folder).expect("folder");
@@ -108,7 +108,7 @@ fn fastest(values: &[f64]) -> f64 {
 }
 
 /// Plain calls, one after another: names are made beforehand, directories are open.
-fn by_loop(root: RawFd, operation: Op, options: &Asked) -> f64 {
+fn by_loop(root: RawFd, operation: Op, options: &Settings) -> f64 {
     let in_each = options.files.div_ceil(options.directories);
     let name = |text: String| CString::new(text).expect("name");
     let directories: Vec<CString> = (0..options.directories)
@@ -184,7 +184,7 @@ fn by_loop(root: RawFd, operation: Op, options: &Asked) -> f64 {
     each
 }
 
-fn by_engine(root: &File, operation: Op, options: &Asked) -> f64 {
+fn by_engine(root: &File, operation: Op, options: &Settings) -> f64 {
     let mut load = Workload::parse("seconds = 60", "bench", "bench", &[]).expect("defaults");
     load.streams[0].names = Some(Names {
         operation,

@@ -1,4 +1,4 @@
-//! After the crash: is all there that was acknowledged, and was order kept?
+//! The check after the crash: every acknowledged write must be there, and their order must be kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use spindle_verify::SECTOR;
 use super::content::{Sector, crc32c, look};
 use super::entry::Entry;
 use super::findings::{
-    Blocks, Findings, Found, Instead, Loss, Reordering, Verdict, WorkerFindings,
+    BlockContent, Blocks, Findings, Loss, Reordering, Replacement, Verdict, WorkerFindings,
 };
 use super::journal::{JournalError, JournalSummary, read_through};
 use super::open::{Aligned, duplicate};
@@ -24,8 +24,8 @@ const PIECE: usize = 1 << 20;
 /// Lost writes that are listed.
 const LISTED: usize = 16;
 
-/// Reads the target, which is only read, and holds it against the journal. Raises an error if the journal cannot be
-/// used; what cannot be read of the target is a finding.
+/// Reads the target, which is only read, and compares it with the journal. Raises an error if the journal cannot be
+/// used; an unreadable place of the target is a finding.
 pub fn check(journal: RawFd, target: StreamFile) -> Result<Findings, JournalError> {
     let mut before = Vec::new();
     let summary = read_through(journal, |entry| {
@@ -59,7 +59,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What the blocks of a worker's region hold.
+    /// The content of the blocks of a worker's region.
     fn region(&mut self, plan: &Plan, run: u64, worker: u32, before: &[u32]) -> Vec<Seen> {
         let block_bytes = plan.block_bytes as usize;
         let per_piece = (PIECE / block_bytes).max(1) as u64;
@@ -83,8 +83,8 @@ impl Reading {
                     .get((u64::from(worker) * plan.region_blocks + number) as usize)
                     .copied();
                 seen.push(match content {
-                    Err(_) => none(Found::Unreadable),
-                    Ok((_, read)) if read < block_bytes => none(Found::Missing),
+                    Err(_) => none(BlockContent::Unreadable),
+                    Ok((_, read)) if read < block_bytes => none(BlockContent::Missing),
                     Ok((at, _)) => {
                         let bytes = &self.memory.bytes()[at..at + block_bytes];
                         let seen = seen_in(bytes, run, worker, offset, old);
@@ -118,7 +118,7 @@ impl Reading {
     }
 }
 
-fn none(found: Found) -> Seen {
+fn none(found: BlockContent) -> Seen {
     Seen {
         found,
         oldest: 0,
@@ -126,7 +126,7 @@ fn none(found: Found) -> Seen {
     }
 }
 
-/// What a block is.
+/// The content of a block.
 fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>) -> Seen {
     let (sectors, _) = bytes.as_chunks::<SECTOR>();
     let (mut oldest, mut newest) = (u64::MAX, 0);
@@ -146,19 +146,19 @@ fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>
     }
     let whole = here == sectors.len();
     let found = if here == 0 && before == Some(crc32c(bytes)) {
-        Found::Before // whatever it is, an earlier run's damaged block even
+        BlockContent::Before // whatever it is, an earlier run's damaged block even
     } else if damaged > 0 {
-        Found::Corrupt
+        BlockContent::Corrupt
     } else if elsewhere > 0 {
-        Found::Misplaced
+        BlockContent::Misplaced
     } else if whole && oldest == newest {
-        Found::Write
+        BlockContent::Write
     } else if here > 0 {
-        Found::Torn
+        BlockContent::Torn
     } else if zero == sectors.len() {
-        Found::Zeroes
+        BlockContent::Zeroes
     } else {
-        Found::Other
+        BlockContent::Other
     };
     Seen {
         found,
@@ -167,25 +167,25 @@ fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>
     }
 }
 
-/// A block that says it is of a write which the plan has elsewhere is not what it says.
+/// A block whose stamp names a write that the plan has elsewhere is corrupt.
 fn as_planned(seen: Seen, plan: &Plan, worker: u32, block: u64) -> Seen {
     let fits = |number: u32| number == 0 || plan.block(worker, u64::from(number)) == block;
     if fits(seen.oldest) && fits(seen.newest) {
         seen
     } else {
-        none(Found::Corrupt)
+        none(BlockContent::Corrupt)
     }
 }
 
-/// Collects what is found of each worker.
+/// Collects the findings of each worker.
 struct Judge<'a> {
     summary: &'a JournalSummary,
     run: u64,
     blocks: Blocks,
-    instead: BTreeMap<Found, u64>,
+    instead: BTreeMap<BlockContent, u64>,
     workers: Vec<WorkerFindings>,
     reorderings: Vec<Reordering>,
-    /// Of each worker, in ascending order of the writes' numbers.
+    /// Losses of each worker, in ascending order of the writes' numbers.
     losses: Vec<Vec<Loss>>,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What the blocks of the next worker's region are.
+    /// Adds the content of the blocks of the next worker's region.
     fn add(&mut self, worker: u32, seen: &[Seen]) {
         let plan = &self.summary.header.plan;
         let acknowledged = self.summary.acknowledged[worker as usize];
@@ -229,7 +229,8 @@ impl<'a> Judge<'a> {
                     offset: plan.offset(worker, number),
                     acknowledged_ns: None,
                     found: seen.found,
-                    found_write: (seen.found == Found::Write).then_some(u64::from(seen.oldest)),
+                    found_write: (seen.found == BlockContent::Write)
+                        .then_some(u64::from(seen.oldest)),
                 });
             } else {
                 *self.place(*seen, acknowledged) += 1;
@@ -255,20 +256,23 @@ impl<'a> Judge<'a> {
         self.losses.push(losses);
     }
 
-    /// Where a block is counted that lacks nothing acknowledged.
+    /// The count for a block that lacks nothing acknowledged.
     fn place(&mut self, seen: Seen, acknowledged: u64) -> &mut u64 {
         match seen.found {
-            Found::Write if u64::from(seen.newest) > acknowledged => &mut self.blocks.newer,
-            Found::Write => &mut self.blocks.kept,
-            Found::Torn => &mut self.blocks.torn_unacknowledged,
-            Found::Before | Found::Zeroes | Found::Other => &mut self.blocks.untouched,
-            Found::Misplaced | Found::Corrupt | Found::Unreadable | Found::Missing => {
-                &mut self.blocks.damaged
+            BlockContent::Write if u64::from(seen.newest) > acknowledged => &mut self.blocks.newer,
+            BlockContent::Write => &mut self.blocks.kept,
+            BlockContent::Torn => &mut self.blocks.torn_unacknowledged,
+            BlockContent::Before | BlockContent::Zeroes | BlockContent::Other => {
+                &mut self.blocks.untouched
             }
+            BlockContent::Misplaced
+            | BlockContent::Corrupt
+            | BlockContent::Unreadable
+            | BlockContent::Missing => &mut self.blocks.damaged,
         }
     }
 
-    /// When the losses of each worker were acknowledged, in their order.
+    /// The times at which the losses of each worker were acknowledged, in their order.
     fn acknowledgements(&self, journal: RawFd) -> Result<Vec<Vec<u64>>, JournalError> {
         let mut times: Vec<Vec<u64>> = vec![Vec::new(); self.losses.len()];
         if self.blocks.lost == 0 {
@@ -319,7 +323,7 @@ impl<'a> Judge<'a> {
             instead: self
                 .instead
                 .into_iter()
-                .map(|(found, blocks)| Instead { found, blocks })
+                .map(|(found, blocks)| Replacement { found, blocks })
                 .collect(),
             order_kept,
             reordered,
@@ -332,7 +336,7 @@ impl<'a> Judge<'a> {
     }
 
     fn verdict(&self, reordered: u64) -> Verdict {
-        let others = self.instead.get(&Found::Other).copied().unwrap_or(0);
+        let others = self.instead.get(&BlockContent::Other).copied().unwrap_or(0);
         if self.blocks.lost > 0 {
             if self.blocks.of_this_run == 0 {
                 Verdict::Absent

@@ -1,11 +1,11 @@
-//! What a block holds: a payload nobody can compress, and in each sector a stamp that says which write it is of.
+//! The content of a block: an incompressible payload, and in each sector a stamp with the number of its write.
 
 pub(crate) use spindle_verify::crc32c;
 use spindle_verify::{PAYLOAD, SECTOR, Stamp, seal};
 
 /// Highest number a write can have: the stamp's generation.
 pub(crate) const NUMBER_MAX: u64 = u32::MAX as u64;
-/// Where a sector has the run and the letters of the layout (`crates/verify/src/lib.rs`).
+/// Place of the run and the letters of the layout in a sector (`crates/verify/src/lib.rs`).
 const RUN: std::ops::Range<usize> = PAYLOAD..PAYLOAD + 8;
 const LETTERS: std::ops::Range<usize> = PAYLOAD + 24..PAYLOAD + 28;
 
@@ -33,22 +33,22 @@ pub(crate) fn fill(block: &mut [u8], seed: u64) {
     }
 }
 
-/// What one sector of the target is.
+/// The content of one sector of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sector {
-    /// Of this run and at its place: which write.
+    /// The write of this number, of this run and at its place.
     Here(u64),
-    /// Of this run, but of another place.
+    /// A write of this run, but of another place.
     Elsewhere,
     /// Its check sum is wrong.
     Damaged,
     /// Zeroes.
     Zero,
-    /// Nothing of this run.
+    /// Content of something else.
     Other,
 }
 
-/// Looks at the sector that lies at `offset`, which belongs to `worker`.
+/// Classifies the sector at `offset`, which belongs to `worker`.
 pub(crate) fn look(sector: &[u8; SECTOR], run: u64, worker: u32, offset: u64) -> Sector {
     match Stamp::of(sector) {
         Some(stamp) if stamp.run != run => Sector::Other,

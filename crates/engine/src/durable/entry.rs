@@ -1,5 +1,5 @@
-//! An entry of the journal: kind, length, payload and a CRC-32C over the three, so that whatever was cut off or changed
-//! is seen.
+//! An entry of the journal: kind, length, payload and a CRC-32C over the three, which detects any cut
+//! or change.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,23 +8,23 @@ use super::plan::Plan;
 
 /// First bytes of a journal; the number is the version of the format.
 pub(crate) const MAGIC: &[u8] = b"spindle durability journal 1\n";
-/// What every version begins with.
+/// First bytes of a journal of any version.
 pub(crate) const NAME: &[u8] = b"spindle durability journal ";
 /// Bytes around a payload: kind, length, check sum.
 pub(crate) const FRAME: usize = 1 + 4 + 4;
-/// Longest payload, bytes: more is no entry.
+/// Longest payload, bytes: anything longer is not an entry.
 pub(crate) const PAYLOAD_MAX: usize = 1 << 20;
-/// Blocks whose state before the run one entry tells.
+/// Most blocks whose state before the run is in one entry.
 pub(crate) const BEFORE_MAX: usize = 16_384;
 
-/// What a run is.
+/// The first entry: the run and its plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Number of the run, 16 hexadecimal digits; every block written carries it.
     pub run: String,
-    /// What is written.
+    /// The plan of the writes.
     pub plan: Plan,
-    /// Who wrote where and when, as the front end says it.
+    /// Host, target and time of the writer, from the front end.
     pub about: serde_json::Value,
 }
 
@@ -37,7 +37,7 @@ impl Header {
     }
 }
 
-/// Why a writer ended in good order.
+/// The reason why a writer ended in good order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
@@ -66,14 +66,14 @@ pub(crate) enum Entry {
     End { at_ns: u64, end: End },
 }
 
-/// What the next bytes of a journal are.
+/// The next bytes of a journal.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Parsed {
     /// An entry and its length, bytes.
     Whole(Entry, usize),
     /// The beginning of one.
     Short,
-    /// No entry.
+    /// Not an entry.
     Damaged,
 }
 
@@ -89,7 +89,7 @@ impl Entry {
         }
     }
 
-    /// Appends it.
+    /// Appends the encoded entry.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.push(self.kind());
@@ -186,7 +186,7 @@ impl Entry {
     }
 }
 
-/// What is left of a payload.
+/// The rest of a payload.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -268,7 +268,7 @@ mod tests {
             for bit in 0..bytes.len() * 8 {
                 let mut changed = bytes.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
-                // A longer length looks like an entry that is not there whole yet.
+                // A longer length looks like an entry that is not complete yet.
                 assert!(
                     !matches!(Entry::parse(&changed), Parsed::Whole(..)),
                     "{entry:?}, bit {bit}"

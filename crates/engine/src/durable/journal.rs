@@ -10,11 +10,11 @@ use super::entry::{End, Entry, Header, MAGIC, NAME, PAYLOAD_MAX, Parsed};
 use super::open::duplicate;
 use super::plan::PlanError;
 
-/// A file that is no journal.
+/// A file that is not a usable journal.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It begins with something else.
-    #[error("is no journal of a durability test")]
+    /// The file begins with something else.
+    #[error("is not a journal of a durability test")]
     NoJournal,
     /// Its format is of another version.
     #[error("is a journal of another version of spindle; check it with the one that wrote it")]
@@ -27,12 +27,12 @@ pub enum JournalError {
     /// The header's plan cannot be carried out.
     #[error("its plan makes no sense: {0}")]
     Plan(#[from] PlanError),
-    /// The operating system's word.
+    /// The operating system's message.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// How a journal ends.
+/// The state of a journal's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
@@ -40,7 +40,7 @@ pub enum Ending {
     Whole,
     /// In the middle of an entry: its own host was cut off too, or the connection.
     Cut,
-    /// At bytes that are no entry.
+    /// At bytes that are not an entry.
     Damaged,
 }
 
@@ -127,12 +127,12 @@ impl Reader {
     }
 }
 
-/// What a journal says, without a look at the target.
+/// Summary of a journal, without the target.
 #[derive(Debug, Clone, Serialize)]
 pub struct JournalSummary {
     /// The run.
     pub header: Header,
-    /// Whether writing had begun: everything before it is whole.
+    /// True if writing had begun: everything before it is complete.
     pub begun: bool,
     /// Writes of each worker that were acknowledged as durable.
     pub acknowledged: Vec<u64>,
@@ -140,17 +140,17 @@ pub struct JournalSummary {
     pub syncs: u64,
     /// Last sign of life, ns since writing began.
     pub last_ns: u64,
-    /// How the writer ended, if it ended in good order.
+    /// The reason why the writer ended, if it ended in good order.
     pub end: Option<End>,
-    /// How the journal ends.
+    /// The state of the journal's end.
     pub ending: Ending,
-    /// Bytes that are whole entries.
+    /// Length of the complete entries, bytes.
     pub bytes: u64,
-    /// Bytes after them.
+    /// Length of the rest, bytes.
     pub bytes_after: u64,
 }
 
-/// Reads a journal through; `each` sees every entry.
+/// Reads a journal through; `each` receives every entry.
 pub(crate) fn read_through(
     fd: RawFd,
     mut each: impl FnMut(&Entry),
@@ -196,7 +196,7 @@ pub(crate) fn read_through(
     Ok(summary)
 }
 
-/// What a journal says.
+/// Summarises a journal.
 pub fn summarise(fd: RawFd) -> Result<JournalSummary, JournalError> {
     read_through(fd, |_| {})
 }

@@ -1,8 +1,8 @@
-//! The durability test: writers that note every acknowledged write in a journal kept elsewhere, and the check of what
-//! is there after power was cut.
+//! The durability test: writers that note every acknowledged write in a journal on another device or host, and the check
+//! of the target after a power cut.
 //!
-//! What is written is a pure function of the [`Plan`], so that the journal only has to say how far each worker had come
-//! when its sync returned. `docs/reference/durability.md` tells what is promised, in which order, and what follows from it.
+//! All writes are a pure function of the [`Plan`], so that the journal only has to record how far each worker had come
+//! when its sync returned. `docs/reference/durability.md` describes the promises, their order, and the conclusions.
 
 mod check;
 mod content;
@@ -19,7 +19,7 @@ mod writer;
 
 pub use check::check;
 pub use entry::{End, Header};
-pub use findings::{Findings, Found, Loss, Verdict};
+pub use findings::{BlockContent, Findings, Loss, Verdict};
 pub use journal::{JournalError, JournalSummary, summarise};
 pub use plan::{Pattern, Plan, PlanError, SyncKind};
 pub use sink::SinkKind;

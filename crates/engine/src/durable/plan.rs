@@ -1,4 +1,4 @@
-//! What is written: a pure function of a few numbers, computed again when the target is checked.
+//! The plan of all writes: a pure function of a few numbers, computed again when the target is checked.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ const BATCH_MAX: u32 = 65_536;
 /// The check keeps a few bytes for each block.
 const BLOCKS_MAX: u64 = 1 << 26;
 
-/// Who writes what where, and how it is made durable.
+/// The writers, their writes, and the way in which these are made durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -19,19 +19,19 @@ pub struct Plan {
     pub seed: u64,
     /// Writers, each with a region of its own, one behind the other from the target's first byte on.
     pub workers: u32,
-    /// In which order a writer visits its region.
+    /// Order in which a writer visits its region.
     pub pattern: Pattern,
     /// Length of every write, bytes; a multiple of 512.
     pub block_bytes: u32,
-    /// Up to so many writes come before a sync; how many is drawn for each.
+    /// Most writes before a sync; the number is drawn for each batch.
     pub batch: u32,
-    /// What makes them durable.
+    /// The way in which they are made durable.
     pub sync: SyncKind,
     /// Blocks of each writer's region.
     pub region_blocks: u64,
 }
 
-/// In which order blocks are written.
+/// Order in which blocks are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -43,7 +43,7 @@ pub enum Pattern {
     Mixed,
 }
 
-/// What a writer relies on.
+/// The durability mechanism on which a writer relies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncKind {
@@ -55,7 +55,7 @@ pub enum SyncKind {
     Dsync,
     /// Every write with RWF_DSYNC: on a device that has it, a write with "force unit access".
     Fua,
-    /// Nothing: what is noted as durable is not. It shows that a test finds loss.
+    /// None: writes noted as durable are not. This mode shows that a test finds loss.
     None,
 }
 
@@ -76,36 +76,36 @@ pub enum PlanError {
         "{0} blocks are too many: at most {BLOCKS_MAX}; take larger blocks or less of the target"
     )]
     Blocks(u64),
-    /// No room.
+    /// The target is too small.
     #[error(
         "{workers} workers with {region_blocks} blocks of {block_bytes} B each need more than the target's {size_bytes} B"
     )]
     Room {
         /// Writers.
         workers: u32,
-        /// Blocks of each.
+        /// Blocks of each writer.
         region_blocks: u64,
         /// Length of a block, bytes.
         block_bytes: u32,
-        /// Of the target, bytes.
+        /// Size of the target, bytes.
         size_bytes: u64,
     },
 }
 
 impl SyncKind {
-    /// Whether each write is durable when it returns.
+    /// True if each write is durable when it returns.
     pub(crate) fn is_per_write(self) -> bool {
         matches!(self, SyncKind::Dsync | SyncKind::Fua)
     }
 
-    /// Whether it promises anything.
+    /// True if it promises durability.
     pub(crate) fn promises(self) -> bool {
         self != SyncKind::None
     }
 }
 
 impl Plan {
-    /// Whether its numbers make sense.
+    /// Returns an error if the numbers are out of range.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.block_bytes == 0
             || self.block_bytes > BLOCK_MAX
@@ -126,7 +126,7 @@ impl Plan {
         self.check_room(u64::MAX)
     }
 
-    /// Whether it fits on a target.
+    /// Returns an error if the plan does not fit on a target.
     pub fn check_room(&self, size_bytes: u64) -> Result<(), PlanError> {
         let needed = u64::from(self.workers)
             .checked_mul(self.region_blocks)
@@ -147,7 +147,7 @@ impl Plan {
         u64::from(self.workers) * self.region_blocks
     }
 
-    /// Where block `block` of a worker's region is, bytes.
+    /// Offset of block `block` of a worker's region, bytes.
     pub(crate) fn offset(&self, worker: u32, block: u64) -> u64 {
         (u64::from(worker) * self.region_blocks + block) * u64::from(self.block_bytes)
     }

@@ -1,30 +1,30 @@
-//! What must be there: the plan's writes replayed, and held against what the target's blocks hold.
+//! The required content: the plan's writes replayed, and compared with the content of the target's blocks.
 
 use super::content::NUMBER_MAX;
-use super::findings::Found;
+use super::findings::BlockContent;
 use super::plan::Plan;
 
-/// What one block of the target holds.
+/// The content of one block of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
-    pub(crate) found: Found,
-    /// The oldest write among its sectors; 0 if there is anything else.
+    pub(crate) found: BlockContent,
+    /// The oldest write among its sectors; 0 if any sector has other content.
     pub(crate) oldest: u32,
     /// The newest one; 0 if there is none.
     pub(crate) newest: u32,
 }
 
-/// What must be in one block.
+/// The required content of one block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Due {
     /// The last write to it that the journal knows as durable; 0: none.
     pub(crate) acknowledged: u32,
-    /// The last write to it of an earlier batch than the newest write that is there; 0: none.
+    /// The last write to it of an earlier batch than the newest write on the target; 0: none.
     pub(crate) ordered: u32,
 }
 
-/// What must be in each block of a worker's region, when its first `acknowledged` writes are durable and the write
-/// `newest` is there.
+/// The required content of each block of a worker's region, when its first `acknowledged` writes are durable and the write
+/// `newest` is on the target.
 pub(crate) fn due(plan: &Plan, worker: u32, acknowledged: u64, newest: u64) -> Vec<Due> {
     let ordered = if plan.sync.promises() {
         barrier_before(plan, worker, newest)

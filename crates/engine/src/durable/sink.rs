@@ -1,4 +1,4 @@
-//! Where the journal goes: a file on another device, or a receiver on another host.
+//! The destination of the journal: a file on another device, or a receiver on another host.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use super::open::duplicate;
 
-/// What the descriptor of a journal is.
+/// The kind of a journal's descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkKind {
     /// A file, written at its end.
     File,
-    /// A connection to a receiver that has said it is ready. It speaks in lines: `stored N`, so many bytes are on its
+    /// A connection to a receiver that has reported that it is ready. Its lines are `stored N`, once N bytes are on its
     /// medium; `refused WHY`.
     Receiver,
 }
 
-/// The end that entries are written to. What [`write`](Sink::write) has returned from is sent: it no longer depends
+/// The end to which entries are written. Once [`write`](Sink::write) has returned, its entries no longer depend
 /// on this process.
 #[derive(Debug)]
 pub(crate) struct Sink {
@@ -32,7 +32,7 @@ enum Out {
     Receiver(TcpStream),
 }
 
-/// The other half: makes sure that what was written stays.
+/// The other half: makes written entries durable.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     end: Out,
@@ -75,14 +75,14 @@ impl Sink {
         Ok(())
     }
 
-    /// Bytes so far.
+    /// Length so far, bytes.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 }
 
 impl Keeper {
-    /// Now and then: a file is flushed, a receiver's answers are heard; `pause` at most.
+    /// To be called now and then: flushes a file, reads a receiver's answers; for `pause` at most.
     pub(crate) fn keep(&mut self, pause: Duration) -> io::Result<()> {
         match &mut self.end {
             Out::File(file) => {
@@ -94,7 +94,7 @@ impl Keeper {
         }
     }
 
-    /// Until the first `written` bytes are stored.
+    /// Waits until the first `written` bytes are stored.
     pub(crate) fn settle(&mut self, written: u64, patience: Duration) -> io::Result<()> {
         if let Out::File(file) = &mut self.end {
             return file.sync_all();

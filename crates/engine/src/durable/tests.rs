@@ -9,7 +9,7 @@ use super::content::{crc32c, fill, stamp};
 use super::entry::{Entry, Header, MAGIC};
 use super::open::memory_file;
 use super::plan::{Pattern, Plan, SyncKind};
-use super::{Findings, Found, Verdict, check, summarise};
+use super::{BlockContent, Findings, Verdict, check, summarise};
 use crate::StreamFile;
 
 const RUN: u64 = 0xfeed_beef_0123_4567;
@@ -37,10 +37,10 @@ enum Disk {
     Careless,
 }
 
-/// What was run, up to the cut.
+/// The state of a modelled run at the cut.
 struct Cut {
     plan: Plan,
-    /// Of each sector, the write that is on the medium; 0: what was there before.
+    /// The write on the medium, for each sector; 0: the content from before.
     medium: Vec<u64>,
     journal: Vec<u8>,
     acknowledged: Vec<u64>,
@@ -170,7 +170,7 @@ fn keep(plan: &Plan, medium: &mut [u64], worker: u32, number: u64, sectors: usiz
     medium[first..first + sectors].fill(number);
 }
 
-/// What was in block `at` before the run.
+/// Content of block `at` before the run.
 fn before(at: u64, block_bytes: usize) -> Vec<u8> {
     let mut block = vec![0; block_bytes];
     if !at.is_multiple_of(3) {
@@ -280,7 +280,7 @@ fn a_later_write_tells_of_an_earlier_sync_that_the_journal_has_lost() {
         at_ns: 5,
     };
     acked.encode(&mut cut.journal);
-    // Of five writes, each synced, the third is missing; the journal knows of the first.
+    // Five writes, each synced, the third is missing; the journal knows the first.
     for number in [1, 2, 4, 5] {
         keep(&cut.plan, &mut cut.medium, 0, number, 4);
     }
@@ -348,27 +348,27 @@ fn what_replaced_a_write_is_called_by_its_name() {
     fill(&mut foreign, 99);
     assert_eq!(
         found(&write(flipped, block)),
-        (Verdict::Lost, Found::Corrupt)
+        (Verdict::Lost, BlockContent::Corrupt)
     );
     assert_eq!(
         found(&write(vec![0; 2048], block)),
-        (Verdict::Lost, Found::Zeroes)
+        (Verdict::Lost, BlockContent::Zeroes)
     );
     assert_eq!(
         found(&write(before(4, 2048), block)),
-        (Verdict::Lost, Found::Before)
+        (Verdict::Lost, BlockContent::Before)
     );
     assert_eq!(
         found(&write(before(4, 2048)[512..].to_vec(), block + 512)),
-        (Verdict::Lost, Found::Torn)
+        (Verdict::Lost, BlockContent::Torn)
     );
     assert_eq!(
         found(&write(read(2 * 2048, 2048), block)),
-        (Verdict::Lost, Found::Misplaced)
+        (Verdict::Lost, BlockContent::Misplaced)
     );
     assert_eq!(
         found(&write(foreign, block)),
-        (Verdict::Overwritten, Found::Other)
+        (Verdict::Overwritten, BlockContent::Other)
     );
 }
 
@@ -383,7 +383,7 @@ fn a_target_that_became_shorter_has_lost_its_end() {
         findings
             .losses
             .iter()
-            .all(|loss| loss.found == Found::Missing)
+            .all(|loss| loss.found == BlockContent::Missing)
     );
 }
 
@@ -450,7 +450,7 @@ fn a_changed_journal_is_read_up_to_the_change() {
 }
 
 #[test]
-fn what_is_no_journal_is_told() {
+fn a_file_that_is_not_a_journal_is_refused() {
     for bytes in [&b""[..], b"x", b"spindle durability journal 2\nmore", MAGIC] {
         let mut file = memory_file();
         file.write_all(bytes).expect("memory");

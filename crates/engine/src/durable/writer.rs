@@ -1,4 +1,4 @@
-//! The writers: write, sync, and say so to the journal before anything else is written.
+//! The writers: they write, sync, and note it in the journal before they write anything else.
 
 use std::fs::File;
 use std::io;
@@ -21,19 +21,19 @@ use crate::StreamFile;
 use crate::clock::monotonic_ns;
 use crate::error::EngineError;
 
-/// How often the journal is flushed and the writer says that it is alive.
+/// Interval at which the journal is flushed and the writer notes that it is alive.
 const BEAT: Duration = Duration::from_millis(100);
-/// How often an end is looked for.
+/// Interval at which the writers check for the end.
 const TICK: Duration = Duration::from_millis(10);
-/// How long a receiver may take to store the beginning and the end of a journal.
+/// Time that a receiver may take to store the beginning and the end of a journal.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PIECE: usize = 1 << 20;
 
-/// Where a test is.
+/// The phase of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DurablePhase {
-    /// Reading what is there before the first write.
+    /// Reading the target before the first write.
     Look,
     /// Writing.
     Write,
@@ -44,9 +44,9 @@ pub enum DurablePhase {
 /// Counts since writing began.
 #[derive(Debug, Clone, Serialize)]
 pub struct DurableProgress {
-    /// Where it is.
+    /// The phase.
     pub phase: DurablePhase,
-    /// Since writing began, ns.
+    /// Time since writing began, ns.
     pub elapsed_ns: u64,
     /// Writes that were acknowledged as durable.
     pub acknowledged: u64,
@@ -54,16 +54,16 @@ pub struct DurableProgress {
     pub syncs: u64,
 }
 
-/// What ended a test before its time.
+/// The error that ended a test early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failure {
     /// `read`, `write`, `sync` or `journal`.
     pub what: &'static str,
-    /// Where on the target, bytes.
+    /// Offset on the target, bytes.
     pub offset: Option<u64>,
     /// The system's number of the error, if it has one.
     pub errno: Option<i32>,
-    /// In words.
+    /// The message.
     pub why: String,
 }
 
@@ -80,12 +80,12 @@ pub struct SyncLatency {
     pub max_ns: u64,
 }
 
-/// What a test did.
+/// The figures of a test.
 #[derive(Debug, Clone, Serialize)]
 pub struct DurableFigures {
-    /// How it ended.
+    /// The reason why it ended.
     pub end: End,
-    /// Why, if something failed.
+    /// The error, if something failed.
     pub failure: Option<Failure>,
     /// Time of writing, ns.
     pub elapsed_ns: u64,
@@ -93,7 +93,7 @@ pub struct DurableFigures {
     pub acknowledged: Vec<u64>,
     /// Syncs (or durable writes) that returned.
     pub syncs: u64,
-    /// From the call to its return.
+    /// Time from the call to its return.
     pub sync_latency: SyncLatency,
     /// Share of the workers' time in writes and syncs.
     pub target_fraction: f64,
@@ -111,7 +111,7 @@ pub struct Durability {
     figures: Mutex<Option<DurableFigures>>,
 }
 
-/// What all threads see.
+/// State that all threads share.
 #[derive(Debug)]
 struct Shared {
     phase: AtomicU8,
@@ -123,11 +123,11 @@ struct Shared {
     failure: Mutex<Option<Failure>>,
     sink: Mutex<Sink>,
     over: Mutex<bool>,
-    told: Condvar,
+    changed: Condvar,
 }
 
-/// What one worker measured.
-struct Worked {
+/// The measurements of one worker.
+struct WorkerTimes {
     syncs: Histogram,
     target_ns: u64,
     journal_ns: u64,
@@ -140,10 +140,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Durability {
     /// Starts: `targets` is the target, opened once for each worker, for reading and writing (with O_DSYNC where the plan
     /// says so), `journal` is open for writing; all stay the caller's and must stay open until the test is over.
-    /// `seconds`: of writing; None: until it is stopped.
+    /// `seconds`: time of writing; None: until it is stopped.
     ///
-    /// Opened once for each: the kernel tells of a page that it could not write once for every open file, so a worker
-    /// that shared one would be told of another's success where its own data is lost (Documentation/filesystems/vfs.rst,
+    /// Opened once for each: the kernel reports a page that it could not write once per open file, so a worker
+    /// that shared one could see another's success although its own data is lost (Documentation/filesystems/vfs.rst,
     /// "Handling errors during writeback").
     pub fn start(
         header: Header,
@@ -195,7 +195,7 @@ impl Durability {
             failure: Mutex::new(None),
             sink: Mutex::new(sink),
             over: Mutex::new(false),
-            told: Condvar::new(),
+            changed: Condvar::new(),
         });
         let supervisor = Supervisor {
             shared: Arc::clone(&shared),
@@ -217,27 +217,27 @@ impl Durability {
         })
     }
 
-    /// Where it is.
+    /// The current phase and counts.
     pub fn progress(&self) -> DurableProgress {
         self.shared.progress()
     }
 
-    /// Ends it after the sync each worker is in.
+    /// Ends it after the current sync of each worker.
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is over; waits for that up to `timeout`.
+    /// True if it is over; waits up to `timeout` for the end.
     pub fn wait(&self, timeout: Duration) -> bool {
         let over = lock(&self.shared.over);
         let waited = self
             .shared
-            .told
+            .changed
             .wait_timeout_while(over, timeout, |over| !*over);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// What it did; waits for the end.
+    /// The figures of the test; waits for the end.
     pub fn finish(&self) -> Result<DurableFigures, EngineError> {
         let mut figures = lock(&self.figures);
         if let Some(thread) = lock(&self.supervisor).take() {
@@ -366,11 +366,11 @@ impl Supervisor {
         let figures = self.figures(end, elapsed_ns, &worked);
         self.shared.phase.store(2, Ordering::Release);
         *lock(&self.shared.over) = true;
-        self.shared.told.notify_all();
+        self.shared.changed.notify_all();
         figures
     }
 
-    /// What is written, and what was there before; false if that failed or it was stopped.
+    /// Notes the plan and the content from before; false if that failed or it was stopped.
     fn open_journal(&mut self) -> bool {
         let mut bytes = MAGIC.to_vec();
         Entry::Header(Box::new(self.header.clone())).encode(&mut bytes);
@@ -389,7 +389,7 @@ impl Supervisor {
         !self.shared.stopped()
     }
 
-    /// Check sums of what is there before the first write.
+    /// Notes check sums of the target before the first write.
     fn note_before(&mut self) -> bool {
         let plan = &self.header.plan;
         let block_bytes = plan.block_bytes as usize;
@@ -417,8 +417,8 @@ impl Supervisor {
         true
     }
 
-    /// Runs the workers; what they measured, and whether their time was over.
-    fn write(&mut self) -> (Vec<Worked>, bool) {
+    /// Runs the workers; returns their measurements, and true if their time was over.
+    fn write(&mut self) -> (Vec<WorkerTimes>, bool) {
         let began = Instant::now();
         let mut by_time = false;
         let worked = std::thread::scope(|scope| {
@@ -480,14 +480,14 @@ impl Supervisor {
         }
     }
 
-    fn figures(&self, end: End, elapsed_ns: u64, worked: &[Worked]) -> DurableFigures {
+    fn figures(&self, end: End, elapsed_ns: u64, worked: &[WorkerTimes]) -> DurableFigures {
         let mut syncs = Histogram::new();
         for worker in worked {
             syncs.merge(&worker.syncs);
         }
         let percentile = |percent| syncs.value_at_percentile(percent).unwrap_or(0);
         let time = (elapsed_ns as f64 * worked.len() as f64).max(1.0);
-        let share = |of: fn(&Worked) -> u64| worked.iter().map(of).sum::<u64>() as f64 / time;
+        let share = |of: fn(&WorkerTimes) -> u64| worked.iter().map(of).sum::<u64>() as f64 / time;
         DurableFigures {
             end,
             failure: lock(&self.shared.failure).clone(),
@@ -530,10 +530,10 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
-    fn work(&self, align: usize) -> Worked {
+    fn work(&self, align: usize) -> WorkerTimes {
         let mut memory = Aligned::new(self.plan.block_bytes as usize, align);
         fill(memory.bytes(), self.run ^ u64::from(self.number) << 32);
-        let mut worked = Worked {
+        let mut worked = WorkerTimes {
             syncs: Histogram::new(),
             target_ns: 0,
             journal_ns: 0,
@@ -552,7 +552,7 @@ impl Worker<'_> {
                 }
                 next += 1;
             }
-            // The last write and the sync: what makes the batch durable is one of both.
+            // The last write and the sync: either of them makes the batch durable.
             let synced = monotonic_ns();
             if !self.write(&mut memory, next) {
                 return worked;

@@ -1,9 +1,9 @@
-//! A back end whose writes carry what they are and whose reads are checked. It stands between the worker's loop and the
-//! back end that makes the calls, so that a load that verifies nothing is not touched by any of this.
+//! A back end that stamps writes and checks reads. It is a layer between the worker's loop and the
+//! back end that makes the calls, so that a load without verification pays nothing.
 //!
 //! Reads that come back together are checked while the kernel works on those that follow them. For that a slot has two
-//! places to read into; it waits only when neither has been looked at. What the table says of a block is taken down when
-//! the read is issued and when it is done, so that it makes no difference when the check comes.
+//! places to read into; it waits only when neither has been checked. The table's entries of a block are copied when
+//! the read is issued and when it is done, so that the time of the check makes no difference.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,18 +19,18 @@ use crate::buffers::Buffers;
 use crate::clock::{Clock, sleep_ns};
 use crate::shared::Shared;
 
-/// How long until a write that waits for another one is tried again, ns.
+/// Time until a write that waits for another one is tried again, ns.
 const AGAIN_NS: u64 = 20_000;
 
-/// So many bytes that were read together are looked at after the next requests have been handed over, which takes a
-/// system call more; fewer before.
+/// From this many bytes read together, the check comes after the next requests have been handed over, which takes a
+/// system call more; below, before.
 const ASIDE_BYTES: u64 = 16 << 10;
 
-/// Whether a back end has completions.
+/// The state of a back end's completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ready {
     No,
-    /// Once it is asked, by `enter`.
+    /// Available after a call of `enter`.
     Announced,
     /// To be reaped.
     Posted,
@@ -40,7 +40,7 @@ pub(crate) enum Ready {
 pub(crate) trait Memory {
     fn buffers(&mut self) -> &mut Buffers;
 
-    /// Whether calls are worked on outside of `enter`.
+    /// True if calls are worked on outside of `enter`.
     fn works_aside(&self) -> bool;
 
     /// Looks for completions, without a system call.
@@ -59,13 +59,13 @@ pub(crate) struct Checked<'a, B: Backend + Memory> {
     places: Vec<Place>,
     /// For each place to read into: those of the slots, then the spare ones.
     reads: Vec<Read>,
-    /// Entries of what each of them reads, as they were before and are afterwards: `per_read` for each.
+    /// The table's entries for each read, as they were before and are afterwards: `per_read` for each.
     entries: Vec<[Entry; 2]>,
     per_read: usize,
-    /// What was read and is still to be looked at, oldest first.
+    /// Reads that are still to be checked, oldest first.
     unchecked: VecDeque<u32>,
     unchecked_bytes: u64,
-    /// Looking at it may be put off.
+    /// Checks may be postponed.
     aside: bool,
     /// Writes that wait for another one to the same block.
     held: VecDeque<(u32, Call)>,
@@ -76,7 +76,7 @@ pub(crate) struct Checked<'a, B: Backend + Memory> {
     tally: Tally<'a>,
 }
 
-/// What a slot is about.
+/// The request of a slot.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     call: Call,
@@ -89,13 +89,13 @@ struct Place {
     claimed: bool,
 }
 
-/// What lies in a place to read into.
+/// The content of a place to read into.
 #[derive(Debug, Clone, Copy, Default)]
 struct Read {
     file: u32,
     offset: u64,
     len: u32,
-    /// It is still to be looked at.
+    /// It is still to be checked.
     unchecked: bool,
 }
 
@@ -194,7 +194,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         }
     }
 
-    /// What a completion means for the table, and for what was read.
+    /// Applies a completion to the table, and to the read bytes.
     fn settle(&mut self, slot: u32, result: i32) {
         let place = self.places[slot as usize];
         let Call {
@@ -224,7 +224,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         }
     }
 
-    /// A place to read into for a slot; what lies in it has been looked at.
+    /// A place to read into for a slot; its old content has been checked.
     fn place_to_read(&mut self, slot: u32) -> u32 {
         let spare = slot + self.places.len() as u32;
         loop {
@@ -238,7 +238,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         }
     }
 
-    /// A slot's read is done: what the table says of it now, and whether there is anything to look at.
+    /// A slot's read is done: copies the table's entries; true if there is anything to check.
     fn take_down(&mut self, slot: u32) {
         let Place {
             call,
@@ -269,7 +269,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         self.unchecked_bytes += u64::from(call.len);
     }
 
-    /// Looks at what was read first; false: there is nothing.
+    /// Checks the oldest read; false: there is none.
     fn check_next(&mut self) -> bool {
         let Some(memory) = self.unchecked.pop_front() else {
             return false;
@@ -282,7 +282,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         while self.check_next() {}
     }
 
-    /// Looks at one read after the other until there are completions or the time is over; true: nothing is to be waited for.
+    /// Checks one read after the other until there are completions or the time is over; true: there is nothing to wait for.
     fn check_while_waiting(&mut self, wait: Wait) -> bool {
         loop {
             match self.inner.ready() {
@@ -301,7 +301,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         }
     }
 
-    /// Holds what was read against the table.
+    /// Compares the bytes of a read with the table.
     fn check(&mut self, memory: u32) {
         let Read {
             file, offset, len, ..
@@ -343,7 +343,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
     }
 }
 
-/// Whether the run has written to a block, or was about to.
+/// True if the run has written to a block, or was about to.
 #[inline(always)]
 fn is_known([before, after]: [Entry; 2]) -> bool {
     before != Entry::default() || after.is_busy()
@@ -423,7 +423,7 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
 
     #[inline]
     fn reap(&mut self, mut each: impl FnMut(u32, i32)) {
-        // All are taken before the first is looked at: checking is not part of any latency but the load's own.
+        // All are taken before the first is checked: checking is not part of any latency but the load's own.
         let (ended, slots) = (&mut self.ended, self.places.len() as u32);
         self.inner.reap(|memory, result| {
             let slot = if memory < slots {
@@ -452,7 +452,7 @@ impl<B: Backend + Memory> Backend for Checked<'_, B> {
     }
 
     fn abandon(self) {
-        // What is under way stays so in the table, and is unknown thereby.
+        // Requests under way stay so in the table, and are unknown thereby.
         self.inner.abandon();
     }
 }

@@ -1,21 +1,21 @@
-//! What is known of one block, in 32 bits.
+//! The state of one block, in 32 bits.
 
-/// Bits of the generation; the state lies above them, and above that whether a write is under way.
+/// Bits of the generation; the state is above them, and above that a bit for a write under way.
 const GENERATION_BITS: u32 = 29;
 const GENERATION: u32 = (1 << GENERATION_BITS) - 1;
 const BUSY: u32 = 1 << 31;
 
-/// What a block holds, as far as this run is concerned.
+/// The content of a block, as far as this run is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// What was there before the run.
+    /// The content from before the run.
     Untouched = 0,
     /// The write of the entry's generation.
     Written = 1,
     /// Zeroes.
     Zeroed = 2,
-    /// Nobody can say: trimmed, or a write of it failed.
+    /// Content that cannot be known: trimmed, or a write of it failed.
     Unknown = 3,
 }
 
@@ -38,13 +38,13 @@ impl Entry {
         }
     }
 
-    /// That of the last write; 0: there was none.
+    /// Generation of the last write; 0: there was none.
     #[inline(always)]
     pub(crate) fn generation(self) -> u32 {
         self.0 & GENERATION
     }
 
-    /// Whether a write to it is under way.
+    /// True if a write to it is under way.
     #[inline(always)]
     pub(crate) fn is_busy(self) -> bool {
         self.0 & BUSY != 0
@@ -55,13 +55,13 @@ impl Entry {
         Entry(self.0 | BUSY)
     }
 
-    /// Without a write under way.
+    /// The entry without a write under way.
     #[inline(always)]
     pub(crate) fn idle(self) -> Entry {
         Entry(self.0 & !BUSY)
     }
 
-    /// What the next write will be. After 2^29 of them it begins anew at 2, as 1 is the first of all.
+    /// Generation of the next write. After 2^29 of them it begins again at 2, as 1 is the first of all.
     #[inline(always)]
     pub(crate) fn next_generation(self) -> u32 {
         match self.generation() {
@@ -81,12 +81,12 @@ impl Entry {
         Entry::new(State::Zeroed, self.generation())
     }
 
-    /// After something of which nobody knows how far it came; a write of the next generation may have been part of it.
+    /// After an operation that may have been done in part; a write of the next generation may have been part of it.
     pub(crate) fn unknown(self) -> Entry {
         Entry::new(State::Unknown, self.next_generation())
     }
 
-    /// Whether it is known what the block must hold.
+    /// True if the content of the block is known.
     pub(crate) fn is_known(self) -> bool {
         !self.is_busy() && matches!(self.state(), State::Written | State::Zeroed)
     }

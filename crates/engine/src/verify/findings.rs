@@ -1,4 +1,4 @@
-//! What was found wrong, counted by kind, with the first places of each.
+//! Counts of faults by kind, with the first places of each.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,11 +20,11 @@ pub(crate) struct Findings {
     blocks: AtomicU64,
     unknown: AtomicU64,
     raced: AtomicU64,
-    faults: Mutex<BTreeMap<&'static str, Found>>,
+    faults: Mutex<BTreeMap<&'static str, KindCounts>>,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct KindCounts {
     blocks: u64,
     first: Vec<FaultPlace>,
 }

@@ -1,5 +1,5 @@
-//! Verification: every block written says what it is (`spindle_verify`), a table says what must be where, and what is
-//! read is held against it. `docs/reference/verify.md` tells what is promised.
+//! Verification: every written block is stamped (`spindle_verify`), a table keeps the expected content of each block, and
+//! reads are compared with it. `docs/reference/verify.md` describes the promises.
 
 mod checked;
 mod entry;

@@ -1,4 +1,4 @@
-//! Which streams of a load take part in the verification, and the table they share.
+//! Chooses the streams of a load that take part in the verification, and makes the table that they share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::target::{OpenFile, Target};
 const SECTOR: u64 = spindle_verify::SECTOR as u64;
 
 /// `None`: no stream asks for it. A stream that does not ask but uses the same file as one that does takes part as well:
-/// its writes would otherwise be taken for faults. `written`: what earlier loads wrote, to go on with if it suits.
+/// its writes would otherwise be taken for faults. `written`: the writes of earlier loads, to continue if they suit.
 pub(crate) fn plan(
     workload: &Workload,
     targets: &[Target],
@@ -92,7 +92,7 @@ fn opened(target: &Target) -> &[OpenFile] {
 struct Known<'a> {
     /// Device and inode, in the order of the streams.
     order: Vec<(u64, u64)>,
-    /// As the stream has it open that passes by the page cache, if there is one: so it is read back.
+    /// The descriptor of the stream that bypasses the page cache, if there is one: the read-back uses it.
     best: HashMap<(u64, u64), &'a OpenFile>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Whether the target is made of such files.
+    /// True if the target consists of such files.
     fn has_all(&self, target: &Target) -> bool {
         let opened = opened(target);
         !opened.is_empty()

@@ -1,4 +1,4 @@
-//! Everything that was written is read again, from the medium, and checked.
+//! Reads all written blocks again, from the medium, and checks them.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
@@ -31,7 +31,7 @@ pub struct ReadBack {
     coordinator: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// How far it is.
+/// The progress of a read-back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReadBackProgress {
     /// Blocks checked.
@@ -46,26 +46,26 @@ pub struct ReadBackProgress {
 struct Task {
     written: Arc<Written>,
     sources: Vec<Source>,
-    /// Entry from which on nobody has looked.
+    /// First entry that no thread has taken.
     next: Mutex<usize>,
     total: u64,
     done: AtomicU64,
     stop: AtomicBool,
     findings: Findings,
     started: Instant,
-    /// How long it took.
+    /// Its duration, once it is over.
     over: Mutex<Option<Duration>>,
     ended: Condvar,
 }
 
-/// What a file is read from.
+/// A file with its requirements for reads.
 #[derive(Debug, Clone, Copy)]
 struct Source {
     fd: RawFd,
     direct: bool,
     /// Offsets and lengths are multiples of this, bytes.
     block: u64,
-    /// Addresses are.
+    /// Addresses are multiples of this, bytes.
     align: usize,
     bytes: u64,
 }
@@ -119,7 +119,7 @@ impl ReadBack {
         })
     }
 
-    /// How far it is.
+    /// The progress.
     #[must_use]
     pub fn progress(&self) -> ReadBackProgress {
         let faults = self.task.findings.figures().faults;
@@ -130,12 +130,12 @@ impl ReadBack {
         }
     }
 
-    /// Asks it to end; what was found up to then is kept.
+    /// Asks it to end; findings up to then are kept.
     pub fn stop(&self) {
         self.task.stop.store(true, Relaxed);
     }
 
-    /// Whether it is over; waits at most `timeout` for that.
+    /// True if it is over; waits at most `timeout` for that.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
         let over = lock(&self.task.over);
@@ -146,7 +146,7 @@ impl ReadBack {
         waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 
-    /// Waits for the end and tells what was found.
+    /// Waits for the end and returns the findings.
     #[must_use]
     pub fn finish(&self) -> ReadBackFigures {
         while !self.wait(Duration::from_secs(3600)) {}
@@ -174,7 +174,7 @@ impl Drop for ReadBack {
     }
 }
 
-/// Tells waiters that it is over, whatever ended the coordinator.
+/// Wakes waiters when it is over, also after a panic of the coordinator.
 struct Announce<'a>(&'a Task);
 
 impl Drop for Announce<'_> {
@@ -209,7 +209,7 @@ impl Task {
         }
     }
 
-    /// The next part that nobody has looked at.
+    /// The next part that no thread has taken.
     fn take(&self) -> Option<Extent> {
         let unit = self.written.unit();
         let mut next = lock(&self.next);
@@ -225,7 +225,7 @@ impl Task {
         let unit = self.written.unit();
         let source = &self.sources[extent.file as usize];
         let end = extent.offset + extent.blocks.len() as u64 * unit;
-        // What a device or file system wants as a whole.
+        // The part in whole blocks of the device or file system.
         let from = extent.offset / source.block * source.block;
         let to = end
             .next_multiple_of(source.block)
@@ -300,7 +300,7 @@ fn sources(written: &Written, files: Option<&[StreamFile]>) -> Result<Vec<Source
         .collect()
 }
 
-/// Reads as much as there is; its length, or errno.
+/// Reads up to the end; returns the length, or errno.
 fn read(fd: RawFd, memory: &mut [u8], offset: u64) -> Result<usize, i32> {
     let mut done = 0;
     while done < memory.len() {

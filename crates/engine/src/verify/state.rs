@@ -1,4 +1,4 @@
-//! What must be on the target as bytes, so that it can be read back on another day.
+//! The expected content of the target as bytes, so that it can be read back on another day.
 //!
 //! A line that names the format, a line of JSON and its CRC-32C (u32), then pieces of the table: first entry (u64), number
 //! of entries (u32), length (u32), the entries as deflated 32-bit words, and the CRC-32C (u32) of all that. Pieces without
@@ -20,22 +20,22 @@ const PIECE: usize = 1 << 18;
 /// Fast, and generations are small numbers: what a better level gains is little.
 const LEVEL: u8 = 3;
 
-/// Why a state cannot be used.
+/// The reason why a state cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// It is something else.
+    /// The file is something else.
     #[error("not a state that `verify_state=` saved")]
     Foreign,
-    /// It is cut off or changed.
+    /// The state is cut off or changed.
     #[error("damaged at byte {at}: {what}")]
     Damaged {
-        /// Where.
+        /// Offset, bytes.
         at: usize,
-        /// What does not fit.
+        /// The problem.
         what: &'static str,
     },
-    /// There is not enough memory for it.
+    /// There is not enough memory for the table.
     #[error("no memory for its table: {0}")]
     Memory(#[from] io::Error),
 }
@@ -50,7 +50,7 @@ struct Head {
 }
 
 impl Written {
-    /// As bytes. A block that is being written is told as unknown. `paths`: where the files are, if their names are not
+    /// The state as bytes. A block that is being written is saved as unknown. `paths`: paths of the files, if their names are not
     /// those under which the kernel knows their descriptors.
     #[must_use]
     pub fn to_state(&self, paths: &[String]) -> Vec<u8> {
@@ -105,7 +105,7 @@ impl Written {
         state
     }
 
-    /// From bytes.
+    /// The state from bytes.
     ///
     /// # Errors
     /// If they are not a whole state.
@@ -142,7 +142,7 @@ impl Written {
     }
 }
 
-/// Takes one piece into the table; where the next one begins.
+/// Takes one piece into the table; returns the offset of the next one.
 fn read_piece(written: &Written, state: &[u8], at: usize) -> Result<usize, StateError> {
     let damaged = |what: &'static str| StateError::Damaged { at, what };
     let cut = || damaged("it is cut off");
@@ -166,7 +166,7 @@ fn read_piece(written: &Written, state: &[u8], at: usize) -> Result<usize, State
         .checked_add(entries)
         .is_some_and(|end| end <= written.table().len());
     if !fits || entries > PIECE {
-        return Err(damaged("it lies outside the files"));
+        return Err(damaged("it is outside the files"));
     }
     let words = decompress_to_vec_with_limit(packed, entries * 4)
         .map_err(|_| damaged("it does not inflate"))?;

@@ -1,4 +1,4 @@
-//! An entry for every block of the files under test, in memory that is taken only where something was written.
+//! An entry for every block of the files under test, in memory that is taken only for written blocks.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -67,7 +67,7 @@ impl Table {
         Entry(self.entries()[block].load(Acquire))
     }
 
-    /// For who has it alone.
+    /// Sets an entry, for a caller that has the table alone.
     pub(crate) fn set(&self, block: usize, entry: Entry) {
         self.entries()[block].store(entry.0, Release);
     }
@@ -90,7 +90,7 @@ impl Table {
         true
     }
 
-    /// Ends the writing of claimed entries; `after` says what they are then.
+    /// Ends the writing of claimed entries; `after` gives their new value.
     #[inline(always)]
     pub(crate) fn release(&self, blocks: Range<usize>, after: impl Fn(Entry) -> Entry) {
         for entry in &self.entries()[blocks] {
@@ -99,7 +99,7 @@ impl Table {
         }
     }
 
-    /// The same for whatever is still marked in the whole table, as nobody will do it any more.
+    /// The same for every entry of the whole table that is still marked, when no writer is left.
     pub(crate) fn release_all(&self) {
         for block in 0..self.count {
             if self.get(block).is_busy() {

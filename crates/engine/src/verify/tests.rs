@@ -1,4 +1,4 @@
-//! What is read is looked at, all of it and as it was when it came, whenever that is done.
+//! Every read is checked completely, with the content it had when it came, at whatever time the check runs.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 64;
 const DEPTH: u32 = 8;
 
-/// A disk that reads into memory as soon as it is handed a request, and tells so later.
+/// A disk that reads into memory as soon as it receives a request, and completes it later.
 struct Disk {
     buffers: Buffers,
     content: Vec<u8>,
@@ -33,14 +33,14 @@ struct Disk {
     verify: Arc<Verify>,
 }
 
-/// What the test sets and sees.
+/// Settings of the test, and its observations.
 #[derive(Default)]
 struct Script {
-    /// How many requests end at each call that waits.
+    /// Number of requests that end at each call that waits.
     ends: usize,
-    /// What is told to who looks for completions; then nothing.
+    /// Answers of `ready`, in order; then nothing.
     ready: VecDeque<Ready>,
-    /// Of each call: requests handed over, and wrong blocks found until then.
+    /// For each call: requests handed over, and wrong blocks found until then.
     calls: Vec<(usize, u64)>,
 }
 
@@ -96,7 +96,7 @@ fn wrong(figures: &CheckFigures) -> u64 {
     figures.faults.iter().map(|fault| fault.blocks).sum()
 }
 
-/// A disk of which all was written once, and every block in `wrong` holds another.
+/// A disk of which all was written once, and every block in `wrong` has another content.
 fn with_disk(
     wrong: impl Fn(u64) -> bool,
     act: impl FnOnce(&mut Checked<'_, Disk>, &RefCell<Script>, &Verify),
@@ -164,7 +164,7 @@ fn read(block: u64) -> Call {
     }
 }
 
-/// Reads one block after the other, `ends` of them ending together; how many were read.
+/// Reads one block after the other, `ends` of them ending together; returns the number of reads.
 fn read_on(checked: &mut Checked<'_, Disk>, requests: u64) -> u64 {
     let mut free: Vec<u32> = (0..DEPTH).collect();
     let (mut issued, mut ended) = (0, 0);
@@ -194,7 +194,7 @@ fn each_read_is_looked_at_before_its_memory_is_used_again() {
                 |block| block % 3 == 0,
                 |checked, script, _| {
                     script.borrow_mut().ends = ends;
-                    // Completions come after so many looks.
+                    // Completions come after this many looks.
                     let looks = (0..10_000).map(|look| match look % (pause + 1) {
                         0 => Ready::Announced,
                         _ => Ready::No,

@@ -1,4 +1,4 @@
-//! What must be on the target: for each block of each file, which write of the run was the last one.
+//! The expected content of the target: for each block of each file, the last write of the run.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::findings::{Findings, UNREADABLE};
 use super::table::Table;
 use crate::StreamFile;
 
-/// What must be on the target. Loads on the same files may share it, one after another.
+/// The expected content of the target. Loads on the same files may share it, one after another.
 #[derive(Debug)]
 pub struct Written {
     /// The run's number in every stamp.
@@ -31,7 +31,7 @@ pub struct Written {
 /// One file of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile {
-    /// Where it was.
+    /// Its path during the run.
     pub path: String,
     /// Its size, bytes.
     pub bytes: u64,
@@ -58,19 +58,19 @@ pub(crate) struct Extent {
     pub(crate) blocks: Range<usize>,
 }
 
-/// What is made of one block that was read.
+/// The result of the check of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judgement {
     Right,
-    /// Nobody knows what it should be.
+    /// The expected content is not known.
     Unknown,
-    /// It was being written, and is neither the old nor the new.
+    /// It was being written, and has neither the old nor the new content.
     Raced,
     Wrong(Fault),
 }
 
 impl Written {
-    /// Nothing written yet. Each file with its identity and an open descriptor.
+    /// A table without writes. Each file with its identity and an open descriptor.
     pub(crate) fn new(unit: u64, run: u64, files: Vec<NewFile>) -> std::io::Result<Written> {
         let mut first = 0;
         let mut known = Vec::new();
@@ -92,8 +92,8 @@ impl Written {
         })
     }
 
-    /// The same for further loads, whose blocks are of `unit` bytes and which use further files. As every sector says
-    /// what it is, a block may be split and its parts keep their generation; nothing is put together.
+    /// The same table for further loads, whose blocks are of `unit` bytes and which use further files. As every sector is
+    /// stamped, a block may be split and its parts keep their generation; blocks are never joined.
     pub(crate) fn go_on(
         self: Arc<Self>,
         unit: u64,
@@ -171,7 +171,7 @@ impl Written {
         (file as u32, offset)
     }
 
-    /// Whether there is a block whose content is known.
+    /// True if there is a block whose content is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         (0..self.table.len()).all(|block| !self.table.get(block).is_known())
@@ -202,7 +202,7 @@ impl Written {
         })
     }
 
-    /// Judges a block that was read: `before` and `after` are its entry before the read was issued and after it was done.
+    /// Checks a block that was read: `before` and `after` are its entry before the read was issued and after it was done.
     #[inline]
     pub(crate) fn judge(
         &self,

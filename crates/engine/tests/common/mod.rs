@@ -169,7 +169,7 @@ pub(crate) fn undisturbed(mut attempt: impl FnMut() -> Result<(), String>) {
 pub(crate) fn wait_for_requests(run: &Run) {
     let begun = Instant::now();
     loop {
-        // On a busy machine workers are ahead of the thread that tells the phase.
+        // On a busy machine workers are ahead of the thread that publishes the phase.
         let progress = run.progress();
         let done = &progress.streams[0];
         if progress.phase == Phase::Measure && done.reads + done.writes > 0 {
@@ -183,7 +183,7 @@ pub(crate) fn wait_for_requests(run: &Run) {
 /// Longer than any machine keeps a thread waiting that could run.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether devices may be made.
+/// True if the test may make devices.
 pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self")
         .is_ok_and(|status| std::os::unix::fs::MetadataExt::uid(&status) == 0)

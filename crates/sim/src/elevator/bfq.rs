@@ -299,7 +299,7 @@ impl Bfq {
         let used_ns = now_ns - self.budget_start_ns;
         let of = &mut self.queues[queue];
         of.wait_request = false;
-        // bfq_bfqq_is_slow, bfq_bfqq_charge_time: who is slow is charged for the time instead.
+        // bfq_bfqq_is_slow, bfq_bfqq_charge_time: a slow queue is charged for the time instead.
         let slow = of.sync
             && if used_ns > 20 * JIFFY_NS {
                 of.service < self.settings.max_budget / 2

@@ -2,7 +2,7 @@
 //!
 //! Linux 6.1 `block/kyber-iosched.c`: `kyber_dispatch_request`, `kyber_dispatch_cur_domain`, `kyber_completed_request`,
 //! `kyber_timer_fn`, `calculate_percentile`. Discards and other requests do not occur here; one software queue
-//! stands for those of all CPUs.
+//! represents those of all CPUs.
 
 use serde::Serialize;
 
@@ -46,7 +46,7 @@ const BATCH: [u32; DOMAINS] = [16, 8];
 const LATENCY_SHIFT: u32 = 2;
 const GOOD_BUCKETS: usize = 1 << LATENCY_SHIFT;
 const BUCKETS: usize = 2 << LATENCY_SHIFT;
-/// The histograms are looked at once so many samples are there or a second has passed.
+/// The histograms are evaluated once this many samples are there or a second has passed.
 const SAMPLES: u32 = 500;
 const TIMEOUT_NS: u64 = 1000 * JIFFY_NS;
 const TIMER_NS: u64 = 100 * JIFFY_NS;
@@ -55,7 +55,7 @@ pub(super) struct Kyber {
     targets: [u64; DOMAINS],
     links: Links,
     lists: [Fifo; DOMAINS],
-    /// When each request was inserted and dispatched, by id.
+    /// Times at which each request was inserted and dispatched, by id.
     times: Vec<(u64, u64)>,
     domain: usize,
     batching: u32,

@@ -1,7 +1,7 @@
-//! Elevators: which waiting request goes to the device next.
+//! Elevators: they choose which waiting request goes to the device next.
 //!
-//! Each follows the source of a named kernel; `docs/explanation/elevators.md` tells which rule comes from which function, and
-//! what was left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000.
+//! Each follows the source of a named kernel; `docs/explanation/elevators.md` names the function behind each rule, and
+//! the parts that were left out. Times are nanoseconds: where the kernel counts jiffies, HZ is 1000.
 
 mod anticipatory;
 mod bfq;
@@ -57,13 +57,13 @@ pub trait Elevator: Send {
         None
     }
 
-    /// Whether `bio` may be merged into this waiting request.
+    /// True if `bio` may be merged into this waiting request.
     fn may_merge(&self, id: Id, bio: &BlockRequest, requests: &[BlockRequest]) -> bool {
         let _ = (id, bio, requests);
         true
     }
 
-    /// Whether requests are merged at all while they wait here.
+    /// True if requests are merged at all while they wait here.
     fn merges(&self) -> bool {
         true
     }
@@ -73,7 +73,7 @@ pub trait Elevator: Send {
         let _ = (now_ns, id, requests);
     }
 
-    /// The waiting request that stands before (`elv_former_request`) or after this one.
+    /// The waiting request before (`elv_former_request`) or after this one.
     fn neighbour(&self, id: Id, after: bool) -> Option<Id> {
         let _ = (id, after);
         None
@@ -82,12 +82,12 @@ pub trait Elevator: Send {
     /// `gone` became a part of `kept`: it is waiting no more.
     fn joined(&mut self, now_ns: u64, kept: Id, gone: Id, requests: &[BlockRequest]);
 
-    /// When `timer` is to be called; `None` if it need not be.
+    /// Time at which `timer` is to be called; `None` if it need not be.
     fn timer_ns(&self) -> Option<u64> {
         None
     }
 
-    /// The time has come; the queue asks for a dispatch afterwards.
+    /// Called at that time; the queue asks for a dispatch afterwards.
     fn timer(&mut self, now_ns: u64, requests: &[BlockRequest]) {
         let _ = (now_ns, requests);
     }

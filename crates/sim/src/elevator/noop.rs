@@ -12,7 +12,7 @@ pub(super) struct Noop {
 }
 
 impl Noop {
-    /// `merges`: whether requests grow while they wait.
+    /// `merges`: true if requests grow while they wait.
     pub(super) fn new(merges: bool) -> Noop {
         Noop {
             links: Links::default(),

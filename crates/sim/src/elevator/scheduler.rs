@@ -99,7 +99,7 @@ impl Scheduler {
         }]
     }
 
-    /// Brings it to life for a device that has a moving head or not.
+    /// Makes the elevator for a device with or without a moving head.
     #[must_use]
     pub fn build(&self, flash: bool) -> Box<dyn Elevator> {
         match self {

@@ -1,6 +1,6 @@
 //! Requests in the order of their addresses: what the kernel keeps in red-black trees.
 //!
-//! Zip trees (Tarjan, Levy, Timmel, "Zip Trees", ACM Trans. Algorithms 17 (2021)) whose nodes lie in one array by
+//! Zip trees (Tarjan, Levy, Timmel, "Zip Trees", ACM Trans. Algorithms 17 (2021)) whose nodes are in one array by
 //! request id, with links to the neighbours. A request is in one tree of a queue at a time, so all trees of an
 //! elevator share the array, and nothing is allocated once the array has grown to the largest id.
 
@@ -90,7 +90,7 @@ impl Nodes {
         some(self.node(id).previous)
     }
 
-    /// Whether `a` stands above `b`: higher rank, or the same and the lower key.
+    /// True if `a` is above `b`: higher rank, or the same and the lower key.
     fn above(&self, a: Id, b: Id) -> bool {
         let (a, b) = (self.node(a), self.node(b));
         (a.rank, std::cmp::Reverse(a.key)) > (b.rank, std::cmp::Reverse(b.key))
@@ -110,7 +110,7 @@ impl Nodes {
             ..UNUSED
         };
 
-        // Down to the first node that the new one stands above; it takes that place.
+        // Down to the first node below the new one; the new one takes its place.
         let (mut below, mut above) = (NONE, NONE);
         let mut at = tree.root;
         let (mut parent, mut went_right) = (NONE, false);

@@ -1,10 +1,10 @@
-//! A piece of work for one drive, and whom it belongs to.
+//! A piece of work for one drive, and its owner.
 
 use spindle_workload::{Priority, PriorityClass};
 
 use crate::request::{BlockRequest, DEFAULT_LEVEL, NONE};
 
-/// Whom to tell when a bio is done.
+/// The owner of a bio, which is notified when the bio is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// A request of the load, by slot.
@@ -15,7 +15,7 @@ pub(crate) enum Owner {
     Rebuild(u32),
 }
 
-/// Who issues a request.
+/// The issuer of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Issuer {
     pub(crate) thread: u32,
@@ -35,7 +35,7 @@ impl Issuer {
     }
 }
 
-/// Direction of a bio, and whether someone waits for it.
+/// Direction of a bio, and true if someone waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manner {
     pub(crate) write: bool,

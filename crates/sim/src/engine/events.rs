@@ -1,6 +1,6 @@
-//! What happens next: a tournament over a fixed number of sources.
+//! The next event: a tournament over a fixed number of sources.
 
-/// When each source has its next event; the earliest is always at hand, and of several the first source's.
+/// The next event of each source; the earliest is always at hand. Ties go to the lower-numbered source.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     /// Times of the sources, padded to a power of two.

@@ -1,4 +1,4 @@
-//! From a request of the array to requests of its members.
+//! Turns a request of the array into requests of its members.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use spindle_array::{
 use super::rebuild::Rebuild;
 use super::slab::Slab;
 
-/// An array and what md remembers of it.
+/// An array and md's state about it.
 pub(crate) struct Fabric {
     pub(crate) array: Array,
     kind: Kind,
-    /// Where each member's data begin, blocks of the drive.
+    /// First byte of each member's data, blocks of the drive.
     pub(crate) starts: Vec<u64>,
     flash: Vec<bool>,
     missing: MemberSet,
@@ -31,7 +31,7 @@ pub(crate) struct Fabric {
     pub(crate) rebuild: Option<Rebuild>,
     pub(crate) rows: Slab<RowsWrite>,
     waiting: VecDeque<u32>,
-    /// Stripe heads in use, and how many there are.
+    /// Stripe heads in use, and their total number.
     active: u32,
     stripe_cache: u32,
 }
@@ -113,7 +113,7 @@ impl Fabric {
         self.kind == Kind::Parity
     }
 
-    /// Whether a member takes commands: it is there, or being rebuilt.
+    /// True if a member takes commands: it is there, or being rebuilt.
     pub(crate) fn is_present(&self, member: u32) -> bool {
         !self.missing.contains(member) || self.rebuilding() == Some(member)
     }
@@ -122,7 +122,7 @@ impl Fabric {
         self.rebuild.as_ref().map(|rebuild| rebuild.member)
     }
 
-    /// Members that do not hold their data up to `end` on the member.
+    /// Members whose data is not complete up to `end` on the member.
     fn lacking(&self, end: u64) -> MemberSet {
         let mut lacking = self.missing;
         if let Some(rebuild) = &self.rebuild
@@ -286,7 +286,7 @@ impl Fabric {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Whether the stripe cache has room for these rows now; if not, they wait.
+    /// True if the stripe cache has room for these rows now; if not, they wait.
     pub(crate) fn may_start(&mut self, rows: u32) -> bool {
         let heads = self.rows.get(rows).heads();
         let room = self.waiting.is_empty()
@@ -318,7 +318,7 @@ impl Fabric {
         }
     }
 
-    /// Reads that give back a stretch of the member being rebuilt.
+    /// Reads that restore a stretch of the member being rebuilt.
     pub(crate) fn rebuild_reads(
         &mut self,
         offset: u64,
@@ -338,7 +338,7 @@ impl Fabric {
         )
     }
 
-    /// The rebuilt member is as good as the others now.
+    /// Marks the rebuilt member as complete.
     pub(crate) fn end_rebuild(&mut self) {
         if let Some(member) = self.rebuilding() {
             self.missing.remove(member);

@@ -1,5 +1,5 @@
 //! Files of a workload on a machine that knows addresses only: one after another from its first byte on, each in one
-//! piece, as a file system that is new and large enough lays them out. What the file system itself reads and writes is
+//! piece, as a file system that is new and large enough lays them out. The file system's own reads and writes are
 //! not modelled.
 
 use spindle_workload::{FileSize, Workload};
@@ -11,15 +11,15 @@ const BLOCK: u64 = 4096;
 
 /// The files of one set.
 #[derive(Debug, Clone)]
-pub(crate) struct Laid {
-    /// Bytes of each.
+pub(crate) struct FileLayout {
+    /// Size of each, bytes.
     pub(crate) sizes: Vec<u64>,
     /// First byte of each on the machine.
     pub(crate) starts: Vec<u64>,
 }
 
-/// Lays out every set of a workload, in its order. Sets whose size is left to the caches share what the others leave.
-pub(crate) fn lay_out(workload: &Workload, capacity: u64) -> Result<Vec<Laid>, SimError> {
+/// Lays out every set of a workload, in its order. Sets whose size depends on the caches share the rest of the machine.
+pub(crate) fn lay_out(workload: &Workload, capacity: u64) -> Result<Vec<FileLayout>, SimError> {
     let sizes = |index: usize, auto_bytes: u64| {
         let set = &workload.filesets[index];
         set.sizes(index, workload.seed, auto_bytes)
@@ -48,7 +48,7 @@ pub(crate) fn lay_out(workload: &Workload, capacity: u64) -> Result<Vec<Laid>, S
             starts.push(next);
             next = next.saturating_add(bytes.div_ceil(BLOCK) * BLOCK);
         }
-        laid.push(Laid { sizes, starts });
+        laid.push(FileLayout { sizes, starts });
     }
     if next > capacity {
         return Err(SimError::FilesTooLarge {

@@ -1,4 +1,4 @@
-//! Who asks for what: workers with their request streams, slots, ends.
+//! The load: workers with their request streams, slots, ends.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,23 +11,23 @@ use spindle_workload::{
 };
 
 use super::bio::Issuer;
-use super::files::{self, Laid};
+use super::files::{self, FileLayout};
 use super::pace::Pace;
 use crate::error::SimError;
 use crate::request::DEFAULT_LEVEL;
 
-/// What the load waits for.
+/// The events of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// A worker has a request that becomes due.
     Worker(u32),
     /// A slot has paused long enough.
     Slot(u32),
-    /// The host's part of a request is done.
+    /// The host's work for a request is done.
     Seen(u32),
     /// A stream's time is over.
     End(u32),
-    /// A look at the rates.
+    /// A sample of the rates is due.
     Sample,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Slot {
     pub(crate) unpaid: bool,
 }
 
-/// Where a request is.
+/// The state of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Data are moving.
@@ -72,13 +72,13 @@ pub(crate) struct Worker {
     pub(crate) pending: Option<(u64, Request)>,
     /// Slots without a request.
     pub(crate) free: Vec<u32>,
-    /// When its alarm rings.
+    /// Time of its alarm.
     pub(crate) wakes_ns: Option<u64>,
     /// Its passes over its part of the region.
     pub(crate) passes: Budget,
-    /// Until when the host's CPU works for it.
+    /// Time until which the host's CPU works for it.
     pub(crate) cpu_ns: u64,
-    /// What it alone has done, if its stream's workers have figures of their own.
+    /// The worker's own record, if its stream's workers have figures of their own.
     pub(crate) own: Option<Box<StreamRecorder>>,
 }
 
@@ -101,7 +101,7 @@ impl Worker {
     }
 }
 
-/// What is left of an end by count.
+/// The rest of an end by count.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Budget {
     requests: Option<i64>,
@@ -117,7 +117,7 @@ impl Budget {
         }
     }
 
-    /// What has run out.
+    /// The limit that was reached.
     pub(crate) fn spent(&self) -> Option<EndedBy> {
         if self.requests.is_some_and(|left| left <= 0) {
             Some(EndedBy::Requests)
@@ -145,7 +145,7 @@ impl Budget {
 /// A stream of the workload at work.
 pub(crate) struct StreamState {
     pub(crate) name: String,
-    /// Those that end when it does.
+    /// The streams that end when it does.
     pub(crate) ends: Vec<String>,
     pub(crate) recorder: StreamRecorder,
     pub(crate) issuer_priority: Priority,
@@ -157,7 +157,7 @@ pub(crate) struct StreamState {
     pub(crate) pace: Option<Pace>,
     pub(crate) budget: Budget,
     pub(crate) limited: bool,
-    /// Its first request may be issued then.
+    /// Time from which its first request may be issued.
     pub(crate) first_ns: u64,
     /// It issues requests.
     pub(crate) issuing: bool,
@@ -168,7 +168,7 @@ pub(crate) struct StreamState {
     /// A slot for its last sync.
     pub(crate) sync_slot: u32,
     pub(crate) over: bool,
-    /// Where the files of its set begin on the machine, bytes; empty: it uses the machine itself.
+    /// First byte of each file of its set on the machine; empty: it uses the machine itself.
     pub(crate) file_starts: Vec<u64>,
 }
 
@@ -226,7 +226,7 @@ impl Load {
         workload: &Workload,
         index: usize,
         capacity: u64,
-        files: Option<&Laid>,
+        files: Option<&FileLayout>,
         block_bytes: u32,
         interval_ns: u64,
     ) -> Result<(), SimError> {
@@ -347,7 +347,7 @@ impl Load {
         Ok(())
     }
 
-    /// Sets an alarm; of several at the same time the one set first rings first.
+    /// Sets an alarm. Ties go to the one set first.
     pub(crate) fn alarm(&mut self, at_ns: u64, alarm: Alarm) {
         self.alarms_set += 1;
         self.alarms.push(Reverse((at_ns, self.alarms_set, alarm)));
@@ -357,7 +357,7 @@ impl Load {
         self.alarms.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
 
-    /// The alarm that rings now, if any.
+    /// The alarm that is due now, if any.
     pub(crate) fn ring(&mut self, now_ns: u64) -> Option<Alarm> {
         let &Reverse((at_ns, _, alarm)) = self.alarms.peek()?;
         if at_ns > now_ns {
@@ -376,7 +376,7 @@ impl Load {
         }
     }
 
-    /// Whether every worker of a stream has gone over its part as often as asked.
+    /// True if every worker of a stream has gone over its part as often as requested.
     pub(crate) fn passes_over(&self, stream: usize) -> bool {
         let mut workers = self.workers.iter().filter(|of| of.stream == stream);
         workers.all(|of| of.passes.spent().is_some())
@@ -410,7 +410,7 @@ impl Load {
         }
     }
 
-    /// A sample is over: has the run settled?
+    /// Takes a sample; ends the run if it has settled.
     pub(crate) fn look(&mut self, now_ns: u64) {
         let counts = self.counts();
         let Some(sampling) = &mut self.sampling else {
@@ -425,7 +425,7 @@ impl Load {
         }
     }
 
-    /// Of all streams, fsyncs apart.
+    /// Counts of all streams, without fsyncs.
     fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         for stream in &self.streams {

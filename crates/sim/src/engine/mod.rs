@@ -40,25 +40,25 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 use crate::progress::Progress;
 
-/// How often a stop is looked for, events.
+/// Number of events between two checks for a stop.
 const LOOK: u64 = 4096;
 /// Blocks of this many bytes.
 const BLOCK: u64 = 512;
 
-/// How a run is done.
+/// Options of a run.
 #[derive(Default)]
 pub struct SimOptions {
-    /// Where every command of every drive goes as a line of CSV.
+    /// Destination of the trace: every command of every drive as a line of CSV.
     pub trace: Option<Box<dyn Write + Send>>,
     /// Interval of the time series, ns; 0 for one second.
     pub interval_ns: u64,
     /// Set from elsewhere to end the run early; figures up to then are kept.
     pub stop: Option<Arc<AtomicBool>>,
-    /// Where the run tells how far it is.
+    /// Destination of the run's progress.
     pub progress: Option<Arc<Progress>>,
 }
 
-/// Where the load's requests go.
+/// The target of the load's requests.
 pub(crate) enum Target {
     /// One drive, from this block on.
     Drive {
@@ -67,7 +67,7 @@ pub(crate) enum Target {
     Array(Box<Fabric>),
 }
 
-/// What the engine must know of the host.
+/// The settings of the host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) kernel: Kernel,
@@ -85,7 +85,7 @@ pub(crate) struct Engine {
     load: Load,
     capacity: u64,
     finished: VecDeque<(u32, Completion)>,
-    /// Queues that got something and have not been run since.
+    /// Queues that received bios and have not been run since.
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     requests: Vec<MemberRequest>,
@@ -146,7 +146,7 @@ impl Engine {
             self.now_ns = now_ns;
             self.counted += 1;
             if self.counted.is_multiple_of(LOOK) {
-                self.tell();
+                self.publish();
                 if self.is_stopped() {
                     self.stop_now();
                     break;
@@ -168,12 +168,12 @@ impl Engine {
             }
             self.settle()?;
         }
-        self.tell();
+        self.publish();
         self.figures(workload)
     }
 
-    /// Tells those who look from elsewhere how far it is.
-    fn tell(&self) {
+    /// Publishes the progress.
+    fn publish(&self) {
         if let Some(progress) = &self.progress {
             progress.reach(self.now_ns);
             for (index, stream) in self.load.streams.iter().enumerate() {
@@ -188,7 +188,7 @@ impl Engine {
             .is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Someone asked it to stop: what is under way is given up.
+    /// Someone asked it to stop: requests under way are given up.
     fn stop_now(&mut self) {
         self.load.end_all(self.now_ns, EndedBy::Stopped);
         for stream in &mut self.load.streams {
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// Deals with all that has finished, runs the queues that were touched, and notes when they want to be heard next.
+    /// Handles all finished commands, runs the queues that were touched, and notes their next event.
     #[inline]
     fn settle(&mut self) -> Result<(), SimError> {
         loop {
@@ -258,7 +258,7 @@ impl Engine {
             });
     }
 
-    /// A drive takes commands only when it has dealt with all that is due.
+    /// A drive takes commands only when it has handled all due events.
     #[inline]
     fn catch_up(&mut self, queue: usize) {
         while self.queues[queue]
@@ -325,7 +325,7 @@ impl Engine {
         )
     }
 
-    /// Something rings.
+    /// Handles an alarm.
     fn alarm(&mut self, alarm: Alarm) -> Result<(), SimError> {
         match alarm {
             Alarm::Worker(worker) => {
@@ -486,7 +486,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A write to a parity array: rows, each with what it reads first.
+    /// Sends a write to a parity array: rows, each with its reads first.
     fn issue_rows(&mut self, slot: u32, offset: u64, len: u64) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
@@ -651,7 +651,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The worker sees that its request is done.
+    /// Records that the worker sees the end of its request.
     #[inline]
     fn seen(&mut self, slot: u32) -> Result<(), SimError> {
         let now_ns = self.now_ns;
@@ -706,7 +706,7 @@ impl Engine {
                     if self.rules.kernel.flushes() {
                         return self.flush(slot);
                     }
-                    // Nothing to be written back, and the drive is not asked.
+                    // Nothing to be written back, so the drive gets no command.
                     stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
                 }
                 self.release(slot)
@@ -793,7 +793,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins as much of the rebuild as may be begun.
+    /// Begins as much of the rebuild as is allowed.
     fn work_on_rebuild(&mut self) -> Result<(), SimError> {
         loop {
             let Target::Array(fabric) = &mut self.target else {

@@ -14,10 +14,10 @@ use crate::request::{BlockRequest, Id, NONE};
 /// Id of a flush at the drive; requests have those of their slots.
 const FLUSH: u64 = u64::MAX;
 
-/// How a queue is set up.
+/// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Requests there may be: in all, or of each kind (synchronous or not) before blk-mq.
+    /// Limit of requests: in all, or of each kind (synchronous or not) before blk-mq.
     pub(crate) requests: u32,
     /// blk-mq: one pool, waiters are woken in batches.
     pub(crate) multi_queue: bool,
@@ -30,9 +30,9 @@ pub(crate) struct Limits {
     pub(crate) flush_alone: bool,
 }
 
-/// What lies beside each block request.
+/// The state of a block request besides what elevators see.
 #[derive(Debug, Clone, Copy)]
-struct Beside {
+struct RequestState {
     first: u32,
     last: u32,
     arrived_ns: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Queue {
     /// Requests pass the elevator by while none waits there: it would hand them out in order anyway.
     passes: bool,
     requests: Slab<BlockRequest>,
-    beside: Vec<Beside>,
+    beside: Vec<RequestState>,
     /// Waiting requests by their end, for back merges.
     ends: Nodes,
     by_end: Sorted,
@@ -63,9 +63,9 @@ pub(crate) struct Queue {
     flushes_running: Vec<u32>,
 }
 
-/// Something that the drive has finished.
+/// A command that the drive has finished.
 pub(crate) enum Finished {
-    /// A block request: its bios, the first of a list, and what is known of it.
+    /// A block request: its bios, the first of a list, and its state.
     Request {
         first: u32,
         request: BlockRequest,
@@ -116,7 +116,7 @@ impl Queue {
         self.limits.max_blocks
     }
 
-    /// When the elevator wants to be called.
+    /// Time at which the elevator wants to be called.
     #[inline]
     pub(crate) fn timer_ns(&self) -> Option<u64> {
         if self.passes {
@@ -135,7 +135,7 @@ impl Queue {
         usize::from(sync && !self.limits.multi_queue)
     }
 
-    /// Takes a bio: it becomes part of a waiting request, or one of its own, or waits until it may be one.
+    /// Takes a bio: it becomes part of a waiting request, or one of its own, or waits for a free request.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -167,7 +167,7 @@ impl Queue {
     ) -> Result<(), SubmitError> {
         self.allocated[pool] += 1;
         let id = self.requests.add(request);
-        let beside = Beside {
+        let beside = RequestState {
             first: bio,
             last: bio,
             arrived_ns: now_ns,
@@ -287,7 +287,7 @@ impl Queue {
         self.drive.submit(now_ns, command)
     }
 
-    /// Hands the drive what it may have.
+    /// Hands the drive as many commands as it may have.
     #[inline]
     pub(crate) fn run(&mut self, now_ns: u64) -> Result<(), SubmitError> {
         if !self.flushes_waiting.is_empty() {
@@ -323,17 +323,17 @@ impl Queue {
         self.drive.submit(now_ns, Command::flush(FLUSH))
     }
 
-    /// Someone (a slot of the load) wants the write cache emptied.
+    /// A slot of the load wants the write cache emptied.
     pub(crate) fn flush(&mut self, slot: u32) {
         self.flushes_waiting.push(slot);
     }
 
-    /// Those whose flush is done; to be emptied by the caller.
+    /// The slots whose flush is done; to be emptied by the caller.
     pub(crate) fn flushed(&mut self) -> &mut Vec<u32> {
         &mut self.flushes_running
     }
 
-    /// Books what the drive has finished; its place is free again.
+    /// Records the finished command; its place is free again.
     #[inline]
     pub(crate) fn finish(
         &mut self,

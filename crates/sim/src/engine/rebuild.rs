@@ -9,12 +9,12 @@ use crate::kernel::Kernel;
 pub(crate) const UNIT: u64 = 64 * 1024;
 /// Units under way: `RESYNC_DEPTH` of RAID1 and RAID10; the stripe cache of RAID5 and RAID6.
 pub(crate) const DEPTH: usize = 32;
-/// The speed is looked at after so much (`window` of `md_do_sync`), bytes.
+/// Interval between two checks of the speed (`window` of `md_do_sync`), bytes.
 const WINDOW: u64 = 128 * 1024;
 /// `SYNC_MARKS`, `SYNC_MARK_STEP`.
 const MARKS: usize = 10;
 const MARK_NS: u64 = 3_000_000_000;
-/// What a rebuild that goes too fast sleeps.
+/// Pause of a rebuild that is too fast.
 const SLEEP_NS: u64 = 500_000_000;
 /// Blocks of others within a window that still count as idle.
 const IDLE_BLOCKS: u64 = 64;
@@ -110,7 +110,7 @@ impl Rebuild {
         self.finished_ns.is_some()
     }
 
-    /// When it wants to be asked again; `None`: when one of its requests is done, or never.
+    /// Time of its next check; `None`: when one of its requests is done, or never.
     pub(crate) fn wakes_ns(&self) -> Option<u64> {
         match self.paused {
             Pause::Until(at_ns) => Some(at_ns),
@@ -118,7 +118,7 @@ impl Rebuild {
         }
     }
 
-    /// A unit to begin now. `blocks`: those that each drive has moved so far.
+    /// A unit to begin now. `blocks`: the blocks that each drive has moved so far.
     pub(crate) fn begin(
         &mut self,
         now_ns: u64,
@@ -130,7 +130,7 @@ impl Rebuild {
             Pause::No if self.free.is_empty() => return None,
             _ => {}
         }
-        // Who slept looks again; who waited for its own requests goes on.
+        // After a sleep it checks again; after a wait for its own requests it goes on.
         let slept = matches!(self.paused, Pause::Until(_));
         self.paused = Pause::No;
         if self.next >= self.size {

@@ -1,4 +1,4 @@
-//! Things of one kind that come and go, without allocation once there have been as many at a time.
+//! Values of one kind that come and go, without allocation once the largest number has been reached.
 
 /// Values named by numbers that are used again.
 #[derive(Debug, Clone)]

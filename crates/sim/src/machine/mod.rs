@@ -1,4 +1,4 @@
-//! A machine as data, and how it is brought to life.
+//! A machine as data, and the construction of its parts.
 
 mod catalogue;
 mod parse;
@@ -18,7 +18,7 @@ pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
-/// Deepest queue of an ATA drive: whatever has a deeper one queues its flushes too.
+/// Deepest queue of an ATA drive: a drive with a deeper one queues its flushes too.
 const ATA_DEPTH: u32 = 32;
 
 /// A machine: host, queues, array, drives.
@@ -32,7 +32,7 @@ pub struct Machine {
     pub host: Host,
     /// The queue of each drive.
     pub queue: QueueSetup,
-    /// Software RAID over all drives; without, there is one drive.
+    /// Software RAID over all drives; without it, there is one drive.
     pub array: Option<ArraySetup>,
     /// The drives, in slot order.
     pub drives: Vec<DriveSetup>,
@@ -52,7 +52,7 @@ pub struct Host {
 pub struct QueueSetup {
     /// Elevator; `None` for the kernel's default for the drive.
     pub scheduler: Option<Scheduler>,
-    /// Requests there may be (`nr_requests`); `None` for the kernel's default.
+    /// Limit of requests (`nr_requests`); `None` for the kernel's default.
     pub nr_requests: Option<u32>,
     /// Longest request, bytes (`max_sectors_kb`).
     pub max_request: u64,
@@ -76,7 +76,7 @@ pub struct ArraySetup {
 pub struct RebuildSetup {
     /// Slot.
     pub member: u32,
-    /// Reached whatever else is going on.
+    /// Reached regardless of the load.
     pub speed_min: u64,
     /// Never exceeded.
     pub speed_max: u64,
@@ -87,7 +87,7 @@ pub struct RebuildSetup {
 pub struct DriveSetup {
     /// Model, for people.
     pub model: String,
-    /// What it is.
+    /// Kind of the drive.
     pub kind: DriveKind,
     /// Settings that differ from those it ships with.
     pub settings: Settings,
@@ -97,7 +97,7 @@ pub struct DriveSetup {
     pub len: u64,
 }
 
-/// What a drive is made from.
+/// The source of a drive's parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DriveKind {
     /// A data sheet.
@@ -124,7 +124,7 @@ impl DriveSetup {
         }
     }
 
-    /// Cache of the drive, bytes; 0 where it is not told.
+    /// Cache of the drive, bytes; 0 if its sheet does not say.
     #[must_use]
     pub fn cache_bytes(&self) -> u64 {
         match &self.kind {
@@ -141,7 +141,7 @@ impl DriveSetup {
 }
 
 impl Machine {
-    /// A machine of one drive that is only a service time, reached through `none`: for comparisons with queueing theory.
+    /// A machine of one drive that is only a service time, with the elevator `none`: for comparisons with queueing theory.
     #[must_use]
     pub fn server(params: ServerParams) -> Machine {
         Machine {

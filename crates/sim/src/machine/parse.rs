@@ -1,4 +1,4 @@
-//! Machine files. Whatever is wrong is told in one line: place, what, what is allowed.
+//! Reads machine files. Every error is one line: the place, the problem, the allowed values.
 
 use spindle_array::{
     Array, ArrayConfig, ArrayError, DEFAULT_CHUNK, Layout, Level, MemberSet, Merger,
@@ -424,7 +424,7 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
     })
 }
 
-/// The array's own words, without the key they begin with: the place names it.
+/// The array's own message, without the key it begins with: the place names it.
 fn words(error: &ArrayError) -> String {
     let text = error.to_string();
     match text.split_once(": ") {
@@ -479,8 +479,8 @@ fn read_rebuild(
     Ok(Some(rebuild))
 }
 
-/// Whether all data can be read without these members: the map repeats itself, so a look at its first stripes and at
-/// its last is enough.
+/// True if all data can be read without these members: the map repeats itself, so a check of its first stripes and of
+/// its last ones is enough.
 fn survives(array: &Array, gone: &MemberSet) -> bool {
     let chunk = array.chunk().unwrap_or(BLOCK);
     let mut merger = Merger::new(array.members());

@@ -1,4 +1,4 @@
-//! What the tests share: runs from text, and laws that hold in each.
+//! Shared parts of the tests: runs from text, and laws that apply to each.
 #![allow(dead_code)] // Each test binary uses a part.
 
 use spindle_measure::little;

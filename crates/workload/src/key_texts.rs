@@ -1,4 +1,4 @@
-//! Keys with their values as text: what is written of a workload.
+//! Keys with their values as text: the written form of a workload.
 
 use spindle_config::units::{self, Rate};
 
@@ -7,9 +7,9 @@ use crate::spec::Place;
 
 /// The keys in force at one place of a workload, in the order in which they are written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said(Vec<Entry>);
+pub(crate) struct KeyTexts(Vec<Entry>);
 
-/// A key, its value as on the command line, and whether that is so without being said.
+/// A key, its value as on the command line, and whether that is the default.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) key: &'static Key,
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) usual: bool,
 }
 
-impl Said {
+impl KeyTexts {
     /// A key, whose default is the table's.
     pub(crate) fn put(&mut self, key: &'static Key, text: impl ToString) {
         let text = text.to_string();
@@ -79,7 +79,7 @@ impl Said {
         &self.0
     }
 
-    /// What must be written.
+    /// The entries that must be written.
     pub(crate) fn needed(self) -> Vec<Entry> {
         self.0.into_iter().filter(|entry| !entry.usual).collect()
     }
@@ -90,14 +90,14 @@ impl Said {
         found.map(|entry| entry.text.as_str())
     }
 
-    /// Whether a key has this value, and keeps it if others change: a default may depend on them.
+    /// True if a key has this value, and keeps it if others change: a default may depend on them.
     pub(crate) fn says(&self, wanted: &Entry) -> bool {
         let mut entries = self.0.iter();
         entries.any(|entry| entry.is(wanted) && (wanted.usual || !entry.usual))
     }
 
-    /// Whether the name must be written: it must where there are several.
-    pub(crate) fn named(mut self, several: bool) -> Said {
+    /// Marks the name as needed if there are several.
+    pub(crate) fn named(mut self, several: bool) -> KeyTexts {
         let name = self.0.iter_mut().find(|entry| entry.key.name == "name");
         if let Some(name) = name.filter(|_| several) {
             name.usual = false;
@@ -109,8 +109,8 @@ impl Said {
         self.0.retain(|entry| entry.key.name != key.name);
     }
 
-    /// Takes a value that holds elsewhere already for the usual one.
-    pub(crate) fn inherit(&mut self, from: &Said) {
+    /// Marks a value that a table above has as the default.
+    pub(crate) fn inherit(&mut self, from: &KeyTexts) {
         for entry in &mut self.0 {
             if let Some(text) = from.text(entry.key) {
                 entry.usual = entry.text == text;
@@ -139,7 +139,7 @@ impl Entry {
     }
 }
 
-/// Text in quotes, as TOML reads it; control characters are none of it.
+/// Text in quotes, as TOML reads it; control characters are not allowed.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
