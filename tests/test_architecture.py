@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
+import importlib.util
 import re
 import tomllib
 from collections.abc import Iterator
@@ -276,6 +278,24 @@ def test_only_the_parser_of_targets_takes_names_apart() -> None:
     for path in (ROOT / "python/spindle").rglob("*.py"):
         found = re.search(r"""f?["']null:["'{]|startswith\(\w*NULL""", path.read_text())
         assert not found or str(path.relative_to(ROOT / "python/spindle")) in allowed, f"{path}: {found[0]}"
+
+
+def test_benches_examples_and_tools_import_only_names_that_exist() -> None:
+    """No type check reads them, and most run by hand only."""
+    paths = [path for folder in ("benches", "examples", "tools") for path in (ROOT / folder).rglob("*.py")]
+    imports = [node for path in paths for node in ast.walk(_tree(path)) if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in imports if node.level == 0 and str(node.module).split(".")[0] == "spindle"]
+    assert ours
+    assert [f"{node.module}.{name.name}" for node in ours for name in node.names if not _exists(node, name.name)] == []
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _exists(node: ast.ImportFrom, name: str) -> bool:
+    module = importlib.import_module(str(node.module))
+    return hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}") is not None
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -31,7 +31,7 @@ from spindle.result.document import encode
 from spindle.run import order, preparation
 from spindle.run.consent import Consent
 from spindle.run.engine import EngineOptions
-from spindle.run.watch import Silent
+from spindle.run.watch import SilentWatch
 
 from .leftovers import die_with_parent, instance_of
 
@@ -233,7 +233,7 @@ def _carry_out(device: str | None) -> None:
         consent=Consent(erase=device),
         making=asked.making,
     )
-    record = order.carry_out(one, Silent())
+    record = order.carry_out(one, SilentWatch())
     Path("record.json").write_bytes(encode(record))
 
 
