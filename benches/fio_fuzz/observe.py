@@ -231,7 +231,7 @@ def _carry_out(device: str | None) -> None:
         create=asked.create,
         search=asked.search,
         consent=Consent(erase=device),
-        making=asked.making,
+        engine_options=asked.engine_options,
     )
     record = order.carry_out(one, SilentWatch())
     Path("record.json").write_bytes(encode(record))
