@@ -97,7 +97,7 @@ def test_json_has_the_same_figures(invoke) -> None:
         ("--level raid50 --drives 7", "do not make 2 equal groups"),
         ("--level raid5 --drives 6 --groups 2", "raid5 has no groups"),
         ("--level raid0 --drives 999999999", "at most 384"),
-        ("--level raid0 --drives 3 --drive-size 9000PiB", "more than 2^64 bytes"),
+        ("--level raid0 --drives 3 --drive-size 9000PiB", "larger than 2^64 bytes"),
         ("--level raid1 --drives 2 --chunk 64KiB", "raid1 wants none"),
         ("--level raid5 --drives 3 --groups 99999999999", "--groups"),
         ("--level raid10 --drives 3 --chunk 8192PiB --layout f2 --drive-size 1000PiB", "too small"),

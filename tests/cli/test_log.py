@@ -66,7 +66,7 @@ def test_what_is_missing_from_a_log_is_a_warning() -> None:
     (verdict,) = whole_log(lossy)
     assert (verdict.level, verdict.numbers) == (Level.WARN, {"completions": 900.0, "lost": 100.0})
     assert "10 %" in verdict.evidence
-    full = replace(record, figures=replace(record.figures, log=Log(completions=0, lost=9, trouble="No space left")))
+    full = replace(record, figures=replace(record.figures, log=Log(completions=0, lost=9, error="No space left")))
     assert "No space left" in next(v for v in judge(full) if v.check == "log").evidence
 
 

@@ -96,7 +96,7 @@ def test_any_text_at_all_gives_a_workload_or_one_line(text: str) -> None:
 @given(key=st.sampled_from([key.name for key in keys() if key.option]), value=st.text(max_size=40))
 def test_any_value_of_an_option_gives_a_workload_or_one_line(key: str, value: str) -> None:
     line = complaint("", [(key, value)])
-    assert line is None or (f"--{key.replace('_', '-')}: " in line and "\n" not in line)
+    assert line is None or (line.startswith(f"`{key}=`: ") and "\n" not in line)
 
 
 def test_bytes_that_are_no_text_are_named(invoke, here: Path) -> None:

@@ -371,6 +371,8 @@ MAKES_FILES = {
     "store/lock.py": "locks",
     "campaign/leftovers.py": "the list of scratch file systems",
     "cli/main.py": "/dev/null",
+    "formats/agent.py": "a temporary folder, which nothing leads out of",
+    "lab/files.py": "the cache of built kernels, and temporary folders",
     "run/durability/journal.py": "a journal, which is always new (O_EXCL)",
 }
 
