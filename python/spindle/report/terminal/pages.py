@@ -11,7 +11,10 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _CHECKOUT = _PACKAGE.parents[1]
 FOLDER = _CHECKOUT / "docs" if (_CHECKOUT / "pyproject.toml").exists() else _PACKAGE / "pages"
 """docs/ of the project; in an installed package the copy that crates/python/build.rs made."""
-_FOLDERS = ("start", "guides", "reference", "explanation", ".", "reference/verbs", "reference/doctor", "contributing")
+_FOLDERS = (
+    *("start", "guides", "reference", "explanation", ".", "reference/verbs", "reference/doctor"),
+    *("contributing", "contributing/decisions"),
+)
 """Where a topic is looked for, in this order."""
 _ENTRY = re.compile(r"^- \[[^]]*\]\(([a-z/-]+/)?([\w-]+)\.md\): (.+(?:\n  .+)*)$", re.M)
 _SECTION = re.compile(r"^## (.+)$", re.M)
