@@ -233,7 +233,7 @@ BELOW_THE_LIBRARY = {
     "schema": {"doctor", "inspect", "result"},  # the schema of each room
     "show": {"formats", "result", "run"},  # files of many kinds, without the store
 }
-"""What verbs still import from the rooms below `library`. It may only become shorter."""
+"""Imports of verbs from the rooms below `library`. The list may only become shorter."""
 
 
 def used_when_run(path: Path) -> set[str]:
