@@ -3,7 +3,7 @@
 mod common;
 
 use common::{machine, workload};
-use spindle_sim::{SimOptions, simulate};
+use spindle_sim::{Scheduler, SimOptions, simulate};
 
 /// Allocations of a whole run.
 fn allocations(text: &str, requests: u32) -> (u64, u64) {
@@ -27,18 +27,7 @@ fn allocations(text: &str, requests: u32) -> (u64, u64) {
 
 #[test]
 fn a_run_ten_times_as_long_allocates_no_more() {
-    for scheduler in [
-        "none",
-        "noop",
-        "deadline",
-        "mq-deadline",
-        "anticipatory",
-        "cfq",
-        "bfq",
-        "kyber",
-        "sstf",
-        "c-look",
-    ] {
+    for scheduler in Scheduler::NAMES {
         let array = format!(
             "[queue]\nscheduler = '{scheduler}'\n[array]\nlevel = 'raid5'\nchunk = '64KiB'\n\
              [[drive]]\nmodel = 'HDS725050KLA360'\ncount = 4\nqueue_depth = 4\n"

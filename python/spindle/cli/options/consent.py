@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.options.added import added
 from spindle.cli.options.targets import TARGET
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ OPTIONS = (
 
 def consent_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add the consent options to a verb."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+    return added(command, OPTIONS)
 
 
 def consent_of(values: dict[str, Any]) -> Consent:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.options.added import added
+
 if TYPE_CHECKING:
     from spindle.run.engine import EngineOptions
 
@@ -56,9 +58,7 @@ _OPTIONS = (
 
 def engine_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add the engine options to a verb."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return added(command, _OPTIONS)
 
 
 def engine_of(values: dict[str, Any]) -> EngineOptions:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.options.added import added
+
 if TYPE_CHECKING:
     from spindle.run.precondition import Preconditioning
 
@@ -25,9 +27,7 @@ _OPTIONS = (
 
 def precondition_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add the preconditioning options to a verb."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return added(command, _OPTIONS)
 
 
 def preconditioning_of(values: dict[str, Any]) -> Preconditioning | None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.options.added import added
+
 if TYPE_CHECKING:
     from spindle.run.preparation import PreflightOptions
 
@@ -44,9 +46,7 @@ _OPTIONS = (
 
 def preflight_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add the preflight options to a verb."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return added(command, _OPTIONS)
 
 
 def preflight_of(values: dict[str, Any]) -> PreflightOptions:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spindle.cli.options.added import added
 from spindle.cli.options.keys import KEY_PREFIX
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ _OPTIONS = (
 
 def search_options(command: click.decorators.FC) -> click.decorators.FC:
     """Add the search options to a verb."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return added(command, _OPTIONS)
 
 
 def search_of(values: dict[str, Any]) -> Search | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spindle.cli.exits import Exit, failed
+from spindle.cli.options.added import added
 from spindle.cli.options.alternatives import metric_names
 from spindle.cli.options.engine import engine_of, engine_options
 from spindle.cli.options.preflight import preflight_of, preflight_options
@@ -62,9 +63,7 @@ _CARRYING_OUT = (
 
 
 def _carrying_out(function: click.decorators.FC) -> click.decorators.FC:
-    for option in reversed(_CARRYING_OUT):
-        function = option(function)
-    return function
+    return added(function, _CARRYING_OUT)
 
 
 @command.command("run")
