@@ -2,6 +2,7 @@
 
 use std::io;
 
+use spindle_disk::vhost::VhostError;
 use spindle_drive::DriveError;
 use thiserror::Error;
 
@@ -24,6 +25,9 @@ pub enum LabError {
         /// The reason.
         source: DriveError,
     },
+    /// A device's connection failed.
+    #[error("the lab's kernel: {0}")]
+    Device(#[from] VhostError),
     /// The kernel sent something that its protocol does not allow.
     #[error("the lab's kernel broke the protocol of {what}: {problem}")]
     Protocol {

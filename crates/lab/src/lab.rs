@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use spindle_disk::device::{BlockDevice, Console, Device, Geometry, Served};
+use spindle_disk::vhost::{Session, Upshot};
 use spindle_sim::{DriveSetup, Machine};
 
-use crate::device::{BlockDevice, Console, Device, Geometry};
 use crate::error::LabError;
 use crate::report::{DriveReport, Report};
 use crate::time_travel::{Calendar, Operation, Step, TimeLink};
-use crate::vhost::{Session, Upshot};
 
 /// Bytes of a block of the drives.
 const BLOCK: u64 = 512;
@@ -231,7 +231,7 @@ impl Lab {
     }
 
     /// The requests at each drive, in slot order; empty lists if they are not traced.
-    pub fn traces(&self) -> impl Iterator<Item = &[crate::device::Served]> {
+    pub fn traces(&self) -> impl Iterator<Item = &[Served]> {
         self.slots.iter().filter_map(|slot| match &slot.model {
             Model::Drive(drive) => Some(drive.trace()),
             Model::Console(..) => None,
@@ -378,7 +378,7 @@ impl Lab {
             self.hear_time(link)?;
         }
         match &mut self.slots[place].session {
-            Some(session) => session.acknowledge(Session::KICK),
+            Some(session) => Ok(session.acknowledge(Session::KICK)?),
             None => Ok(()),
         }
     }

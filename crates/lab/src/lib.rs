@@ -5,9 +5,7 @@
 //! | module | role |
 //! |---|---|
 //! | [`time_travel`] | the calendar: the kernel asks for permission to advance its clock (`um_timetravel.h`) |
-//! | [`vhost`] | the kernel's devices reach their models over sockets (vhost-user, notifications in band) |
-//! | [`virtio`] | rings of descriptors in the kernel's memory |
-//! | [`device`] | the models: block devices around [`spindle_drive::Drive`], consoles |
+//! | [`spindle_disk`] | the kernel's devices reach their models over sockets (vhost-user, notifications in band) |
 //! | [`Lab`] | one process with all of it: the event loop |
 //!
 //! The kernel and the models take turns. While the kernel runs, virtual time stands still except where the kernel reads
@@ -16,13 +14,10 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
-pub mod device;
 mod error;
 mod lab;
 mod report;
 pub mod time_travel;
-pub mod vhost;
-pub mod virtio;
 
 pub use error::LabError;
 pub use lab::{Lab, LabOptions, Output, Port};

@@ -5,8 +5,10 @@
 
 mod connection;
 mod device;
+mod error;
 mod message;
 
 pub use connection::Connection;
 pub use device::{Session, Upshot};
+pub use error::VhostError;
 pub use message::{Header, Request};

@@ -5,9 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use super::connection::Connection;
+use super::error::VhostError;
 use super::message::{Header, OUR_PROTOCOL, PROTOCOL_FEATURES, Request, reply, ring_call};
 use crate::device::{Device, Rings};
-use crate::error::LabError;
 use crate::virtio::{Memory, Ring};
 
 /// Outcome of a message of the front end.
@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// Receives one message and carries it out at `now_ns`.
-    pub fn serve(&mut self, now_ns: u64, device: &mut dyn Device) -> Result<Upshot, LabError> {
+    pub fn serve(&mut self, now_ns: u64, device: &mut dyn Device) -> Result<Upshot, VhostError> {
         let Some((header, request)) = self.connection.receive()? else {
             return Ok(Upshot::Closed);
         };
@@ -66,7 +66,7 @@ impl Session {
     pub const KICK: u32 = 35;
 
     /// Answers a request with "done".
-    pub fn acknowledge(&mut self, request: u32) -> Result<(), LabError> {
+    pub fn acknowledge(&mut self, request: u32) -> Result<(), VhostError> {
         self.connection.send(&reply(request, &0_u64.to_ne_bytes()))
     }
 
@@ -82,7 +82,7 @@ impl Session {
         header: Header,
         request: Request,
         device: &mut dyn Device,
-    ) -> Result<Option<Vec<u8>>, LabError> {
+    ) -> Result<Option<Vec<u8>>, VhostError> {
         match request {
             Request::GetFeatures => {
                 return Ok(Some(
@@ -124,11 +124,11 @@ impl Session {
                 self.ring(index)?;
                 let name = &self.name;
                 let Some(memory) = &self.memory else {
-                    return Err(LabError::protocol(name, "a kick before there is memory"));
+                    return Err(VhostError::protocol(name, "a kick before there is memory"));
                 };
                 let mut rings = Rings::new(memory, &mut self.rings);
                 let taken = device.kick(index as usize, now_ns, &mut rings);
-                taken.map_err(|error| LabError::protocol(name, error.to_string()))?;
+                taken.map_err(|error| VhostError::protocol(name, error.to_string()))?;
             }
             Request::SetFeatures(_)
             | Request::SetOwner
@@ -147,7 +147,7 @@ impl Session {
         offset: u32,
         size: u32,
         device: &dyn Device,
-    ) -> Result<Vec<u8>, LabError> {
+    ) -> Result<Vec<u8>, VhostError> {
         if size.checked_add(Header::LEN as u32) != Some(header.size) {
             return Err(self.broken(format!(
                 "{size} bytes of configuration in a payload of {}",
@@ -166,44 +166,48 @@ impl Session {
         Ok(payload)
     }
 
-    fn ring(&mut self, index: u32) -> Result<&mut Ring, LabError> {
+    fn ring(&mut self, index: u32) -> Result<&mut Ring, VhostError> {
         let count = self.rings.len();
         let name = &self.name;
         self.rings
             .get_mut(index as usize)
-            .ok_or_else(|| LabError::protocol(name, format!("ring {index} of {count}")))
+            .ok_or_else(|| VhostError::protocol(name, format!("ring {index} of {count}")))
     }
 
-    fn broken(&self, problem: impl std::fmt::Display) -> LabError {
-        LabError::protocol(&self.name, problem.to_string())
+    fn broken(&self, problem: impl std::fmt::Display) -> VhostError {
+        VhostError::protocol(&self.name, problem.to_string())
     }
 
     /// Lets the device deal with its events up to `now_ns`; the rings that want an interrupt.
-    pub fn advance(&mut self, now_ns: u64, device: &mut dyn Device) -> Result<Vec<u32>, LabError> {
+    pub fn advance(
+        &mut self,
+        now_ns: u64,
+        device: &mut dyn Device,
+    ) -> Result<Vec<u32>, VhostError> {
         let Some(memory) = &self.memory else {
             return Ok(Vec::new());
         };
         let mut rings = Rings::new(memory, &mut self.rings);
         device
             .advance(now_ns, &mut rings)
-            .map_err(|error| LabError::protocol(&self.name, error.to_string()))?;
+            .map_err(|error| VhostError::protocol(&self.name, error.to_string()))?;
         Ok(rings.interrupts())
     }
 
     /// Sends an interrupt; the kernel answers it on [`back_channel`](Session::back_channel).
-    pub fn interrupt(&mut self, ring: u32) -> Result<(), LabError> {
+    pub fn interrupt(&mut self, ring: u32) -> Result<(), VhostError> {
         while self.unanswered > 0 {
             self.take_answer()?;
         }
         let Some(back) = &mut self.back else {
-            return Err(LabError::protocol(
+            return Err(VhostError::protocol(
                 &self.name,
                 "a request before there is a way back",
             ));
         };
         match back.write_all(&ring_call(ring)) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(LabError::socket(&self.name, error));
+                return Err(VhostError::socket(&self.name, error));
             }
             _ => self.unanswered += 1,
         }
@@ -217,14 +221,14 @@ impl Session {
     }
 
     /// Reads the answer to an interrupt; a kernel that is gone answers none.
-    pub fn take_answer(&mut self) -> Result<(), LabError> {
+    pub fn take_answer(&mut self) -> Result<(), VhostError> {
         self.unanswered = self.unanswered.saturating_sub(1);
         let Some(back) = &mut self.back else {
             return Ok(());
         };
         match back.read_exact(&mut [0; Header::LEN + 8]) {
             Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
-                Err(LabError::socket(&self.name, error))
+                Err(VhostError::socket(&self.name, error))
             }
             _ => Ok(()),
         }

@@ -9,8 +9,8 @@ use std::os::unix::net::UnixStream;
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
+use super::error::VhostError;
 use super::message::{Header, Request};
-use crate::error::LabError;
 
 /// Most descriptors of one message: the regions of memory.
 const DESCRIPTORS: usize = 8;
@@ -38,7 +38,7 @@ impl Connection {
     }
 
     /// Takes the next message, and waits for it; `None` if the other side has closed the socket.
-    pub fn receive(&mut self) -> Result<Option<(Header, Request)>, LabError> {
+    pub fn receive(&mut self) -> Result<Option<(Header, Request)>, VhostError> {
         let Some(header) = self.header()? else {
             return Ok(None);
         };
@@ -50,17 +50,17 @@ impl Connection {
         }
         let payload = &self.incoming[Header::LEN..end];
         let request = Request::parse(header.request, payload, &mut self.descriptors);
-        let request = request.map_err(|problem| LabError::protocol(&self.name, problem))?;
+        let request = request.map_err(|problem| VhostError::protocol(&self.name, problem))?;
         self.incoming.drain(..end);
         Ok(Some((header, request)))
     }
 
-    fn header(&mut self) -> Result<Option<Header>, LabError> {
+    fn header(&mut self) -> Result<Option<Header>, VhostError> {
         loop {
             if let Some(bytes) = self.incoming.first_chunk::<{ Header::LEN }>() {
                 return Header::parse(*bytes)
                     .map(Some)
-                    .map_err(|problem| LabError::protocol(&self.name, problem));
+                    .map_err(|problem| VhostError::protocol(&self.name, problem));
             }
             if !self.fill()? {
                 return Ok(None);
@@ -75,17 +75,17 @@ impl Connection {
     }
 
     /// Sends a message. A front end that is gone is noticed by the next `receive`.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<(), LabError> {
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), VhostError> {
         match self.stream.write_all(bytes) {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(LabError::socket(&self.name, error))
+                Err(VhostError::socket(&self.name, error))
             }
             _ => Ok(()),
         }
     }
 
     /// Reads a piece; false at the end.
-    fn fill(&mut self) -> Result<bool, LabError> {
+    fn fill(&mut self) -> Result<bool, VhostError> {
         let mut piece = [0; PIECE];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -100,7 +100,7 @@ impl Connection {
                 Ok(received) => break received.bytes,
                 Err(Errno::INTR) => {}
                 Err(Errno::CONNRESET) => return Ok(false),
-                Err(error) => return Err(LabError::socket(&self.name, error)),
+                Err(error) => return Err(VhostError::socket(&self.name, error)),
             }
         };
         for message in control.drain() {
