@@ -48,7 +48,7 @@ def test_every_key_of_a_workload_file_is_an_option_of_run(invoke) -> None:
     ("arguments", "says"),
     [
         ([], "missing argument 'WORKLOAD'"),
-        (["randomio"], "missing argument 'TARGET'"),
+        (["randomio"], "which target?"),
         (["randomoi", "x"], "did you mean `randomio`?"),
         (["randomio", "x", "--sise", "4KiB"], "--size"),
         (["randomio", "x", "--size", "4KQ"], "4KQ"),

@@ -194,4 +194,4 @@ def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
 
 
 def test_a_preset_asks_for_its_target(tmp_path: Path) -> None:
-    assert "missing argument 'TARGET'" in spindle("run", "seeker", cwd=tmp_path).err
+    assert "which target?" in spindle("run", "seeker", cwd=tmp_path).err

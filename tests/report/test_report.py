@@ -20,7 +20,7 @@ from subjects import entry, matrix, modelled, randomio, saved
 from program import Ended
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
-from spindle.report.document.model import Chart, Document
+from spindle.report.document.model import Chart, Document, Section, Words
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
@@ -466,6 +466,12 @@ def test_csv_has_a_row_for_each_operation_of_each_run(invoke: Callable[..., Ende
     assert float(rows[0]["iops"]) == read.iops
     assert rows[0]["p99_ns"] == str(read.latency.percentile(99.0))
     assert rows[0]["verdict"] == "warn"
+
+
+def test_code_in_a_paragraph_stays_code_in_markdown() -> None:
+    words = Section("s", "s", [Words("give `create=*`, or `keep=True` and a | b` *")])
+    text = markdown(Document("t", "about", Level.OK, [words])).decode()
+    assert "give `create=*`, or `keep=True` and a \\| b\\` \\*" in text
 
 
 def test_markdown_tables_have_as_many_cells_as_heads() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str], last: str = "and") -> str:
     """'a', 'a and b', 'a, b and c'."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f" {last} ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def counted(number: int, what: str) -> str:

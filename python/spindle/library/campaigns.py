@@ -13,6 +13,7 @@ from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, 
 from spindle.campaign.outcome import Outcome, outcome_of
 from spindle.campaign.source import open_plan
 from spindle.host.signals import Stopped
+from spindle.library.arguments import public
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
 from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, open_store
@@ -66,6 +67,7 @@ class CampaignResult:
         return f"<div><p><b>{escape(self.name)}</b>: {escape(metric)}</p>{self.cells._repr_html_()}</div>"
 
 
+@public
 def campaign(
     plan: Name | None = None,
     target: Name | None = None,

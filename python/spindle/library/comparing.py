@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from spindle.library.arguments import public
 from spindle.library.options import between, several
 from spindle.library.result import Result, Sweep
 from spindle.library.stores import Selection, Store
@@ -112,6 +113,7 @@ class Comparison:
         return f"<div>{html_table(heads, rows)}{words}{f'<ul>{notes}</ul>' if notes else ''}</div>"
 
 
+@public
 def compare(
     *alternatives: Alternative,
     store: Store | str | os.PathLike[str] | None = None,
@@ -208,8 +210,6 @@ def selection_of(given: Alternative, store: Stored | None = None) -> Selection:
 
 def _of_results(given: Sequence[Result]) -> Selection:
     """Several results as one alternative. Raises `Usage`."""
-    if not isinstance(given, Sequence) or not all(isinstance(each, Result) for each in given):
-        raise Usage(f"{given}: not a selection, a result, a list of results, or the name of one")
     if not given:
         raise Usage("an alternative is empty; give at least one result of each")
     label = given[0].id + (f" and {len(given) - 1} more" if len(given) > 1 else "")

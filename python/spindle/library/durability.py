@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from spindle.host.paths import target_path
-from spindle.library.options import bytes_of, consent_of, one_of, within
+from spindle.library.arguments import public
+from spindle.library.options import bytes_of, consent_of, within
 from spindle.library.session import Progress, watched
 from spindle.library.shown import Shown
 from spindle.result.durability import DurabilityCheck, WriteTest
@@ -162,6 +163,7 @@ class Journals(Shown, Sequence[Any]):
         return found if self._many else found[0]
 
 
+@public
 def durability(
     target: Name,
     journal: Name,
@@ -194,8 +196,6 @@ def durability(
 
     Raises `spindle.Error`: one line; a block device is written to only if `erase` names it.
     """
-    one_of(sync, "`sync=`", SYNCS)
-    one_of(pattern, "`pattern=`", PATTERNS)
     within(workers, "`workers=`", 1, MOST_WORKERS)
     within(batch, "`batch=`", 1, MOST_BATCH)
     if seconds is not None:
@@ -221,6 +221,7 @@ def durability(
         return DurabilityRun(writing.write(order, watch))
 
 
+@public
 def verify(
     target: Name | None = None,
     *,
@@ -255,6 +256,7 @@ def verify(
             raise Usage("`state=`, `after_crash=`: each is a check of its own; give one of them")
 
 
+@public
 def receive_journals(
     listen: str | int,
     journal: Name,

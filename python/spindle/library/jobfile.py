@@ -124,7 +124,7 @@ def prepared(
         if sections:
             raise Usage(f"`section=`: {workload} is not a job file of fio; leave it out")
         if target is None:
-            raise Usage("missing argument 'TARGET'; name a file, a block device, a modelled machine or null:SIZE")
+            raise Usage("which target? name a file, a block device, a modelled machine or null:SIZE")
         return PreparedRun(parse(target), engine_options)
     from spindle.formats.fio_job import convert
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from spindle import _core
-from spindle.library.options import within
+from spindle.library.arguments import public
+from spindle.library.options import bytes_of, within
 from spindle.library.shown import Shown
 from spindle.report.terminal import array
 from spindle.report.terminal.drive import DriveView, page
@@ -62,6 +63,7 @@ class Drive(DriveView, Shown, frozen=True):
         return page(self, style)
 
 
+@public
 def array_map(
     level: str,
     drives: int | None = None,
@@ -83,18 +85,17 @@ def array_map(
     for given, name, most in ((drives, "`drives=`", 1e9), (groups, "`groups=`", 1000), (rows, "`rows=`", 10_000)):
         if given is not None:
             within(given, name, 1, most)
-    sizes = [drive_size] if isinstance(drive_size, str | int) else list(drive_size)
+    given_sizes = [drive_size] if isinstance(drive_size, str | int) else drive_size
+    sizes = [bytes_of(size, "`drive_size=`") for size in given_sizes]
     options = {
         "layout": layout,
-        "chunk": _bytes(chunk),
+        "chunk": _bytes(chunk, "`chunk=`"),
         "groups": groups,
-        "outer_chunk": _bytes(outer_chunk),
+        "outer_chunk": _bytes(outer_chunk, "`outer_chunk=`"),
         "rows": rows,
     }
-    rate = _bytes(rebuild_rate)
-    if rate == 0:
-        raise Usage("`rebuild_rate=` 0: a rebuild that never ends; give bytes a second, as 150MB")
-    return ArrayMap(level, _members(drives, [_core.parse_size(str(size)) for size in sizes]), options, rate)
+    rate = _bytes(rebuild_rate, "`rebuild_rate=`")
+    return ArrayMap(level, _members(drives, sizes), options, rate)
 
 
 def _members(drives: int | None, sizes: list[int]) -> list[int]:
@@ -106,15 +107,17 @@ def _members(drives: int | None, sizes: list[int]) -> list[int]:
     return sizes * min(drives or 1, MOST_DRIVES) if len(sizes) == 1 else sizes
 
 
-def _bytes(size: str | int | None) -> int | None:
-    return None if size is None else _core.parse_size(str(size))
+def _bytes(size: str | int | None, name: str) -> int | None:
+    return None if size is None else bytes_of(size, name)
 
 
+@public
 def drives() -> list[str]:
     """Names of the drives that modelled machines can be made of."""
     return _core.drive_names()
 
 
+@public
 def drive(name: str) -> Drive:
     """A drive of the catalogue: seek curve (ms over cylinders), transfer rates (B/s over the address space), IOPS over
     request size and queue depth, and the source of each number. Raises `spindle.Error`, with the nearest name."""

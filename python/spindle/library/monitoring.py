@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from spindle.library.arguments import public
 from spindle.library.options import within
 from spindle.library.table import Table
 from spindle.monitor import DISK, Interval, Selection, Summary, signals_kept, watch
@@ -94,6 +95,7 @@ class Monitor:
         return open_store(None if self._store is True else self._store)
 
 
+@public
 def monitor(
     *devices: str | os.PathLike[str],
     interval: float = 1.0,

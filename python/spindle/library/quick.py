@@ -6,13 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from spindle.library.options import engine_of, path_of, preflight_of
+from spindle.library.arguments import public
+from spindle.library.options import engine_of, preflight_of
 from spindle.library.result import Result
 from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, keeping
 from spindle.run import quick as looking
 
 
+@public
 def quick(
     target: str | os.PathLike[str] | None = None,
     *,
@@ -42,7 +44,7 @@ def quick(
     with keeping(store, tags) as keep:
         with watched(progress) as watch:
             record = looking.quick(
-                None if target is None else path_of(target, "`target=`"),
+                None if target is None else os.fspath(target),
                 watch,
                 engine_of(
                     engine=engine,

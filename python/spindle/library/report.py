@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spindle.library.arguments import public
 from spindle.library.comparing import Alternative, plan_levels, selected
 from spindle.library.outputs import output_of
 from spindle.library.plot import Plot
@@ -24,6 +25,7 @@ FORMATS = ("html", "md", "csv", "png", "svg", "txt", "json")
 _ENDINGS = {"htm": "html", "markdown": "md", "text": "txt", **{form: form for form in FORMATS}}
 
 
+@public
 def report(
     *results: Alternative,
     path: str | os.PathLike[str],

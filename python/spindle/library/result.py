@@ -13,6 +13,7 @@ import msgspec
 
 from spindle.base import units
 from spindle.base.suggestions import meant
+from spindle.library.arguments import public
 from spindle.library.figures import NoName, Operation
 from spindle.library.outputs import output_of
 from spindle.library.table import Table, html_table
@@ -234,6 +235,7 @@ def _row(start_ns: int, length_ns: int, name: str, stream: Any) -> dict[str, Any
     }
 
 
+@public
 def read(path: str | os.PathLike[str]) -> Result:
     """Read a result that `save` or `spindle run` wrote to a file. Raises `spindle.Error`."""
     return Result(document.read(Path(path)))

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from spindle import _core
 from spindle.host.outputs import Output
+from spindle.library.arguments import public
 from spindle.library.measurement import Measurement, measurement
 from spindle.library.options import (
     consent_of,
     engine_of,
     overrides_of,
-    path_of,
     preconditioning_of,
     preflight_of,
     search_of,
@@ -38,6 +38,7 @@ _LISTED = (list, tuple, range)
 """Values of a key that a sweep takes for several."""
 
 
+@public
 def run(
     workload: Name,
     target: Name | None = None,
@@ -98,8 +99,8 @@ def run(
     Raises `spindle.Error`: one line; nothing was written to then, or what was made is removed.
     """
     asked = measurement(
-        path_of(workload, "`workload=`"),
-        None if target is None else path_of(target, "`target=`"),
+        os.fspath(workload),
+        None if target is None else os.fspath(target),
         sections=several(section),
         consent=consent_of(erase, erase_signature, erase_stacked, erase_shared, confirm),
         search=search_of(
@@ -136,6 +137,7 @@ def run(
     return Result(_carried_out(asked, store, tags, progress=progress, force=force))
 
 
+@public
 def sweep(workload: Name, target: Name | None = None, **options: Any) -> Sweep:
     """Run a workload once for each combination of values: a key with a list of values is varied.
 
@@ -157,6 +159,7 @@ _LISTS = ("section", "latency_target", "cpus", "tags")
 """Options of `run` that are lists themselves."""
 
 
+@public
 def simulate(
     workload: _core.Workload | Resolved | Name,
     machine: _core.Machine | Name,
@@ -206,8 +209,6 @@ def _output(path: Name | None, name: str, force: bool) -> Output | None:
 
 
 def _variations(vary: Mapping[str, Sequence[object]]) -> list[Variation]:
-    if not isinstance(vary, Mapping):
-        raise Usage(f"`vary=` {vary}: is not a dict of keys and their values; write for example {{'workers': [1, 8]}}")
     if empty := [key for key, values in vary.items() if isinstance(values, str) or not values]:
         raise Usage(f"`vary=` {empty[0]}: has no list of values")
     return [Variation(key=key, values=list(map(text_of, values))) for key, values in vary.items()]

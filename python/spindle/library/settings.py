@@ -15,9 +15,11 @@ from spindle.knobs.places import Place, named
 from spindle.knobs.restore import interrupted
 from spindle.knobs.session import IN_FORCE, ChangeResult, Session, Setting
 from spindle.knobs.undo import State
+from spindle.library.arguments import public
 from spindle.library.session import LOGGER, unwinding_here
 
 
+@public
 @contextmanager
 def knobs(
     *words: str, profile: str | None = None, strict: bool = False, **values: object

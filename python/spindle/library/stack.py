@@ -20,7 +20,8 @@ from spindle.inspect import Inventory, inspect_stack, open_capture, running
 from spindle.inspect import capture as captured
 from spindle.inspect.machine import machine_file
 from spindle.inspect.model import encode
-from spindle.library.options import one_of, several
+from spindle.library.arguments import public
+from spindle.library.options import several
 from spindle.library.outputs import output_of
 from spindle.library.table import Table
 from spindle.run.errors import Usage
@@ -60,6 +61,7 @@ class Stack:
         return f"<pre>{escape(str(self))}</pre>"
 
 
+@public
 def inspect(target: Name | None = None, *, root: Name | None = None) -> Stack:
     """Read the block stack under a mount point, a file or a block device; None: everything. Nothing is changed.
 
@@ -69,6 +71,7 @@ def inspect(target: Name | None = None, *, root: Name | None = None) -> Stack:
     return Stack(inspect_stack(_named(target), place))
 
 
+@public
 def capture(path: Name, target: Name | None = None, *, mask_serials: bool = False, force: bool = False) -> Stack:
     """Save all that was read of a stack to a tar (.tar or .tar.gz), for `inspect(root=...)` elsewhere.
 
@@ -128,6 +131,7 @@ class Findings(Sequence[Finding]):
         return self.to_table()._repr_html_()
 
 
+@public
 def doctor(
     target: Name | None = None,
     *,
@@ -140,8 +144,6 @@ def doctor(
     `root`: a capture, as of `inspect`. `rules`: names of rules, without them all. `workload`: the use of the stack, on
     which some rules depend. Raises `spindle.Error`.
     """
-    if workload is not None:
-        one_of(workload, "`workload=`", ("random", "sequential"))
     return Findings(diagnose(inspect(target, root=root).inventory, rules_named(several(rules)), workload))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from spindle.base.words import counted
+from spindle.library.arguments import public
 from spindle.library.options import several
 from spindle.library.result import Result
 from spindle.library.table import Table
@@ -237,6 +238,7 @@ def _removal(records: int, campaigns: Sequence[str], recordings: int) -> str:
     return ", ".join(parts)
 
 
+@public
 def open_store(
     place: str | os.PathLike[str] | None = None,
     *,
@@ -283,6 +285,7 @@ def _add(store: Store, record: Record, tags: Sequence[str]) -> None:
     store.raw.add(record, tags=tags)
 
 
+@public
 def results(selection: str | os.PathLike[str]) -> Selection:
     """The results in a file: Spindle's own, or another tool's (docs/reference/formats.md). Raises `spindle.Error`."""
     from spindle.store import select

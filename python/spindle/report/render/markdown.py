@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from spindle.report.document.model import Block, Chart, Code, Document, Sheet, Words
 from spindle.result.record import Level
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
+_SPECIAL = re.compile(r"(`[^`|]+`)|([\\`*_\[\]<>|#~&])")
+"""Code, which stays as it is, or a character that means something."""
 
 
 def markdown(document: Document) -> bytes:
@@ -56,5 +57,5 @@ def _level(level: Level | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape markup and line ends."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """Escape markup, except code in back-quotes, and line ends."""
+    return _SPECIAL.sub(lambda found: found[1] or f"\\{found[2]}", " ".join(text.split()))
