@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab recipes review test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -39,6 +39,17 @@ test-rust:
 
 test-python: $(VENV)/built $(VENV)/test-tools
 	$(BIN)/python -m pytest
+
+# Folders of tests that start few programs: all of `tests` takes hours under this measurement.
+COVERED ?= $(addprefix tests/,library result formats report inspect)
+
+coverage: build/bin/cargo-llvm-cov setup ## share of the lines that tests run: all of Rust's, of Python's those in COVERED
+	rustup component add llvm-tools
+	PROPTEST_RNG_SEED=$(PROPTEST_SEED) build/bin/cargo-llvm-cov llvm-cov --workspace --quiet --summary-only --ignore-run-fail | \
+	  awk '/^TOTAL/ { print "Rust: " $$10 " of the lines" }'
+	-$(BIN)/coverage run -m pytest --quiet $(COVERED)
+	$(BIN)/coverage combine --quiet
+	@echo "Python: $$($(BIN)/coverage report --format=total) % of the lines, by $(COVERED)"
 
 review: setup ## the tests that try to break each promise (tests/promises.toml), and one line for each
 	$(BIN)/python -m pytest --review --quiet

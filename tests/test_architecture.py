@@ -222,16 +222,8 @@ def test_modules_do_not_import_each_other_in_circles() -> None:
 
 BELOW_THE_LIBRARY = {
     "campaign": {"campaign", "store"},  # presets, previews and outcomes of plans
-    "check": {"stats", "store"},  # the gate on a baseline
-    "convert": {"formats"},  # job files as workloads
-    "doctor": {"doctor"},  # severities for the exit status
     "fio": {"formats", "run"},  # fio's own command line
-    "inspect": {"inspect"},  # the JSON of an inventory
     "knobs": {"host", "knobs"},  # profiles, kept changes, boot files
-    "restore": {"host", "knobs"},  # journals of killed sessions
-    "run": {"run"},  # `--vary` as text
-    "schema": {"doctor", "inspect", "result"},  # the schema of each room
-    "show": {"formats", "result", "run"},  # files of many kinds, without the store
 }
 """Imports of verbs from the rooms below `library`. The list may only become shorter."""
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from spindle._core import Machine, __version__
     from spindle.base.errors import SpindleError as Error
     from spindle.library.campaigns import campaign
+    from spindle.library.checking import Regression, check
     from spindle.library.comparing import Comparison, compare
+    from spindle.library.conversion import ConvertedJob, convert
     from spindle.library.durability import durability, receive_journals, verify
     from spindle.library.models import array_map, drive, drives
     from spindle.library.monitoring import monitor
@@ -26,14 +28,17 @@ if TYPE_CHECKING:
     from spindle.library.report import report
     from spindle.library.result import Result, Sweep, read
     from spindle.library.running import run, simulate, sweep
-    from spindle.library.settings import knobs
+    from spindle.library.schemas import schema
+    from spindle.library.settings import knobs, restore
     from spindle.library.stack import capture, doctor, inspect
     from spindle.library.stores import Selection, Store, open_store, results
 
 __all__ = [
     "Comparison",
+    "ConvertedJob",
     "Error",
     "Machine",
+    "Regression",
     "Result",
     "Selection",
     "Store",
@@ -42,7 +47,9 @@ __all__ = [
     "array_map",
     "campaign",
     "capture",
+    "check",
     "compare",
+    "convert",
     "doctor",
     "drive",
     "drives",
@@ -55,8 +62,10 @@ __all__ = [
     "read",
     "receive_journals",
     "report",
+    "restore",
     "results",
     "run",
+    "schema",
     "simulate",
     "sweep",
     "verify",
@@ -65,7 +74,9 @@ __all__ = [
 _MODULES = {
     "_core": ("Machine", "__version__"),
     "library.campaigns": ("campaign",),
+    "library.checking": ("Regression", "check"),
     "library.comparing": ("Comparison", "compare"),
+    "library.conversion": ("ConvertedJob", "convert"),
     "library.durability": ("durability", "receive_journals", "verify"),
     "library.models": ("array_map", "drive", "drives"),
     "library.monitoring": ("monitor",),
@@ -73,7 +84,8 @@ _MODULES = {
     "library.report": ("report",),
     "library.result": ("Result", "Sweep", "read"),
     "library.running": ("run", "simulate", "sweep"),
-    "library.settings": ("knobs",),
+    "library.schemas": ("schema",),
+    "library.settings": ("knobs", "restore"),
     "library.stack": ("capture", "doctor", "inspect"),
     "library.stores": ("Selection", "Store", "open_store", "results"),
 }

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from spindle.conditions.intervals import Intervals
-from spindle.conditions.sample import COLUMNS, Sample
+from spindle.conditions.sample import COLUMNS
 from spindle.report.terminal.progress import clipped
+from spindle.result.record import Sample
 from spindle.run.engine import EngineOptions
 from spindle.run.resolve import resolve
 from spindle.run.targets import Opening, parse

@@ -134,7 +134,6 @@ def test_a_setting_that_changes_and_changes_back_during_a_load_is_seen(fake_sys:
         assert seen == {
             "sda.scheduler": ("none", "mq-deadline", 2.0, 4.0),
             "sda.iosched.read_expire": (None, "500", 2.0, 4.0),
-            "sda.read_ahead_kb": ("128", "64", 3.0, None),
         }
     finally:
         watch.close()

@@ -24,10 +24,11 @@ from spindle.host.diskstats import Snapshot, delta, parse, snapshot
 from spindle.host.environment import environment
 from spindle.host.groups import memory_limit
 from spindle.host.guard import StreamAccess, describe_for_confirmation, open_target
-from spindle.host.settings import chosen, diff, settings_of
+from spindle.host.settings import chosen, settings_of
 from spindle.host.signals import ENDING, Stopped, held_back, unwinding
 from spindle.host.signatures import Signature
 from spindle.host.stack import device_of, stack_of
+from spindle.result.record import changed
 
 MIB = 1 << 20
 
@@ -191,10 +192,10 @@ def test_settings_are_named_after_their_device_and_differences_are_found(fake_sy
     }
     fake_sys.file(disk / "queue/scheduler", "[none] mq-deadline kyber")
     shutil.rmtree(disk / "queue/iosched")
-    changes = diff(before, settings_of([partition], fake_sys.machine))
-    assert [str(change) for change in changes] == [
-        "sda.iosched.read_expire: 500 -> -",
-        "sda.scheduler: mq-deadline -> none",
+    changes = changed(before, settings_of([partition], fake_sys.machine))
+    assert [(change.name, change.before, change.after) for change in changes] == [
+        ("sda.iosched.read_expire", "500", None),
+        ("sda.scheduler", "mq-deadline", "none"),
     ]
 
 

@@ -21,7 +21,7 @@ import pytest
 from kernel_of_files import FakeKernel, Killed
 
 from spindle.conditions import IdleCheck
-from spindle.conditions.quiet import Change, QuietLog, quieting
+from spindle.conditions.quiet import QuietLog, quieting
 from spindle.host.devices import HERE, Device, DevNumber, by_name
 from spindle.host.mounts import swaps
 from spindle.knobs import journal, swap
@@ -32,7 +32,7 @@ from spindle.knobs.places import named, of_swap
 from spindle.knobs.restore import interrupted, restore
 from spindle.knobs.undo import State
 from spindle.result.document import decode
-from spindle.result.record import Level, RunRecord
+from spindle.result.record import Level, QuietSetting, RunRecord
 
 COMMAND = [sys.executable, "-m", "spindle.cli"]
 
@@ -464,4 +464,4 @@ def test_a_swap_area_is_a_place_of_its_own_and_not_its_device(area: tuple[str, s
 
 
 def test_a_change_has_no_end_before_it_is_over() -> None:
-    assert Change("cpu0.governor", "schedutil", "performance").restored is None
+    assert QuietSetting(name="cpu0.governor", before="schedutil", during="performance").restored is None

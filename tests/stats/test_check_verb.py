@@ -13,7 +13,7 @@ from campaign import run, sides
 
 from program import Ended
 from spindle.cli.exits import Exit
-from spindle.cli.verbs.check import selection_of
+from spindle.library.checking import tagged
 from spindle.result.record import RunRecord
 from spindle.stats.errors import Incomparable
 from spindle.stats.gate import gate
@@ -178,10 +178,10 @@ def test_the_threshold_and_the_metric_are_the_users(check: Callable[..., Ended])
 
 
 def test_a_baseline_may_be_any_selection() -> None:
-    assert selection_of("good") == "tag:good"
-    assert selection_of("v1.2-rc") == "tag:v1.2-rc"
+    assert tagged("good") == "tag:good"
+    assert tagged("v1.2-rc") == "tag:v1.2-rc"
     for other in ("tag:good", "campaign:x/a=b", "last:3", "last", "20260101T000000Z-00", "old.json"):
-        assert selection_of(other) == other
+        assert tagged(other) == other
 
 
 def test_the_same_thing_again_rarely_fails_and_a_planted_loss_is_found() -> None:

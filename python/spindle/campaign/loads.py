@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,11 +37,10 @@ from spindle.result.record import (
     Level,
     Preparation,
     RunRecord,
-    SettingChange,
     Settings,
-    TemporaryChange,
     Tool,
     Verdict,
+    changed,
     new_id,
     utc_now,
 )
@@ -195,10 +194,6 @@ def observe(
         own_ns = max(0, own.user_ticks() - own_before) * 10**9 // os.sysconf("SC_CLK_TCK")
         during = machine.until_now(own_ns, devices, sampler, own.pids())
     after = machine_settings.settings_of(devices)
-    changes = [
-        SettingChange(name=one.name, before=one.before, after=one.after)
-        for one in machine_settings.diff(settings, after)
-    ]
     deltas = diskstats.delta(first, last)
     record = RunRecord(
         id=run_id,
@@ -214,8 +209,8 @@ def observe(
         settings=Settings(
             before=settings,
             after=after,
-            changed=changes,
-            temporary=[TemporaryChange(**asdict(change)) for change in sampler.passing],
+            changed=changed(settings, after),
+            temporary=sampler.passing,
         ),
         environment=machine_environment.environment(target),
         preflight=looked.idle.to_dict(),
@@ -289,8 +284,9 @@ def _whole(samples: Sequence[result.Sample], series: Sequence[result.Sample]) ->
 
 def _counters(device: Device, deltas: Mapping[str, DiskDelta], role: str) -> DeviceCounters:
     delta = deltas[device.name]
-    raw = {name: float(value) for name, value in delta.to_dict().items() if isinstance(value, int | float)}
-    return DeviceCounters(name=device.name, role=role, seconds=delta.seconds, delta=raw, iostat=delta.iostat())
+    return DeviceCounters(
+        name=device.name, role=role, seconds=delta.seconds, delta=delta.numbers(), iostat=delta.iostat()
+    )
 
 
 def _workload(words: str, load: Load, seed: int) -> Workload:

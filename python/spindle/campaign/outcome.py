@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spindle.base.plain import Plain
 from spindle.base.suggestions import meant
 from spindle.campaign.cells import IGNORED, key_of
 from spindle.campaign.plan import Plan
@@ -20,7 +21,7 @@ from spindle.store import Campaign, Store, Trial
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellOutcome:
+class CellOutcome(Plain):
     """The result of one combination."""
 
     cell: Mapping[str, str]
@@ -45,22 +46,6 @@ class CellOutcome:
     def levels(self) -> list[str]:
         """Its levels in the order of the plan."""
         return list(self.cell.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The outcome as plain data."""
-        return {
-            "cell": dict(self.cell),
-            "done": self.done,
-            "planned": self.planned,
-            "given_up": self.given_up,
-            "attempts": self.attempts,
-            "values": list(self.values),
-            "mean": self.mean,
-            "low": self.low,
-            "high": self.high,
-            "multiple": self.multiple,
-            "reasons": list(self.reasons),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,14 @@ intervals.py    the intervals of a run, in memory allocated at its start
 watch.py        settings that change during a run   own.py        a load that runs in other processes
 """
 
+from spindle.result.record import Sample
+
 from .arrays import array_activity
 from .before import IdleCheck, idle_check
 from .during import Sampler
 from .finding import Finding
 from .own import OwnLoad
 from .processors import cpu_times, throttle_events
-from .sample import Sample
 
 __all__ = [
     "Finding",

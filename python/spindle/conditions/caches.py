@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
+from spindle.base.plain import Plain
 from spindle.host import groups, kernel
 from spindle.host.devices import HERE, Device, DevNumber, Machine, text_of, whole
 from spindle.host.memory import memory
@@ -20,8 +21,10 @@ _DROP = "sys/vm/drop_caches"
 
 
 @dataclass(frozen=True)
-class Caches:
+class Caches(Plain):
     """Sizes in bytes; None: not known."""
+
+    COMPUTED = ("data_set_bytes",)
 
     ram_bytes: int
     """Limit of the page cache: all memory, or the limit of this process's control group."""
@@ -39,10 +42,6 @@ class Caches:
         counts as 0."""
         held = (*self.drives.values(), *self.controllers.values())
         return 2 * (self.ram_bytes + sum(size or 0 for size in held))
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of the result record."""
-        return {**asdict(self), "data_set_bytes": self.data_set_bytes}
 
 
 def known_caches(devices: Iterable[Device], machine: Machine = HERE, tree: Tree | None = None) -> Caches:

@@ -13,14 +13,15 @@ from spindle.host.cputimes import CpuTimes
 from spindle.host.devices import HERE, Device, Machine
 from spindle.host.diskstats import DiskDelta, Snapshot, delta, fetched_bytes, snapshot
 from spindle.host.memory import swapped_pages
+from spindle.result.record import Sample, TemporaryChange
 
 from .arrays import WORKING, action_of, arrays_of
 from .intervals import Intervals
 from .own import OwnLoad
 from .processors import cpu_times, throttle_events
-from .sample import COLUMNS, Sample
+from .sample import COLUMNS
 from .temperature import Sensor, sensors
-from .watch import SettingsWatch, TemporaryChange
+from .watch import SettingsWatch
 
 INTERVAL_S = 1.0
 LEAST_S = 0.2
@@ -88,7 +89,7 @@ class Sampler:
     @property
     def passing(self) -> list[TemporaryChange]:
         """Settings that changed and changed back."""
-        return [change for change in self._settings.seen if change.to_s is not None]
+        return sorted(self._settings.seen, key=lambda change: change.from_s)
 
     def begin(self, moved: Traffic) -> None:
         """Call it when the load begins."""

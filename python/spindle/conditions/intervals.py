@@ -10,7 +10,9 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from .sample import COLUMNS, Sample, joined
+from spindle.result.record import Sample
+
+from .sample import COLUMNS, joined
 
 FIELDS = (
     "at_s",

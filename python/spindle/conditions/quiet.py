@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from spindle.base.units import si_size
 from spindle.host.devices import HERE, Device, Machine
 from spindle.host.errors import TargetError
@@ -23,6 +25,7 @@ from spindle.knobs.places import Place, every_cpu, of_device, of_swap
 from spindle.knobs.restore import QUIET
 from spindle.knobs.session import Outcome, Session, Setting
 from spindle.knobs.undo import Item, State
+from spindle.result.record import QuietSetting
 
 from .arrays import WORKING, action_of, arrays_of
 
@@ -35,23 +38,11 @@ IDLE, PERFORMANCE = "idle", "performance"
 _BACK = (State.RESTORED, State.BACK, State.REBOOT)
 
 
-@dataclass(frozen=True)
-class Change:
-    """One change and its end."""
-
-    name: str
-    before: str | None
-    during: str | None
-    restored: bool | None = None
-    """True if the old value is in force again; None: not yet over."""
-    reason: str = ""
-
-
 @dataclass
 class QuietLog:
     """The changes made, and notes on those skipped."""
 
-    changes: list[Change] = field(default_factory=list)
+    changes: list[QuietSetting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -79,7 +70,9 @@ def _change(session: Session, found: QuietLog, wanted: Setting) -> None:
         found.notes.append(str(error).partition(";")[0])
     else:
         found.changes += [
-            Change(one.knob, one.before, one.after) for one in made if one.outcome is not Outcome.UNCHANGED
+            QuietSetting(name=one.knob, before=one.before, during=one.after)
+            for one in made
+            if one.outcome is not Outcome.UNCHANGED
         ]
 
 
@@ -124,8 +117,9 @@ def _clocks(files: Files, machine: Machine) -> Iterator[Setting]:
             yield Setting(place, governor, PERFORMANCE)
 
 
-def _outcome(change: Change, item: Item | None) -> Change:
-    if item is None or item.state in _BACK:
-        return Change(change.name, change.before, change.during, item is not None, "" if item else "not checked")
-    why = item.why or f"{item.state}, it is {item.now} now"
-    return Change(change.name, change.before, change.during, False, why)
+def _outcome(change: QuietSetting, item: Item | None) -> QuietSetting:
+    if item is None:
+        return replace(change, restored=False, reason="not checked")
+    if item.state in _BACK:
+        return replace(change, restored=True)
+    return replace(change, restored=False, reason=item.why or f"{item.state}, it is {item.now} now")

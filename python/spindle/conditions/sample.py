@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from spindle.result.record import Sample
 
 COLUMNS = ("r/s", "w/s", "rMB/s", "wMB/s", "r_await", "w_await", "aqu-sz", "%util")
 """Columns of `iostat -mx` that each interval keeps."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One interval. None: not known. CPU times are shares of all CPUs' time."""
-
-    at_s: float
-    """Its end, from the beginning of the load."""
-    seconds: float
-    cpu_others: float | None
-    """User time of other programs; kernel time may be the load's own work."""
-    cpu_iowait: float | None
-    cpu_steal: float | None
-    other_read_bytes_per_s: float | None
-    """Bytes that the devices under test read beyond this program's own reads."""
-    other_write_bytes_per_s: float | None
-    """The same for writes; None where the load's own writes pass through a cache."""
-    swapped_pages: int | None
-    throttle_events: int | None
-    temperatures: dict[str, float]
-    """Celsius, for each drive and for the CPUs."""
-    array_actions: dict[str, str]
-    """Arrays with activity of their own -> that activity."""
-    devices: dict[str, dict[str, float]]
-    """The devices under test: name -> `COLUMNS` of iostat."""
 
 
 def joined(one: Sample, other: Sample) -> Sample:

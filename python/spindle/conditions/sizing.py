@@ -8,8 +8,9 @@ A loop device without direct I/O of its own, and ZFS, add a page cache below aga
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
+from spindle.base.plain import Plain
 from spindle.conditions.caches import Caches
 from spindle.host.devices import Device, text_of
 
@@ -21,8 +22,10 @@ CONTROLLER_BYTES = 8 << 30
 
 
 @dataclass(frozen=True)
-class SizeRule:
+class SizeRule(Plain):
     """The caches between a program and the medium. Sizes in bytes."""
+
+    COMPUTED = ("hidden_bytes", "least_bytes", "safe_bytes")
 
     direct: bool
     """The load bypasses the page cache."""
@@ -52,15 +55,6 @@ class SizeRule:
     def safe_bytes(self) -> int:
         """Data sets from this size on are safe."""
         return SAFE * self.cache_bytes
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of the result record."""
-        return {
-            **asdict(self),
-            "hidden_bytes": self.hidden_bytes,
-            "least_bytes": self.least_bytes,
-            "safe_bytes": self.safe_bytes,
-        }
 
 
 def rule_of(caches: Caches, devices: Iterable[Device], *, direct: bool, file_system: str | None = None) -> SizeRule:

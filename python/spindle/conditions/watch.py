@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from spindle.host import groups, settings
 from spindle.host.devices import HERE, Device, Machine, text_of
+from spindle.result.record import SettingChange, TemporaryChange, changed
 
 LONGEST_BYTES = 4096
 MOST_FILES = 1000
@@ -22,26 +22,15 @@ MOST_FILES = 1000
 MOST_CHANGES = 1000
 
 
-@dataclass
-class TemporaryChange:
-    """A setting that had another value for a while. Times in s from the beginning of the load."""
-
-    name: str
-    before: str | None
-    during: str | None
-    """The value when the change was seen."""
-    from_s: float
-    to_s: float | None = None
-    """Time when the old value was seen again; None: not by the end."""
-
-
 class SettingsWatch:
     """Watches the settings until `close`."""
 
     def __init__(self, devices: Collection[Device], machine: Machine = HERE) -> None:
         self._devices, self._machine = devices, machine
-        self._open: dict[str, TemporaryChange] = {}
+        self._open: dict[str, tuple[SettingChange, float]] = {}
+        """Settings that differ now, with the time when that was first seen."""
         self.seen: list[TemporaryChange] = []
+        """Settings that changed and changed back."""
         self._files: dict[Path, int] = {}
         self._texts: dict[Path, bytes] = {}
         files = list(settings.files_of(devices, machine))
@@ -61,13 +50,15 @@ class SettingsWatch:
         self._close_files()
 
     def _compare(self, at_s: float) -> None:
-        changes = {one.name: one for one in settings.diff(self._before, self._now())}
+        changes = {one.name: one for one in changed(self._before, self._now())}
         for name in [name for name in self._open if name not in changes]:
-            self._open.pop(name).to_s = at_s
+            change, since_s = self._open.pop(name)
+            self.seen.append(
+                TemporaryChange(name=name, before=change.before, during=change.after, from_s=since_s, to_s=at_s)
+            )
         for name, change in changes.items():
-            if name not in self._open and len(self.seen) < MOST_CHANGES:
-                self._open[name] = TemporaryChange(name, change.before, change.after, at_s)
-                self.seen.append(self._open[name])
+            if len(self.seen) + len(self._open) < MOST_CHANGES:
+                self._open.setdefault(name, (change, at_s))
 
     def _now(self) -> dict[str, str]:
         return settings.settings_of(self._devices, self._machine)

@@ -34,10 +34,10 @@ from spindle.result.record import (
     PhasesRecord,
     Preparation,
     RunRecord,
-    SettingChange,
     Settings,
     Tool,
     WorkloadRequest,
+    changed,
 )
 from spindle.result.rules import judged
 from spindle.result.target import Target
@@ -199,10 +199,7 @@ def _run(document: _Document, load: _Load, run_id: str, preflight: Mapping[str, 
             settings=Settings(
                 before=settings,
                 after=after,
-                changed=[
-                    SettingChange(name=change.name, before=change.before, after=change.after)
-                    for change in machine_settings.diff(settings, after)
-                ],
+                changed=changed(settings, after),
             ),
             environment=environment,
             preflight=dict(preflight) if target.traits.does_io else {},

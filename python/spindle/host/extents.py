@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
+
+from spindle.base.plain import Plain
 
 from . import kernel
 from .devices import HERE, Device, Machine, text_of
@@ -25,7 +27,7 @@ _NOT_ALL_THERE = 0.95
 
 
 @dataclass(frozen=True)
-class Extents:
+class Extents(Plain):
     """Totals of one file, or of several together, in bytes."""
 
     size_bytes: int
@@ -37,10 +39,6 @@ class Extents:
     """Uncompressed size of compressed data."""
     compresses: str
     """Compression of this file: a mount option or attribute; empty: none."""
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of the result record."""
-        return asdict(self)
 
 
 def extents_of(fd: int, machine: Machine = HERE) -> Extents | None:

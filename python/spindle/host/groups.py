@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+
+from spindle.base.plain import Plain
 
 from .devices import HERE, Device, DevNumber, Machine, int_of, text_of, whole
 from .mounts import parse_mountinfo
@@ -49,7 +51,7 @@ class IoLimit:
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Plain):
     """Limits of the control groups on this process; None: no limit."""
 
     io: tuple[IoLimit, ...] = ()
@@ -58,10 +60,6 @@ class Limits:
     cpus: float | None = None
     """CPU seconds per second."""
     cpu_group: str | None = None
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of the result record."""
-        return asdict(self) | {"io": [asdict(limit) for limit in self.io]}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -63,22 +62,6 @@ VM = (
     "laptop_mode",
 )
 """Files of /proc/sys/vm (Documentation/admin-guide/sysctl/vm.rst)."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A changed setting; None: it did not exist before, or does not exist any more."""
-
-    name: str
-    before: str | None
-    after: str | None
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.before or '-'} -> {self.after or '-'}"
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of the result record."""
-        return asdict(self)
 
 
 def settings_of(devices: Collection[Device], machine: Machine = HERE) -> dict[str, str]:
@@ -146,9 +129,3 @@ def cpu_folders(machine: Machine = HERE) -> list[Path]:
     """The folder of each CPU in sysfs."""
     folder = machine.sys / "devices/system/cpu"
     return [folder / name for name in names_in(folder) if name.startswith("cpu") and name[3:4].isdigit()]
-
-
-def diff(before: dict[str, str], after: dict[str, str]) -> list[Change]:
-    """The settings that differ."""
-    names = sorted(before.keys() | after.keys())
-    return [Change(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]

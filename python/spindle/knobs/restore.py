@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spindle.base.plain import Plain
 from spindle.host.devices import HERE, Machine
 from spindle.host.errors import reason
 from spindle.host.register import boot_id
@@ -26,8 +27,10 @@ WITH, QUIET, CAMPAIGN = "with", "quiet", "campaign"
 
 
 @dataclass
-class Restoration:
+class Restoration(Plain):
     """The values that were, or would be, restored."""
+
+    COMPUTED = ("complete",)
 
     items: list[Item] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -40,19 +43,15 @@ class Restoration:
         return [item for item in self.items if item.state in states]
 
     @property
+    def is_refused(self) -> bool:
+        """True if a running Spindle still uses some, or somebody else could have written a journal."""
+        return bool(self.refused or self.having(State.BUSY))
+
+    @property
     def complete(self) -> bool:
         """True if all values are restored, as far as their devices still exist."""
         troubles = (State.CONFLICT, State.FAILED, State.REPLACED, State.BUSY, State.UNKNOWN)
         return not self.notes and not self.refused and not self.having(*troubles)
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of it."""
-        return {
-            "items": [item.to_dict() for item in self.items],
-            "notes": self.notes,
-            "refused": self.refused,
-            "complete": self.complete,
-        }
 
 
 @dataclass

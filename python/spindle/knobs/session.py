@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import TracebackType
 
+from spindle.base.plain import Plain
 from spindle.host.devices import HERE, Machine, int_of, text_of
 from spindle.host.errors import reason
 from spindle.host.signals import held_back
@@ -76,7 +77,7 @@ class SideEffect:
 
 
 @dataclass(frozen=True)
-class ChangeResult:
+class ChangeResult(Plain):
     """A change, read back."""
 
     knob: str
@@ -87,10 +88,6 @@ class ChangeResult:
     moved: tuple[SideEffect, ...] = ()
     """Values that the kernel reset with it, and that stay so; parameters of the elevator, which come and go, are left
     out."""
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of it."""
-        return asdict(self)
 
     def __str__(self) -> str:
         if self.outcome is Outcome.UNCHANGED:

@@ -8,9 +8,10 @@ are restored first, all others in the reverse order of the changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from spindle.base.plain import Plain
 from spindle.host.errors import reason
 
 from .catalogue import IOSCHED, SCHEDULER, Knob, Scope, known, may_move, movers_first
@@ -50,7 +51,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(Plain):
     """One value of an undo."""
 
     knob: str
@@ -62,10 +63,6 @@ class Item:
     now: str | None
     state: State
     why: str = ""
-
-    def to_dict(self) -> dict[str, object]:
-        """The JSON of it."""
-        return asdict(self)
 
     def __str__(self) -> str:
         start, now = self.start or "-", self.now or "-"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spindle.campaign import execution
 from spindle.campaign.execution import CheckedPlan, RunOptions, begin, checked, latest, made_ready, reopened
@@ -16,6 +16,7 @@ from spindle.host.signals import Stopped
 from spindle.library.arguments import public
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
 from spindle.library.session import Progress, watched
+from spindle.library.shown import Shown
 from spindle.library.stores import Store, open_store
 from spindle.library.table import Table
 from spindle.run.consent import Consent
@@ -24,10 +25,13 @@ from spindle.run.watch import Watch
 from spindle.store import Campaign
 from spindle.store import Store as Stored
 
+if TYPE_CHECKING:
+    from spindle.report.terminal.style import Style
+
 Name = str | os.PathLike[str]
 
 
-class CampaignResult:
+class CampaignResult(Shown):
     """A campaign's cells, each with the mean of its trials. `spindle.compare(store["campaign:NAME"])` says more."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -49,15 +53,14 @@ class CampaignResult:
         names = ("mean", "low", "high", "done", "given_up")
         return Table(columns | {name: [getattr(cell, name) for cell in cells] for name in names})
 
-    def to_dict(self) -> dict[str, Any]:
-        """The data that `spindle campaign show` prints as JSON."""
+    def _data(self) -> object:
         return self.outcome.to_dict()
 
-    def __str__(self) -> str:
+    def page(self, style: Style) -> list[str]:
+        """As `Shown`."""
         from spindle.report.terminal.campaign import of_outcome
-        from spindle.report.terminal.style import Style
 
-        return "\n".join(of_outcome(self.outcome, Style()))
+        return list(of_outcome(self.outcome, style))
 
     def __repr__(self) -> str:
         return f"<Campaign {self.name}: {self.outcome.done} trials done>"

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from spindle.library.arguments import public
 from spindle.library.options import between, several
 from spindle.library.result import Result, Sweep
+from spindle.library.shown import Shown
 from spindle.library.stores import Selection, Store
 from spindle.library.table import Table, html_table
 from spindle.result.record import Level, Record
@@ -27,6 +26,7 @@ from spindle.store.selection import parse
 
 if TYPE_CHECKING:
     from spindle.library.plot import Plot
+    from spindle.report.terminal.style import Style
 
 FEW = 3
 """Results that are read in full, to learn which metrics exist."""
@@ -34,7 +34,7 @@ FEW = 3
 Alternative = str | os.PathLike[str] | Selection | Result | Sweep | Sequence[Result]
 
 
-class Comparison:
+class Comparison(Shown):
     """Differences between alternatives, with their intervals. A notebook shows it as a table."""
 
     def __init__(self, study: Study, selections: Sequence[Selection]) -> None:
@@ -62,12 +62,11 @@ class Comparison:
         columns["significant"] = [int(each.significant) for each in found]
         return Table(columns)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The data that `spindle compare` prints as JSON."""
+    def to_json(self) -> bytes:
+        """As `Shown`."""
         from spindle.report.terminal.compare import encode
 
-        found: dict[str, Any] = msgspec.json.decode(encode(self.study))
-        return found
+        return encode(self.study).encode()
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None, force: bool = False) -> None:
         """Write a report of all its results; the ending of the name is its format: .html, .md, .csv, .txt ..."""
@@ -81,11 +80,11 @@ class Comparison:
 
         return plot(*self._selections)
 
-    def __str__(self) -> str:
+    def page(self, style: Style) -> list[str]:
+        """As `Shown`."""
         from spindle.report.terminal.compare import page
-        from spindle.report.terminal.style import Style
 
-        return "\n".join(page(self.study, Style()))
+        return list(page(self.study, style))
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.study.comparison.sides)}>"

@@ -45,6 +45,11 @@ class Measurement:
             return varied.carry_out(wanted, self.varied, watch) if self.varied else order.carry_out(wanted, watch)
 
 
+def variations_of(texts: Sequence[str]) -> list[Variation]:
+    """The varied keys of `KEY=VALUE,VALUE`, `KEY=FIRST..LAST` ... Raises `Usage`."""
+    return varied.parse(texts)
+
+
 def measurement(
     workload: str,
     target: str | None,

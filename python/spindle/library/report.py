@@ -102,12 +102,12 @@ def rendered(
             raise Usage(f"`format=` {form}: not a format; it is one of {', '.join(FORMATS)}")
 
 
-def shaped(selections: Sequence[Selection], shape: str) -> bytes:
+def shaped(entries: Sequence[Entry], shape: str) -> bytes:
     """All runs as text in the shape of another tool's output. Raises `Usage` if there are none."""
     from spindle.report.document.trial import runs_of
     from spindle.report.terminal.shapes import page
 
-    runs = [run for entry in entries_of(selections) for run in runs_of(entry)]
+    runs = [run for entry in entries for run in runs_of(entry)]
     if not runs:
         raise Usage(f"`shape=` {shape}: no run of Spindle's own is among these results; leave it out")
     return "".join(f"{line}\n" for line in page(shape, runs)).encode("utf-8", "backslashreplace")

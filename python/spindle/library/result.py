@@ -241,6 +241,14 @@ def read(path: str | os.PathLike[str]) -> Result:
     return Result(document.read(Path(path)))
 
 
+def read_all(path: str | os.PathLike[str], format: str | None = None) -> list[Result]:
+    """Every result in a file (- is the standard input), of another tool too. `format`: of the file; None: by its
+    content. Raises `spindle.Error`."""
+    from spindle import formats
+
+    return [Result(record) for record in formats.read(Path(path), format)]
+
+
 class Sweep(Table):
     """One run for each combination of the values of workload keys: a table with a row for each run.
 

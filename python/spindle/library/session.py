@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
+from spindle.host.signals import Stopped as Stopped
 from spindle.host.signals import unwinding
 from spindle.host.testfile import sweep_leftovers
 from spindle.knobs.restore import interrupted

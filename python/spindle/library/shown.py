@@ -26,7 +26,7 @@ class Shown:
 
     def to_dict(self) -> Any:
         """Its JSON as dicts and lists."""
-        return msgspec.to_builtins(self._data())
+        return msgspec.json.decode(self.to_json())
 
     def to_json(self) -> bytes:
         """Its JSON, indented."""

@@ -4,42 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from html import escape
-from typing import Any, Literal
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Literal
 
 from spindle import _core
 from spindle.base.suggestions import meant
 from spindle.doctor import RULES, Diagnosis, diagnose, script
-from spindle.doctor.finding import Finding
+from spindle.doctor.finding import Finding, Severity
 from spindle.doctor.rule import Rule
 from spindle.host.outputs import Output
 from spindle.host.paths import target_path
 from spindle.inspect import Inventory, inspect_stack, open_capture, running
 from spindle.inspect import capture as captured
 from spindle.inspect.machine import machine_file
-from spindle.inspect.model import encode
 from spindle.library.arguments import public
 from spindle.library.options import several
 from spindle.library.outputs import output_of
+from spindle.library.shown import Shown
 from spindle.library.table import Table
 from spindle.run.errors import Usage
+
+if TYPE_CHECKING:
+    from spindle.report.terminal.style import Style
 
 Name = str | os.PathLike[str]
 
 
-class Stack:
+class Stack(Shown):
     """A block stack from mount point to controller, with its settings. `print` shows it as a tree."""
 
     def __init__(self, inventory: Inventory) -> None:
         self.inventory = inventory
         """All its parts, typed; sizes are bytes."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The data that `spindle inspect` prints as JSON."""
-        found: dict[str, Any] = msgspec.json.decode(encode(self.inventory))
-        return found
+    def _data(self) -> object:
+        return self.inventory
 
     def to_machine(self, source: str = "the machine file") -> str:
         """A machine file (TOML) of the stack, for `spindle.run` and `spindle.Machine`. Raises `spindle.Error`, which
@@ -48,17 +46,14 @@ class Stack:
         _core.Machine.parse(text, source)  # nothing that the simulator would refuse
         return text
 
-    def __str__(self) -> str:
+    def page(self, style: Style) -> list[str]:
+        """As `Shown`."""
         from spindle.report.terminal.inspect import inventory_page
-        from spindle.report.terminal.style import Style
 
-        return "\n".join(inventory_page(self.inventory, Style()))
+        return list(inventory_page(self.inventory, style))
 
     def __repr__(self) -> str:
         return f"<Stack of {self.inventory.target or 'the machine'}>"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 @public
@@ -89,7 +84,7 @@ def saved(output: Output, target: str | None, mask_serials: bool) -> Stack:
     return Stack(inspect_stack(target, taken.held) if mask_serials else taken.inventory)
 
 
-class Findings(Sequence[Finding]):
+class Findings(Shown, Sequence[Finding]):
     """The problems of a stack, each with its evidence, effect and remedy; none of the remedies was run."""
 
     def __init__(self, diagnosis: Diagnosis) -> None:
@@ -113,16 +108,24 @@ class Findings(Sequence[Finding]):
         names = ("rule", "object", "severity", "summary", "evidence", "effect")
         return Table({name: [str(getattr(each, name)) for each in self.diagnosis.findings] for name in names})
 
-    def to_dict(self) -> dict[str, Any]:
-        """The data that `spindle doctor` prints as JSON."""
-        found: dict[str, Any] = msgspec.to_builtins(self.diagnosis)
-        return found
+    @property
+    def bad(self) -> list[Finding]:
+        """The findings above a note."""
+        return [each for each in self.diagnosis.findings if each.severity is not Severity.NOTE]
 
-    def __str__(self) -> str:
+    @property
+    def worst(self) -> Finding | None:
+        """The worst of these; None: there is none."""
+        return max(self.bad, key=lambda each: each.severity.rank, default=None)
+
+    def _data(self) -> object:
+        return self.diagnosis
+
+    def page(self, style: Style) -> list[str]:
+        """As `Shown`."""
         from spindle.report.terminal.doctor import diagnosis_page
-        from spindle.report.terminal.style import Style
 
-        return "\n".join(diagnosis_page(self.diagnosis, Style()))
+        return list(diagnosis_page(self.diagnosis, style))
 
     def __repr__(self) -> str:
         return f"<{len(self)} findings>"

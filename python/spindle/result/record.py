@@ -89,6 +89,16 @@ class SettingChange(Struct, frozen=True, kw_only=True):
     after: str | None
 
 
+def changed(before: dict[str, str], after: dict[str, str]) -> list[SettingChange]:
+    """The settings that differ."""
+    names = sorted(before.keys() | after.keys())
+    return [
+        SettingChange(name=name, before=before.get(name), after=after.get(name))
+        for name in names
+        if before.get(name) != after.get(name)
+    ]
+
+
 class TemporaryChange(Struct, frozen=True, kw_only=True):
     """A setting that differed for a part of the run and was restored before its end."""
 

@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from spindle import _core, conditions
 from spindle.host import diskstats, groups
 from spindle.host import environment as machine_environment
-from spindle.host import settings as machine_settings
 from spindle.host.devices import Device
 from spindle.result.figures import Figures, figures_from_json
 from spindle.result.record import (
@@ -22,10 +21,9 @@ from spindle.result.record import (
     MachineActivity,
     Preparation,
     RunRecord,
-    SettingChange,
     Settings,
-    TemporaryChange,
     Tool,
+    changed,
     new_id,
     utc_now,
 )
@@ -171,8 +169,8 @@ class LocalBench(ABC):
             settings=Settings(
                 before=before,
                 after=after,
-                changed=_changes(before, after),
-                temporary=[TemporaryChange(**asdict(change)) for change in sampler.passing],
+                changed=changed(before, after),
+                temporary=sampler.passing,
             ),
             environment=self._environment(),
             activity=during,
@@ -281,10 +279,3 @@ def region_bytes(stream: WorkloadStream, size: int) -> int:
 
 def _difference(before: int | None, after: int | None) -> int | None:
     return after - before if before is not None and after is not None else None
-
-
-def _changes(before: dict[str, str], after: dict[str, str]) -> list[SettingChange]:
-    return [
-        SettingChange(name=change.name, before=change.before, after=change.after)
-        for change in machine_settings.diff(before, after)
-    ]

@@ -13,7 +13,7 @@ from spindle.host import groups
 from spindle.host.cputimes import CpuTimes, of_all, of_cpus
 from spindle.host.devices import HERE, Device, text_of
 from spindle.host.memory import swapped_pages
-from spindle.result.record import MachineActivity, Sample
+from spindle.result.record import MachineActivity
 
 DURING = "during the run"
 
@@ -83,7 +83,7 @@ class MachineState:
             group_throttled_s=None if throttled is None else throttled / 1e9,
             group_memory_full=_increase(self.groups.memory_full, after.groups.memory_full),
             findings=[asdict(finding) for finding in found],
-            samples=[Sample(**asdict(sample)) for sample in sampler.samples],
+            samples=sampler.samples,
             temperature_limits=sampler.limits,
             jobs=jobs.to_dicts([job for job in seen if job.on_target]),
         )

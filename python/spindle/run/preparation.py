@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import overload
 
@@ -87,7 +87,7 @@ class QuietMachine:
     @property
     def changed_settings(self) -> list[QuietSetting]:
         """The changed settings, for the record."""
-        return [QuietSetting(**asdict(change)) for change in self.quiet.changes]
+        return self.quiet.changes
 
     @overload
     def outcome_in(self, record: QuickRecord) -> QuickRecord: ...

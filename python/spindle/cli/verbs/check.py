@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import click
@@ -51,39 +50,16 @@ def command(
     A selection is a saved result (FILE.json), a run in the store, tag:NAME or campaign:NAME[/factor=level].
     """
     from spindle.cli.options.alternatives import selections
-    from spindle.library.comparing import believable, sides_of, trouble
-    from spindle.report.terminal.check import encode, page
+    from spindle.library.checking import tagged, tested
     from spindle.report.terminal.style import style_of
-    from spindle.stats.gate import gate
-    from spindle.stats.study import check_names
 
-    with selections(where, [selection_of(baseline), selection]) as both:
-        sides = sides_of(both, metrics)
-        check_names(sides, metrics)
-        (before, now), notes = believable(sides, with_invalid)
-        notes = [*trouble(both, sides), *notes]
-        found = gate(
-            before,
-            now,
-            metrics,
-            threshold=threshold,
-            confidence=confidence,
-            across_time=across_time,
-            notes=notes,
-        )
+    with selections(where, [tagged(baseline), selection]) as both:
+        found = tested(both, metrics, threshold, confidence, across_time, with_invalid)
     if json:
-        sys.stdout.write(encode(found))
+        sys.stdout.write(found.to_json().decode())
     else:
-        put_lines(page(found, style_of(sys.stdout)))
-    if found.outcome == "lost" or (fail_unclear and found.outcome != "fine"):
-        worst = next(check for check in found.checks if check.outcome == found.outcome)
-        return failed(f"{found.now} against {found.baseline}: {worst.metric}: {found.outcome}: {worst.words}")
+        put_lines(found.page(style_of(sys.stdout)))
+    if found or (fail_unclear and found.outcome != "fine"):
+        gate, worst = found.gate, found.worst
+        return failed(f"{gate.now} against {gate.baseline}: {worst.metric}: {found.outcome}: {worst.words}")
     return Exit.FINE
-
-
-def selection_of(baseline: str) -> str:
-    """Read a bare name as a tag."""
-    from spindle.store.selection import parse
-
-    bare = re.fullmatch(r"[0-9A-Za-z._+-]+", baseline) and not re.match(r"[0-9]{8}T|model-[0-9a-f]+$", baseline)
-    return f"tag:{baseline}" if bare and baseline != "last" and parse(baseline).kind == "id" else baseline

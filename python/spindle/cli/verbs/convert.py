@@ -37,16 +37,14 @@ def command(job: str, target: str | None, output: Output | None, sections: tuple
 
     TARGET replaces the file or device that the jobs name. Nothing is run.
     """
-    from spindle.formats.fio_job import JobFileRefused, Level, as_json, convert, toml_of
+    from spindle.library.conversion import convert
 
-    conversion = convert(job, target, only=sections)
+    converted = convert(job, target, section=sections)
     if json:
-        print(as_json(conversion))
-    errors = [finding for finding in conversion.findings if finding.level is Level.ERROR]
-    print_findings([] if json else [finding for finding in conversion.findings if finding.level is not Level.ERROR])
-    if errors:
-        raise JobFileRefused(errors)
-    text = toml_of(conversion, spelled)
+        print(converted.to_json())
+    else:
+        print_findings(converted.remarks)
+    text = converted.to_toml(spelled)
     if output is not None:
         output.save(text.encode())
     elif not json:

@@ -11,7 +11,7 @@ from spindle.cli.options.targets import TARGET
 from spindle.cli.output import json_option, put_lines
 
 if TYPE_CHECKING:
-    from spindle.doctor import Diagnosis
+    from spindle.library.stack import Findings
 
 
 @click.command("doctor")
@@ -48,7 +48,7 @@ def command(
         return _list(names, json)
     from spindle.library.stack import doctor
 
-    found = doctor(target, root=root, rules=names, workload=workload).diagnosis
+    found = doctor(target, root=root, rules=names, workload=workload)
     _show(found, fix_plan, json)
     return _status(found)
 
@@ -66,25 +66,21 @@ def _list(names: tuple[str, ...], json: bool) -> Exit:
     return Exit.FINE
 
 
-def _show(found: Diagnosis, fix_plan: bool, json: bool) -> None:
+def _show(found: Findings, fix_plan: bool, json: bool) -> None:
     import sys
 
-    from spindle.doctor import script
-    from spindle.report.terminal.doctor import diagnosis_page, to_json
     from spindle.report.terminal.style import style_of
 
     if json or fix_plan:
-        print("\n".join([to_json(found)] if json else script(found)))
+        print(found.to_json().decode() if json else found.fix_plan, end="")
     else:
-        put_lines(diagnosis_page(found, style_of(sys.stdout)))
+        put_lines(found.page(style_of(sys.stdout)))
 
 
-def _status(found: Diagnosis) -> Exit:
-    from spindle.doctor import Severity
-
-    bad = [each for each in found.findings if each.severity is not Severity.NOTE]
-    if not bad:
+def _status(found: Findings) -> Exit:
+    worst = found.worst
+    if worst is None:
         return Exit.FINE
-    worst = max(bad, key=lambda each: each.severity.rank)
-    also = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+    others = len(found.bad) - 1
+    also = f" (and {others} more)" if others else ""
     return failed(f"{worst.object}: {worst.severity}: {worst.summary}{also}")

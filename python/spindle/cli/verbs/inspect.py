@@ -13,7 +13,6 @@ from spindle.cli.writing import OutputOption, WritingCommand
 
 if TYPE_CHECKING:
     from spindle.host.outputs import Output
-    from spindle.inspect import Inventory
 
 
 @click.command("inspect", cls=WritingCommand)
@@ -46,25 +45,18 @@ def command(
         raise click.UsageError("--capture is of this machine; it excludes --root")
     if mask_serials and into is None:
         raise click.UsageError("--mask-serials is for --capture FILE; the output here is not masked")
+    import sys
+
     from spindle.library.stack import inspect, saved
+    from spindle.report.terminal.style import style_of
 
     stack = saved(into, target, mask_serials) if into is not None else inspect(target, root=root)
     if machine is not None:
         machine.save(stack.to_machine(str(machine.path)).encode())
-    return _show(stack.inventory, json)
-
-
-def _show(inventory: Inventory, json: bool) -> Exit:
-    import sys
-
-    from spindle.inspect.model import encode
-    from spindle.report.terminal.inspect import inventory_page
-    from spindle.report.terminal.style import style_of
-
     if json:
         sys.stdout.flush()
-        sys.stdout.buffer.write(encode(inventory))
+        sys.stdout.buffer.write(stack.to_json())
         sys.stdout.buffer.flush()
     else:
-        put_lines(inventory_page(inventory, style_of(sys.stdout)))
+        put_lines(stack.page(style_of(sys.stdout)))
     return Exit.FINE

@@ -63,7 +63,7 @@ def command(
         raise click.UsageError(f"--shape is for text, not for {wanted}; leave out one of them")
     with selected(where, selections) as chosen:
         if shape is not None:
-            data = report.shaped(chosen, shape)
+            data = report.shaped(report.entries_of(chosen), shape)
         else:
             style = style_of(sys.stdout) if output is None else Style()
             data = report.rendered(chosen, wanted, title, style, spelled)

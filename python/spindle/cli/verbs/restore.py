@@ -19,15 +19,12 @@ def command(json: bool) -> Exit:
     3 if a running Spindle still uses some, or a journal is refused because another user could have written it.
     """
     from spindle.cli.failure import one_line
-    from spindle.host.signals import Stopped, unwinding
-    from spindle.knobs.persist import persisted
-    from spindle.knobs.restore import restore
-    from spindle.knobs.undo import State
+    from spindle.library.session import Stopped
+    from spindle.library.settings import restore
     from spindle.report.terminal.knobs import restored, troubles
 
     try:
-        with unwinding():
-            report = restore(persisted=persisted())
+        report = restore()
     except Stopped as stopped:
         print(f"spindle: stopped by {stopped}; run it again to restore the rest", file=sys.stderr)
         raise SystemExit(128 + stopped.signum) from None
@@ -35,6 +32,6 @@ def command(json: bool) -> Exit:
         print(line)
     for line in (*report.refused, *report.notes, *troubles(report.items)):
         print(f"spindle: {one_line(line)}", file=sys.stderr)
-    if report.refused or report.having(State.BUSY):
+    if report.is_refused:
         return Exit.REFUSED
     return Exit.FINE if report.complete else Exit.FAILED

@@ -105,8 +105,7 @@ def command(
     The default is to read. A block device is written to only with --erase DEVICE, a file only if --create made it.
     """
     from spindle.cli.session import session
-    from spindle.library.measurement import measurement
-    from spindle.run import varied
+    from spindle.library.measurement import measurement, variations_of
 
     one_form(json, output_format, status_interval)
     preflight_options, keeping = preflight_of(values), stored_by(values)
@@ -119,7 +118,7 @@ def command(
         precondition=preconditioning_of(values),
         engine_options=engine_of(values),
         overrides=(*overrides_of(values), *assignments),
-        varied=varied.parse(variations),
+        varied=variations_of(variations),
         preflight_options=preflight_options,
         create=create,
         keep=keep,

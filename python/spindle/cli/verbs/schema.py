@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from spindle.cli.exits import Exit
@@ -9,27 +11,13 @@ from spindle.cli.exits import Exit
 
 @click.command("schema")
 @click.argument("of", type=click.Choice(["result", "workload", "workload-file", "inspect", "doctor"]))
-def command(of: str) -> Exit:
+def command(of: Literal["result", "workload", "workload-file", "inspect", "doctor"]) -> Exit:
     """Print the JSON Schema of a result (the output of --json), of a resolved workload, of a workload file, or of the
     output of `spindle inspect --json` or `spindle doctor --json`.
     """
     import msgspec
 
-    if of == "inspect":
-        from spindle.inspect import schema as found
+    from spindle.library.schemas import schema
 
-        document = found()
-    elif of == "doctor":
-        from spindle.doctor import schema as found
-
-        document = found()
-    elif of == "workload-file":
-        from spindle.result.workload_file import schema as found
-
-        document = found()
-    else:
-        from spindle.result.document import schema
-
-        document = schema(of)
-    print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+    print(msgspec.json.format(msgspec.json.encode(schema(of)), indent=2).decode())
     return Exit.FINE

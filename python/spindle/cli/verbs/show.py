@@ -52,47 +52,31 @@ def command(
     strict: bool,
 ) -> Exit:
     """Show a result that `--output` or `--json` saved to FILE (- for stdin), or the output of another tool."""
-    from spindle.formats import read
+    from spindle.library.result import read_all
 
     one_form(json, output_format)
-    records = read(file, form)
+    found = read_all(file, form)
+    records = [each.record for each in found]
     if shape is not None:
         if json or output_format:
             raise click.UsageError("--shape and --json exclude each other; leave one out")
         return _shaped(file, records[0], shape, strict)
     if len(records) == 1:
         return emit(records[0], json, None, strict, output_format=output_format, why=why)
-    return _several(records, json, strict, output_format, why)
-
-
-def _several(records: list[Record], json: bool, strict: bool, output_format: OutputFormats | None, why: bool) -> Exit:
-    """Show the results of a file with several: their pages, or a JSON list."""
-    if output_format:
-        from spindle.formats import fio_output
-
-        sys.stdout.buffer.write(fio_output.write(records, output_format))
-    if json:
-        from spindle.result.document import encode
-
-        sys.stdout.buffer.write(b"[" + b",".join(encode(record).rstrip() for record in records) + b"]\n")
-    elif output_format is None or output_format.normal:
-        for place, record in enumerate(records):
-            if place:
-                print()
+    data = b"[" + b",".join(each.to_json().rstrip() for each in found) + b"]\n" if json else b""
+    put(records[0], data, json, output_format, why=why, runs=records)
+    if not json and (output_format is None or output_format.normal):
+        for record in records[1:]:
+            print()
             put(record, why=why)
-    sys.stdout.flush()
     return status_of(records, strict)
 
 
 def _shaped(file: Path, record: Record, shape: str, strict: bool) -> Exit:
+    from spindle.library.report import shaped
     from spindle.report.document.entry import Entry
-    from spindle.report.document.trial import runs_of
-    from spindle.report.terminal.shapes import page
-    from spindle.run.errors import Usage
 
-    runs = runs_of(Entry(record=record, source=str(file)))
-    if not runs:
-        raise Usage(f"{file}: it has no run of Spindle's own, so --shape {shape} has nothing to show; leave it out")
-    for line in page(shape, runs):
-        print(line)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(shaped([Entry(record=record, source=str(file))], shape))
+    sys.stdout.buffer.flush()
     return status_of([record], strict)
