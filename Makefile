@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -79,6 +79,9 @@ format: $(VENV)/lint-tools ## put the code into shape
 lab: $(VENV)/built ## the kernel of `spindle lab`, once (about 7 minutes of CPU time)
 	@tools/system-packages lab
 	$(BIN)/spindle lab build
+
+lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, beside those that the models have for them (needs `make lab`)
+	$(BIN)/python benches/array_defaults.py
 
 recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
 	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py

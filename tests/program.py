@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,3 +56,24 @@ def ended(process: subprocess.Popen[str], timeout: float = 30.0) -> Ended:
     finally:
         process.kill()
     return Ended(process.returncode, out, err)
+
+
+def inside(folder: Path) -> list[str]:
+    """Processes that work in a folder below this one."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            place = os.readlink(process / "cwd")
+        except OSError:
+            continue
+        if place.startswith(f"{folder}/"):
+            found.append(process.name)
+    return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Fail unless it comes about in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it did not come about"
+        time.sleep(0.05)

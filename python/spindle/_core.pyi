@@ -237,6 +237,9 @@ class Machine:
     def to_json(self) -> str:
         """JSON: {name, about, capacity, kernel, schedulers, drives, level, queue_depth, cache_bytes}."""
 
+    def kernel_setup(self) -> str:
+        """JSON: array, queues and file system as a kernel takes them (crates/lab/src/setup.rs). Raises ConfigError."""
+
 @final
 class Simulation:
     """A load on a modelled machine, on a thread of its own. It starts when constructed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import signal
 import subprocess
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from program import Ended, spindle, started
+from program import Ended, inside, spindle, started, wait_until
 
 RAID5 = "mdadm --create /dev/md0 --run --assume-clean --level=5 --chunk=64 --raid-devices=4 /dev/vd[abcd] 2>/dev/null"
 
@@ -76,32 +75,11 @@ def test_a_killed_spindle_leaves_no_process_and_no_file(
     monkeypatch.setenv("TMPDIR", str(folder))
     process = started("lab", "exec", str(four), "--", "sh", "-c", script, cwd=four.parent)
     try:
-        _await(lambda: bool(_inside(folder)))
+        wait_until(lambda: bool(inside(folder)))
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    _await(lambda: not _inside(folder) and not list(folder.iterdir()))
-
-
-def _inside(folder: Path) -> list[str]:
-    """Processes that work in a folder below this one."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            place = os.readlink(process / "cwd")
-        except OSError:
-            continue
-        if place.startswith(f"{folder}/"):
-            found.append(process.name)
-    return found
-
-
-def _await(condition: object, seconds: float = 20.0) -> None:
-    assert callable(condition)
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it did not come about"
-        time.sleep(0.05)
+    wait_until(lambda: not inside(folder) and not list(folder.iterdir()))
 
 
 def test_an_interrupted_lab_ends(four: Path) -> None:

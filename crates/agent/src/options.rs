@@ -24,6 +24,8 @@ Run a workload on a target without Python. `spindle show`, `compare` and `report
   --engine NAME       auto, io_uring or pread  [default: auto]
   --timestamps HOW    request or batch  [default: request]
   --tolerate-errors   count I/O errors and go on
+  --interval TIME     length of an interval of the series  [default: 1s]
+  --cpu-per-request TIME  each completion keeps its worker busy this long more: for virtual time, where CPU time costs nothing
   --cpus LIST         pin the workers to these CPUs in turn, as 0,2,3
 
 Reading is the default: without --create or --erase nothing is written.
@@ -140,6 +142,16 @@ fn run(mut words: Words) -> Result<Command, Failure> {
                     .parse()
                     .map_err(|error| Failure::usage(format!("--{error}")))?;
             }
+            "--interval" => {
+                let interval_ns = duration(option, &words.value(option, inside)?)?;
+                if interval_ns == 0 {
+                    return Err(Failure::usage(format!("{option}: must be above 0")));
+                }
+                asked.engine.interval_ns = interval_ns;
+            }
+            "--cpu-per-request" => {
+                asked.engine.cpu_per_request_ns = duration(option, &words.value(option, inside)?)?;
+            }
             "--cpus" => asked.engine.cpus = cpus(&words.value(option, inside)?)?,
             "--erase-content" if inside.is_none() => asked.consent.content = true,
             "--erase-stacked" if inside.is_none() => asked.consent.stacked = true,
@@ -180,6 +192,10 @@ pub(crate) fn size_of(name: &str, text: &str) -> Result<u64, Failure> {
         Ok(size) => Ok(size),
         Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
     }
+}
+
+fn duration(option: &str, text: &str) -> Result<u64, Failure> {
+    units::parse_duration(text).map_err(|error| Failure::usage(format!("{option}: {error}")))
 }
 
 fn cpus(text: &str) -> Result<Vec<usize>, Failure> {
@@ -225,6 +241,8 @@ mod tests {
             ("run --create many", "--create"),
             ("run --engine aio", "aio"),
             ("run --cpus a", "--cpus"),
+            ("run --interval 0s", "--interval"),
+            ("run --cpu-per-request fast", "--cpu-per-request"),
             ("run --erase-content=yes", "--erase-content"),
             ("run t.bin", "t.bin"),
         ] {

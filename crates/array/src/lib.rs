@@ -63,7 +63,7 @@ pub use level::Level;
 pub use limits::QueueLimits;
 pub use members::MemberSet;
 pub use place::{ParityPlaces, Piece, Place, Role};
-pub use report::{LayoutReport, SmallWrite};
+pub use report::{LayoutReport, SmallWrite, creation};
 pub use split::{MemberRequest, Merger};
 pub use tolerance::Tolerance;
 pub use validate::{FileReport, MapsReport, ValidateError, validate_maps};

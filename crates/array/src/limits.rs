@@ -3,12 +3,15 @@
 
 use serde::Serialize;
 
-use crate::array::Array;
+use crate::array::{Array, Map};
 use crate::layout::Layout;
 use crate::level::Level;
 
 /// Read-ahead that every queue has at least, bytes.
 const DEFAULT_READ_AHEAD: u64 = 128 * 1024;
+
+/// Longest request of a queue without a limit of its own, KiB (`BLK_DEF_MAX_SECTORS`).
+const LONGEST_KIB: u64 = 1280;
 
 /// Queue attributes of an md array under Linux 6.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -27,17 +30,20 @@ impl Array {
     /// The attributes of the array's own queue; for RAID50 and RAID60 of the RAID0 over the groups.
     pub fn queue_limits(&self) -> QueueLimits {
         let stripe = self.stripe_chunks();
-        let chunk = self.chunk().unwrap_or(512);
-        let optimal_io = stripe.map_or(0, |chunks| chunks * chunk);
+        let optimal_io = stripe.map_or(0, |chunks| chunks * self.chunk().unwrap_or(512));
+        let chunk = match &self.map {
+            Map::Nested(map) => map.outer_chunk(),
+            _ => self.chunk().unwrap_or(512),
+        };
         QueueLimits {
             minimum_io: chunk,
             optimal_io,
             read_ahead: DEFAULT_READ_AHEAD.max(optimal_io.saturating_mul(2)),
             max_request: 1024
                 * match self.level() {
-                    Level::Raid0 | Level::Raid50 | Level::Raid60 => 512.min(chunk / 1024),
+                    Level::Raid0 | Level::Raid50 | Level::Raid60 => LONGEST_KIB.min(chunk / 1024),
                     Level::Raid4 | Level::Raid5 | Level::Raid6 => 1024,
-                    Level::Linear | Level::Raid1 | Level::Raid10 => 1280,
+                    Level::Linear | Level::Raid1 | Level::Raid10 => LONGEST_KIB,
                 },
         }
     }

@@ -77,7 +77,7 @@ impl LayoutReport {
             tolerance: array.tolerance(),
             small_writes: small_writes(&array)?,
             queue: array.queue_limits(),
-            mdadm: mdadm(&array),
+            mdadm: mdadm(&array, example_drives),
             mkfs_xfs: xfs,
             mkfs_ext4: ext4,
             drawing: array.drawing(rows),
@@ -127,7 +127,16 @@ fn mkfs(array: &Array) -> Option<(String, String)> {
     ))
 }
 
-fn mdadm(array: &Array) -> Vec<String> {
+/// Commands that create the array of these devices, one for each member in slot order; mdadm's word for an absent one is
+/// `missing`. Empty if mdadm cannot make it.
+#[must_use]
+pub fn creation(array: &Array, devices: &[String]) -> Vec<String> {
+    mdadm(array, |first, count| {
+        devices[first..first + count].join(" ")
+    })
+}
+
+fn mdadm(array: &Array, drives: impl Fn(usize, usize) -> String) -> Vec<String> {
     let config = array.config();
     if let Map::Nested(map) = &array.map {
         let (width, groups) = (map.width() as usize, map.groups().len());
@@ -180,7 +189,7 @@ fn create(md: usize, level: Level, config: &ArrayConfig, drives: &str, count: us
 }
 
 /// Example names from /dev/sdb on (sda tends to be the system's), as the shell's patterns.
-fn drives(first: usize, count: usize) -> String {
+fn example_drives(first: usize, count: usize) -> String {
     let name = |index: usize| {
         let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
         match (index + 1) / 26 {
@@ -328,6 +337,6 @@ mod tests {
         );
         assert!(report(Level::Raid10, "f2s18", 6).mdadm.is_empty());
         assert_eq!(report(Level::Raid1, "default", 2).mkfs_xfs, None);
-        assert_eq!(drives(24, 3), "/dev/sdz /dev/sda[a-b]");
+        assert_eq!(example_drives(24, 3), "/dev/sdz /dev/sda[a-b]");
     }
 }

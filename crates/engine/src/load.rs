@@ -395,7 +395,12 @@ impl Load {
 
     /// Settings that the thread makes for itself.
     fn settle(&self, index: usize, stream: &Stream) -> Result<(), EngineError> {
-        thread::prompt_timers();
+        // The CPU time of a request is a sleep.
+        let slack_ns = match self.plan.options.cpu_per_request_ns {
+            0 => 1_000,
+            _ => 1,
+        };
+        thread::prompt_timers(slack_ns);
         if let Some(cpus) = self.plan.options.cpus_of(index) {
             thread::pin(cpus).map_err(|error| EngineError::Cpu {
                 cpu: cpus[0],
@@ -867,6 +872,7 @@ fn orders(plan: &Plan, index: usize, may_spin: bool) -> Orders {
             && !matches!(plan.targets[index], Target::Null { .. }),
         syncs_between: stream.sync.fsync_between,
         exact: plan.options.timestamps == Timestamps::Request,
+        cpu_ns: plan.options.cpu_per_request_ns,
         tolerate_errors: plan.options.tolerate_errors,
         may_spin,
     }

@@ -111,6 +111,8 @@ pub struct Options {
     pub cpus: Vec<usize>,
     /// Each worker may run on all of `cpus` instead.
     pub cpus_shared: bool,
+    /// Each completion keeps its worker busy this long more, ns: where CPU time costs nothing, as in virtual time.
+    pub cpu_per_request_ns: u64,
     /// Length of an interval of the series, ns.
     pub interval_ns: u64,
     /// Time that the run waits after its end for outstanding requests before it reports them as stuck, ns.
@@ -131,6 +133,7 @@ impl Default for Options {
             tolerate_errors: false,
             cpus: Vec::new(),
             cpus_shared: false,
+            cpu_per_request_ns: 0,
             interval_ns: 1_000_000_000,
             // The kernel's own measure of a hung task (kernel/hung_task.c, 120 s).
             grace_ns: 120_000_000_000,

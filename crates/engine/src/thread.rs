@@ -58,10 +58,10 @@ pub(crate) fn set_priority(priority: Priority) -> io::Result<()> {
     }
 }
 
-/// Makes the calling thread's timers fire within a microsecond instead of 50 (the default timer slack).
-pub(crate) fn prompt_timers() {
+/// Makes the calling thread's timers fire within `slack_ns` instead of 50 us (the default timer slack).
+pub(crate) fn prompt_timers(slack_ns: u64) {
     // SAFETY: no pointer is passed; a refusal changes nothing.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000 as libc::c_ulong) };
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong) };
 }
 
 /// Gives the calling thread a table of open files of its own, with nothing in it but the standard streams and `fds`;

@@ -47,6 +47,8 @@ pub(crate) struct Orders {
     pub(crate) syncs_between: bool,
     /// Each completion reads the clock.
     pub(crate) exact: bool,
+    /// Time that each completion keeps the worker busy, ns.
+    pub(crate) cpu_ns: u64,
     pub(crate) tolerate_errors: bool,
     /// There is a CPU for every thread, so the last microseconds before a due time may be spun.
     pub(crate) may_spin: bool,
@@ -356,11 +358,14 @@ impl<'a, B: Backend> Worker<'a, B> {
         }
         answer?;
 
-        let (exact, clock) = (self.orders.exact, self.clock);
+        let (exact, cpu_ns, clock) = (self.orders.exact, self.orders.cpu_ns, self.clock);
         let batch = if exact { 0 } else { clock.now() };
         let (mut first, mut last, mut count) = (0, 0, 0);
         let core = &mut *self.core;
         self.backend.reap(|index, result| {
+            if cpu_ns > 0 {
+                sleep_ns(cpu_ns);
+            }
             let now = if exact { clock.now() } else { batch };
             if count == 0 {
                 first = now;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use spindle_array::ArrayError;
 use spindle_disk::vhost::VhostError;
 use spindle_drive::DriveError;
 use thiserror::Error;
@@ -28,6 +29,23 @@ pub enum LabError {
     /// A device's connection failed.
     #[error("the lab's kernel: {0}")]
     Device(#[from] VhostError),
+    /// The array of the machine cannot be made.
+    #[error("array: {0}")]
+    Array(#[from] ArrayError),
+    /// mdadm has no name for the layout.
+    #[error("[array] `layout` {layout}: mdadm cannot make it; set another one")]
+    Layout {
+        /// The layout.
+        layout: String,
+    },
+    /// The elevator is of another kernel.
+    #[error("[queue] `scheduler` {name}: the lab's kernel has {known}; set one of them")]
+    Elevator {
+        /// Its name.
+        name: &'static str,
+        /// Those there are.
+        known: String,
+    },
     /// The kernel sent something that its protocol does not allow.
     #[error("the lab's kernel broke the protocol of {what}: {problem}")]
     Protocol {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`time_travel`] | the calendar: the kernel asks for permission to advance its clock (`um_timetravel.h`) |
 //! | [`spindle_disk`] | the kernel's devices reach their models over sockets (vhost-user, notifications in band) |
+//! | [`KernelSetup`] | a machine's array and settings as the kernel's tools and files take them |
 //! | [`Lab`] | one process with all of it: the event loop |
 //!
 //! The kernel and the models take turns. While the kernel runs, virtual time stands still except where the kernel reads
@@ -17,8 +18,10 @@
 mod error;
 mod lab;
 mod report;
+mod setup;
 pub mod time_travel;
 
 pub use error::LabError;
 pub use lab::{Lab, LabOptions, Output, Port};
 pub use report::{DriveReport, Report};
+pub use setup::{ArrayCommands, DriveKnobs, KernelSetup, RebuildCommand, device_name};

@@ -63,6 +63,11 @@ impl Machine {
             cache_bytes: machine.drives.iter().map(|drive| drive.cache_bytes()).sum(),
         })
     }
+
+    fn kernel_setup(&self) -> PyResult<String> {
+        let setup = spindle_lab::KernelSetup::new(&self.0).map_err(errors::config)?;
+        errors::json(&setup)
+    }
 }
 
 /// A run on a modelled machine, on a thread of its own. It starts when constructed.

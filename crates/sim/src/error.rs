@@ -42,6 +42,12 @@ pub enum SimError {
         /// Stream's name.
         stream: String,
     },
+    /// The machine has something that the simulator lacks.
+    #[error("{key} of the machine is not modelled; `kernel=` runs it on the real kernel")]
+    NeedsKernel {
+        /// The table or key.
+        key: &'static str,
+    },
     /// The run would never end.
     #[error("the run has no end; set `seconds`, `bytes`, `requests` or `until_steady`")]
     Endless,

@@ -35,8 +35,8 @@ pub use error::SimError;
 pub use figures::{DriveFigures, RebuildFigures, SimFigures};
 pub use kernel::Kernel;
 pub use machine::{
-    ArraySetup, DriveKind, DriveSetup, Host, Machine, QueueSetup, RebuildSetup, UnknownMachine,
-    machine_names, machine_text, simulate,
+    ArraySetup, BitmapSetup, DriveKind, DriveSetup, FileSystem, Host, Machine, QueueSetup,
+    RebuildSetup, UnknownMachine, machine_names, machine_text, simulate,
 };
 pub use many::simulate_many;
 pub use progress::{Progress, StreamCounts};

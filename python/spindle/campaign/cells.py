@@ -167,6 +167,7 @@ def _filled(settings: Settings, levels: Mapping[str, str], plan: Plan) -> Settin
         workload=of(settings.workload),
         options=filled(settings.options),
         knobs=filled(settings.knobs),
+        kernel=settings.kernel,
         machine=filled(settings.machine),
         filesystem=filled(settings.filesystem),
         create=of(settings.create),

@@ -17,10 +17,16 @@ from spindle.run.errors import Usage
 _EVERY = "*"
 
 
-def with_fields(text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str) -> str:
-    """The text of the machine file with these fields. Raises Usage: `where` names the place in messages."""
+def with_fields(
+    text: str, fields: Mapping[str, object], knobs: Mapping[str, str], where: str, has_kernel: bool = False
+) -> str:
+    """The text of the machine file with these fields. Raises Usage: `where` names the place in messages. `has_kernel`:
+    it runs under the real kernel, which has more knobs.
+    """
     wanted = {
-        **{field: value for one, setting in knobs.items() for field, value in _of_knob(one, setting, where)},
+        **{
+            field: value for one, setting in knobs.items() for field, value in _of_knob(one, setting, where, has_kernel)
+        },
         **fields,
     }
     if not wanted:
@@ -66,7 +72,7 @@ def _members(inner: list[dict[str, Any]], which: str, where: str) -> list[dict[s
 # --- knobs -----------------------------------------------------------------------------------------------------------
 
 
-def _of_knob(name: str, value: str, where: str) -> list[tuple[str, object]]:
+def _of_knob(name: str, value: str, where: str, has_kernel: bool) -> list[tuple[str, object]]:
     """The machine's fields for a knob of its queues. Raises Usage for a knob without an equivalent."""
     if name.startswith(IOSCHED):
         return [_parameter(name, value)]
@@ -77,6 +83,8 @@ def _of_knob(name: str, value: str, where: str) -> list[tuple[str, object]]:
             return [("queue.nr_requests", _number(value))]
         case "max_sectors_kb":
             return [("queue.max_request", f"{value}KiB")]
+        case "read_ahead_kb" if has_kernel:
+            return [("queue.read_ahead", f"{value}KiB")]
         case "queue_depth":
             return [("drive.*.queue_depth", _number(value))]
         case "stripe_cache_size":

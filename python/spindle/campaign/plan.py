@@ -67,6 +67,8 @@ class Settings:
     options: Mapping[str, str] = field(default_factory=dict)
     """Workload keys."""
     knobs: Mapping[str, str] = field(default_factory=dict)
+    kernel: bool | None = None
+    """Run a modelled machine under the real kernel."""
     machine: Mapping[str, object] = field(default_factory=dict)
     """Fields of the machine file by dotted path: `array.chunk`, `drive.0.model`."""
     filesystem: Mapping[str, object] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Settings:
             workload=other.workload if other.workload is not None else self.workload,
             options={**self.options, **other.options},
             knobs={**self.knobs, **other.knobs},
+            kernel=other.kernel if other.kernel is not None else self.kernel,
             machine={**self.machine, **other.machine},
             filesystem={**self.filesystem, **other.filesystem},
             create=other.create if other.create is not None else self.create,

@@ -19,7 +19,7 @@ from spindle.knobs.places import Place, of_device
 from spindle.knobs.session import Setting
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve, resolve_text
-from spindle.run.targets import Modelled, Target, parse, refusal
+from spindle.run.targets import Modelled, OnKernel, Target, on_kernel, parse, refusal
 
 TARGET = "{target}"
 """Replaced by the target in the arguments of commands."""
@@ -132,10 +132,12 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
     if settings.target is None:
         raise Usage(f"{plan.source}: where should it run? give `target=`: a device, a file or a modelled machine")
     target = sources.target(settings.target)
+    if settings.kernel:
+        target = on_kernel(target, None, f"{where}: kernel")
     refused = refusal(target, _given(settings))
     if refused is not None:
         raise Usage(f"{where}: {refused[0]}: {refused[1]}")
-    if isinstance(target, Modelled):
+    if isinstance(target, Modelled | OnKernel):
         return _modelled(plan, cell, target, sources, where)
     if settings.machine:
         name = next(iter(settings.machine))
@@ -155,17 +157,22 @@ def _given(settings: Settings) -> Iterator[str]:
     return (name for name, value in given.items() if value)
 
 
-def _modelled(plan: Plan, cell: Cell, target: Modelled, sources: Sources, where: str) -> ReadyCell:
+def _modelled(plan: Plan, cell: Cell, target: Modelled | OnKernel, sources: Sources, where: str) -> ReadyCell:
     settings = cell.settings
-    text = with_fields(target.read(), settings.machine, settings.knobs, where)
-    source = target.asked if text == target.read() else f"{where}: {target.asked}"
+    machine = target.machine if isinstance(target, OnKernel) else target
+    text = with_fields(machine.read(), settings.machine, settings.knobs, where, bool(settings.kernel))
+    source = target.asked if text == machine.read() else f"{where}: {target.asked}"
+    changed = replace(machine, text=text)
     try:
-        _core.Machine.parse(text, source)
+        parsed = _core.Machine.parse(text, source)
+        if isinstance(target, OnKernel):
+            target.check(parsed)
     except _core.ConfigError as error:
         # The line number belongs to generated text.
         raise Usage(_without_line(str(error), source) if source != target.asked else str(error)) from None
     workload = _workload(plan, settings, sources, where)
-    return ReadyCell(cell=cell, on=replace(target, text=text), workload=workload)
+    on = replace(target, machine=changed) if isinstance(target, OnKernel) else changed
+    return ReadyCell(cell=cell, on=on, workload=workload)
 
 
 def _without_line(said: str, source: str) -> str:

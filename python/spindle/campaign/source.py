@@ -29,6 +29,7 @@ TOP = (
     "workload",
     "options",
     "knobs",
+    "kernel",
     "machine",
     "filesystem",
     "create",
@@ -164,6 +165,7 @@ def _settings(table: Table) -> Settings:
         workload=table.word("workload"),
         options=_options(table.table("options")),
         knobs=_knobs(table.table("knobs")),
+        kernel=table.flag("kernel", False) if "kernel" in table.left() else None,
         machine=_machine(table.table("machine")),
         filesystem=_filesystem(table.table("filesystem")),
         create=table.word("create"),
@@ -385,7 +387,7 @@ def _single(table: Table, sets: str, value: object) -> Settings:
     if isinstance(value, str) and not value.isprintable():
         table.fail("values", "has control characters in it; leave them out")
     nested = Table({kind: _nest(rest, value)} if rest else {kind: value}, table.path, table.text, table.source)
-    allowed = ("target", "workload", "options", "knobs", "machine", "filesystem", "create", "setup", "teardown", "load")
+    allowed = tuple(key for key in TOP if key not in ("about", "seed", "factors", "design", "trials"))
     if kind not in allowed:
         hint = meant(kind, allowed, f"it is one of {', '.join(allowed)}, with a name after a dot")
         table.fail("sets", f"`{sets}` cannot be set; {hint}")

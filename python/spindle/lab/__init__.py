@@ -8,6 +8,8 @@
 | `initramfs` | the system in the lab: programs and `image/init.sh`, as an archive (`cpio`) |
 | `cache` | where kernels and archives are kept |
 | `machine` | one boot: sockets, the kernel's process, and its end in all cases |
+| `assembly` | a machine file's array, queues and file system as commands |
+| `load` | one workload in the lab, by spindle-agent |
 | `session` | `exec` and `shell` |
 
 `image/` contains what goes into the lab as it is: the kernel's configuration and the first program.

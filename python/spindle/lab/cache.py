@@ -50,12 +50,17 @@ class Kernel:
 _NAME = re.compile(r"(?P<version>\d+(?:\.\d+)+)-hz(?P<hz>\d+)-(?P<digest>[0-9a-f]+)")
 
 
-def built(hz: int, digest: str) -> Kernel:
-    """The newest kernel of this configuration. Raises LabMissing."""
+def built(hz: int, digest: str, version: str | None = None) -> Kernel:
+    """The newest kernel of this configuration, and of this version if one is given. Raises LabMissing."""
     kernels = [_parse(path.name) for path in (folder() / "kernels").glob("*")]
     fitting = [one for one in kernels if one and one.is_built and (one.hz, one.digest) == (hz, digest)]
     if not fitting:
         raise LabMissing(f"the lab's kernel is not built; {BUILD} builds it, once, in about 10 minutes of CPU time")
+    if version is not None:
+        there = ", ".join(sorted(one.version for one in fitting))
+        fitting = [one for one in fitting if f"{one.version}.".startswith(f"{version}.")]
+        if not fitting:
+            raise LabMissing(f"the lab has no kernel {version}, but {there}; leave the version out, or build it")
     return max(fitting, key=lambda one: [int(part) for part in one.version.split(".")])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -109,9 +109,9 @@ def _add_busybox_names(archive: Archive) -> None:
             archive.link(name, f"/{_inside(busybox)}")
 
 
-def for_command(command: Sequence[str], programs: Sequence[str] = ()) -> bytes:
-    """The archive of one boot: a command line, its program if the lab lacks it, and more programs of this system, each
-    a name or a path; they come before the lab's own. Raises LabMissing.
+def for_command(command: Sequence[str], programs: Sequence[str] = (), first: str = "") -> bytes:
+    """The archive of one boot: commands of the shell that come `first`, a command line, its program if the lab lacks
+    it, and more programs of this system, each a name or a path; they come before the lab's own. Raises LabMissing.
     """
     archive = Archive()
     for name in programs:
@@ -121,14 +121,27 @@ def for_command(command: Sequence[str], programs: Sequence[str] = ()) -> bytes:
         program = add_program(archive, program, _FIRST)
     elif "/" not in program and not _has(program) and f"{_FIRST}/{program}" not in archive:
         program = add_program(archive, program)
-    archive.file(COMMAND, f"exec {shlex.join([program, *rest])}\n".encode(), 0o644)
+    archive.file(COMMAND, f"{first}exec {shlex.join([program, *rest])}\n".encode(), 0o644)
     return archive.to_bytes()
 
 
-def for_shell(columns: int, rows: int) -> bytes:
-    """The archive of a boot with a prompt at a terminal of this size."""
+def for_script(script: str, files: Mapping[str, bytes], programs: Sequence[str]) -> bytes:
+    """The archive of one boot: a script of the shell, the files that it reads, and programs of this system. Raises
+    LabMissing.
+    """
     archive = Archive()
-    archive.file("lab/terminal", f"stty rows {rows} cols {columns}\n".encode(), 0o644)
+    for name in programs:
+        add_program(archive, name, _FIRST)
+    for name, data in files.items():
+        archive.file(name, data, 0o644)
+    archive.file(COMMAND, script.encode(), 0o644)
+    return archive.to_bytes()
+
+
+def for_shell(columns: int, rows: int, first: str = "") -> bytes:
+    """The archive of a boot with a prompt at a terminal of this size, after these commands."""
+    archive = Archive()
+    archive.file("lab/terminal", f"{first}stty rows {rows} cols {columns}\n".encode(), 0o644)
     return archive.to_bytes()
 
 

@@ -77,9 +77,9 @@ def digest(hz: int = DEFAULT_HZ) -> str:
     return hashlib.sha256(configuration() + changes).hexdigest()[:12]
 
 
-def current(hz: int = DEFAULT_HZ) -> cache.Kernel:
-    """The kernel to boot. Raises LabMissing if none is built."""
-    return cache.built(hz, digest(hz))
+def current(hz: int = DEFAULT_HZ, version: str | None = None) -> cache.Kernel:
+    """The kernel to boot, the newest of this version (`6.1`). Raises LabMissing if none is built."""
+    return cache.built(hz, digest(hz), version)
 
 
 def build(folder: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -> cache.Kernel:

@@ -6,6 +6,7 @@ command line, environment and addresses.
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import subprocess
@@ -64,6 +65,8 @@ class Boot:
     """The archive that says what to do (`initramfs`)."""
     memory_mib: int = 1024
     hz: int = kernel.DEFAULT_HZ
+    version: str | None = None
+    """The kernel's version, `6.1` or `6.1.192`; None: the newest that is built."""
     is_interactive: bool = False
     is_traced: bool = False
 
@@ -124,7 +127,7 @@ class Running:
 def running(boot: Boot) -> Iterator[Running]:
     """Boot, and end the kernel in all cases. Raises LabMissing or LabError."""
     require(FOR_A_BOOT)
-    program, archive = kernel.current(boot.hz).program, initramfs.current()
+    program, archive = kernel.current(boot.hz, boot.version).program, initramfs.current()
     cpu = _cpu()
     with _folder() as (folder, janitor), tempfile.TemporaryFile() as log:
         place(folder / "initrd", archive.read_bytes() + boot.todo)
@@ -192,7 +195,10 @@ def _arguments(boot: Boot, lab: _core.Lab) -> list[str]:
     ]
 
 
+_turns = itertools.count(os.getpid())
+
+
 def _cpu() -> int:
-    """One of the CPUs that Spindle may use: labs that run at the same time are spread by their process numbers."""
+    """One of the CPUs that Spindle may use, in turn; several processes begin at different ones."""
     allowed = sorted(os.sched_getaffinity(0))
-    return allowed[os.getpid() % len(allowed)]
+    return allowed[next(_turns) % len(allowed)]

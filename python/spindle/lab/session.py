@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import select
 import sys
 import termios
@@ -16,7 +15,9 @@ from dataclasses import dataclass
 from spindle import _core
 
 from . import initramfs
+from .assembly import setup_of
 from .errors import LabError
+from .load import cpu_of_children_s
 from .machine import ERRORS, Boot, BootReport, running
 
 LEAVE = 0x1D
@@ -43,39 +44,42 @@ def execute(
     memory_mib: int = 1024,
     programs: Sequence[str] = (),
     is_traced: bool = False,
+    is_assembled: bool = False,
 ) -> Outcome:
-    """Run a command in the lab, which `programs` of this system are brought into. `write` receives its output as it
-    comes: (true for standard error, bytes). Raises LabMissing or LabError.
+    """Run a command in the lab, which `programs` of this system are brought into; `is_assembled`: after the machine's
+    array and settings are made. `write` receives its output as it comes: (true for standard error, bytes). Raises
+    LabMissing or LabError.
     """
-    todo = initramfs.for_command(command, programs)
+    todo = initramfs.for_command(command, programs, _first(machine, is_assembled))
     boot = Boot(machine, todo, memory_mib, is_traced=is_traced)
-    before = _cpu_of_children()
+    before = cpu_of_children_s()
     with running(boot) as lab:
         for port, data in lab.output():
             write(port == ERRORS, data)
         report = lab.end()
         trace = lab.lab.trace() if is_traced else None
     assert lab.status is not None
-    return Outcome(lab.status, report, _cpu_of_children() - before, trace)
+    return Outcome(lab.status, report, cpu_of_children_s() - before, trace)
 
 
-def shell(machine: _core.Machine, memory_mib: int = 1024) -> int:
+def _first(machine: _core.Machine, is_assembled: bool) -> str:
+    return setup_of(machine).text() if is_assembled else ""
+
+
+def shell(machine: _core.Machine, memory_mib: int = 1024, is_assembled: bool = False) -> int:
     """Give a prompt in the lab at this terminal; its exit status. Raises LabMissing or LabError."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise LabError("a prompt needs a terminal; `spindle lab exec MACHINE -- COMMAND` runs a command without one")
     columns, rows = os.get_terminal_size(sys.stdin.fileno())
-    boot = Boot(machine, initramfs.for_shell(columns, rows), memory_mib, is_interactive=True)
+    boot = Boot(
+        machine, initramfs.for_shell(columns, rows, _first(machine, is_assembled)), memory_mib, is_interactive=True
+    )
     with running(boot) as lab, _raw_terminal(sys.stdin.fileno()), _keyboard(lab.lab, lab.process.kill):
         for _, data in lab.output():
             os.write(sys.stdout.fileno(), data)
         lab.end()
     assert lab.status is not None
     return lab.status
-
-
-def _cpu_of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 @contextmanager

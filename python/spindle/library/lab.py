@@ -8,7 +8,7 @@ from typing import Any
 
 from spindle import _core
 from spindle.host.signals import unwinding
-from spindle.lab import initramfs, kernel, session
+from spindle.lab import initramfs, kernel, load, session
 from spindle.run.simulate import machine_text
 
 
@@ -17,8 +17,15 @@ def build(source: Path | None, hz: int, jobs: int, say: Callable[[str], None]) -
     the progress. Raises `spindle.Error`.
     """
     programs = initramfs.build()
+    agent = load.build_agent()
     built = kernel.build(source, hz, jobs, say)
-    return {"version": built.version, "hz": built.hz, "kernel": str(built.program), "programs": str(programs)}
+    return {
+        "version": built.version,
+        "hz": built.hz,
+        "kernel": str(built.program),
+        "programs": str(programs),
+        "agent": str(agent),
+    }
 
 
 def execute(
@@ -28,18 +35,19 @@ def execute(
     memory_mib: int,
     programs: Sequence[str],
     is_traced: bool,
+    is_assembled: bool = False,
 ) -> session.Outcome:
     """Boot a machine, a file or a name of the catalogue, and run a command in it (`lab.session.execute`). Raises
     `spindle.Error`.
     """
     with unwinding():
-        return session.execute(_machine(machine), command, write, memory_mib, programs, is_traced)
+        return session.execute(_machine(machine), command, write, memory_mib, programs, is_traced, is_assembled)
 
 
-def shell(machine: str, memory_mib: int) -> int:
+def shell(machine: str, memory_mib: int, is_assembled: bool = False) -> int:
     """Boot a machine and give a prompt in it at this terminal; its exit status. Raises `spindle.Error`."""
     with unwinding():
-        return session.shell(_machine(machine), memory_mib)
+        return session.shell(_machine(machine), memory_mib, is_assembled)
 
 
 def _machine(name: str) -> _core.Machine:

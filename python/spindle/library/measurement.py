@@ -19,6 +19,7 @@ from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import AS_IT_IS, PreflightOptions
 from spindle.run.searching import Search
 from spindle.run.status import StatusReports
+from spindle.run.targets import on_kernel
 from spindle.run.watch import Watch
 
 
@@ -69,13 +70,17 @@ def measurement(
     verify_state: Output | None = None,
     output: Output | None = None,
     status_interval: float | None = None,
+    kernel: str | None = None,
 ) -> Measurement:
     """Put together a run. Nothing is opened yet; the files to be written are compared with each other and the target.
 
     `workload`: a preset, a TOML file or a job file of fio. `target`: a file, a block device, a folder, a modelled
-    machine or null:SIZE; None: the one that the job file names. Raises errors of one line each.
+    machine or null:SIZE; None: the one that the job file names. `kernel`: run a modelled machine under the real kernel
+    of this version, or the `newest` that is built. Raises errors of one line each.
     """
     found = prepared(workload, target, replace(engine_options, log=log), sections)
+    if kernel is not None:
+        found = replace(found, target=on_kernel(found.target, kernel))
     keep_apart(
         [each for each in (trace, log, verify_state, output) if each is not None], [(found.target.asked, "the target")]
     )

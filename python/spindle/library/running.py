@@ -29,6 +29,7 @@ from spindle.result.record import PhasesRecord, Record, Variation
 from spindle.run.errors import Usage
 from spindle.run.resolve import Resolved, resolve
 from spindle.run.simulate import SimulatedRun, machine_text, read_figures
+from spindle.run.targets.kernel import NEWEST
 from spindle.run.trace import started
 
 Name = str | os.PathLike[str]
@@ -71,6 +72,7 @@ def run(
     quiet_machine: bool = False,
     sync: Literal["target", "machine"] = "target",
     drop_caches: bool = False,
+    kernel: bool | str = False,
     trace: Name | None = None,
     log: Name | None = None,
     verify_state: Name | None = None,
@@ -92,6 +94,7 @@ def run(
     file only if `create` (its size, or "auto") makes it, and it is removed at the end unless `keep`. `confirm` is asked
     before a device is overwritten; without it, `erase` is enough.
 
+    `kernel`: run a modelled machine under the real kernel in virtual time (`spindle lab`), True or a version ("6.1").
     `strict`: refuse a machine that is not quiet; `wait_idle`: seconds to wait for that. `trace`, `log`, `verify_state`:
     files to be written; `force` replaces files that are not Spindle's. `store`, `tags`: keep the result. `progress`:
     a live line on stderr. The rest is as the options of `spindle run` of the same names.
@@ -133,6 +136,7 @@ def run(
         trace=_output(trace, "trace", force),
         log=_output(log, "log", force),
         verify_state=_output(verify_state, "verify_state", force),
+        kernel=NEWEST if kernel is True else kernel or None,
     )
     return Result(_carried_out(asked, store, tags, progress=progress, force=force))
 

@@ -15,6 +15,7 @@ from spindle.base import units
 
 NULL = "null"
 MODEL = "model"
+KERNEL = "kernel"
 NULL_PREFIX = "null:"
 """The null target is named with its size: `null:1GiB`."""
 
@@ -25,7 +26,8 @@ class Target(Struct, frozen=True, kw_only=True):
     asked: str
     """As given on the command line."""
     kind: str
-    """`device`, `file`, `directory` (files made in it), `model` (a modelled machine), or `null` (no I/O at all)."""
+    """`device`, `file`, `directory` (files made in it), `model` (a modelled machine), `kernel` (one under
+    the real kernel: exact), or `null` (no I/O at all)."""
     size_bytes: int
     created: bool = False
     """True if the file was made for this run."""
@@ -67,6 +69,8 @@ class Kind:
     """Its name in a list of what all runs of a report have in common."""
     is_modelled: bool = False
     """Computed: the same machine, workload and seed give the same record, wherever and whenever it runs."""
+    has_kernel: bool = False
+    """A modelled machine under the real kernel: page cache, settings and counters are a kernel's."""
     does_io: bool = True
     """False: requests complete at once, and the figures are those of the load generator."""
     is_device: bool = False
@@ -114,7 +118,8 @@ class _Model(Kind):
         drives = Counter(str(model) for model in target.detail.get("drives") or [])
         words = [f"{count} x {model}" if count > 1 else model for model, count in drives.items()]
         level = [str(target.detail["level"]).upper()] if target.detail.get("level") else []
-        return f"{target.asked} (modelled: {', '.join([*level, *words, units.size(target.size_bytes)])})"
+        how = f"Linux {target.detail.get('kernel')} on modelled drives" if self.has_kernel else "modelled"
+        return f"{target.asked} ({how}: {', '.join([*level, *words, units.size(target.size_bytes)])})"
 
 
 KINDS = {
@@ -125,5 +130,6 @@ KINDS = {
         _Directory("directory", "directory", on_files=True),
         _Null(NULL, "null target", does_io=False),
         _Model(MODEL, "modelled", is_modelled=True),
+        _Model(KERNEL, "Linux on modelled drives", is_modelled=True, has_kernel=True),
     )
 }

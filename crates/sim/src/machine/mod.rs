@@ -1,6 +1,7 @@
 //! A machine as data, and the construction of its parts.
 
 mod catalogue;
+mod filesystem;
 mod parse;
 
 use serde::Serialize;
@@ -15,6 +16,7 @@ use crate::figures::SimFigures;
 use crate::kernel::Kernel;
 
 pub use self::catalogue::{UnknownMachine, machine_names, machine_text};
+pub use self::filesystem::FileSystem;
 
 /// Bytes of a block.
 pub(crate) const BLOCK: u64 = 512;
@@ -34,6 +36,8 @@ pub struct Machine {
     pub queue: QueueSetup,
     /// Software RAID over all drives; without it, there is one drive.
     pub array: Option<ArraySetup>,
+    /// File system on it; the simulator has none.
+    pub filesystem: Option<FileSystem>,
     /// The drives, in slot order.
     pub drives: Vec<DriveSetup>,
 }
@@ -45,6 +49,8 @@ pub struct Host {
     pub kernel: Kernel,
     /// CPU time a worker spends on each request, ns.
     pub cpu_per_request_ns: u64,
+    /// Memory, bytes. Only a kernel uses it: the simulator has no page cache.
+    pub memory: Option<u64>,
 }
 
 /// The block layer's queue, the same for each drive.
@@ -54,8 +60,10 @@ pub struct QueueSetup {
     pub scheduler: Option<Scheduler>,
     /// Limit of requests (`nr_requests`); `None` for the kernel's default.
     pub nr_requests: Option<u32>,
-    /// Longest request, bytes (`max_sectors_kb`).
-    pub max_request: u64,
+    /// Longest request, bytes (`max_sectors_kb`); `None` for the default.
+    pub max_request: Option<u64>,
+    /// Read-ahead of the device under test, bytes (`read_ahead_kb`). Only a kernel uses it.
+    pub read_ahead: Option<u64>,
 }
 
 /// Software RAID.
@@ -69,6 +77,15 @@ pub struct ArraySetup {
     pub missing: Vec<u32>,
     /// A member that is being rebuilt on a new drive.
     pub rebuild: Option<RebuildSetup>,
+    /// An internal write-intent bitmap; the simulator has none.
+    pub bitmap: Option<BitmapSetup>,
+}
+
+/// A write-intent bitmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BitmapSetup {
+    /// Bytes of the array that a bit stands for; `None` for mdadm's choice.
+    pub chunk: Option<u64>,
 }
 
 /// A rebuild and its pace (`sync_speed_min`, `sync_speed_max`), bytes per second.
@@ -150,13 +167,16 @@ impl Machine {
             host: Host {
                 kernel: Kernel::DEFAULT,
                 cpu_per_request_ns: 0,
+                memory: None,
             },
             queue: QueueSetup {
                 scheduler: Some(Scheduler::None),
                 nr_requests: None,
-                max_request: DEFAULT_MAX_REQUEST,
+                max_request: None,
+                read_ahead: None,
             },
             array: None,
+            filesystem: None,
             drives: vec![DriveSetup {
                 model: "server".to_owned(),
                 kind: DriveKind::Server(params),
@@ -201,7 +221,20 @@ impl Machine {
         names
     }
 
+    /// The first table or key that only a real kernel carries out.
+    fn beyond_the_model(&self) -> Option<&'static str> {
+        let bitmap = self.array.as_ref().and_then(|array| array.bitmap);
+        match (&self.filesystem, bitmap) {
+            (Some(_), _) => Some("[filesystem]"),
+            (None, Some(_)) => Some("[array] `bitmap`"),
+            (None, None) => None,
+        }
+    }
+
     fn engine(&self, workload: &Workload, options: SimOptions) -> Result<Engine, SimError> {
+        if let Some(key) = self.beyond_the_model() {
+            return Err(SimError::NeedsKernel { key });
+        }
         let mut queues = Vec::with_capacity(self.drives.len());
         for (slot, drive) in self.drives.iter().enumerate() {
             queues.push(self.queue(slot, drive)?);
@@ -248,7 +281,7 @@ impl Machine {
             requests,
             multi_queue: kernel.multi_queue() || scheduler == Scheduler::None,
             depth,
-            max_blocks: (self.queue.max_request / BLOCK) as u32,
+            max_blocks: (self.queue.max_request.unwrap_or(DEFAULT_MAX_REQUEST) / BLOCK) as u32,
             flush_alone: depth <= ATA_DEPTH && !matches!(setup.kind, DriveKind::Server(_)),
         };
         let elevator = scheduler.build(setup.is_flash());

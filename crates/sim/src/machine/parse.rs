@@ -10,7 +10,7 @@ use spindle_drive::{
 };
 
 use super::{
-    ArraySetup, BLOCK, DEFAULT_MAX_REQUEST, DriveKind, DriveSetup, Host, Machine, QueueSetup,
+    ArraySetup, BLOCK, BitmapSetup, DriveKind, DriveSetup, FileSystem, Host, Machine, QueueSetup,
     RebuildSetup,
 };
 use crate::elevator::{Parameter, ParameterValue, Scheduler};
@@ -34,6 +34,8 @@ impl Machine {
         let queue = read_queue(table.take_table("queue")?, host.kernel)?;
         let own = read_sheets(table.take_tables("sheet")?)?;
         let array = table.take_table("array")?;
+        let filesystem = table.take_table("filesystem")?;
+        let filesystem = filesystem.map(FileSystem::read).transpose()?;
         let tables = table.take_tables("drive")?;
         if tables.is_empty() {
             return Err(table.missing("drive"));
@@ -68,6 +70,7 @@ impl Machine {
             host,
             queue,
             array,
+            filesystem,
             drives,
         })
     }
@@ -86,6 +89,7 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
     let mut host = Host {
         kernel: Kernel::DEFAULT,
         cpu_per_request_ns: 0,
+        memory: None,
     };
     let Some(mut table) = table else {
         return Ok(host);
@@ -102,6 +106,13 @@ fn read_host(table: Option<Table>) -> Result<Host, ConfigError> {
             return Err(value.error("expected at most a second"));
         }
     }
+    if let Some(value) = table.take("memory") {
+        let memory = value.size()?;
+        if !(64 << 20..=1 << 40).contains(&memory) {
+            return Err(value.error("expected 64 MiB to 1 TiB"));
+        }
+        host.memory = Some(memory);
+    }
     if let Some(value) = table.take("page_cache")
         && value.flag()?
     {
@@ -115,7 +126,8 @@ fn read_queue(table: Option<Table>, kernel: Kernel) -> Result<QueueSetup, Config
     let mut queue = QueueSetup {
         scheduler: None,
         nr_requests: None,
-        max_request: DEFAULT_MAX_REQUEST,
+        max_request: None,
+        read_ahead: None,
     };
     let Some(mut table) = table else {
         return Ok(queue);
@@ -130,11 +142,18 @@ fn read_queue(table: Option<Table>, kernel: Kernel) -> Result<QueueSetup, Config
         .take_integer("nr_requests", 1..=1_000_000)?
         .map(|requests| requests as u32);
     if let Some(value) = table.take("max_request") {
-        queue.max_request = value.size()?;
-        if !queue.max_request.is_multiple_of(4096) || !(4096..=1 << 30).contains(&queue.max_request)
-        {
+        let longest = value.size()?;
+        if !longest.is_multiple_of(4096) || !(4096..=1 << 30).contains(&longest) {
             return Err(value.error("expected a multiple of 4096 bytes, at most 1 GiB"));
         }
+        queue.max_request = Some(longest);
+    }
+    if let Some(value) = table.take("read_ahead") {
+        let bytes = value.size()?;
+        if !bytes.is_multiple_of(4096) || bytes > 1 << 30 {
+            return Err(value.error("expected a multiple of 4096 bytes, at most 1 GiB"));
+        }
+        queue.read_ahead = Some(bytes);
     }
     if let Some(mut settings) = table.take_table("iosched")? {
         settings.describe("[queue.iosched]".to_owned());
@@ -383,6 +402,7 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
     };
     let rebuild_value = table.take("rebuild");
     let rebuild = read_rebuild(&mut table, rebuild_value.as_ref(), drives.len())?;
+    let bitmap = read_bitmap(&mut table, parsed)?;
 
     let array = Array::new(config.clone()).map_err(|error| {
         let at = match &error {
@@ -421,7 +441,33 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
         stripe_cache,
         missing,
         rebuild,
+        bitmap,
     })
+}
+
+fn read_bitmap(table: &mut Table, level: Level) -> Result<Option<BitmapSetup>, ConfigError> {
+    let chunk = table.take("bitmap_chunk");
+    let Some(value) = table.take("bitmap") else {
+        return match chunk {
+            Some(chunk) => Err(chunk.error("there is no bitmap; set `bitmap = \"internal\"`")),
+            None => Ok(None),
+        };
+    };
+    match (value.text()?, chunk) {
+        ("none", None) => Ok(None),
+        ("none", Some(chunk)) => Err(chunk.error("there is no bitmap; leave the key out")),
+        ("internal", _) if matches!(level, Level::Linear | Level::Raid0) => {
+            Err(value.error("this level has no copies, and so no bitmap; leave the key out"))
+        }
+        ("internal", None) => Ok(Some(BitmapSetup { chunk: None })),
+        ("internal", Some(chunk)) => match chunk.size()? {
+            bytes if bytes.is_power_of_two() && bytes >= 4096 => {
+                Ok(Some(BitmapSetup { chunk: Some(bytes) }))
+            }
+            _ => Err(chunk.error("expected a power of two of at least 4 KiB")),
+        },
+        _ => Err(value.error("expected \"internal\" or \"none\"")),
+    }
 }
 
 /// The array's own message, without the key it begins with: the place names it.

@@ -30,7 +30,7 @@ RUN = {
 
 COMMON = frozenset(
     {
-        *("--create", "--keep", "--erase", "--yes"),
+        *("--create", "--keep", "--kernel", "--erase", "--yes"),
         *("--set", "--vary", "--find-knee", "--latency-target", "--precondition"),
         *("--seconds", "--until-steady", "--ramp", "--seed", "--operation", "--pattern", "--region"),
         *("--size", "--write-fraction", "--verify", "--direct", "--fsync-fraction"),

@@ -54,6 +54,7 @@ def build(source: Path | None, hz: str, jobs: int, json: bool) -> Exit:
     else:
         print(f"kernel    Linux {built['version']}, HZ {built['hz']}: {built['kernel']}")
         print(f"programs  {built['programs']}")
+        print(f"agent     {built['agent']}")
     return Exit.FINE
 
 
@@ -61,11 +62,18 @@ _MEMORY = click.option(
     "--memory", type=click.IntRange(64, 1 << 20), default=1024, show_default=True, metavar="MIB", help="Memory in MiB."
 )
 
+_ASSEMBLED = click.option(
+    "--assembled",
+    is_flag=True,
+    help="First make what MACHINE describes: [array] as /dev/md0, [queue], and [filesystem] mounted at /mnt.",
+)
+
 
 @command.command("exec", cls=WritingCommand, context_settings={"ignore_unknown_options": True})
 @click.argument("machine")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...", type=click.UNPROCESSED)
 @_MEMORY
+@_ASSEMBLED
 @click.option(
     "--program",
     "programs",
@@ -84,6 +92,7 @@ def exec_(
     machine: str,
     words: tuple[str, ...],
     memory: int,
+    assembled: bool,
     programs: tuple[str, ...],
     trace: Output | None,
     summary: bool,
@@ -100,7 +109,7 @@ def exec_(
         stream.buffer.write(data)
         stream.flush()
 
-    outcome = lab.execute(machine, words, write, memory, programs, is_traced=trace is not None)
+    outcome = lab.execute(machine, words, write, memory, programs, trace is not None, assembled)
     if trace is not None and outcome.trace is not None:
         trace.save(outcome.trace.encode())
     if summary:
@@ -116,8 +125,9 @@ def exec_(
 @command.command("shell")
 @click.argument("machine")
 @_MEMORY
-def shell(machine: str, memory: int) -> int:
+@_ASSEMBLED
+def shell(machine: str, memory: int, assembled: bool) -> int:
     """Boot MACHINE and give a prompt in it. Time passes as on a real machine; Ctrl-] leaves at once."""
     from spindle.library import lab
 
-    return lab.shell(machine, memory)
+    return lab.shell(machine, memory, assembled)

@@ -43,6 +43,13 @@ class Run(GroupedCommand, WritingCommand):
     "enough for the caches, if space and time permit.",
 )
 @click.option("--keep", is_flag=True, help="Keep the test file.")
+@click.option(
+    "--kernel",
+    metavar="[VERSION]",
+    is_flag=False,
+    flag_value="newest",
+    help="Modelled machines: run the real Linux kernel on the modelled drives, in virtual time (`spindle help lab`).",
+)
 @section_option
 @precondition_options
 @search_options
@@ -82,6 +89,7 @@ def command(
     target: str | None,
     create: str | None,
     keep: bool,
+    kernel: str | None,
     sections: tuple[str, ...],
     assignments: tuple[tuple[str, str], ...],
     variations: tuple[str, ...],
@@ -122,6 +130,7 @@ def command(
         preflight_options=preflight_options,
         create=create,
         keep=keep,
+        kernel=kernel,
         trace=trace,
         log=log,
         verify_state=verify_state,

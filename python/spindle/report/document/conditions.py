@@ -168,9 +168,10 @@ def _environment(run: RunRecord) -> Iterator[tuple[str, str]]:
             yield "device", f"{device.get('name')}{model}, target of {units.size(run.target.size_bytes)}"
     if run.target.traits.is_modelled:
         known = run.target.detail
+        how = "under" if run.target.traits.has_kernel else "rules of"
         yield (
             "modelled machine",
-            f"{run.target.asked}: {known.get('about') or ''} (rules of Linux {known.get('kernel')})",
+            f"{run.target.asked}: {known.get('about') or ''} ({how} Linux {known.get('kernel')})",
         )
     yield "spindle", run.tool.version
     generator = run.figures.generator

@@ -89,6 +89,8 @@ def _run(
     if more and option("seconds") not in options and workload.end.time_ns is not None:
         options += given(seconds=_core.format_duration(workload.end.time_ns))  # a search has a length of its own
     words = ["spindle", "run", name, target, *options, *more]
+    if run.target.traits.has_kernel:
+        words += given(kernel=True)
     for variation in varied:
         separator = ";" if any("," in value for value in variation.values) else ","
         words += given(vary=f"{variation.key}={separator.join(variation.values)}")

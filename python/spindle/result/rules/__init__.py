@@ -41,42 +41,45 @@ class RunKinds(Flag):
     """The load is a separate program, whose figures are unknown."""
     MODEL = auto()
     """A modelled machine: no other load and no hidden caches."""
+    KERNEL = auto()
+    """A modelled machine under the real kernel: its caches and settings count, and no other load."""
     NULL = auto()
     """Nothing is stored: the figures are those of the load generator."""
     THIS_MACHINE = DATA | NAMES | COMMAND
 
 
 DATA, NAMES, MODEL, NULL = RunKinds.DATA, RunKinds.NAMES, RunKinds.MODEL, RunKinds.NULL
+KERNEL = RunKinds.KERNEL
 THIS_MACHINE = RunKinds.THIS_MACHINE
 
 RULES: tuple[tuple[Rule, RunKinds], ...] = (
     (completeness.null_target, NULL),
-    (completeness.interrupted, DATA | NAMES | MODEL),
-    (completeness.errors, DATA | NAMES | MODEL),
-    (verification.verified, DATA),
+    (completeness.interrupted, DATA | NAMES | MODEL | KERNEL),
+    (completeness.errors, DATA | NAMES | MODEL | KERNEL),
+    (verification.verified, DATA | KERNEL),
     (conditions.target_changed, DATA | NAMES),
-    (completeness.long_enough, DATA | MODEL),
+    (completeness.long_enough, DATA | MODEL | KERNEL),
     (names.enough, NAMES),
     (completeness.late, DATA | NAMES),
-    (cache.cache_share, DATA),
+    (cache.cache_share, DATA | KERNEL),
     (names.in_memory, NAMES),
-    (cache.discards, DATA),
-    (cache.working_set, DATA | MODEL),
-    (cache.sample_size, DATA),
-    (consistency.littles_law, DATA | NAMES | MODEL),
-    (steadiness.steady, DATA | MODEL),
+    (cache.discards, DATA | KERNEL),
+    (cache.working_set, DATA | MODEL | KERNEL),
+    (cache.sample_size, DATA | KERNEL),
+    (consistency.littles_law, DATA | NAMES | MODEL | KERNEL),
+    (steadiness.steady, DATA | MODEL | KERNEL),
     (limits.group_limits, THIS_MACHINE),
     (load.generator_bound, DATA | NAMES),
-    (load.saturated, DATA | MODEL),
-    (load.achieved_depth, DATA | MODEL),
-    (load.on_time, DATA | NAMES | MODEL),
-    (starved.starved, DATA | MODEL),
-    (traffic.other_io, DATA),
+    (load.saturated, DATA | MODEL | KERNEL),
+    (load.achieved_depth, DATA | MODEL | KERNEL),
+    (load.on_time, DATA | NAMES | MODEL | KERNEL),
+    (starved.starved, DATA | MODEL | KERNEL),
+    (traffic.other_io, DATA | KERNEL),
     (log.whole_log, DATA | NAMES | NULL),
     (conditions.preconditioned, DATA),
-    (conditions.settings_changed, THIS_MACHINE),
+    (conditions.settings_changed, THIS_MACHINE | KERNEL),
     (conditions.before_the_run, THIS_MACHINE),
-    (conditions.during_the_run, THIS_MACHINE | MODEL),
+    (conditions.during_the_run, THIS_MACHINE | MODEL | KERNEL),
     (conditions.quiet_machine, THIS_MACHINE),
 )
 """In reading order."""
@@ -88,6 +91,8 @@ def ground_of(record: RunRecord) -> RunKinds:
         return RunKinds.COMMAND
     if not record.target.traits.does_io:
         return RunKinds.NULL
+    if record.target.traits.has_kernel:
+        return RunKinds.KERNEL
     if record.target.traits.is_modelled:
         return RunKinds.MODEL
     return RunKinds.NAMES if any(stream.names is not None for stream in record.workload.streams) else RunKinds.DATA

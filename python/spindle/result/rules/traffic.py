@@ -39,7 +39,9 @@ def other_io(record: RunRecord) -> list[Verdict]:
                 check="other-io",
                 level=Level.WARN,
                 evidence="; ".join(texts) + _when_and_who(record),
-                advice=(
+                advice="md or the file system did it: a log, metadata, parity, a rebuild"
+                if record.target.traits.has_kernel
+                else (
                     "a copy-on-write file system does that (btrfs); otherwise "
                     if record.target.traits.on_files and record.figures.total_write_bytes > 0
                     else ""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from spindle.host.paths import target_path
 
+from .kernel import OnKernel, on_kernel
 from .modelled import Modelled
 from .null import Null
 from .paths import Paths
@@ -32,4 +33,16 @@ def refusal(target: Target, given: Iterable[str]) -> tuple[str, str] | None:
     return next(((name, target.refusals[name]) for name in given if name in target.refusals), None)
 
 
-__all__ = ["AS_IT_IS", "KINDS", "Modelled", "Null", "Opening", "Paths", "Target", "parse", "refusal"]
+__all__ = [
+    "AS_IT_IS",
+    "KINDS",
+    "Modelled",
+    "Null",
+    "OnKernel",
+    "Opening",
+    "Paths",
+    "Target",
+    "on_kernel",
+    "parse",
+    "refusal",
+]

@@ -1,0 +1,126 @@
+"""A machine file's array, queues and file system as the lab's first commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from spindle import _core
+
+FOLDER = "/mnt"
+"""Where the file system is mounted."""
+_MKFS = {
+    "xfs": ("mkfs.xfs", "-q", "-f"),
+    "ext4": ("mkfs.ext4", "-q", "-F"),
+    "btrfs": ("mkfs.btrfs", "-q", "-f"),
+}
+
+
+class _Drive(Struct, frozen=True):
+    device: str
+    rotational: bool
+    scheduler: str
+    iosched: dict[str, int]
+    nr_requests: int | None
+    max_sectors_kib: int | None
+
+
+class _Rebuild(Struct, frozen=True):
+    device: str
+    min_kib: int
+    max_kib: int
+
+
+class _Array(Struct, frozen=True):
+    create: list[str]
+    stripe_cache_size: int | None
+    rebuild: _Rebuild | None
+
+
+class FileSystem(Struct, frozen=True):
+    """A file system of a machine file."""
+
+    kind: str
+    mkfs: list[str]
+    mount: str
+    size: int
+
+
+class Setup(Struct, frozen=True):
+    """A machine as a kernel takes it (`crates/lab/src/setup.rs`)."""
+
+    drives: list[_Drive]
+    array: _Array | None
+    read_ahead_kib: int | None
+    filesystem: FileSystem | None
+    memory_bytes: int | None
+    cpu_per_request_ns: int
+
+    @property
+    def device(self) -> str:
+        """Name of the device under test: the array, or the only drive."""
+        return "md0" if self.array is not None else self.drives[0].device
+
+    @property
+    def memory_mib(self) -> int:
+        """Memory of the lab."""
+        return (self.memory_bytes or 1 << 30) >> 20
+
+    def script(self) -> list[str]:
+        """Commands that make it, in order. Each fails if the kernel does not take it."""
+        return [*self._queues(), *self._assembly(), *self._file_system()]
+
+    def text(self) -> str:
+        """The same for the shell (`in_order`). Only for the lab: this system may have drives of these names."""
+        return in_order(self.script())
+
+    def _queues(self) -> Iterator[str]:
+        for drive in self.drives:
+            queue = f"/sys/block/{drive.device}/queue"
+            # md reads it when the array starts.
+            yield f"echo {int(drive.rotational)} >{queue}/rotational"
+            yield f"echo {drive.scheduler} >{queue}/scheduler"
+            for name, value in drive.iosched.items():
+                yield f"echo {value} >{queue}/iosched/{name}"
+            # After the scheduler, which sets it again.
+            if drive.nr_requests is not None:
+                yield f"echo {drive.nr_requests} >{queue}/nr_requests"
+            if drive.max_sectors_kib is not None:
+                yield f"echo {drive.max_sectors_kib} >{queue}/max_sectors_kb"
+
+    def _assembly(self) -> Iterator[str]:
+        array = self.array
+        if array is not None:
+            yield from array.create
+            groups = range(1, len(array.create)) or range(1)
+            if array.stripe_cache_size is not None:
+                for md in groups:
+                    yield f"echo {array.stripe_cache_size} >/sys/block/md{md}/md/stripe_cache_size"
+            if array.rebuild is not None:
+                slot = next(at for at, drive in enumerate(self.drives) if drive.device == array.rebuild.device)
+                md = groups[slot * len(groups) // len(self.drives)]
+                yield f"echo {array.rebuild.max_kib} >/sys/block/md{md}/md/sync_speed_max"
+                yield f"echo {array.rebuild.min_kib} >/sys/block/md{md}/md/sync_speed_min"
+                yield f"mdadm /dev/md{md} --add /dev/{array.rebuild.device}"
+        if self.read_ahead_kib is not None:
+            yield f"echo {self.read_ahead_kib} >/sys/block/{self.device}/queue/read_ahead_kb"
+
+    def _file_system(self) -> Iterator[str]:
+        made = self.filesystem
+        if made is not None:
+            yield shlex.join([*_MKFS[made.kind], *made.mkfs, f"/dev/{self.device}"])
+            options = ["-o", made.mount] if made.mount else []
+            yield shlex.join(["mount", "-t", made.kind, *options, f"/dev/{self.device}", FOLDER])
+
+
+def in_order(commands: Iterable[str]) -> str:
+    """Commands for the shell, which ends at the first that fails, with its message."""
+    return "".join(f'said=$({{ {command}; }} 2>&1) || {{ echo "$said" >&2; exit 1; }}\n' for command in commands)
+
+
+def setup_of(machine: _core.Machine) -> Setup:
+    """The setup of a machine. Raises `_core.ConfigError`."""
+    return msgspec.json.decode(machine.kernel_setup(), type=Setup)
