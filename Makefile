@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -86,7 +86,7 @@ lab-defaults: $(VENV)/built ## attributes of 20 new arrays in the lab's kernel, 
 recipes: $(VENV)/built $(VENV)/test-tools ## every recipe of docs/contributing, applied to a copy (builds the core six times)
 	RECIPES=all $(BIN)/python -m pytest tests/docs/test_recipes.py
 
-bench: bench-engine bench-library bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance ## all benches (about 40 minutes; on a quiet machine)
+bench: bench-engine bench-library bench-agreement bench-bonnie bench-fsync bench-verify bench-sim bench-stats bench-store bench-report bench-endurance bench-serve ## all benches (about 40 minutes; on a quiet machine)
 	cargo bench -p spindle-workload -p spindle-measure -p spindle-array
 	cargo bench -p spindle-engine --bench names
 
@@ -125,6 +125,9 @@ bench-report: $(VENV)/built $(VENV)/test-tools ## a report of 100 runs: seconds 
 
 bench-verify: $(VENV)/built ## what verification costs on a loop device, zram and in the page cache (root): ARGS are passed on
 	$(BIN)/python benches/verify.py $(ARGS)
+
+bench-serve: setup $(VENV)/built ## a served drive in real time against its model, through FUSE and a loop device (root): ARGS are passed on
+	$(BIN)/python benches/serve.py $(ARGS)
 
 bench-store: $(VENV)/built ## a store of 10 000 runs: what it takes to store, list and compare: ARGS are passed on
 	$(BIN)/python benches/store.py $(ARGS)

@@ -49,7 +49,7 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process: subprocess.Popen[str], timeout: float = 30.0) -> Ended:
+def ended(process: subprocess.Popen[str], timeout: float | None = 30.0) -> Ended:
     """Wait for it."""
     try:
         out, err = process.communicate(timeout=timeout)

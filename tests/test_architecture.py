@@ -140,6 +140,7 @@ def test_unsafe_code_is_allowed_in_the_engine_and_for_the_crc_instructions_only(
 def test_only_the_guard_the_makers_of_test_files_outputs_and_the_knobs_open_anything_for_writing() -> None:
     writers = {"host/outputs.py", "host/guard.py", "host/testfile.py", "host/testfiles.py", KERNEL_FILES}
     writers.add("lab/files.py")  # below its own folders of the cache and of temporary files
+    writers.add("serve/contents.py")  # the contents of a served drive
     writers.add("host/trusted.py")  # Spindle's own state files
     for path in (ROOT / "python/spindle").rglob("*.py"):
         name = str(path.relative_to(ROOT / "python/spindle"))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spindle.library.result import Result, Sweep, read
     from spindle.library.running import run, simulate, sweep
     from spindle.library.schemas import schema
+    from spindle.library.serving import serve_drive
     from spindle.library.settings import knobs, restore
     from spindle.library.stack import capture, doctor, inspect
     from spindle.library.stores import Selection, Store, open_store, results
@@ -66,6 +67,7 @@ __all__ = [
     "results",
     "run",
     "schema",
+    "serve_drive",
     "simulate",
     "sweep",
     "verify",
@@ -85,6 +87,7 @@ _MODULES = {
     "library.result": ("Result", "Sweep", "read"),
     "library.running": ("run", "simulate", "sweep"),
     "library.schemas": ("schema",),
+    "library.serving": ("serve_drive",),
     "library.settings": ("knobs", "restore"),
     "library.stack": ("capture", "doctor", "inspect"),
     "library.stores": ("Selection", "Store", "open_store", "results"),

@@ -279,6 +279,42 @@ def machine_text(name: str) -> str:
     """TOML of a machine of the catalogue. Raises ConfigError naming the nearest."""
 
 @final
+class ModelledDrive:
+    """One modelled drive with its settings."""
+
+    @staticmethod
+    def parse(keys: str, source: str, sheet: str | None = None, sheet_source: str = "") -> ModelledDrive:
+        """Read the keys of a `[[drive]]`, as TOML; `source` names them in messages. `sheet`: the text of the sheet that
+        `model` names, if it is not of the catalogue. Raises ConfigError."""
+
+    @staticmethod
+    def sheet_name(sheet: str, source: str) -> str:
+        """The name in a sheet's text. Raises ConfigError."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the disk."""
+
+@final
+class DriveServer:
+    """A modelled drive as a disk in real time (crates/disk), on a thread of its own. It serves when constructed."""
+
+    def __new__(
+        cls, drive: ModelledDrive, protocol: str, place: str, *, contents: int | None = None, spin_ns: int = 0
+    ) -> DriveServer:
+        """`protocol`: vhost-user or nbd-socket (`place` is a new socket), nbd (HOST:PORT), fuse (a folder). `contents`:
+        the descriptor of a file as long as the disk. Raises RunError."""
+
+    def stop(self) -> None:
+        """Ask it to end."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end; true if it has ended."""
+
+    def summary(self) -> str:
+        """JSON of `Summary` (crates/disk/src/serve/mod.rs), after the end. Raises RunError."""
+
+@final
 class Lab:
     """The calendar and the drives of one boot of the lab's kernel (crates/lab), on a thread of their own."""
 

@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use spindle_disk::device::{BlockDevice, Console, Device, Geometry, Served};
+use spindle_disk::contents::Contents;
+use spindle_disk::device::{BlockDevice, Console, Device};
+use spindle_disk::disk::Served;
 use spindle_disk::vhost::{Session, Upshot};
-use spindle_sim::{DriveSetup, Machine};
+use spindle_sim::Machine;
 
 use crate::error::LabError;
 use crate::report::{DriveReport, Report};
 use crate::time_travel::{Calendar, Operation, Step, TimeLink};
 
-/// Bytes of a block of the drives.
-const BLOCK: u64 = 512;
 /// The calendar's socket. All names are relative and equal in every run: the kernel sees its command line.
 const TIME_SOCKET: &str = "time";
 
@@ -135,7 +135,13 @@ impl Lab {
         let mut slots = Vec::new();
         let mut queue_depth = 1;
         for (slot, setup) in machine.drives.iter().enumerate() {
-            let device = block_device(slot, setup, options.is_traced)?;
+            let device = BlockDevice::new(
+                setup,
+                Contents::default(),
+                format!("spindle{slot}"),
+                options.is_traced,
+            )
+            .map_err(|source| LabError::Drive { slot, source })?;
             queue_depth = device.queue_depth().clamp(queue_depth, MOST_REQUESTS);
             slots.push(Slot::listen(
                 folder,
@@ -251,7 +257,7 @@ impl Lab {
                 .map(|(drive, model)| DriveReport {
                     model: model.clone(),
                     bytes: drive.capacity_bytes(),
-                    requests: drive.finished(),
+                    requests: drive.counts().requests(),
                     memory_bytes: drive.memory_bytes(),
                 })
                 .collect(),
@@ -345,7 +351,8 @@ impl Lab {
             return Ok(());
         };
         match session.serve(now_ns, slot.model.device())? {
-            Upshot::Answered => Ok(()),
+            // The last two come only where notifications are descriptors.
+            Upshot::Answered | Upshot::Stopped(_) | Upshot::Nothing => Ok(()),
             Upshot::Closed => {
                 slot.session = None;
                 Ok(())
@@ -535,23 +542,4 @@ fn wait(found: &mut [PollFd<'_>], left: Option<Duration>) -> Result<(), LabError
 
 fn listen(folder: &Path, name: &str) -> Result<UnixListener, LabError> {
     UnixListener::bind(folder.join(name)).map_err(|error| LabError::socket(name, error))
-}
-
-fn block_device(slot: usize, setup: &DriveSetup, is_traced: bool) -> Result<BlockDevice, LabError> {
-    let drive = setup
-        .build()
-        .map_err(|source| LabError::Drive { slot, source })?;
-    let geometry = Geometry {
-        start_block: setup.start / BLOCK,
-        blocks: setup.len / BLOCK,
-        has_write_cache: setup.has_write_cache(),
-        can_discard: setup.is_flash(),
-        rings: 1,
-    };
-    Ok(BlockDevice::new(
-        drive,
-        geometry,
-        format!("spindle{slot}"),
-        is_traced,
-    ))
 }

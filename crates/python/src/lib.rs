@@ -11,6 +11,7 @@ mod errors;
 mod lab;
 mod measure;
 mod run;
+mod serve;
 mod sim;
 mod units;
 mod verify;
@@ -33,5 +34,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     durable::register(module)?;
     sim::register(module)?;
     lab::register(module)?;
+    serve::register(module)?;
     Ok(())
 }

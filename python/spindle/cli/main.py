@@ -40,6 +40,7 @@ VERBS = {
     "lab": "Run the real kernel in virtual time, on modelled drives.",
     "array": "Draw a RAID array; its capacity, redundancy and cost.",
     "drives": "List the drives that models are made of, or draw one.",
+    "drive": "Serve a modelled drive as a disk in real time.",
     "validate": "Check the models against data of real arrays and drives.",
     "presets": "List the presets, or print one.",
     "metrics": "List the metrics that results are compared by.",

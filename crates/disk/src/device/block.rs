@@ -1,23 +1,20 @@
-//! virtio-blk around a model of a drive: the model decides when a request is done, the contents are kept here.
-//!
-//! A request that the drive has no room for waits in order of arrival, as in a host adapter.
+//! virtio-blk around a disk.
 
 use std::collections::VecDeque;
 
-use spindle_drive::{Command, Completion, Device as _, Drive};
+use spindle_drive::DriveError;
+use spindle_sim::DriveSetup;
 
-use super::contents::Contents;
 use super::{Device, INDIRECT, Rings, VERSION_1};
+use crate::contents::Contents;
+use crate::disk::{Counts, Disk, Done, Geometry, Operation, Request, SECTOR, Served};
 use crate::virtio::{Buffer, Chain, Memory, MemoryError, RingError};
 
-/// Bytes of a sector.
-const SECTOR: u64 = 512;
 /// Number of virtio-blk.
 const KIND: u32 = 2;
 
 const SEGMENTS: u64 = 1 << 2;
 const FLUSH: u64 = 1 << 9;
-const SEVERAL_RINGS: u64 = 1 << 12;
 const DISCARD: u64 = 1 << 13;
 const WRITE_ZEROES: u64 = 1 << 14;
 
@@ -25,155 +22,120 @@ const WRITE_ZEROES: u64 = 1 << 14;
 const MOST_SEGMENTS: u32 = 512;
 /// Most sectors of one discard or write of zeros: 2 GiB.
 const MOST_CLEARED: u32 = 1 << 22;
+/// Bytes of a serial number.
+const SERIAL: u32 = 20;
 /// Bytes of a segment of a discard or write of zeros: sector, sectors, flags.
 const RANGE: usize = 16;
+
+/// Rings; a front end uses one for each of its CPUs at most.
+const RINGS: u16 = 1;
+
+/// Codes of requests (virtio 1.2, section 5.2.6).
+const READ: u32 = 0;
+const WRITE: u32 = 1;
+const FLUSH_CODE: u32 = 4;
+const IDENTIFY: u32 = 8;
+const DISCARD_CODE: u32 = 11;
+const WRITE_ZEROES_CODE: u32 = 13;
 
 const STATUS_FINE: u8 = 0;
 const STATUS_ERROR: u8 = 1;
 const STATUS_UNSUPPORTED: u8 = 2;
 
-/// A drive as the kernel sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Geometry {
-    /// First block of the drive in use, and number of blocks in use; 512 bytes each.
-    pub start_block: u64,
-    /// See above.
-    pub blocks: u64,
-    /// True if the drive may acknowledge writes early, so that the kernel sends flushes.
-    pub has_write_cache: bool,
-    /// True if the drive takes discards and writes of zeros.
-    pub can_discard: bool,
-    /// Rings; the kernel uses one for each of its CPUs at most.
-    pub rings: u16,
-}
-
-/// One request at the drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Served {
-    /// When it came.
-    pub arrive_ns: u64,
-    /// When it was done; `None` if it never was.
-    pub finish_ns: Option<u64>,
-    /// R, W, F (flush), D (discard) or Z (write of zeros).
-    pub operation: char,
-    /// First sector.
-    pub sector: u64,
-    /// Sectors.
-    pub sectors: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Read,
-    Write,
-    Flush,
-    Discard,
-    WriteZeroes,
-    Identify,
-}
-
-impl Operation {
-    fn parse(code: u32) -> Option<Self> {
-        Some(match code {
-            0 => Self::Read,
-            1 => Self::Write,
-            4 => Self::Flush,
-            8 => Self::Identify,
-            11 => Self::Discard,
-            13 => Self::WriteZeroes,
-            _ => return None,
-        })
-    }
-
-    fn letter(self) -> char {
-        match self {
-            Self::Read => 'R',
-            Self::Write => 'W',
-            Self::Flush => 'F',
-            Self::Discard => 'D',
-            Self::WriteZeroes => 'Z',
-            Self::Identify => 'I',
-        }
-    }
-}
-
+/// Where an answer belongs.
 #[derive(Debug)]
-struct Pending {
+struct Place {
+    session: u64,
     ring: usize,
     head: u16,
-    operation: Operation,
-    sector: u64,
-    sectors: u64,
     data: Vec<Buffer>,
     status_address: u64,
-    served: Option<usize>,
+}
+
+/// The answer to a request that needs no drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Serial,
+    Status(u8),
 }
 
 /// A block device.
 #[derive(Debug)]
 pub struct BlockDevice {
-    drive: Drive,
-    geometry: Geometry,
+    disk: Disk<Place>,
     serial: String,
     config: Vec<u8>,
-    contents: Contents,
-    pending: Vec<Option<Pending>>,
-    free: Vec<usize>,
-    /// Requests that the drive has no room for.
-    backlog: VecDeque<usize>,
-    /// Requests that need no drive: when each is done, its slot, its status.
-    immediate: VecDeque<(u64, usize, u8)>,
-    trace: Option<Vec<Served>>,
-    finished: u64,
+    /// Requests that need no drive: when each is done, its place and its answer.
+    immediate: VecDeque<(u64, Place, Answer)>,
+    session: u64,
 }
 
 impl BlockDevice {
-    /// A device with empty contents. With `is_traced`, each request is recorded.
-    #[must_use]
-    pub fn new(drive: Drive, geometry: Geometry, serial: String, is_traced: bool) -> Self {
+    /// A device for the drive of a machine. With `is_traced`, each request is recorded.
+    pub fn new(
+        setup: &DriveSetup,
+        contents: Contents,
+        serial: String,
+        is_traced: bool,
+    ) -> Result<Self, DriveError> {
+        Disk::of(setup, contents, is_traced).map(|disk| Self::around(disk, serial))
+    }
+
+    fn around(disk: Disk<Place>, serial: String) -> Self {
         Self {
-            config: config_space(&geometry),
-            drive,
-            geometry,
+            config: config_space(disk.geometry()),
+            disk,
             serial,
-            contents: Contents::default(),
-            pending: Vec::new(),
-            free: Vec::new(),
-            backlog: VecDeque::new(),
             immediate: VecDeque::new(),
-            trace: is_traced.then(Vec::new),
-            finished: 0,
+            session: 0,
         }
     }
 
-    /// Bytes that the kernel can address.
+    /// Bytes that the driver can address.
     #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
-        self.geometry.blocks * SECTOR
+        self.disk.capacity_bytes()
     }
 
     /// Requests that the drive takes at a time.
     #[must_use]
     pub fn queue_depth(&self) -> u32 {
-        self.drive.queue_depth()
+        self.disk.queue_depth()
     }
 
-    /// Requests done.
+    /// Requests that the drive has done.
     #[must_use]
-    pub fn finished(&self) -> u64 {
-        self.finished
+    pub fn counts(&self) -> Counts {
+        self.disk.counts()
     }
 
     /// Memory that the contents take, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.contents.memory_bytes()
+        self.disk.contents.memory_bytes()
     }
 
     /// The requests in the order of their arrival; empty if they are not traced.
     #[must_use]
     pub fn trace(&self) -> &[Served] {
-        self.trace.as_deref().unwrap_or_default()
+        self.disk.trace()
+    }
+
+    /// True if no request is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.immediate.is_empty() && self.disk.is_idle()
+    }
+
+    /// The driver is gone: its requests are not returned, and its writes that are not done are lost.
+    pub fn forget_driver(&mut self) {
+        self.session += 1;
+        self.immediate.clear();
+    }
+
+    /// Deals with all events up to `now_ns` without a driver.
+    pub fn advance_alone(&mut self, now_ns: u64) {
+        self.disk.advance(now_ns, &mut Vec::new());
     }
 
     fn take(
@@ -183,46 +145,21 @@ impl BlockDevice {
         chain: &Chain,
         memory: &Memory,
     ) -> Result<(), RingError> {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.pending.push(None);
-            self.pending.len() - 1
-        });
-        match self.parse(ring, chain, memory)? {
-            Parsed::Fine(mut request) => {
-                request.served = self.record(now_ns, &request);
-                let needs_drive = request.operation != Operation::Identify;
-                self.pending[slot] = Some(request);
-                if needs_drive {
-                    self.backlog.push_back(slot);
-                } else {
-                    self.immediate.push_back((now_ns, slot, STATUS_FINE));
-                }
-            }
-            Parsed::Wrong(request, status) => {
-                self.pending[slot] = Some(request);
-                self.immediate.push_back((now_ns, slot, status));
-            }
+        let (place, parsed) = self.parse(ring, chain, memory)?;
+        match parsed {
+            Ok(request) => self.disk.take(now_ns, request, place),
+            Err(answer) => self.immediate.push_back((now_ns, place, answer)),
         }
         Ok(())
     }
 
-    fn record(&mut self, now_ns: u64, request: &Pending) -> Option<usize> {
-        if request.operation == Operation::Identify {
-            return None;
-        }
-        let trace = self.trace.as_mut()?;
-        trace.push(Served {
-            arrive_ns: now_ns,
-            finish_ns: None,
-            operation: request.operation.letter(),
-            sector: request.sector,
-            sectors: request.sectors,
-        });
-        Some(trace.len() - 1)
-    }
-
     /// Reads a request: a header of 16 bytes, data, a byte for the status.
-    fn parse(&self, ring: usize, chain: &Chain, memory: &Memory) -> Result<Parsed, RingError> {
+    fn parse(
+        &self,
+        ring: usize,
+        chain: &Chain,
+        memory: &Memory,
+    ) -> Result<(Place, Result<Request, Answer>), RingError> {
         let [header, data @ .., status] = &chain.buffers[..] else {
             return Err(RingError::Request(chain.head));
         };
@@ -232,156 +169,146 @@ impl BlockDevice {
         let mut bytes = [0; 16];
         memory.read(header.address, &mut bytes)?;
         let code = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let operation = Operation::parse(code);
-        let len: u64 = data.iter().map(|buffer| u64::from(buffer.len)).sum();
-        let mut request = Pending {
+        let place = Place {
+            session: self.session,
             ring,
             head: chain.head,
-            operation: operation.unwrap_or(Operation::Identify),
-            sector: u64_at(&bytes, 8),
-            sectors: len / SECTOR,
             data: data.to_vec(),
             status_address: status.address,
-            served: None,
         };
-        let Some(operation) = operation else {
-            return Ok(Parsed::Wrong(request, STATUS_UNSUPPORTED));
-        };
-        if matches!(operation, Operation::Discard | Operation::WriteZeroes) {
-            if !self.geometry.can_discard {
-                return Ok(Parsed::Wrong(request, STATUS_UNSUPPORTED));
+        let request = self.request(code, u64_at(&bytes, 8), &place.data, memory)?;
+        Ok((place, request))
+    }
+
+    fn request(
+        &self,
+        code: u32,
+        sector: u64,
+        data: &[Buffer],
+        memory: &Memory,
+    ) -> Result<Result<Request, Answer>, MemoryError> {
+        let is_direction =
+            |writable: bool| data.iter().all(|buffer| buffer.is_writable == writable);
+        let len: u64 = data.iter().map(|buffer| u64::from(buffer.len)).sum();
+        let (operation, range, is_well_formed) = match code {
+            READ => (Operation::Read, (sector, len), is_direction(true)),
+            WRITE => (Operation::Write, (sector, len), is_direction(false)),
+            FLUSH_CODE => (Operation::Flush, (0, 0), true),
+            IDENTIFY => {
+                let answer = if is_direction(true) {
+                    Answer::Serial
+                } else {
+                    Answer::Status(STATUS_ERROR)
+                };
+                return Ok(Err(answer));
             }
-            let Some((sector, sectors)) = read_range(memory, data)? else {
-                return Ok(Parsed::Wrong(request, STATUS_ERROR));
-            };
-            (request.sector, request.sectors) = (sector, sectors);
-        }
-        Ok(if self.is_valid(&request, len) {
-            Parsed::Fine(request)
+            DISCARD_CODE | WRITE_ZEROES_CODE if self.disk.geometry().can_discard => {
+                let Some((sector, sectors)) = read_range(memory, data)? else {
+                    return Ok(Err(Answer::Status(STATUS_ERROR)));
+                };
+                let operation = match code {
+                    DISCARD_CODE => Operation::Discard,
+                    _ => Operation::WriteZeroes,
+                };
+                let is_short = sectors <= MOST_CLEARED;
+                (operation, (sector, u64::from(sectors) * SECTOR), is_short)
+            }
+            _ => return Ok(Err(Answer::Status(STATUS_UNSUPPORTED))),
+        };
+        let (sector, len) = range;
+        // A sector beyond all addresses is outside of every disk.
+        let request = Request {
+            operation,
+            offset: sector.saturating_mul(SECTOR),
+            len,
+            force_unit_access: false,
+        };
+        let is_valid =
+            is_well_formed && len.is_multiple_of(SECTOR) && self.disk.is_inside(&request);
+        Ok(if is_valid {
+            Ok(request)
         } else {
-            Parsed::Wrong(request, STATUS_ERROR)
+            Err(Answer::Status(STATUS_ERROR))
         })
     }
 
-    fn is_valid(&self, request: &Pending, len: u64) -> bool {
-        let is_inside = || {
-            let end = request.sector.checked_add(request.sectors);
-            request.sectors > 0 && end.is_some_and(|end| end <= self.geometry.blocks)
+    fn finish(&mut self, done: Done<Place>, rings: &mut Rings<'_>) -> Result<(), RingError> {
+        if done.tag.session != self.session {
+            return Ok(());
+        }
+        let memory = rings.memory();
+        let moved = match done.is_fine {
+            true => self.transfer(&done, memory)?,
+            false => None,
         };
-        let is_direction = |writable: bool| {
-            request
-                .data
-                .iter()
-                .all(|buffer| buffer.is_writable == writable)
+        let status = match moved {
+            Some(_) => STATUS_FINE,
+            None => STATUS_ERROR,
         };
-        let is_whole = len.is_multiple_of(SECTOR) && request.sectors <= u64::from(u32::MAX);
-        match request.operation {
-            Operation::Flush => true,
-            Operation::Identify => is_direction(true),
-            Operation::Read => is_inside() && is_whole && is_direction(true),
-            Operation::Write => is_inside() && is_whole && is_direction(false),
-            Operation::Discard | Operation::WriteZeroes => {
-                is_inside() && request.sectors <= u64::from(MOST_CLEARED)
-            }
-        }
+        self.answer(&done.tag, status, moved.unwrap_or(0), rings)
     }
 
-    /// Hands requests to the drive while it has room.
-    fn submit(&mut self, now_ns: u64) {
-        while let Some(&slot) = self.backlog.front()
-            && self.drive.outstanding() < self.drive.queue_depth()
-        {
-            self.backlog.pop_front();
-            let Some(request) = &self.pending[slot] else {
-                continue;
-            };
-            let command = self.command(slot as u64, request);
-            if self.drive.submit(now_ns, command).is_err() {
-                self.immediate.push_back((now_ns, slot, STATUS_ERROR));
-            }
-        }
-    }
-
-    /// A discard costs a write of one block: the drive notes it. A write of zeros costs the write.
-    fn command(&self, id: u64, request: &Pending) -> Command {
-        let block = self.geometry.start_block + request.sector;
-        let blocks = request.sectors as u32;
-        match request.operation {
-            Operation::Read => Command::read(id, block, blocks),
-            Operation::Write | Operation::WriteZeroes => Command::write(id, block, blocks),
-            Operation::Discard => Command::write(id, block, 1),
-            Operation::Flush | Operation::Identify => Command::flush(id),
-        }
-    }
-
-    fn finish(
+    fn answer(
         &mut self,
-        finish_ns: u64,
-        slot: usize,
+        place: &Place,
         status: u8,
+        written: u32,
         rings: &mut Rings<'_>,
     ) -> Result<(), RingError> {
-        let Some(request) = self.pending.get_mut(slot).and_then(Option::take) else {
-            return Ok(());
-        };
-        self.free.push(slot);
-        let memory = rings.memory();
-        let written = match status {
-            STATUS_FINE => self.transfer(&request, memory)?,
-            _ => 0,
-        };
-        memory.write(request.status_address, &[status])?;
-        if let (Some(trace), Some(place)) = (&mut self.trace, request.served) {
-            trace[place].finish_ns = Some(finish_ns);
-        }
-        self.finished += 1;
-        rings.push(request.ring, request.head, written + 1)
+        rings.memory().write(place.status_address, &[status])?;
+        rings.push(place.ring, place.head, written + 1)
     }
 
-    /// Moves the data; the bytes written to the kernel's memory.
-    fn transfer(&mut self, request: &Pending, memory: &Memory) -> Result<u32, MemoryError> {
-        let mut offset = request.sector * SECTOR;
+    /// Moves the data; the bytes written to the driver's memory, or `None` if the contents failed.
+    fn transfer(
+        &mut self,
+        done: &Done<Place>,
+        memory: &Memory,
+    ) -> Result<Option<u32>, MemoryError> {
+        let contents = &mut self.disk.contents;
+        let mut offset = done.request.offset;
         let mut written = 0;
-        match request.operation {
-            Operation::Flush => {}
+        let moved = match done.request.operation {
+            Operation::Flush => Ok(()),
             Operation::Discard | Operation::WriteZeroes => {
-                self.contents.discard(offset, request.sectors * SECTOR);
+                contents.discard(offset, done.request.len)
             }
             Operation::Read | Operation::Write => {
-                for buffer in &request.data {
+                let mut moved = Ok(());
+                for buffer in &done.tag.data {
                     let mut bytes = vec![0; buffer.len as usize];
-                    if request.operation == Operation::Read {
-                        self.contents.read(offset, &mut bytes);
+                    if done.request.operation == Operation::Read {
+                        moved = moved.and(contents.read(offset, &mut bytes));
                         memory.write(buffer.address, &bytes)?;
                         written += buffer.len;
                     } else {
                         memory.read(buffer.address, &mut bytes)?;
-                        self.contents.write(offset, &bytes);
+                        moved = moved.and(contents.write(offset, &bytes));
                     }
                     offset += u64::from(buffer.len);
                 }
+                moved
             }
-            Operation::Identify => {
-                let mut serial = self.serial.bytes().chain(std::iter::repeat(0));
-                for buffer in &request.data {
-                    let bytes: Vec<u8> = serial.by_ref().take(buffer.len as usize).collect();
-                    memory.write(buffer.address, &bytes)?;
-                    written += buffer.len;
-                }
-            }
+        };
+        Ok(moved.ok().map(|()| written))
+    }
+
+    /// Writes the serial number to the buffers of a request; the bytes written.
+    fn identify(&self, place: &Place, memory: &Memory) -> Result<u32, MemoryError> {
+        let mut serial = self.serial.bytes().chain(std::iter::repeat(0));
+        let mut written = 0;
+        for buffer in &place.data {
+            let len = buffer.len.min(SERIAL);
+            let bytes: Vec<u8> = serial.by_ref().take(len as usize).collect();
+            memory.write(buffer.address, &bytes)?;
+            written += len;
         }
         Ok(written)
     }
 }
 
-enum Parsed {
-    Fine(Pending),
-    /// Not carried out, with this status.
-    Wrong(Pending, u8),
-}
-
 /// The one range of a discard or write of zeros.
-fn read_range(memory: &Memory, data: &[Buffer]) -> Result<Option<(u64, u64)>, MemoryError> {
+fn read_range(memory: &Memory, data: &[Buffer]) -> Result<Option<(u64, u32)>, MemoryError> {
     let [buffer] = data else {
         return Ok(None);
     };
@@ -391,7 +318,7 @@ fn read_range(memory: &Memory, data: &[Buffer]) -> Result<Option<(u64, u64)>, Me
     let mut bytes = [0; RANGE];
     memory.read(buffer.address, &mut bytes)?;
     let sectors = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
-    Ok(Some((u64_at(&bytes, 0), u64::from(sectors))))
+    Ok(Some((u64_at(&bytes, 0), sectors)))
 }
 
 fn u64_at(bytes: &[u8; 16], at: usize) -> u64 {
@@ -407,7 +334,7 @@ fn config_space(geometry: &Geometry) -> Vec<u8> {
     put(0, &geometry.blocks.to_le_bytes());
     put(12, &MOST_SEGMENTS.to_le_bytes());
     put(20, &(SECTOR as u32).to_le_bytes());
-    put(34, &geometry.rings.to_le_bytes());
+    put(34, &RINGS.to_le_bytes());
     if geometry.can_discard {
         // Most sectors and segments of a discard, its alignment; most sectors and segments of a write of zeros.
         for (at, value) in [
@@ -429,17 +356,16 @@ impl Device for BlockDevice {
     }
 
     fn rings(&self) -> usize {
-        usize::from(self.geometry.rings)
+        usize::from(RINGS)
     }
 
     fn features(&self) -> u64 {
-        let geometry = &self.geometry;
+        let geometry = self.disk.geometry();
         let offered = |is_offered: bool, bit: u64| if is_offered { bit } else { 0 };
         VERSION_1
             | INDIRECT
             | SEGMENTS
             | offered(geometry.has_write_cache, FLUSH)
-            | offered(geometry.rings > 1, SEVERAL_RINGS)
             | offered(geometry.can_discard, DISCARD | WRITE_ZEROES)
     }
 
@@ -451,44 +377,38 @@ impl Device for BlockDevice {
         while let Some(chain) = rings.pop(ring)? {
             self.take(now_ns, ring, &chain, rings.memory())?;
         }
-        self.submit(now_ns);
         Ok(())
     }
 
     fn next_event_ns(&self) -> Option<u64> {
         let immediate = self.immediate.front().map(|(at, ..)| *at);
-        immediate
-            .into_iter()
-            .chain(self.drive.next_event_ns())
-            .min()
+        immediate.into_iter().chain(self.disk.next_event_ns()).min()
     }
 
     fn advance(&mut self, now_ns: u64, rings: &mut Rings<'_>) -> Result<(), RingError> {
-        while let Some((at, slot, status)) = self.immediate.front().copied()
-            && at <= now_ns
+        while self.immediate.front().is_some_and(|(at, ..)| *at <= now_ns)
+            && let Some((_, place, answer)) = self.immediate.pop_front()
         {
-            self.immediate.pop_front();
-            self.finish(at, slot, status, rings)?;
+            let (status, written) = match answer {
+                Answer::Serial => (STATUS_FINE, self.identify(&place, rings.memory())?),
+                Answer::Status(status) => (status, 0),
+            };
+            self.answer(&place, status, written, rings)?;
         }
-        let mut done: Vec<Completion> = Vec::new();
-        self.drive
-            .advance(now_ns, &mut |completion| done.push(completion));
-        for completion in done {
-            self.finish(
-                completion.finish_ns,
-                completion.id as usize,
-                STATUS_FINE,
-                rings,
-            )?;
+        let mut done = Vec::new();
+        self.disk.advance(now_ns, &mut done);
+        for done in done {
+            self.finish(done, rings)?;
         }
-        self.submit(now_ns);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use spindle_drive::{Server, ServerParams, ServiceTime, Settings, drive};
+    use spindle_drive::{
+        Command, Device as _, Drive, Server, ServerParams, ServiceTime, Settings, drive,
+    };
 
     use super::*;
     use crate::virtio::tests::{Driver, memory, readable, writable};
@@ -504,7 +424,6 @@ mod tests {
             blocks: 2048,
             has_write_cache: true,
             can_discard: true,
-            rings: 1,
         }
     }
 
@@ -537,7 +456,10 @@ mod tests {
             Self {
                 ring: [driver.ring()],
                 driver,
-                device: BlockDevice::new(drive, geometry(), "serial".to_owned(), true),
+                device: BlockDevice::around(
+                    Disk::new(drive, geometry(), Contents::default(), true),
+                    "serial".to_owned(),
+                ),
                 place: 0,
             }
         }

@@ -2,15 +2,13 @@
 
 mod block;
 mod console;
-mod contents;
 
 use std::fmt::Debug;
 
 use crate::virtio::{Chain, Memory, Ring, RingError};
 
-pub use block::{BlockDevice, Geometry, Served};
+pub use block::BlockDevice;
 pub use console::Console;
-pub use contents::Contents;
 
 /// `VIRTIO_F_VERSION_1`.
 const VERSION_1: u64 = 1 << 32;

@@ -16,6 +16,23 @@ use super::message::{Header, Request};
 const DESCRIPTORS: usize = 8;
 const PIECE: usize = 1024;
 
+/// A piece of the incoming stream.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A message.
+    Message(Header, Request),
+    /// Nothing whole, on a socket that does not wait.
+    Nothing,
+    /// The other side has closed the socket.
+    End,
+}
+
+enum Filled {
+    Bytes,
+    Nothing,
+    End,
+}
+
 /// A connected socket.
 #[derive(Debug)]
 pub struct Connection {
@@ -37,33 +54,33 @@ impl Connection {
         }
     }
 
-    /// Takes the next message, and waits for it; `None` if the other side has closed the socket.
-    pub fn receive(&mut self) -> Result<Option<(Header, Request)>, VhostError> {
-        let Some(header) = self.header()? else {
-            return Ok(None);
-        };
-        let end = Header::LEN + header.size as usize;
-        while self.incoming.len() < end {
-            if !self.fill()? {
-                return Ok(None);
-            }
-        }
-        let payload = &self.incoming[Header::LEN..end];
-        let request = Request::parse(header.request, payload, &mut self.descriptors);
-        let request = request.map_err(|problem| VhostError::protocol(&self.name, problem))?;
-        self.incoming.drain(..end);
-        Ok(Some((header, request)))
-    }
-
-    fn header(&mut self) -> Result<Option<Header>, VhostError> {
+    /// Takes the next message, and waits for it if the socket does; otherwise it may be [`Incoming::Nothing`].
+    pub fn receive(&mut self) -> Result<Incoming, VhostError> {
         loop {
-            if let Some(bytes) = self.incoming.first_chunk::<{ Header::LEN }>() {
-                return Header::parse(*bytes)
-                    .map(Some)
-                    .map_err(|problem| VhostError::protocol(&self.name, problem));
-            }
-            if !self.fill()? {
-                return Ok(None);
+            let needed = match self.incoming.first_chunk::<{ Header::LEN }>() {
+                None => Header::LEN,
+                Some(bytes) => {
+                    let header = Header::parse(*bytes);
+                    let header =
+                        header.map_err(|problem| VhostError::protocol(&self.name, problem))?;
+                    let end = Header::LEN + header.size as usize;
+                    if let Some(payload) = self.incoming.get(Header::LEN..end) {
+                        let request =
+                            Request::parse(header.request, payload, &mut self.descriptors);
+                        let request =
+                            request.map_err(|problem| VhostError::protocol(&self.name, problem))?;
+                        self.incoming.drain(..end);
+                        return Ok(Incoming::Message(header, request));
+                    }
+                    end
+                }
+            };
+            while self.incoming.len() < needed {
+                match self.fill()? {
+                    Filled::Bytes => {}
+                    Filled::Nothing => return Ok(Incoming::Nothing),
+                    Filled::End => return Ok(Incoming::End),
+                }
             }
         }
     }
@@ -84,8 +101,8 @@ impl Connection {
         }
     }
 
-    /// Reads a piece; false at the end.
-    fn fill(&mut self) -> Result<bool, VhostError> {
+    /// Reads a piece.
+    fn fill(&mut self) -> Result<Filled, VhostError> {
         let mut piece = [0; PIECE];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -99,7 +116,8 @@ impl Connection {
             ) {
                 Ok(received) => break received.bytes,
                 Err(Errno::INTR) => {}
-                Err(Errno::CONNRESET) => return Ok(false),
+                Err(Errno::CONNRESET) => return Ok(Filled::End),
+                Err(Errno::AGAIN) => return Ok(Filled::Nothing),
                 Err(error) => return Err(VhostError::socket(&self.name, error)),
             }
         };
@@ -109,7 +127,10 @@ impl Connection {
             }
         }
         self.incoming.extend_from_slice(&piece[..count]);
-        Ok(count > 0)
+        Ok(match count {
+            0 => Filled::End,
+            _ => Filled::Bytes,
+        })
     }
 }
 

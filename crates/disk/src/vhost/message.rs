@@ -8,14 +8,18 @@ use crate::virtio::Region;
 /// `VHOST_USER_F_PROTOCOL_FEATURES`: there are protocol features.
 pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 30;
 
-/// Protocol features of this back end: MQ, REPLY_ACK, BACKEND_REQ, CONFIG, INBAND_NOTIFICATIONS.
-pub(crate) const OUR_PROTOCOL: u64 = 1 | 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
+/// Protocol features of every back end here: MQ, REPLY_ACK, CONFIG.
+pub(crate) const OUR_PROTOCOL: u64 = 1 | 1 << 3 | 1 << 9;
+/// Those of one that is notified in band: BACKEND_REQ, INBAND_NOTIFICATIONS.
+pub(crate) const IN_BAND: u64 = 1 << 5 | 1 << 14;
 
 const VERSION: u32 = 1;
 const REPLY: u32 = 1 << 2;
 const NEED_REPLY: u32 = 1 << 3;
 /// `VHOST_USER_BACKEND_VRING_CALL`.
 const RING_CALL: u32 = 4;
+/// `VHOST_USER_GET_VRING_BASE`.
+pub(crate) const GET_RING_BASE: u32 = 11;
 /// Longest payload of a request.
 const LONGEST: u32 = 4096;
 /// Bits of a ring's index in `SET_VRING_KICK`, `_CALL` and `_ERR`; the other bit says that no descriptor comes along.
@@ -84,6 +88,17 @@ fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// The purpose of a ring's descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The front end has put something into the ring.
+    Kick,
+    /// The back end has returned something.
+    Interrupt,
+    /// The back end found the ring broken.
+    Error,
+}
+
 /// A request of the front end.
 #[derive(Debug)]
 pub enum Request {
@@ -125,8 +140,15 @@ pub enum Request {
         /// Ring.
         index: u32,
     },
-    /// A descriptor for kicks, interrupts or errors: not used, notifications are in band.
-    SetRingDescriptor,
+    /// The descriptor for kicks, interrupts or errors of a ring.
+    SetRingDescriptor {
+        /// Its purpose.
+        purpose: Purpose,
+        /// Ring.
+        index: u32,
+        /// The descriptor; without it, the back end polls.
+        descriptor: Option<OwnedFd>,
+    },
     /// A ring begins or ends to work.
     EnableRing,
     /// Which features of the protocol there are.
@@ -163,7 +185,8 @@ impl Request {
         Ok(match code {
             1 => Self::GetFeatures,
             2 => Self::SetFeatures(long_at(payload, 0)?),
-            3 => Self::SetOwner,
+            // RESET_OWNER is out of date and changes nothing.
+            3 | 4 => Self::SetOwner,
             5 => Self::SetMemory(regions(payload, descriptors)?),
             8 => Self::SetRingSize {
                 index: word_at(payload, 0)?,
@@ -179,14 +202,24 @@ impl Request {
                 index: word_at(payload, 0)?,
                 base: word_at(payload, 4)?,
             },
-            11 => Self::GetRingBase {
+            GET_RING_BASE => Self::GetRingBase {
                 index: word_at(payload, 0)?,
             },
             12..=14 => {
-                if long_at(payload, 0)? & !INDEX & NO_DESCRIPTOR == 0 {
-                    descriptors.pop_front();
+                let word = long_at(payload, 0)?;
+                let descriptor = match word & NO_DESCRIPTOR {
+                    0 => descriptors.pop_front(),
+                    _ => None,
+                };
+                Self::SetRingDescriptor {
+                    purpose: match code {
+                        12 => Purpose::Kick,
+                        13 => Purpose::Interrupt,
+                        _ => Purpose::Error,
+                    },
+                    index: (word & INDEX) as u32,
+                    descriptor,
                 }
-                Self::SetRingDescriptor
             }
             15 => Self::GetProtocolFeatures,
             16 => Self::SetProtocolFeatures,
@@ -218,6 +251,7 @@ fn regions(payload: &[u8], descriptors: &mut VecDeque<OwnedFd>) -> Result<Vec<Re
             Ok(Region {
                 address: long_at(payload, at)?,
                 len: long_at(payload, at + 8)?,
+                user_address: long_at(payload, at + 16)?,
                 file_offset: long_at(payload, at + 24)?,
                 file: descriptors
                     .pop_front()

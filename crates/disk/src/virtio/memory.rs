@@ -12,6 +12,8 @@ const PAGE: u64 = 4096;
 pub struct Region {
     /// First guest address.
     pub address: u64,
+    /// First address in the front end's own process, in which it gives the places of rings.
+    pub user_address: u64,
     /// Bytes.
     pub len: u64,
     /// Offset of the first byte in the file.
@@ -27,12 +29,20 @@ pub struct MemoryError(String);
 
 /// The kernel's memory.
 #[derive(Debug, Clone)]
-pub struct Memory(GuestMemoryMmap<()>);
+pub struct Memory {
+    guest: GuestMemoryMmap<()>,
+    /// First address in the front end's process, bytes, first guest address.
+    places: Vec<(u64, u64, u64)>,
+}
 
 impl Memory {
     /// Maps regions. A region may begin inside a page.
     pub fn map(regions: Vec<Region>) -> Result<Self, MemoryError> {
         let mut ranges = Vec::with_capacity(regions.len());
+        let places = regions
+            .iter()
+            .map(|region| (region.user_address, region.len, region.address))
+            .collect();
         for region in regions {
             let before = region.file_offset % PAGE;
             let start = region.address.checked_sub(before);
@@ -50,34 +60,43 @@ impl Memory {
             ranges.push((GuestAddress(start), len, Some(file)));
         }
         GuestMemoryMmap::from_ranges_with_files(ranges)
-            .map(Self)
+            .map(|guest| Self { guest, places })
             .map_err(|error| MemoryError(format!("the kernel's memory cannot be mapped: {error}")))
+    }
+
+    /// The guest address of an address in the front end's process.
+    pub fn guest_address(&self, user_address: u64) -> Result<u64, MemoryError> {
+        let inside = self.places.iter().find_map(|(first, len, guest)| {
+            let offset = user_address.checked_sub(*first)?;
+            (offset < *len).then(|| guest + offset)
+        });
+        inside.ok_or_else(|| outside(user_address, 1))
     }
 
     /// Reads bytes.
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), MemoryError> {
-        self.0
+        self.guest
             .read_slice(bytes, GuestAddress(address))
             .map_err(|_| outside(address, bytes.len()))
     }
 
     /// Writes bytes.
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
-        self.0
+        self.guest
             .write_slice(bytes, GuestAddress(address))
             .map_err(|_| outside(address, bytes.len()))
     }
 
     /// Reads a 16-bit number that the kernel writes, and everything the kernel wrote before it.
     pub fn load_u16(&self, address: u64) -> Result<u16, MemoryError> {
-        self.0
+        self.guest
             .load(GuestAddress(address), Ordering::Acquire)
             .map_err(|_| outside(address, 2))
     }
 
     /// Writes a 16-bit number after everything that was written before.
     pub fn store_u16(&self, address: u64, value: u16) -> Result<(), MemoryError> {
-        self.0
+        self.guest
             .store(value, GuestAddress(address), Ordering::Release)
             .map_err(|_| outside(address, 2))
     }
@@ -101,6 +120,7 @@ pub(crate) mod tests {
         let file = temporary(len);
         let region = Region {
             address,
+            user_address: address,
             len,
             file_offset: 0,
             file: file.as_fd().try_clone_to_owned().unwrap(),
@@ -148,6 +168,7 @@ pub(crate) mod tests {
         file.write_all_at(b"here", 5000).unwrap();
         let region = Region {
             address: 0x6000_0000 + 904,
+            user_address: 0x7000_0000,
             len: 8000,
             file_offset: 5000,
             file: file.into(),
@@ -156,6 +177,8 @@ pub(crate) mod tests {
         let mut bytes = [0; 4];
         memory.read(0x6000_0000 + 904, &mut bytes).unwrap();
         assert_eq!(&bytes, b"here");
+        assert_eq!(memory.guest_address(0x7000_0001), Ok(0x6000_0000 + 905));
+        assert!(memory.guest_address(0x7000_0000 + 8000).is_err());
     }
 
     #[test]

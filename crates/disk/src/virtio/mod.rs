@@ -8,6 +8,6 @@ pub use ring::{Buffer, Chain, Ring, RingError};
 
 #[cfg(test)]
 pub(crate) mod tests {
-    pub(crate) use super::memory::tests::memory;
+    pub(crate) use super::memory::tests::{memory, temporary};
     pub(crate) use super::ring::tests::{Driver, readable, writable};
 }

@@ -129,7 +129,8 @@ impl Ring {
                     len: entries,
                 });
             }
-            let found = Descriptor::read(memory, table + DESCRIPTOR * u64::from(index))?;
+            let at = table.wrapping_add(DESCRIPTOR * u64::from(index));
+            let found = Descriptor::read(memory, at)?;
             if found.flags & INDIRECT != 0 {
                 if is_inside {
                     return Err(RingError::Nested);

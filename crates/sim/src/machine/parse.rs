@@ -76,6 +76,23 @@ impl Machine {
     }
 }
 
+impl DriveSetup {
+    /// Reads a single drive from the keys of a `[[drive]]`; `source` names them in messages. Its `model` is `sheet`, if
+    /// there is one, or in the catalogue.
+    pub fn parse(
+        keys: &str,
+        source: &str,
+        sheet: Option<DataSheet>,
+    ) -> Result<DriveSetup, ConfigError> {
+        let table = Document::parse(keys, source)?;
+        let place = table.place().clone();
+        match read_drive(table, sheet.as_slice())?.as_slice() {
+            [drive] => Ok(drive.clone()),
+            drives => Err(other(place, format!("{} drives, not 1", drives.len()))),
+        }
+    }
+}
+
 fn other(place: spindle_config::Place, what: String) -> ConfigError {
     ConfigError::new(place, Problem::Other { what })
 }
