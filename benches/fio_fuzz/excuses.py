@@ -93,6 +93,7 @@ EXCUSES = (
     Excuse("time_based", "both do when one of them is", ("range", "places")),
     Excuse("loops", "both do when one of them is", ("range", "places")),
     Excuse("io_size", "both do when one of them is", ("range", "places")),
+    Excuse("rw", "takes the next free one", ("order",)),
     Excuse("rw", "begins at the region's last block", ("places", "order", "range")),
     Excuse("fsync", "loses it", ("syncs", "files", "order")),
     Excuse("fdatasync", "loses it", ("syncs", "files", "order")),

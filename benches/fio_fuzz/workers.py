@@ -32,10 +32,11 @@ def in_order(
     try:
         yield _results(ends, first)
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
+        # Python drops what a signal's handler raises right after a fork: one signal may not be enough.
+        while alive := [process for process in processes if process.is_alive()]:
+            for process in alive:
+                process.terminate()
+            alive[0].join(timeout=0.5)
 
 
 def _results(ends: list[Connection], first: int) -> Iterator[tuple[int, Result]]:

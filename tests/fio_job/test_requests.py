@@ -14,6 +14,7 @@ import time
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -177,6 +178,7 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
         ("[a]\nrw=randread\nbs=4k\nba=16k\nsize=5%\n", "ba", "leaves out the last one"),
         ("[a]\nrw=read\nbs=512\noffset=10%\nsize=5%\n", "size", "one more request"),
         ("[a]\nrw=rw\nsize=5%\n", "size", "rounds it down"),
+        ("[a]\nrw=randwrite\nbs=4k\nsize=221k\n", "rw", "takes the next free one"),
         ("[a]\nrw=rw:512\nbs=512\noffset=10%\nsize=5%\n", "rw", "through once"),
         (
             "[a]\nfilename=one:two\nsize=192k\n[b]\nfilename=one:two\nioengine=io_uring\nsize=180k\nio_size=832k\n",
@@ -206,6 +208,30 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
 )
 def test_what_cannot_be_as_in_fio_is_said(job: str, option: str, text: str) -> None:
     assert finding(job, option, text)
+
+
+def test_many_places_need_no_line_for_their_order() -> None:
+    assert not finding("[a]\nrw=randwrite\nbs=4k\nsize=1g\n", "rw", "takes the next free one")
+
+
+def neighbours(places: int, passes: int) -> float:
+    """Share of requests that follow the one before where a visited place means the next free one."""
+    draw, found = Random(1), 0
+    for _ in range(passes):
+        free, last = [True] * places, None
+        for _ in range(places):
+            place = draw.randrange(places)
+            while not free[place]:
+                place = (place + 1) % places
+            free[place] = False
+            found += last is not None and place == last + 1
+            last = place
+    return found / (places * passes)
+
+
+def test_the_shares_in_the_line_for_few_places_are_those_of_the_next_free_place() -> None:
+    assert round(100 * neighbours(55, 500)) == 8
+    assert 0.01 < neighbours(1000, 30) < 0.02
 
 
 @pytest.mark.parametrize(

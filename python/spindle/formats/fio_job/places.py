@@ -135,7 +135,27 @@ def _random(typed: TypedJob) -> Keys:
         cut = maps(typed) and not all(one_size(job.sizes[at]) for at in _used(typed))
         typed.say(Level.DIFFERS, "norandommap", _INDEPENDENT + (_CUT if cut else ""))
         return {"pattern": "uniform"} | apart
+    _check_few(typed)
     return {"pattern": "shuffled"} | apart
+
+
+def _check_few(typed: TypedJob) -> None:
+    """Report the order of a pass over few places.
+
+    fio 3.33 takes the next free place behind a drawn one that was visited (`axmap_next_free`), as hashing with linear
+    probing does, so runs of visited places grow: of 1000 requests over 1000 places about 16 follow the one
+    before, not 1.
+    """
+    job = typed.job
+    if 1 < _length(job) // job.sizes[job.direction].smallest <= _FEW:
+        typed.say(Level.DIFFERS, "rw", _NEIGHBOURS)
+
+
+_FEW = 1000  # places; above, fewer than 2 % of fio's requests follow the one before
+_NEIGHBOURS = (
+    "each place that is left is as likely as any other; fio takes the next free one if the drawn one was visited, so "
+    "over few places more of its requests follow the one before (55 places: 8 %, here 2 %)"
+)
 
 
 _INDEPENDENT = "places are drawn independently; fio visits each once before any twice"
