@@ -306,7 +306,7 @@ def test_several_rounds_that_cannot_be_as_in_fio_are_told() -> None:
 
 
 def test_offload_with_a_rate_is_an_open_loop() -> None:
-    text = "[a]\nfilename=/x\ndirect=1\nrw=randread\nsize=1m\niodepth=4\nio_submit_mode=offload\nrate_iops=100\n"
+    text = "[a]\nfilename=/x\ndirect=1\nrw=randread\nsize=8m\niodepth=4\nio_submit_mode=offload\nrate_iops=100\n"
     conversion = convert_text(text, "job.fio")
     [stream] = conversion.phases[0].streams
     assert stream["rate"] == "100 IOPS"
