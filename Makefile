@@ -18,6 +18,8 @@ AGENT  := build/spindle-agent
 
 SECONDS ?= 60
 CRATE ?= array
+# Folders of tests that run side by side: they wait more than they compute.
+WORKERS ?= 3
 # `make test` draws the same cases each time; another seed draws others.
 PROPTEST_SEED ?= 1
 
@@ -38,7 +40,7 @@ test-rust:
 	PROPTEST_RNG_SEED=$(PROPTEST_SEED) cargo test --workspace --quiet
 
 test-python: $(VENV)/built $(VENV)/test-tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Folders of tests that start few programs: all of `tests` takes hours under this measurement.
 COVERED ?= $(addprefix tests/,library result formats report inspect)

@@ -37,8 +37,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Review(), "review")
 
 
+MACHINE_WIDE = {"docs", "doctor", "host", "inspect", "knobs"}
+"""Folders whose tests change settings of the whole machine, or look at all of it: one after another."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a folder run one after another, folders side by side (`pytest -n`)."""
     for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        item.add_marker(pytest.mark.xdist_group("machine" if folder in MACHINE_WIDE else folder))
         if unknown := set(numbers(item)) - PROMISES.keys():
             raise pytest.UsageError(f"{item.nodeid}: promises.toml has no promise {min(unknown)}")
 
