@@ -82,6 +82,7 @@ EXCUSES = (
     Excuse("openfiles", "as if all were", ("order", "files", "places", "range")),
     Excuse("nrfiles", "until all are through", ("order", "files", "places")),
     Excuse("bs", "may end before all are visited", (*AMOUNTS, "places", "files", "range", "syncs"), fewer="fio"),
+    Excuse("numjobs", "a faster one does more", ("files", "places")),
     Excuse("startdelay", "drawn from the range", ("time",)),
     Excuse("thinktime_blocks_type", "were issued", ("time",)),
     Excuse("norandommap", "drawn independently", ("places",)),

@@ -54,6 +54,14 @@ def depth_of(typed: TypedJob) -> int:
     return job.depth
 
 
+def say_shared(typed: TypedJob, workers: int) -> None:
+    """Report that the clones of a job share its amount."""
+    text = (
+        f"the {workers} workers of the stream share its amount, so a faster one does more; in fio each does as much"
+    )
+    typed.say(Level.DIFFERS, "numjobs", text)
+
+
 def queues(job: Job) -> bool:
     """True if fio's engine queues requests: it counts issued bytes only for such engines."""
     trims = job.trims_first or job.kind.endswith("trim")

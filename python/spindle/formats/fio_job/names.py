@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .arrival import arrival_of
-from .concurrency import priority_of
+from .concurrency import priority_of, say_shared
 from .filesets import sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
@@ -208,6 +208,6 @@ def _ends(typed: TypedJob, takes: int) -> Keys:
     if not takes or job.operation == "create":
         return {"stop_passes": job.loops} if job.loops > 1 else {}
     if job.numjobs > 1:
-        typed.say(Level.NOTE, "numjobs", f"the {job.numjobs} workers of the stream share its amount")
+        say_shared(typed, job.numjobs)
     keys: Keys = {"stop_requests": takes}
     return keys | ({"stop_passes": "none"} if job.operation == "stat" else {})

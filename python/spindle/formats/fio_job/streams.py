@@ -11,7 +11,7 @@ from spindle.base.units import exact_size
 from . import strides
 from .amounts import Rounds
 from .arrival import arrival_of, rated_directions
-from .concurrency import ENGINES, MAPPING, data_of, depth_of, queues
+from .concurrency import ENGINES, MAPPING, data_of, depth_of, queues, say_shared
 from .filesets import FileSets, Place, paths_of, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
@@ -223,7 +223,7 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
             limits = _limits(ends, share, job.sizes[job.direction].smallest, is_rest=suffix == "-write")
             streams.append({"name": name + suffix, **keys, **shared, **limits, **where, **start})
     if sharing > 1 and ends:
-        typed.say(Level.NOTE, "numjobs", f"the {count} workers of the stream share its amount")
+        say_shared(typed, count)
     runtime = end_of(job)
     return Converted(streams, runtime, needs, moves if not runtime else 0, used, clones)
 
