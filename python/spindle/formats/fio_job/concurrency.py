@@ -56,9 +56,7 @@ def depth_of(typed: TypedJob) -> int:
 
 def say_shared(typed: TypedJob, workers: int) -> None:
     """Report that the clones of a job share its amount."""
-    text = (
-        f"the {workers} workers of the stream share its amount, so a faster one does more; in fio each does as much"
-    )
+    text = f"the {workers} workers of the stream share its amount, so a faster one does more; in fio each does as much"
     typed.say(Level.DIFFERS, "numjobs", text)
 
 
