@@ -1,8 +1,8 @@
-"""Do fio and Spindle make the same requests of the same job file?
+"""Check that fio and Spindle issue the same requests for the same job file.
 
-Random job files over the options that the converter takes, run by both on a small loop device or on files of an ext4 on
-one, with the kernel's block tracepoints as the judge. A difference counts as told if the conversion's findings name it;
-any other is shrunk to the smallest job file that still shows it. Needs root and fio.
+Both tools run random job files with the options that the converter takes, on a small loop device or on files of an ext4
+on one. The kernel's block tracepoints record the requests. A difference is excused if the conversion's findings name
+it; any other is reduced to the smallest job file that still shows it. Needs root and fio.
 
     python benches/fuzz_fio.py [--jobs 1000] [--seed 1] [--replay FILE] [--markdown]
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fio_fuzz.compare import Difference, differences
-from fio_fuzz.excuses import told
+from fio_fuzz.excuses import excusing_line
 from fio_fuzz.generate import SET, drawn, job_file, not_drawn
 from fio_fuzz.jobs import JobFile
 from fio_fuzz.leftovers import own_folder
@@ -32,34 +32,34 @@ from fio_fuzz.workers import in_order
 from spindle.formats.fio_job import Conversion, JobFileRefused, convert_text
 
 NICE = -10
-"""Of all that is run: both tools sleep between requests, and on a busy machine they would wake up late."""
+"""Niceness of both tools: they sleep between requests, and on a busy machine they would wake up late."""
 PAUSES = (0, 1, 2, 4, 8)
-"""Seconds before it is tried again whether the time differs."""
+"""Pauses before each retry if the time differs, s."""
 
 
 @dataclass
 class Outcome:
-    """Of one job file."""
+    """The result of one job file."""
 
     state: str
     """refused (by the converter), invalid (for fio), failed (in Spindle), compared"""
-    untold: list[Difference] = field(default_factory=list)
-    told: dict[str, str] = field(default_factory=dict)
-    """What differs -> the finding that names it."""
+    unexcused: list[Difference] = field(default_factory=list)
+    excused: dict[str, str] = field(default_factory=dict)
+    """Difference -> the finding that names it."""
     why: str = ""
 
 
 @dataclass
 class Tally:
-    """Of all of them."""
+    """Sums over all job files."""
 
     states: Counter[str] = field(default_factory=Counter)
     options: Counter[str] = field(default_factory=Counter)
     """Jobs compared in which an option was given."""
-    told: Counter[str] = field(default_factory=Counter)
-    untold: list[tuple[int, JobFile, Outcome]] = field(default_factory=list)
+    excused: Counter[str] = field(default_factory=Counter)
+    unexcused: list[tuple[int, JobFile, Outcome]] = field(default_factory=list)
     jobs: int = 0
-    """Sections of what was compared."""
+    """Sections of the compared job files."""
     began: float = field(default_factory=time.monotonic)
 
 
@@ -71,7 +71,7 @@ def main() -> int:
         "--replay", type=Path, metavar="FILE", help="compare this job file alone; DEVICE stands for the device"
     )
     parser.add_argument("--side-by-side", type=int, default=3, metavar="N", help="benches at the same time (default 3)")
-    parser.add_argument("--keep-going", type=int, default=20, metavar="N", help="give up after N untold differences")
+    parser.add_argument("--keep-going", type=int, default=20, metavar="N", help="give up after N unexcused differences")
     parser.add_argument("--no-shrink", action="store_true", help="show differing job files as they are")
     parser.add_argument("--markdown", action="store_true", help="end with the table of docs/reference/fio-jobs.md")
     asked = parser.parse_args()
@@ -85,10 +85,10 @@ def main() -> int:
             return replay(benches[0], asked.replay.read_text())
         tally = fuzz(benches, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)
     show(tally, asked.markdown)
-    return 1 if tally.untold else 0
+    return 1 if tally.unexcused else 0
 
 
-def fuzz(benches: list[Bench], jobs: int, seed: int, most_untold: int = 20, shrinks: bool = True) -> Tally:
+def fuzz(benches: list[Bench], jobs: int, seed: int, most_unexcused: int = 20, shrinks: bool = True) -> Tally:
     """Until so many job files were compared, or so many differ without a word. The same job files, however many benches
     share them.
     """
@@ -106,21 +106,21 @@ def fuzz(benches: list[Bench], jobs: int, seed: int, most_untold: int = 20, shri
             count(tally, number, job_file(random.Random(number)), outcome)
             if text:
                 print(text, flush=True)
-            if tally.states["compared"] >= jobs or len(tally.untold) >= most_untold:
+            if tally.states["compared"] >= jobs or len(tally.unexcused) >= most_unexcused:
                 break
     return tally
 
 
 def is_bad(outcome: Outcome) -> bool:
-    """Whether somebody has to look at it."""
-    return bool(outcome.untold) or outcome.state == "failed"
+    """True if a person must look at it."""
+    return bool(outcome.unexcused) or outcome.state == "failed"
 
 
 def tried(bench: Bench, job: JobFile) -> Outcome:
-    """Again if only the time differs: another program may have held up one of the two."""
+    """Compare one job file; again if only the time differs, as another program may have delayed one tool."""
     outcome = compared(bench, job)
     for pause in PAUSES:
-        if {difference.what for difference in outcome.untold} != {"time"}:
+        if {difference.what for difference in outcome.unexcused} != {"time"}:
             break
         time.sleep(pause)
         outcome = compared(bench, job)
@@ -150,11 +150,11 @@ def of_conversion(bench: Bench, text: str, folder: bool, conversion: Conversion)
         return Outcome("failed", why=ours.failed)
     outcome = Outcome("compared")
     for difference in differences(conversion, theirs, ours):
-        line = told(difference, conversion)
+        line = excusing_line(difference, conversion)
         if line:
-            outcome.told[str(difference)] = line
+            outcome.excused[str(difference)] = line
         else:
-            outcome.untold.append(difference)
+            outcome.unexcused.append(difference)
     return outcome
 
 
@@ -163,29 +163,29 @@ def count(tally: Tally, number: int, job: JobFile, outcome: Outcome) -> None:
     if outcome.state == "compared":
         tally.jobs += len(job.sections)
         tally.options.update(job.options())
-        tally.told.update(line.split(": ", 2)[-1] for line in set(outcome.told.values()))
+        tally.excused.update(line.split(": ", 2)[-1] for line in set(outcome.excused.values()))
     if is_bad(outcome):
-        tally.untold.append((number, job, outcome))
+        tally.unexcused.append((number, job, outcome))
 
 
 def account(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> str:
-    """A difference without a word, and the smallest job file that shows it."""
-    kinds = {difference.what for difference in outcome.untold}
+    """The unexcused differences, and the smallest job file that shows them."""
+    kinds = {difference.what for difference in outcome.unexcused}
 
     def differs(smaller: JobFile) -> bool:
         again = compared(bench, smaller)
-        return again.state == outcome.state and (not kinds or any(each.what in kinds for each in again.untold))
+        return again.state == outcome.state and (not kinds or any(each.what in kinds for each in again.unexcused))
 
-    lines = [f"--- seed {number}: {outcome.state} {outcome.why}", *(f"    {each}" for each in outcome.untold)]
+    lines = [f"--- seed {number}: {outcome.state} {outcome.why}", *(f"    {each}" for each in outcome.unexcused)]
     if shrinks:
         job = smallest(job, differs)
         smaller = compared(bench, job)
-        lines += ["    the smallest job file that still differs:", *(f"    {each}" for each in smaller.untold)]
+        lines += ["    the smallest job file that still differs:", *(f"    {each}" for each in smaller.unexcused)]
     return "\n".join((*lines, "    " + job.text("DEVICE").replace("\n", "\n    ").rstrip()))
 
 
 def replay(bench: Bench, text: str) -> int:
-    """A job file of one's own."""
+    """Compare a given job file."""
     folder = "DEVICE" not in text
     text = text.replace("DEVICE", bench.device)
     conversion = convert_text(text, "job.fio")
@@ -195,11 +195,11 @@ def replay(bench: Bench, text: str) -> int:
         return 2
     outcome = of_conversion(bench, text, folder, conversion)
     print(outcome.state, outcome.why)
-    for difference, line in outcome.told.items():
-        print(f"told    {difference}\n        by {line}")
-    for difference in outcome.untold:
-        print(f"untold  {difference}")
-    return 1 if outcome.untold or outcome.state == "failed" else 0
+    for difference, line in outcome.excused.items():
+        print(f"excused   {difference}\n        by {line}")
+    for difference in outcome.unexcused:
+        print(f"unexcused {difference}")
+    return 1 if outcome.unexcused or outcome.state == "failed" else 0
 
 
 def show(tally: Tally, markdown: bool) -> None:
@@ -212,10 +212,10 @@ def show(tally: Tally, markdown: bool) -> None:
         f"{states['failed']} failed"
     )
     print(
-        f"{len(tried)} options tried, {len(left_out)} not; {sum(tally.told.values())} differences told, "
-        f"{len(tally.untold)} job files with untold ones"
+        f"{len(tried)} options tried, {len(left_out)} not; {sum(tally.excused.values())} differences excused, "
+        f"{len(tally.unexcused)} job files with unexcused ones"
     )
-    for line, times in tally.told.most_common():
+    for line, times in tally.excused.most_common():
         print(f"{times:6}  {line}")
     unseen = sorted(name for name in tried if not tally.options[name])
     if unseen:

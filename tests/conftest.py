@@ -1,6 +1,6 @@
-"""What tests of the real machine share: loop devices, mounts, helper processes; each is taken down again.
+"""Fixtures for tests on the real machine: loop devices, mounts, helper processes. Each is removed again.
 
-A test that needs root, a tool or a kernel feature that is not there skips and says so.
+A test is skipped, with the reason, if it needs root, a tool or a kernel feature that is missing.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from program import Ended
 from promises import PROMISES, Review, numbers
 from workbench import Bench
 
-# A runner in the background may ignore signals, and that is passed on to the programs under test, which are to be ended
-# by signals. (A program that finds one ignored leaves it so, as nohup asks.)
+# A test runner in the background may ignore signals. The programs under test inherit that, but must end by signals.
+# (A program that inherits an ignored signal leaves it ignored, as nohup requires.)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def checksum(path: str | Path) -> str:
-    """Of a device's or a file's whole content."""
+    """SHA-256 of the whole content of a device or a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -75,7 +75,7 @@ def invoke(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory of the test's own."""
+    """A separate working directory for the test."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -103,7 +103,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture(scope="module")
 def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The same, for devices that several tests only look at."""
+    """The same, for devices that several tests only read."""
     if not _loop_devices_work():
         pytest.skip("needs root and loop devices")
     made = Bench(tmp_path_factory.mktemp("bench"))
@@ -118,7 +118,7 @@ def content() -> Callable[[str | Path], str]:
 
 @pytest.fixture(autouse=True)
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test touches the register of the user who runs it."""
+    """Keep tests away from the register of the user who runs them."""
     folder = tmp_path / "state"
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder / "spindle"

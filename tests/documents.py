@@ -1,4 +1,4 @@
-"""How JSON documents are compared."""
+"""Comparison of JSON documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def structure(value: Any, name: str = "") -> dict[str, str]:
-    """Every key with the kind of its value; the elements of a list together."""
+    """Every key with the type of its value; the elements of a list are merged."""
     if isinstance(value, dict):
         return {key: kind for each, item in value.items() for key, kind in structure(item, f"{name}/{each}").items()}
     if isinstance(value, list):

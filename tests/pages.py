@@ -1,13 +1,13 @@
-"""What README and docs say can be typed: the commands of each page, in order, with what stands around them.
+"""The commands in README and docs: those of each page, in order, with the text around them.
 
-A page may say how its next block is to be taken, in a comment that readers do not see:
+A comment that readers do not see may say how the next block is treated:
 
-- `<!-- file: NAME -->`: the block is the content of that file, which later commands use;
-- `<!-- run: exact -->`: the output must be what the page shows, line for line, on stderr too (`...`: some left out);
-- `<!-- run: exact, status 2 -->`: the same of a command that ends with this status;
-- `<!-- run: script -->`: the block is one command of the shell;
-- `<!-- run: with OPTIONS -->`: shorter, by adding these options;
-- `<!-- run: not, REASON -->`: it is not run; its options are looked at all the same.
+- `<!-- file: NAME -->`: the block is the content of this file, which later commands use;
+- `<!-- run: exact -->`: the output must match the page line for line, on stderr too (`...`: some lines left out);
+- `<!-- run: exact, status 2 -->`: the same for a command that ends with this status;
+- `<!-- run: script -->`: the block is one shell command;
+- `<!-- run: with OPTIONS -->`: these options are added, to make the run shorter;
+- `<!-- run: not, REASON -->`: it is not run, but its options are checked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "d
 
 BLOCK = re.compile(r"(?:<!-- (?P<how>[^\n]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```", re.M | re.S)
 INLINE = re.compile(r"`(spindle [^`]+)`")
-# What stands for something else: alternatives, options, placeholders, hosts and devices that a reader puts in.
+# Parts that a reader replaces: alternatives, options, placeholders, hosts and devices.
 SYNOPSIS = re.compile(r"\[|\||\.\.\.|\b[A-Z]{3,}\b|\bA B\b|192\.0\.2|/dev/sd[bX]|#|\$seed")
 
 
@@ -36,19 +36,19 @@ class Command:
 
     @property
     def is_run(self) -> bool:
-        """It can be carried out as it stands."""
+        """True if it can be run unchanged."""
         if self.how.startswith("run: not"):
             return False
         return self.example or not SYNOPSIS.search(self.line)
 
     @property
     def is_exact(self) -> bool:
-        """Its output is the same each time."""
+        """True if its output is the same each time."""
         return self.how.startswith("run: exact")
 
     @property
     def status(self) -> tuple[int, ...]:
-        """What it may end with: a figure that is measured on a busy machine may be invalid (1), all else works."""
+        """Allowed exit statuses: a figure measured on a busy machine may be invalid (1); all else must succeed."""
         if match := re.search(r", status (\d)$", self.how):
             return (0, int(match[1]))
         return (0, 1) if re.match(r"spindle (run|quick|campaign|check|verify)", self.line) else (0,)
@@ -56,14 +56,14 @@ class Command:
 
 @dataclass(frozen=True)
 class File:
-    """A file that the page gives the content of."""
+    """A file whose content is on the page."""
 
     name: str
     text: str
 
 
 def steps(page: str) -> list[Command | File]:
-    """What a page has to carry out, in its order."""
+    """The commands and files of a page, in order."""
     found: list[Command | File] = []
     for match in BLOCK.finditer((ROOT / page).read_text()):
         how = match["how"] or ""
@@ -79,7 +79,7 @@ def steps(page: str) -> list[Command | File]:
 
 
 def examples(text: str, how: str) -> list[Command]:
-    """Lines after `$ ` with what they print."""
+    """The lines after `$ ` with their output."""
     commands = []
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         lines = part.splitlines()
@@ -91,7 +91,7 @@ def examples(text: str, how: str) -> list[Command]:
 
 
 def listed(text: str, how: str) -> list[Command]:
-    """Lines of a block that begin with the program's name, without what explains them."""
+    """Lines of a block that begin with the program's name, without their explanations."""
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     return [Command(explained(line), how=how) for line in lines if line.startswith("spindle ")]
 

@@ -1,4 +1,4 @@
-"""The program as a process of its own, and what it leaves behind."""
+"""Runs the program as a separate process, and keeps its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMAND = [sys.executable, "-m", "spindle.cli"]
 
 
 class Ended(NamedTuple):
-    """What a command left behind."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -23,7 +23,7 @@ class Ended(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it printed, read."""
+        """Its output, parsed as JSON."""
         return json.loads(self.out)
 
     @property
@@ -45,12 +45,12 @@ def spindle(*arguments: str | Path, cwd: Path | None = None, timeout: float = 12
 
 
 def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
-    """Start one, to be signalled; it is the caller's to end."""
+    """Start a process that gets signals; the caller must end it."""
     return subprocess.Popen([*COMMAND, *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: subprocess.Popen[str], timeout: float | None = 30.0) -> Ended:
-    """Wait for it."""
+    """Wait for the end of the process."""
     try:
         out, err = process.communicate(timeout=timeout)
     finally:

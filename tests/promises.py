@@ -1,4 +1,4 @@
-"""`pytest --review`: only the tests that try to break a promise of promises.toml, and one line for each promise."""
+"""`pytest --review`: run only the tests that try to break a promise of promises.toml; one line for each promise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def numbers(item: pytest.Item) -> list[int]:
 
 
 class Review:
-    """Collects the outcome of each marked test; `held` takes all of them to pass, and at least one."""
+    """Collects the outcome of each marked test; a promise is `held` if it has a test and all of them pass."""
 
     def __init__(self) -> None:
         self._outcomes: dict[int, list[str]] = defaultdict(list)
@@ -51,7 +51,7 @@ class Review:
 
     @property
     def held(self) -> bool:
-        """Every promise was tried, and none was broken."""
+        """True if every promise was tried, and none was broken."""
         return all(self._state(number) == "held" for number in PROMISES)
 
     def _state(self, number: int) -> str:

@@ -1,4 +1,4 @@
-"""docs/architecture.md and docs/dependencies.md tell the truth about the code."""
+"""docs/architecture.md and docs/dependencies.md agree with the code."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def listed(language: str) -> tuple[set[str], set[str]]:
     return {row[0] for row in table(run_time)[1:]}, {row[0] for row in table(development)[1:]}
 
 
-def test_every_crate_dependency_has_its_reason_and_none_is_left_over() -> None:
+def test_every_crate_dependency_has_its_reason_and_every_reason_its_dependency() -> None:
     run_time, development = listed("Rust")
     assert external("dependencies") == run_time
     assert external("dev-dependencies") - run_time == development
@@ -117,7 +117,7 @@ def test_every_crate_dependency_has_its_reason_and_none_is_left_over() -> None:
         assert row[1], f"{row[0]} has no reason"
 
 
-def test_every_python_dependency_has_its_reason_and_none_is_left_over() -> None:
+def test_every_python_dependency_has_its_reason_and_every_reason_its_dependency() -> None:
     project = manifest(ROOT / "pyproject.toml")["project"]
 
     def names(requirements: list[str]) -> set[str]:
@@ -146,7 +146,7 @@ def test_only_the_guard_the_makers_of_test_files_outputs_and_the_knobs_open_anyt
         name = str(path.relative_to(ROOT / "python/spindle"))
         if re.search(r"O_(WRONLY|RDWR)", path.read_text()):
             assert name in writers, f"{name} opens something for writing"
-    for crate in ROOT.glob("crates/*/src/*.rs"):  # what they may not call: clippy.toml
+    for crate in ROOT.glob("crates/*/src/*.rs"):  # clippy.toml lists the forbidden calls
         if crate.name in ("lib.rs", "main.rs"):
             assert "#![cfg_attr(not(test), deny(clippy::disallowed_methods))]" in crate.read_text(), crate
     allowed = {"crates/agent/src/target.rs", "crates/agent/src/output.rs"}  # guard and result of the agent
@@ -159,13 +159,13 @@ KERNEL_FILES = "knobs/files.py"
 
 
 def calls(path: Path) -> list[tuple[str, str]]:
-    """(name of what is called, its arguments) of every call in a file."""
+    """(name of the function, its arguments) of every call in a file."""
     found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     return [(ast.unparse(node.func), ", ".join(map(ast.unparse, node.args))) for node in found]
 
 
 def test_only_one_function_writes_to_sysfs_or_procfs() -> None:
-    """Files of the kernel exist already: they can only be opened for writing without being made ('x') anew."""
+    """Files of the kernel exist already, so they are opened for writing without mode 'x', which makes a file."""
     package = ROOT / "python/spindle"
     replaced = {"cli/main.py", "report/terminal/chart.py"}  # /dev/null; pictures
     held = {"host/register.py", "knobs/journal.py", "knobs/locks.py", "store/lock.py"}  # kept open
@@ -203,7 +203,7 @@ def modules() -> dict[str, Path]:
 
 
 def loaded_with(name: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """The modules that one imports when it is imported itself."""
+    """The modules that a module imports when it is imported."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found = set()
     for node in ast.parse(path.read_text()).body:
@@ -241,7 +241,7 @@ def used_when_run(path: Path) -> set[str]:
 
 
 def test_verbs_use_the_library_and_nothing_below_it() -> None:
-    """`report` shows what the library finds, `_core` parses sizes on the command line."""
+    """`report` shows the library's results; `_core` parses sizes on the command line."""
     above = {"base", "cli", "library", "report", "_core"}
     verbs = sorted((ROOT / "python/spindle/cli/verbs").glob("*.py"))
     below = {path.stem: found for path in verbs if (found := used_when_run(path) - above)}
@@ -253,7 +253,7 @@ OF_TARGETS = {"result/target.py", "host/guard.py"}
 
 
 def test_kinds_of_targets_are_compared_in_their_own_module_only() -> None:
-    """Others ask what a kind means: `target.traits.is_modelled`."""
+    """Other code reads the properties of a kind: `target.traits.is_modelled`."""
     for path in (ROOT / "python/spindle").rglob("*.py"):
         name = str(path.relative_to(ROOT / "python/spindle"))
         compared = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Compare)]
@@ -265,8 +265,8 @@ def test_kinds_of_targets_are_compared_in_their_own_module_only() -> None:
             )
 
 
-def test_only_the_parser_of_targets_takes_names_apart() -> None:
-    """Elsewhere a name is parsed with `run.targets.parse`; job files, which are below it, may know the null target."""
+def test_only_the_parser_of_targets_parses_names() -> None:
+    """Other code parses a name with `run.targets.parse`; job files, a layer below, may use the null target."""
     allowed = {"result/target.py", "run/targets/null.py", "formats/fio_job/filesets.py"}
     for path in (ROOT / "python/spindle").rglob("*.py"):
         found = re.search(r"""f?["']null:["'{]|startswith\(\w*NULL""", path.read_text())
@@ -274,7 +274,7 @@ def test_only_the_parser_of_targets_takes_names_apart() -> None:
 
 
 def test_benches_examples_and_tools_import_only_names_that_exist() -> None:
-    """No type check reads them, and most run by hand only."""
+    """Type checks do not read them, and most are run only by hand."""
     paths = [path for folder in ("benches", "examples", "tools") for path in (ROOT / folder).rglob("*.py")]
     imports = [node for path in paths for node in ast.walk(_tree(path)) if isinstance(node, ast.ImportFrom)]
     ours = [node for node in imports if node.level == 0 and str(node.module).split(".")[0] == "spindle"]
@@ -291,7 +291,7 @@ def _exists(node: ast.ImportFrom, name: str) -> bool:
     return hasattr(module, name) or importlib.util.find_spec(f"{node.module}.{name}") is not None
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_have_a_target() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
@@ -322,7 +322,7 @@ DASHES = {"inspect/dm.py", "report/charts/theme.py", "report/render/html.py"}
 
 
 def strings(path: Path) -> Iterator[tuple[ast.Constant, list[ast.AST]]]:
-    """Each string of a module, with what it is part of, innermost first."""
+    """Each string of a module with the nodes around it, innermost first."""
     above: dict[ast.AST, ast.AST] = {}
     for node in ast.walk(ast.parse(path.read_text())):
         above |= dict.fromkeys(ast.iter_child_nodes(node), node)
@@ -346,7 +346,7 @@ def of_another_program(option: str, text: str, parts: list[ast.AST]) -> bool:
 
 
 def test_only_the_command_line_writes_its_options() -> None:
-    """Below it a text names a key, `create=`, which the command line shows as --create: a library has no options."""
+    """Below the command line, a text names a key, `create=`; the command line shows it as --create."""
     own = options_of(spindle, click.Context(spindle))
     assert own >= {"--create", "--erase", "--size", "--no-end-fsync", "--set", "--fix-plan", "--yes"}
     package = ROOT / "python/spindle"
@@ -370,7 +370,7 @@ def test_no_crate_writes_options_of_the_command_line() -> None:
             ROOT / "crates/lab/src/setup.rs",
         ):  # mdadm's, which make an array
             continue
-        if path.is_relative_to(ROOT / "crates/agent"):  # a program of its own, with a command line of its own
+        if path.is_relative_to(ROOT / "crates/agent"):  # a separate program with its own command line
             continue
         for number, line in enumerate(path.read_text().splitlines(), 1):
             found = own & set(OPTION.findall(line.partition("//")[0]))

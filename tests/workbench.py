@@ -1,4 +1,4 @@
-"""Loop devices, mounts and helper processes of a test, each taken down again."""
+"""Loop devices, mounts and helper processes of a test; each is removed again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 class Bench:
-    """A workbench of loop devices, mounts and processes in a folder of its own."""
+    """Loop devices, mounts and processes in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Bench:
         return point
 
     def partition(self, device: str, number: int, start_sector: int, sectors: int) -> str:
-        """Tell the kernel of a partition: it does so itself only for tables it was built to read."""
+        """Announce a partition to the kernel, which finds only those of tables that it was built to read."""
         node = f"{device}p{number}"
         if not os.path.exists(node):
             self.run("addpart", device, str(number), str(start_sector), str(sectors))

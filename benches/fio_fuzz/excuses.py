@@ -1,4 +1,4 @@
-"""Which line of a conversion accounts for which difference: of the same job, and of no more than it says."""
+"""The `differs` lines of a conversion that excuse a difference of the same job, and no other difference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from spindle.formats.fio_job.job import Job
 from .compare import Difference
 
 
-def told(difference: Difference, conversion: Conversion) -> str:
-    """The line that names it; empty: none does."""
+def excusing_line(difference: Difference, conversion: Conversion) -> str:
+    """The line that names the difference; empty: there is none."""
     jobs = conversion.phases[difference.phase].jobs
     for each in jobs if difference.job is None else [jobs[difference.job]]:
         for finding in each.findings:
@@ -28,20 +28,20 @@ def _always(_: Job) -> bool:
 
 @dataclass(frozen=True)
 class Excuse:
-    """What a line accounts for."""
+    """The differences that a line explains."""
 
     option: str
     text: str
     """Part of the line."""
     whats: tuple[str, ...]
     fewer: str = ""
-    """Who makes fewer requests, where it is an amount; empty: either."""
+    """The tool with fewer requests, if the difference is an amount; empty: either tool."""
     kinds: tuple[str, ...] = ()
-    """Of which requests; none: all."""
+    """Kinds of requests; none: all."""
     when: Callable[[Job], bool] = _always
 
     def covers(self, finding: Finding, difference: Difference, job: Job) -> bool:
-        """Whether this line, of this job, names this difference."""
+        """True if this line of this job names this difference."""
         return (
             finding.option == self.option
             and self.text in finding.text

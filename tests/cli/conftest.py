@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # records.py, for the tests beside it
+sys.path.insert(0, str(Path(__file__).parent))  # records.py, for the tests in this folder
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def record(
     overrides: list[tuple[str, str]] | None = None,
     **changes: Any,
 ) -> RunRecord:
-    """A run on a disk that did exactly what the load asked of it, unless told otherwise."""
+    """A run on a disk that did exactly what the load requested, unless a parameter says otherwise."""
     spec = resolve(preset, overrides or []).spec
     own = counters(found.total_read_bytes, found.total_write_bytes, found.measured_s)
     made = RunRecord(

@@ -63,7 +63,7 @@ def words(found: Assessment, topic: str) -> str:
     return "\n".join(finding.text for finding in found.findings if finding.topic == topic)
 
 
-def test_a_disk_that_does_what_such_disks_do_is_told_so_with_the_published_range() -> None:
+def test_a_disk_as_fast_as_its_class_is_reported_with_the_published_range() -> None:
     found = look("hdd-7200")
     text = words(found, "class")
     assert "sequential read: 200 MB/s, as such a device delivers (7200 rpm disk: 65 to 270 MB/s)" in text
@@ -77,7 +77,7 @@ def test_a_disk_that_does_what_such_disks_do_is_told_so_with_the_published_range
     assert all(figure.source for figure in found.comparison)
 
 
-def test_a_sick_disk_is_told_so() -> None:
+def test_a_slow_disk_is_reported() -> None:
     assert "only 50 % of the least that such a device delivers" in words(look("hdd-7200", depth_1=37.0), "class")
 
 
@@ -104,7 +104,7 @@ def test_throughput_that_stopped_growing_on_a_busy_device_is_the_devices_limit()
     assert look("hdd-7200").limit == "device"
 
 
-def test_what_an_error_ended_tells_nothing_of_what_limits() -> None:
+def test_a_run_that_an_error_ended_names_no_limit() -> None:
     fine = quiet_read(160.0, mean_ms=100.0)
     failed = EndedByError(errno=5, op="read", offset=0, len=4096)
     found = look("hdd-7200", top=replace(fine, figures=replace(fine.figures, ended_by=failed)))
@@ -142,7 +142,7 @@ def test_requests_that_wait_above_the_device_make_the_queue_the_limit() -> None:
     assert look("hdd-7200", top=record(run, devices=[shallow], overrides=READ_ONLY)).limit == "queue"
 
 
-def test_steps_that_agree_to_a_percent_are_held_by_an_imposed_limit() -> None:
+def test_steps_that_agree_to_a_percent_have_an_imposed_limit() -> None:
     step, run = named("random-read-rising", quiet_read(500.0, mean_ms=32.0))
     flat = Knee(points=points((1, 499, 2), (2, 500, 4), (4, 500, 8)), knee=1, levelled_off=True)
     found = assess(target("virtual"), [step], [run], flat, [])
@@ -174,7 +174,7 @@ def test_computed_access_rates_follow_from_their_data_sheet_times() -> None:
     assert checked >= 5
 
 
-# --- telling the class
+# --- the class of a device
 
 
 def device(root: Path, name: str, where: str, **files: str) -> tuple[Device, Machine]:
@@ -245,7 +245,7 @@ def test_a_disk_that_a_hypervisor_made_up_is_virtual_whatever_it_says_of_itself(
 @pytest.mark.parametrize(
     ("kind", "key"), [("loop", "loop"), ("zram", "zram"), ("md", "array"), ("dm", "array"), ("nbd", "network")]
 )
-def test_what_is_no_drive_has_a_class_of_its_own(kind: str, key: str, tmp_path: Path) -> None:
+def test_a_device_that_is_not_a_drive_has_a_separate_class(kind: str, key: str, tmp_path: Path) -> None:
     found, machine = device(tmp_path, f"{kind}0", "virtual/block")
     assert classes.class_of(replace_device(found, kind=kind), machine) == key
 

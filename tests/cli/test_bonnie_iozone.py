@@ -116,12 +116,12 @@ def test_an_option_about_files_means_those_that_hold_data(invoke, here: Path) ->
     assert [(each.nrfiles, each.filesize.bytes) for each in found.runs[0].workload.filesets] == [(2, 8 * MIB)]
 
 
-def test_a_cache_that_holds_the_file_is_told(invoke, here: Path) -> None:
+def test_a_cache_that_contains_the_file_is_reported(invoke, here: Path) -> None:
     shown = invoke("run", "bonnie", ".", "--filesize", "8MiB", *FEW).out
     assert "working-set" in shown or "cache-share" in shown
 
 
-def test_the_time_of_a_write_holds_its_fsync(invoke, here: Path) -> None:
+def test_the_time_of_a_write_includes_its_fsync(invoke, here: Path) -> None:
     found = record_of(invoke("run", "bonnie", ".", *SMALL, *FEW).out)
     write = found.runs[0].figures.streams[0]
     assert write.write is not None

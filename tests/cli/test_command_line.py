@@ -87,7 +87,7 @@ def test_an_unknown_preset_names_the_nearest(invoke) -> None:
     assert "did you mean `seeker`?" in ended.complaint
 
 
-def test_a_missing_target_is_no_new_file(invoke, here: Path) -> None:
+def test_a_missing_target_is_not_made(invoke, here: Path) -> None:
     ended = invoke("run", "seeker", "t.bin")
     assert ended.status == 2
     assert "--create" in ended.complaint
@@ -101,7 +101,7 @@ def test_a_mistyped_device_is_refused_and_never_made(name: str, invoke) -> None:
     assert not os.path.exists(name)
 
 
-def test_a_file_of_somebody_is_read_but_never_written(invoke, here: Path) -> None:
+def test_an_existing_file_is_read_but_never_written(invoke, here: Path) -> None:
     (here / "mail.mbox").write_bytes(b"dear" * 1000)
     for arguments in (["randomio", "mail.mbox"], ["randomio", "mail.mbox", "--create", "1MiB"]):
         ended = invoke("run", *arguments)
@@ -141,7 +141,7 @@ def test_control_characters_of_a_name_do_not_reach_the_terminal(invoke) -> None:
     assert "\x1b" not in ended.complaint
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m spindle.cli schema result | head -1",
         shell=True,
@@ -162,7 +162,7 @@ def test_an_output_that_cannot_take_the_result_is_one_line(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_standard_stream_is_no_defect_and_no_other_file_takes_its_place(closed: str, tmp_path: Path) -> None:
+def test_a_closed_standard_stream_is_not_an_error_and_no_other_file_replaces_it(closed: str, tmp_path: Path) -> None:
     done = subprocess.run(
         f"{shlex.join(COMMAND)} run seeker t.bin --create 1MiB --seconds 0.05 --output r.json {closed}",
         shell=True,
@@ -219,7 +219,7 @@ def test_the_version_is_the_cores(tmp_path: Path) -> None:
     assert spindle("--version", cwd=tmp_path).out == f"spindle {_core.__version__}\n"
 
 
-def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_to_confirm_the_refusal_names_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     from spindle.cli.options.consent import ask
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
@@ -228,7 +228,7 @@ def test_nobody_there_to_confirm_is_a_refusal_that_names_the_device(monkeypatch:
 
 
 @pytest.mark.parametrize(("verb", "key"), [("metrics", "iops"), ("verdicts", "steady")])
-def test_what_may_be_compared_and_what_is_checked_is_listed(invoke: Callable[..., Ended], verb: str, key: str) -> None:
+def test_metrics_and_checks_are_listed(invoke: Callable[..., Ended], verb: str, key: str) -> None:
     listed = invoke(verb, "--json").json
     assert key in [entry["name"] for entry in listed]
     lines = invoke(verb).out.splitlines()

@@ -21,7 +21,7 @@ def drawn(*rates: float) -> curve.CurveResult:
     return curve.curve(Queue(), resolve("randomio", READ_ONLY), rates)
 
 
-def test_the_curve_goes_from_a_tenth_of_the_most_to_beyond_saturation() -> None:
+def test_the_curve_goes_from_a_tenth_of_the_highest_rate_to_beyond_saturation() -> None:
     found = drawn().curve
     assert found.capacity is not None
     assert found.capacity.iops == 800
@@ -34,7 +34,7 @@ def test_the_curve_goes_from_a_tenth_of_the_most_to_beyond_saturation() -> None:
     assert curve.verdicts(found, stopped=False) == []
 
 
-def test_rates_that_are_given_are_run_as_they_are() -> None:
+def test_given_rates_are_run_unchanged() -> None:
     found = drawn(100, 700, 900, 1000, 1100)
     assert [point.offered_iops for point in found.curve.points] == [100, 700, 900, 1000, 1100]
     assert (found.curve.sustained_iops, found.curve.saturated_iops, found.curve.capacity) == (700, 900, None)
@@ -73,7 +73,7 @@ def test_rates_are_read(text: str, rates: tuple[float, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-5", "1,,2", "1e12", "nan"])
-def test_what_is_no_rate_is_told_in_one_line(text: str) -> None:
+def test_a_wrong_rate_is_one_line(text: str) -> None:
     with pytest.raises(Usage, match="`rates=`"):
         parse_rates(text)
 

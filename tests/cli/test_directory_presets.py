@@ -64,7 +64,7 @@ def test_paraseq_gives_each_client_a_file_and_a_rate(folder: Path, invoke) -> No
     assert is_empty(folder)
 
 
-def test_wal_tells_commits_and_how_long_they_wait_in_four_ways(folder: Path, invoke) -> None:
+def test_wal_reports_commits_and_their_latency_for_four_ways(folder: Path, invoke) -> None:
     record = run(
         invoke, "wal", str(folder), "--set", "log.filesize=8MiB", "--set", "growing.filesize=16MiB", "--seconds", "0.3"
     )

@@ -1,4 +1,4 @@
-"""What a run keeps while it goes on is in memory that is taken at its start: a longer run needs no more of it."""
+"""A run allocates all memory for its history at the start: a longer run needs no more."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resident_bytes() -> int:
 
 
 class Weighing(SilentWatch):
-    """Weighs this process whenever the load tells where it is."""
+    """Measures the memory of this process at each progress report of the load."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[float, int]] = []
@@ -43,7 +43,7 @@ class Weighing(SilentWatch):
 
 
 def test_thousands_of_intervals_do_not_grow_the_process(here: Path) -> None:
-    # Four seconds in intervals of a millisecond are as many as an hour and more in seconds.
+    # Four seconds have as many intervals of a millisecond as an hour has seconds, and more.
     (here / "t.bin").write_bytes(bytes(4 * MIB))
     load = resolve(
         "randomio", [("write_fraction", "0"), ("direct", "false"), ("seconds", "4"), ("workers", "2"), ("depth", "4")]
@@ -112,7 +112,7 @@ def test_a_sample_takes_no_memory_of_its_own() -> None:
     assert after - before < 20_000, after - before
 
 
-def test_the_live_line_remembers_nothing() -> None:
+def test_the_live_line_keeps_no_history() -> None:
     clipped("warm-up", 80)
     gc.collect()
     tracemalloc.start()

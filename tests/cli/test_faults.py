@@ -61,7 +61,7 @@ def test_errors_that_are_tolerated_are_counted_and_judged(bench, invoke, amid) -
     assert "invalid interrupted" not in found.out
 
 
-def test_a_loop_device_that_is_detached_lives_until_the_run_is_over(bench, invoke, amid) -> None:
+def test_a_detached_loop_device_exists_until_the_end_of_the_run(bench, invoke, amid) -> None:
     """The kernel detaches it when its last user closes it (LO_FLAGS_AUTOCLEAR), so no request fails."""
     device = bench.loop(random_image(bench))
     amid(lambda: subprocess.run(["losetup", "-d", device], check=True))
@@ -94,7 +94,7 @@ def test_the_last_of_a_file_system_is_never_taken(bench, invoke) -> None:
     assert sorted(path.name for path in point.iterdir()) == ["lost+found"]
 
 
-def test_a_mounted_device_is_not_written_whatever_is_agreed_to(bench, invoke) -> None:
+def test_a_mounted_device_is_not_written_with_any_consent(bench, invoke) -> None:
     device = bench.loop(size=32 * MIB)
     bench.run("mkfs.ext4", "-q", device)
     bench.mount(device)

@@ -111,7 +111,7 @@ def test_options_alone_make_a_set(invoke, place: Path) -> None:
     assert found.workload.filesets[0].files == 3
 
 
-def test_auto_is_as_much_as_the_caches_ask_in_equal_parts(invoke, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_size_follows_from_the_caches_in_equal_parts(invoke, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spindle.run.files.FULL_FILE_BYTES", MIB)
     monkeypatch.setattr("spindle.run.files.rule_at", small_rule)
     found = run(invoke, "seeker", "dir", "--seconds", "0.2", "--nrfiles", "4", "--buffered")
@@ -171,7 +171,7 @@ name = "read"
         (["seeker", "dir", "--set", "logs.nrfiles=2"], "logs"),
     ],
 )
-def test_what_makes_no_sense_is_one_line_and_makes_nothing(
+def test_wrong_combinations_with_sets_are_one_line_and_make_nothing(
     invoke, here: Path, place: Path, arguments: list[str], says: str
 ) -> None:
     (here / "file.bin").write_bytes(b"x" * MIB)
@@ -189,7 +189,7 @@ def test_a_growing_file_that_nothing_writes_is_not_read(invoke, here: Path, plac
     assert os.listdir(place) == []
 
 
-def test_a_run_that_is_killed_leaves_what_the_next_one_sweeps(here: Path, place: Path) -> None:
+def test_the_next_run_removes_the_folder_of_a_killed_run(here: Path, place: Path) -> None:
     process = started("run", "w.toml", "dir", "--set", "seconds=60", cwd=here)
     until = time.monotonic() + 60
     while not list(place.glob("*/files-log/*")) and time.monotonic() < until:
@@ -202,13 +202,13 @@ def test_a_run_that_is_killed_leaves_what_the_next_one_sweeps(here: Path, place:
     assert [each.removed for each in swept] == [True]
 
 
-def test_a_folder_that_is_not_there_is_one_line(invoke, place: Path) -> None:
+def test_a_missing_folder_is_one_line(invoke, place: Path) -> None:
     done = invoke("run", "w.toml", "gone", "--quiet")
     assert done.status == 2
     assert "gone" in done.complaint
 
 
-def test_files_that_disappear_under_the_load_are_told_and_make_the_run_invalid(here: Path, place: Path) -> None:
+def test_files_that_disappear_under_the_load_are_reported_and_make_the_run_invalid(here: Path, place: Path) -> None:
     process = started("run", "w.toml", "dir", "-q", "--set", "seconds=4", cwd=here)
     until = time.monotonic() + 60
     # The log grows once the load is on.
@@ -230,7 +230,7 @@ def test_the_recipe_makes_the_same_workload() -> None:
     assert again == spec
 
 
-def test_files_lie_one_after_another_on_a_modelled_machine(invoke, place: Path) -> None:
+def test_files_are_one_after_another_on_a_modelled_machine(invoke, place: Path) -> None:
     text = SETS.replace("direct = false", "direct = true").replace("0.3", "2")
     (place.parent / "m.toml").write_text(text)
     done = invoke("run", "m.toml", "six-sata-f2", "--quiet", "--json")

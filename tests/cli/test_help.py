@@ -61,7 +61,7 @@ def test_each_option_of_run_is_in_one_group() -> None:
         ("--drop-caches", "Before the measurement"),
     ],
 )
-def test_an_option_is_where_one_looks_for_it(option: str, title: str) -> None:
+def test_an_option_is_in_the_expected_group(option: str, title: str) -> None:
     assert option in groups()[title]
 
 

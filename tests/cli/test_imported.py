@@ -1,4 +1,4 @@
-"""What was imported is a record like any other: shown, stored, compared."""
+"""An imported result is a record like any other: shown, stored, compared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def imported(*streams: PartialStream) -> ImportedRecord:
     )
 
 
-def test_an_imported_record_is_what_the_schema_says_and_reads_back_the_same() -> None:
+def test_an_imported_record_matches_the_schema_and_reads_back_the_same() -> None:
     found = imported(stream("a", 100.0, mean_ns=1e6))
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(found)))
     assert decode(encode(found), "a.json") == found
@@ -59,7 +59,7 @@ def test_streams_that_did_not_run_together_do_not_add_up() -> None:
     assert found["a/read.iops"] == 100.0
 
 
-def test_what_is_unknown_is_no_metric() -> None:
+def test_an_unknown_value_is_not_a_metric() -> None:
     one = stream("a", 100.0)
     unknown = replace(one, name="b", operations={"read": replace(one.operations["read"], iops=None)})
     found = values(imported(one, unknown))
@@ -76,7 +76,7 @@ def test_means_of_two_streams_are_weighted_and_percentiles_need_histograms() -> 
     assert "read.p99_ns" not in found
 
 
-def test_show_tells_an_imported_record_and_its_warning(invoke, here: Path) -> None:
+def test_show_prints_an_imported_record_and_its_warning(invoke, here: Path) -> None:
     (here / "a.json").write_bytes(encode(imported(stream("a", 100.0), stream("b", 50.0, group=1))))
     ended = invoke("show", "a.json")
     assert ended.status == 0

@@ -45,7 +45,7 @@ def test_several_paths_are_one_target(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["null:1MiB", "one-sata"])
-def test_what_is_no_place_of_this_machine_opens_without_one(name: str) -> None:
+def test_a_target_that_is_not_on_this_machine_opens_without_a_place(name: str) -> None:
     target = parse(name)
     assert target.place is None
     load = resolve("randomio", [("seconds", "0.2")])

@@ -108,7 +108,7 @@ def test_the_knee_has_an_interval_as_wide_as_the_throughput_scatters() -> None:
 
 
 @pytest.mark.promise(30)
-def test_steps_without_intervals_tell_no_interval() -> None:
+def test_steps_without_intervals_give_no_interval() -> None:
     found, _ = sweep(8)
     assert found.knee.knee_range is None
     assert "no interval" in sentence(found.knee)

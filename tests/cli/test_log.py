@@ -1,4 +1,4 @@
-"""`--log`: every completion in a file, read back, and told when it is not whole."""
+"""`--log`: every completion is in a file; the file is read back, and a missing completion is reported."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_log_has_every_completion_of_the_run(invoke, here: Path) -> None:
     assert sorted(path.name for path in here.iterdir() if path.name != "state") == ["log.csv"]
 
 
-def test_a_run_without_a_log_says_nothing_of_one(invoke, here: Path) -> None:
+def test_a_run_without_a_log_does_not_mention_logs(invoke, here: Path) -> None:
     record = run(invoke, "randomio", "null:1GiB", "--requests", "100")
     assert record.figures.log is None
     assert "log" not in {verdict.check for verdict in record.verdicts}
@@ -60,7 +60,7 @@ def test_the_null_target_is_logged_too_and_an_earlier_log_replaced(invoke, here:
     assert len(list(completions(here / "log.csv"))) == 100
 
 
-def test_what_is_missing_from_a_log_is_a_warning() -> None:
+def test_completions_missing_from_a_log_are_a_warning() -> None:
     record = quiet_read()
     lossy = replace(record, figures=replace(record.figures, log=Log(completions=900, lost=100)))
     (verdict,) = whole_log(lossy)
@@ -79,7 +79,7 @@ def test_what_is_missing_from_a_log_is_a_warning() -> None:
         (["randomio", "six-sata-f2", "--log", "l.csv"], 2, "a modelled machine does not have this"),
     ],
 )
-def test_a_log_that_cannot_be_is_refused_in_one_line(
+def test_an_impossible_log_is_refused_in_one_line(
     arguments: list[str], status: int, says: str, invoke, here: Path
 ) -> None:
     ended = invoke("run", *arguments)
@@ -92,7 +92,7 @@ def test_a_log_that_cannot_be_is_refused_in_one_line(
     "text",
     ["", "time\n", ",".join(COLUMNS) + "\n1,2\n", ",".join(COLUMNS) + "\n1,2,x,read,0,0,4096,main,0\n", "\0\xff"],
 )
-def test_what_is_no_log_is_said_with_its_place(text: str, here: Path) -> None:
+def test_a_file_that_is_not_a_log_is_reported_with_the_position(text: str, here: Path) -> None:
     (here / "l.csv").write_text(text, encoding="latin-1")
     with pytest.raises(NotALog, match=r"l\.csv:\d"):
         list(completions(here / "l.csv"))

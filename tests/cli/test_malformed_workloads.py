@@ -1,4 +1,4 @@
-"""Whatever is in a workload file: one line that says where, exit status 2, no traceback."""
+"""Any error in a workload file gives one line with the position, exit status 2 and no traceback."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_four_hundred_damaged_files_give_one_line_with_the_place_each(invoke, he
 
 
 def complaint(text: str, options: list[tuple[str, str]]) -> str | None:
-    """What is wrong with a workload; None: nothing."""
+    """The error of a workload; None: it has none."""
     try:
         _core.Workload.parse(text, "w.toml", "w", options)
     except _core.ConfigError as error:
@@ -87,7 +87,7 @@ def complaint(text: str, options: list[tuple[str, str]]) -> str | None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=200))
-def test_any_text_at_all_gives_a_workload_or_one_line(text: str) -> None:
+def test_any_text_gives_a_workload_or_one_line(text: str) -> None:
     line = complaint(text, [])
     assert line is None or re.fullmatch(r"w\.toml:\d+: .+", line)
 
@@ -99,7 +99,7 @@ def test_any_value_of_an_option_gives_a_workload_or_one_line(key: str, value: st
     assert line is None or (line.startswith(f"`{key}=`: ") and "\n" not in line)
 
 
-def test_bytes_that_are_no_text_are_named(invoke, here: Path) -> None:
+def test_bytes_that_are_not_text_are_reported(invoke, here: Path) -> None:
     (here / "w.toml").write_bytes(b"seconds = 1\n# \xff\xfe\n")
     ended = invoke("run", "w.toml", "null:1MiB")
     assert ended.status == 2
@@ -115,7 +115,7 @@ def test_bytes_that_are_no_text_are_named(invoke, here: Path) -> None:
     ],
     ids=["missing", "directory", "huge"],
 )
-def test_what_is_no_workload_file_is_said_in_one_line(make, says: str, invoke, here: Path) -> None:
+def test_a_file_that_is_not_a_workload_is_one_line(make, says: str, invoke, here: Path) -> None:
     make(here / "w.toml")
     ended = invoke("run", "w.toml", "null:1MiB")
     assert ended.status == 2

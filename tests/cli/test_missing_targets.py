@@ -23,7 +23,7 @@ VERBS = [
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
 @pytest.mark.parametrize("target", ["nowhere/file", "./nothing", "a-file/below", "x" * 300])
-def test_a_target_that_is_not_there_is_a_wrong_command_line(verb: tuple[str, ...], target: str, tmp_path: Path) -> None:
+def test_a_missing_target_is_a_wrong_command_line(verb: tuple[str, ...], target: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").write_text("it")
     ended = spindle(*verb, target, cwd=tmp_path)
     assert (ended.status, ended.out) == (2, "")
@@ -31,12 +31,12 @@ def test_a_target_that_is_not_there_is_a_wrong_command_line(verb: tuple[str, ...
 
 
 @pytest.mark.parametrize("verb", [("run", "seeker"), ("inspect",), ("doctor",), ("knobs", "get")], ids=" ".join)
-def test_a_target_of_a_kind_that_cannot_be_one_is_a_wrong_command_line(verb: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_target_of_an_unsuitable_kind_is_a_wrong_command_line(verb: tuple[str, ...], tmp_path: Path) -> None:
     assert spindle(*verb, "/dev/zero", cwd=tmp_path).status == 2
 
 
 @pytest.mark.parametrize("place", ["nowhere/file", "a-file/below"])
-def test_a_test_file_cannot_be_made_where_no_folder_is(place: str, tmp_path: Path) -> None:
+def test_a_test_file_cannot_be_made_without_its_folder(place: str, tmp_path: Path) -> None:
     (tmp_path / "a-file").write_text("it")
     assert spindle("run", "randomio", place, "--create", "1MiB", cwd=tmp_path).status == 2
 

@@ -25,7 +25,7 @@ from spindle.host.paths import target_path
         ("knobs", "list", "/nonexistent"),
     ],
 )
-def test_the_advice_for_a_target_that_is_not_there_names_what_the_verb_has(
+def test_the_advice_for_a_missing_target_names_only_options_of_the_verb(
     invoke: Callable[..., Ended], here: object, line: tuple[str, ...]
 ) -> None:
     done = invoke(*line)

@@ -85,7 +85,7 @@ def prepared(name: str) -> tuple[tuple[str, ...], Path]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_what_is_there_is_kept_unless_force_is_given_and_own_files_are_replaced(
+def test_an_existing_file_is_kept_without_force_and_own_files_are_replaced(
     name: str, place: Path, invoke: Invoke
 ) -> None:
     command, out = prepared(name)
@@ -135,7 +135,7 @@ def test_a_file_that_only_resembles_a_result_is_kept(content: bytes, here: Path,
     assert Path("r.json").read_bytes() == content
 
 
-def test_a_tar_of_something_else_is_no_capture(here: Path, invoke: Invoke) -> None:
+def test_a_tar_of_other_content_is_not_a_capture(here: Path, invoke: Invoke) -> None:
     Path("spindle-capture").write_text("{}")
     with tarfile.open("home.tar", "w") as tar:
         tar.add("spindle-capture", "home/spindle-capture.json")
@@ -174,7 +174,7 @@ def test_two_outputs_must_be_two_files(command: tuple[str, ...], here: Path, inv
         ("fio", "--output=job.fio", "job.fio"),
     ],
 )
-def test_what_the_command_reads_or_tests_is_never_its_output(
+def test_an_input_or_target_of_the_command_is_never_its_output(
     command: tuple[str, ...], place: Path, invoke: Invoke
 ) -> None:
     os.link("r.json", "hard.json")
@@ -294,7 +294,7 @@ def test_a_folder_whose_name_begins_like_dev_is_an_ordinary_one(tmp_path: Path) 
         folder.rmdir()
 
 
-def test_it_is_refused_before_anything_is_run(place: Path, invoke: Invoke) -> None:
+def test_an_existing_output_is_refused_before_the_run(place: Path, invoke: Invoke) -> None:
     Path("out").write_text("of a user")
     ended = invoke("run", "randomio", "null:1GiB", "--seconds", "100000", "--log", "out")
     assert (ended.status, ended.out) == (3, "")
@@ -305,7 +305,7 @@ def test_it_is_refused_before_anything_is_run(place: Path, invoke: Invoke) -> No
     assert not Path("data").exists()
 
 
-def test_the_log_of_a_phase_is_looked_at_before_the_first_one(here: Path, invoke: Invoke) -> None:
+def test_the_logs_of_all_phases_are_checked_before_the_first_phase(here: Path, invoke: Invoke) -> None:
     Path("w.toml").write_text(
         "".join(f'[[phase]]\nname = "{name}"\nrequests = 20\n[[phase.stream]]\n' for name in ("a", "b"))
     )
@@ -396,7 +396,7 @@ def _writes(call: ast.Call) -> bool:
     )  # fmt: skip
 
 
-def test_nothing_else_makes_files() -> None:
+def test_no_other_option_makes_files() -> None:
     found = set()
     for path in PACKAGE.rglob("*.py"):
         if any(isinstance(node, ast.Call) and _writes(node) for node in ast.walk(ast.parse(path.read_text()))):

@@ -85,7 +85,7 @@ def test_the_figures_of_a_phase_are_those_of_its_run(invoke, two: str) -> None:
     assert found.level is Level.OK
 
 
-def test_the_record_is_what_the_schema_says_and_reads_as_it_was_written(invoke, two: str) -> None:
+def test_the_record_of_phases_matches_the_schema_and_reads_back_the_same(invoke, two: str) -> None:
     done = invoke("run", two, "null:1GiB", "--json")
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(done.out))
     assert encode(record_of(done.out)) == done.out.encode()
@@ -105,7 +105,7 @@ def test_the_table_has_a_row_for_each_operation_of_each_phase(invoke, two: str) 
     assert "2 of 2 phases" in done.out
 
 
-def test_what_was_saved_is_shown_reported_stored_and_compared(invoke, two: str, here: Path) -> None:
+def test_a_saved_record_is_shown_reported_stored_and_compared(invoke, two: str, here: Path) -> None:
     for name in ("a.json", "b.json"):
         assert invoke("run", two, "null:1GiB", "--output", name, "--store", "s.db").status == 0
     assert invoke("show", "a.json").out.startswith("two on null target of 1 GiB")
@@ -135,7 +135,7 @@ def test_metrics_are_named_by_phase_and_the_main_ones_are_the_phases_own(invoke,
     assert main_metrics(sorted(found)) == rates + tails
 
 
-def test_the_recipe_of_phases_asks_for_the_same_again(invoke, two: str, here: Path) -> None:
+def test_the_recipe_of_phases_gives_the_same_workload(invoke, two: str, here: Path) -> None:
     found = record_of(invoke("run", two, "null:1GiB", "--json").out)
     recipe = recipe_of(found)
     assert recipe is not None
@@ -159,30 +159,30 @@ def test_a_modelled_machine_runs_phases(invoke, here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "reported"),
     [
         (["--find-knee"], "--find-knee: two is made of phases; give a workload of one load"),
         (["--set", "sevre.size=4KiB"], "--set sevre.size: unknown phase `sevre`; did you mean `serve`?"),
     ],
 )
-def test_what_makes_no_sense_with_phases_is_one_line(invoke, two: str, option: list[str], told: str) -> None:
+def test_wrong_combinations_with_phases_are_one_line(invoke, two: str, option: list[str], reported: str) -> None:
     done = invoke("run", two, "null:1GiB", *option)
-    assert (done.status, done.complaint) == (2, f"spindle: {told}")
+    assert (done.status, done.complaint) == (2, f"spindle: {reported}")
 
 
-def test_ctrl_c_keeps_the_phases_that_are_done(invoke, two: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+def test_ctrl_c_keeps_the_finished_phases(invoke, two: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[str] = []
 
     def in_the_second(self: SparseLines, moment: Moment) -> None:
-        if "2/2" in moment.label and moment.phase == "measure" and not told:
-            told.append(moment.label)
+        if "2/2" in moment.label and moment.phase == "measure" and not reported:
+            reported.append(moment.label)
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(SparseLines, "moment", in_the_second)
     done = invoke(
         "run", two, "t.bin", "--create", "8MiB", "--set", "serve.seconds=500", "--output", "r.json", "--store", "s.db"
     )
-    assert told == ["two 2/2, serve"]
+    assert reported == ["two 2/2, serve"]
     assert done.status == 1, done
     assert "invalid interrupted: stopped in phase serve, 1 of 2 phases are complete -> run it again" in done.out
     found = decode((here / "r.json").read_bytes(), "r.json")
@@ -192,7 +192,7 @@ def test_ctrl_c_keeps_the_phases_that_are_done(invoke, two: str, here: Path, mon
     assert not (here / "t.bin").exists()
 
 
-def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_what_is_done(invoke, two: str, here: Path) -> None:
+def test_a_phase_that_cannot_start_ends_the_rest_and_keeps_the_finished_ones(invoke, two: str, here: Path) -> None:
     done = invoke(
         "run", two, "t.bin", "--create", "8MiB", "--set", "serve.readers.region=0%-0.1%", "--output", "r.json"
     )
@@ -212,7 +212,7 @@ def test_a_first_phase_that_cannot_start_is_one_line(invoke, two: str, here: Pat
     assert list(here.glob("t.bin")) == []
 
 
-def test_pages_stay_where_a_phase_says_so(invoke, here: Path) -> None:
+def test_pages_stay_cached_if_a_phase_says_so(invoke, here: Path) -> None:
     (here / "p.toml").write_text(
         "direct = false\nsize = '64KiB'\npattern = 'sequential'\nbytes = '8MiB'\nseconds = 'none'\n"
         "[[phase]]\nname = 'cold'\n[[phase]]\nname = 'warm'\ndrop_caches = false\n[[phase]]\nname = 'again'\n"

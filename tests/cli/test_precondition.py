@@ -66,7 +66,7 @@ def test_a_reading_workload_is_preceded_by_random_writes_in_its_region(bench: An
         ("seeker f.bin --precondition --precondition-time 0s", 2, "above 0"),
     ],
 )
-def test_what_cannot_be_preconditioned_is_told_in_one_line(
+def test_a_target_that_cannot_be_preconditioned_is_one_line(
     arguments: str, status: int, says: str, invoke, here: Path
 ) -> None:
     (here / "f.bin").write_bytes(bytes(MIB))

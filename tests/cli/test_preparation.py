@@ -1,4 +1,4 @@
-"""What is done and asked before a run: options, refusals, what the record says of it."""
+"""Preparation of a run: options, refusals, the record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FINE = Finding("swap", "ok", "no swap in use")
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[Finding]]:
-    """What the check finds, look by look; the last answer stays."""
+    """The findings of each check in turn; the last ones stay."""
     answers: list[list[Finding]] = []
 
     def check(_devices: object) -> IdleCheck:
@@ -53,7 +53,7 @@ def test_a_machine_that_is_not_quiet_is_refused_with_a_line_for_each_condition(i
     assert not (here / "t.bin").exists()
 
 
-def test_it_is_refused_before_a_test_file_is_written(
+def test_a_busy_machine_is_refused_before_a_test_file_is_written(
     invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.append([BAD])
@@ -61,7 +61,7 @@ def test_it_is_refused_before_a_test_file_is_written(
     assert run(invoke, "--strict").status == 1
 
 
-def test_without_strict_it_is_measured_and_told(invoke, here: Path, machine) -> None:
+def test_without_strict_a_busy_machine_is_measured_with_a_warning(invoke, here: Path, machine) -> None:
     machine.append([BAD])
     ended = run(invoke, "--json")
     assert ended.status == 0 or "invalid" in ended.out
@@ -70,7 +70,7 @@ def test_without_strict_it_is_measured_and_told(invoke, here: Path, machine) -> 
     assert verdict.numbers == {"pages_per_s": 40.0}
 
 
-def test_it_waits_for_the_machine_to_become_quiet(invoke, here: Path, machine) -> None:
+def test_wait_idle_waits_for_the_machine_to_become_quiet(invoke, here: Path, machine) -> None:
     machine.extend([[BAD], [WORSE], [FINE]])
     ended = run(invoke, "--json", "--wait-idle", "60")
     found = record_of(ended)
@@ -85,13 +85,13 @@ def test_a_machine_that_does_not_become_quiet_in_time_is_refused(invoke, here: P
     assert "not measured: 1 condition is bad" in ended.err
 
 
-def test_what_could_not_be_checked_is_said(invoke, here: Path, machine) -> None:
+def test_conditions_that_could_not_be_checked_are_reported(invoke, here: Path, machine) -> None:
     machine.append([FINE])
     ended = run(invoke)
     assert "not checked: heat of CPUs: not counted" in ended.out
 
 
-def test_quick_refuses_too(invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_refuses_a_busy_machine_too(invoke, here: Path, machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.append([BAD])
     (here / "mine.bin").write_bytes(bytes(1 << 20))
     ended = invoke("quick", "mine.bin", "--strict", "--quiet")
@@ -124,7 +124,7 @@ def test_dropping_caches_is_done_and_recorded(invoke, here: Path, machine) -> No
     assert not record_of(run(invoke, "--json")).preparation.dropped_caches
 
 
-def test_who_may_not_drop_caches_is_told_before_a_file_is_made(
+def test_a_user_who_may_not_drop_caches_is_refused_before_a_file_is_made(
     invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spindle.run.preparation.may_drop_caches", lambda: False)
@@ -143,7 +143,7 @@ def test_a_modelled_machine_has_nothing_to_prepare(invoke, here: Path, option: l
     assert f"{option[0]}: a modelled machine does not have this" in ended.complaint
 
 
-def test_samples_are_taken_beside_the_load(invoke, here: Path, machine) -> None:
+def test_samples_are_taken_during_the_load(invoke, here: Path, machine) -> None:
     machine.append([FINE])
     found = record_of(invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "1.5", "--quiet", "--json"))
     assert len(found.activity.samples) >= 1

@@ -1,4 +1,4 @@
-"""What a person sees while something goes on."""
+"""Output for a person while a command runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_live_line_stays_within_one_line_and_shows_no_control_characters() -
     assert progress.clipped("\u76d8" * 50, 80) == "\u76d8" * 39
 
 
-def test_quiet_is_quiet_but_for_what_must_be_said() -> None:
+def test_quiet_shows_only_necessary_lines() -> None:
     out = Terminal()
     with watching(out, quiet=True) as watch:
         watch.step("syncing")
@@ -128,12 +128,12 @@ def test_the_time_left_is_that_of_the_end_that_comes_first(monkeypatch: pytest.M
         (units.significant(9.999), "10.00"),
     ],
 )
-def test_quantities_are_told_with_three_digits(text: str, expected: str) -> None:
+def test_quantities_have_three_digits(text: str, expected: str) -> None:
     assert text == expected
 
 
 class Heard:
-    """Keeps what a watch is told."""
+    """Keeps the events of a watch."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -176,7 +176,7 @@ def test_several_loads_have_one_time_left() -> None:
 
 
 @pytest.mark.promise(30)
-def test_quick_says_how_much_of_the_whole_is_left(tmp_path: Path) -> None:
+def test_quick_shows_the_total_time_left(tmp_path: Path) -> None:
     heard = Heard()
     lengths = Lengths(step_s=0.2, sweep_step_s=0.2, zone_s=0.2, file_bytes=1 << 20)
     quick(str(tmp_path), heard, EngineOptions(), lengths)

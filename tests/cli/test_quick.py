@@ -39,7 +39,7 @@ def topics(found: QuickRecord) -> list[str]:
     return [finding.topic for finding in found.assessment.findings]
 
 
-def test_with_no_target_it_looks_at_a_file_of_its_own_here_and_removes_it(own_file) -> None:
+def test_without_a_target_quick_makes_a_file_here_and_removes_it(own_file) -> None:
     found, left = own_file
     assert left == []
     assert [step.name for step in found.steps] == ["sequential-read", "random-read", "random-read-rising", "mix"]
@@ -50,7 +50,7 @@ def test_with_no_target_it_looks_at_a_file_of_its_own_here_and_removes_it(own_fi
     assert found.sweep.points[0].outstanding == 1
 
 
-def test_its_record_is_what_the_schema_says_and_reads_back(own_file) -> None:
+def test_the_record_of_quick_matches_the_schema_and_reads_back_the_same(own_file) -> None:
     found, _ = own_file
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(found)))
     assert decode(encode(found), "q.json") == found
@@ -100,7 +100,7 @@ def test_without_room_for_a_test_file_it_says_so_and_makes_none(here: Path, monk
     assert list(here.glob("*.bin")) == []
 
 
-def test_a_folder_that_is_not_there_is_an_error_in_one_line(invoke, here: Path) -> None:
+def test_a_missing_folder_is_an_error_of_one_line(invoke, here: Path) -> None:
     ended = invoke("quick", "no/such/thing")
     assert ended.status == 2
     assert "no/such/thing" in ended.complaint

@@ -48,14 +48,14 @@ def test_every_form_of_a_key_passes_through_the_record_unchanged(options: list[t
     assert json.loads(msgspec.json.encode(workload_from_json(text))) == json.loads(text)
 
 
-def test_records_are_what_the_schema_says() -> None:
+def test_records_match_the_schema() -> None:
     checker = jsonschema.Draft202012Validator(schema("result"))
     checker.check_schema(schema("result"))
     for found in (quiet_read(), knee_record()):
         checker.validate(json.loads(encode(found)))
 
 
-def test_the_schema_refuses_what_is_no_record() -> None:
+def test_the_schema_refuses_documents_that_are_not_records() -> None:
     checker = jsonschema.Draft202012Validator(schema("result"))
     found = json.loads(encode(quiet_read()))
     del found["figures"]["streams"][0]["read"]["latency"]
@@ -63,14 +63,14 @@ def test_the_schema_refuses_what_is_no_record() -> None:
     assert not checker.is_valid({"kind": "run"})
 
 
-def test_workloads_are_what_their_schema_says() -> None:
+def test_workloads_match_their_schema() -> None:
     checker = jsonschema.Draft202012Validator(schema("workload"))
     for preset in _core.preset_names():
         checker.validate(json.loads(_core.Workload.parse(_core.preset_text(preset), preset, preset).to_json()))
 
 
 def test_buckets_of_intervals_are_where_the_core_counts_them() -> None:
-    """Null requests of 3 us: every latency lies between the bounds of its bucket, and none is lost."""
+    """Null requests of 3 us: every latency is between the bounds of its bucket, and none is lost."""
     load = _core.Workload.parse("", "w.toml", "w", [("seconds", "0.3s"), ("size", "4KiB")])
     running = _core.Run.null(load, 1 << 30, 3_000)
     assert running.wait(60)
@@ -81,10 +81,10 @@ def test_buckets_of_intervals_are_where_the_core_counts_them() -> None:
     assert sum(counts.values()) == read.requests
     assert bounds_ns(min(counts))[0] <= read.latency.min_ns < bounds_ns(min(counts))[1]
     assert bounds_ns(max(counts))[0] <= read.latency.max_ns < bounds_ns(max(counts))[1]
-    middle, told = read.latency.percentile(50.0), percentile_ns(counts, 50.0)
-    assert middle is not None
-    assert told is not None
-    assert told / 1.25 <= middle <= told * 1.25
+    median_ns, expected_ns = read.latency.percentile(50.0), percentile_ns(counts, 50.0)
+    assert median_ns is not None
+    assert expected_ns is not None
+    assert expected_ns / 1.25 <= median_ns <= expected_ns * 1.25
     assert bounds_ns(BUCKETS - 1)[1] == 1 << 42
 
 
@@ -104,7 +104,7 @@ def test_a_record_read_back_is_the_same() -> None:
         (b'{"kind": "run"}', "not a result"),
     ],
 )
-def test_what_is_no_record_is_said_in_one_line(data: bytes, says: str) -> None:
+def test_a_file_that_is_not_a_record_is_one_line(data: bytes, says: str) -> None:
     with pytest.raises(Unreadable) as error:
         decode(data, "r.json")
     assert says in str(error.value)
@@ -130,7 +130,7 @@ def test_show_prints_the_page_of_a_saved_record(invoke, here: Path) -> None:
 
 
 @pytest.mark.parametrize("devices", [None, 7, "x", [None], [{}], {"name": "sda"}])
-def test_a_record_made_elsewhere_is_shown_whatever_its_details_hold(devices: object, invoke, here: Path) -> None:
+def test_a_record_made_elsewhere_is_shown_with_any_details(devices: object, invoke, here: Path) -> None:
     document = json.loads(encode(quiet_read()))
     document["target"]["kind"] = "file"
     document["target"]["detail"]["devices"] = devices
@@ -139,7 +139,7 @@ def test_a_record_made_elsewhere_is_shown_whatever_its_details_hold(devices: obj
     assert (ended.status, ended.err) == (0, "")
 
 
-def test_a_record_cannot_move_the_cursor_of_who_looks_at_it(invoke, here: Path) -> None:
+def test_a_record_cannot_move_the_readers_cursor(invoke, here: Path) -> None:
     document = json.loads(encode(quiet_read()))
     document["target"]["asked"] = "x\x1b[2J\ny"
     document["verdicts"].append({"check": "late", "level": "warn", "evidence": "a\x1b]0;b\x07"})

@@ -60,7 +60,7 @@ def test_randomio_on_a_file_of_its_own_prints_its_table_and_leaves_nothing(invok
     assert list(here.glob("*.bin")) == []
 
 
-def test_its_json_is_what_the_schema_says_and_nothing_else_is_on_stdout(invoke, here: Path) -> None:
+def test_the_json_matches_the_schema_and_is_alone_on_stdout(invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "32MiB", *RANDOMIO, "--seconds", "1", "--json")
     assert ended.status == 0
     printed = json.loads(invoke("schema", "result").out)
@@ -133,7 +133,7 @@ def test_an_option_for_one_stream_reaches_that_stream_alone(invoke) -> None:
     assert by_name["sequential"].size.bytes == 1 << 20
 
 
-def test_a_result_saved_is_shown_again_as_it_was(invoke, here: Path) -> None:
+def test_a_saved_result_is_shown_unchanged(invoke, here: Path) -> None:
     first = invoke("run", "randomio", "null:1GiB", "--seconds", "0.2", "--output", "r.json")
     assert first.status == 0
     assert invoke("show", "r.json").out == first.out
@@ -192,7 +192,7 @@ def test_a_signal_while_the_file_is_written_removes_it(here: Path) -> None:
     assert not (here / "t.bin").exists()
 
 
-def test_what_kill_9_leaves_behind_the_next_start_removes_and_nothing_else(here: Path) -> None:
+def test_the_next_start_removes_the_files_of_a_killed_run_and_nothing_else(here: Path) -> None:
     (here / "spindle-test-of-mine.bin").write_bytes(b"mine")
     process = started("run", "randomio", "t.bin", "--create", "8MiB", "--seconds", "30", cwd=here)
     wait_for(here / "t.bin", 8 << 20)

@@ -46,7 +46,7 @@ def size_verdict(found: RunRecord) -> Verdict:
 
 @pytest.mark.usefixtures("rule")
 @pytest.mark.parametrize("option", [["--create", "--quiet"], ["--create", "auto"], ["--create=auto"]])
-def test_without_a_size_the_file_is_as_large_as_the_caches_ask(invoke, here: Path, option: list[str]) -> None:
+def test_without_a_size_the_file_is_as_large_as_the_caches_need(invoke, here: Path, option: list[str]) -> None:
     found = run(invoke, *option)
     assert found.target.size_bytes == 96 * MIB
     assert size_verdict(found).level is Level.OK
@@ -54,7 +54,7 @@ def test_without_a_size_the_file_is_as_large_as_the_caches_ask(invoke, here: Pat
 
 
 @pytest.mark.usefixtures("rule")
-def test_where_space_is_short_it_is_smaller_and_says_what_the_rule_asks(
+def test_with_little_space_the_file_is_smaller_and_the_rule_is_reported(
     invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = SimpleNamespace(f_blocks=1000, f_bavail=150, f_frsize=MIB)
@@ -69,7 +69,7 @@ def test_where_space_is_short_it_is_smaller_and_says_what_the_rule_asks(
 
 
 @pytest.mark.usefixtures("rule")
-def test_where_writing_takes_too_long_it_is_smaller_and_says_so(
+def test_with_slow_writing_the_file_is_smaller_and_the_reason_is_reported(
     invoke, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A clock that runs ahead with every look makes any disk slow."""
@@ -82,19 +82,19 @@ def test_where_writing_takes_too_long_it_is_smaller_and_says_so(
 
 
 @pytest.mark.usefixtures("rule")
-def test_a_size_that_was_asked_for_is_taken_as_it_is(invoke, here: Path) -> None:
+def test_a_given_size_is_used_unchanged(invoke, here: Path) -> None:
     found = run(invoke, "--create", "16MiB")
     assert found.target.size_bytes == 16 * MIB
     assert not [one for one in found.verdicts if one.check == "sample-size"]
 
 
-def test_a_size_that_is_none_says_what_can_be_written(invoke, here: Path) -> None:
+def test_a_wrong_size_is_reported_with_the_allowed_forms(invoke, here: Path) -> None:
     ended = invoke("run", "randomio", "t.bin", "--create", "much", "--quiet")
     assert ended.status == 2
     assert "or auto" in ended.complaint
 
 
-def test_a_data_set_within_the_caches_of_drives_is_told_whether_they_tell_or_not() -> None:
+def test_a_data_set_within_the_caches_of_drives_is_reported_even_if_their_size_is_unknown() -> None:
     found = quiet_read()
 
     def judged(assumed: list[str], used: int) -> list[Verdict]:

@@ -58,7 +58,7 @@ def test_each_worker_has_figures_that_add_up_to_the_streams(invoke, here: Path) 
 
 
 @pytest.mark.parametrize("engine", ["io_uring", "pread"])
-def test_so_it_is_on_real_files_whatever_the_engine(engine: str, invoke, here: Path) -> None:
+def test_figures_of_workers_add_up_on_real_files_with_each_engine(engine: str, invoke, here: Path) -> None:
     (here / "w.toml").write_text('requests = 400\n[[stream]]\nname = "a"\nworkers = 2\ndepth = 4\nper_worker = true\n')
     ended = invoke("run", "w.toml", "t.bin", "--create", "8MiB", "--engine", engine, "--json", "--quiet")
     if "io_uring cannot be used" in ended.err:
@@ -97,7 +97,7 @@ def test_a_client_that_is_late_with_one_piece_in_a_hundred_starves_though_it_get
     assert verdict.evidence.startswith("1 of 5 clients starved: slow 0 (100 % of its rate, 99 % within 101 ms)")
 
 
-def test_the_table_has_streams_all_and_those_who_wait_longest(invoke, here: Path) -> None:
+def test_the_table_has_the_streams_and_the_clients_that_wait_longest(invoke, here: Path) -> None:
     lines = page(on_model(invoke, here, CLIENTS), Style())
     rows = {cells[0]: cells for line in reversed(lines) if (cells := line.split())}
     assert rows["slow"][1:4] == ["3", "1.97", "1.97"]
@@ -121,7 +121,7 @@ def test_streams_without_clients_say_nothing_about_them(invoke, here: Path) -> N
         ('worker_rate = "slow"', "worker_rate"),
     ],
 )
-def test_rates_that_cannot_be_are_refused_in_one_line(key: str, says: str, invoke, here: Path) -> None:
+def test_impossible_rates_are_refused_in_one_line(key: str, says: str, invoke, here: Path) -> None:
     (here / "w.toml").write_text(f"seconds = 1\n{key}\n")
     ended = invoke("run", "w.toml", "null:1GiB")
     assert ended.status == 2

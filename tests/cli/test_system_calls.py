@@ -39,7 +39,7 @@ long syscall(long number, ...) {
 ssize_t pread64(int fd, void *buffer, size_t count, off64_t offset) {
     return syscall(SYS_pread64, fd, buffer, count, offset);
 }
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report(void) {
     FILE *file = fopen(getenv("COUNTED"), "w");
     if (file) { fprintf(file, "%ld", calls); fclose(file); }
 }
@@ -83,7 +83,7 @@ def run(folder: Path, engine: str, *prefix: str) -> None:
 def test_no_request_returns_through_libc(tmp_path: Path, counter: Path, engine: str) -> None:
     counted = tmp_path / "counted"
     run(tmp_path, engine, "env", f"LD_PRELOAD={counter}", f"COUNTED={counted}")
-    assert int(counted.read_text()) < REQUESTS / 20  # the look at the settings beside the load reads files, too
+    assert int(counted.read_text()) < REQUESTS / 20  # sampling the settings during the load reads files, too
 
 
 @pytest.mark.promise(31)
@@ -94,4 +94,4 @@ def test_a_request_at_depth_1_is_one_system_call(tmp_path: Path, engine: str, na
     counts = tmp_path / "counts"
     run(tmp_path, engine, "strace", "-f", "-c", "-e", f"trace={name}", "-o", str(counts))
     calls = next(int(line.split()[3]) for line in counts.read_text().splitlines() if line.endswith(name))
-    assert REQUESTS <= calls <= REQUESTS * 1.5  # the look at the settings beside the load reads files, too
+    assert REQUESTS <= calls <= REQUESTS * 1.5  # sampling the settings during the load reads files, too

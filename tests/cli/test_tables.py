@@ -49,11 +49,11 @@ def test_randomio_shows_latencies_far_below_a_millisecond() -> None:
     assert row.index("|") == 8
 
 
-def test_randomio_tells_fsyncs_apart() -> None:
+def test_randomio_shows_fsyncs_separately() -> None:
     assert "fsync: 4.40 a second" in text(mixed_record())
 
 
-def test_what_randomio_has_no_columns_for_is_told_below_them() -> None:
+def test_operations_without_a_column_of_randomio_are_shown_below_the_table() -> None:
     found = stream(op(100.0), trim=op(30.0, mean_ms=2.0), zero=op(20.0, mean_ms=3.0))
     shown = text(record(figures(found)))
     assert "trim: 30.0 a second, 0.500 / 2.00 / 16.0 / 1.00 ms" in shown
@@ -66,25 +66,25 @@ def test_seeker_counts_writes_as_well() -> None:
     assert "Results: 100 seeks/second, 15.0 ms random access time" in text(found)
 
 
-def test_seeker_says_seeks_per_second_and_best_and_worst() -> None:
+def test_seeker_shows_seeks_per_second_and_best_and_worst() -> None:
     found = record(figures(stream(op(73.8, mean_ms=13.5))), preset="seeker")
     assert "Results: 73.8 seeks/second, 13.5 ms random access time (best 3.38 ms, worst 108 ms)" in text(found)
 
 
-def test_dd_says_throughput_and_the_times_of_the_run() -> None:
+def test_dd_shows_throughput_and_the_times_of_the_run() -> None:
     found = record(figures(stream(op(500.0, size=1 << 20))), preset="sdd-read")
     shown = text(found)
     assert re.search(r"main +read +524 +500 +29\.3 GiB", shown)
     assert "real 60.00 s, user 1.00 s, sys 2.00 s" in shown
 
 
-def test_hddtest_says_each_second() -> None:
+def test_hddtest_shows_each_second() -> None:
     found = record(figures(stream(op(1600.0, size=65536)), series=series([100e6, 110e6, 90e6])), preset="hddtest")
     rows = [line.split() for line in text(found).splitlines() if re.match(r"\s+\d\.00 ", line)]
     assert [row[:2] for row in rows] == [["1.00", "100"], ["2.00", "110"], ["3.00", "90.0"]]
 
 
-def test_a_long_series_is_told_in_fewer_rows() -> None:
+def test_a_long_series_is_shown_in_fewer_rows() -> None:
     found = record(figures(stream(op(1600.0)), series=series([100e6] * 600)), preset="hddtest")
     assert len(text(found).splitlines()) < 90
 
@@ -175,7 +175,7 @@ def test_a_narrow_terminal_gets_the_table_without_the_plot() -> None:
 
 
 @pytest.mark.promise(27)
-def test_of_many_warnings_the_worst_is_shown_and_the_others_are_named() -> None:
+def test_the_worst_of_many_warnings_is_shown_and_the_others_are_named() -> None:
     def warn(check: str, text: str = "seen 1") -> Verdict:
         return Verdict(check=check, level=Level.WARN, evidence=text, advice="do this")
 
@@ -190,7 +190,7 @@ def test_of_many_warnings_the_worst_is_shown_and_the_others_are_named() -> None:
 
 
 @pytest.mark.promise(27)
-def test_what_is_invalid_is_always_shown_in_full(invoke, here) -> None:
+def test_invalid_verdicts_are_always_shown_in_full(invoke, here) -> None:
     asked = ("run", "randomio", "t.bin", "--create", "4MiB", "--buffered", "--seconds", "0.3", "--write-fraction", "0")
     short = invoke(*asked, "-o", "saved.json", "--quiet").out
     assert sum(line.startswith("warn ") for line in short.splitlines()) == 1

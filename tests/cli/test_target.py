@@ -88,7 +88,7 @@ def search(queue: Queue, *bounds: str, **changes: object) -> TargetSearch:
     return latency_search.search(queue, resolve("randomio", READ_ONLY), wanted).search
 
 
-def test_the_largest_depth_that_keeps_the_bound_is_found_between_two_that_were_tried() -> None:
+def test_the_largest_depth_that_meets_the_bound_is_found_between_two_tried_depths() -> None:
     # p99 of n outstanding is 4.6 n / 800 s, 200 ms at 34.7.
     found = search(Queue())
     assert found.outcome == "bracketed"
@@ -108,20 +108,20 @@ def test_a_mean_can_be_bounded() -> None:
     assert 70 <= found.held <= 80
 
 
-def test_of_several_bounds_all_must_hold() -> None:
+def test_all_of_several_bounds_must_be_met() -> None:
     loose, tight = search(Queue(), "p99:1s"), search(Queue(), "p99:1s", "mean:20ms")
     assert tight.held is not None
     assert loose.held is not None
     assert tight.held <= 16 < loose.held
 
 
-def test_what_not_even_one_request_keeps_is_said() -> None:
+def test_a_bound_that_one_request_cannot_meet_is_reported() -> None:
     found = search(Queue(), "p50:1us")
     assert (found.outcome, found.held) == ("none-held", None)
     assert [each.level for each in latency_search.verdicts(found)] == [Level.WARN]
 
 
-def test_a_bound_that_is_never_reached_lies_beyond_the_search() -> None:
+def test_a_bound_that_is_never_reached_is_beyond_the_search() -> None:
     found = search(Queue(), "p99:1h", largest=64)
     assert (found.outcome, found.held, found.failed) == ("never-failed", 64, None)
     assert "limit is beyond" in latency_search.verdicts(found)[0].advice
@@ -138,7 +138,7 @@ def test_a_point_near_the_bound_is_run_again_with_other_requests() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_noise_does_not_lead_the_search_far_astray(seed: int) -> None:
+def test_noise_moves_the_result_of_the_search_only_little(seed: int) -> None:
     queue = Queue(noise=0.03)
     wanted = latency_search.LatencySearch(tuple(parse_bounds(("p99:200ms",))))
     options = [*READ_ONLY, ("seed", str(100 * seed))]
@@ -147,7 +147,7 @@ def test_noise_does_not_lead_the_search_far_astray(seed: int) -> None:
     assert 26 <= found.held <= 37
 
 
-def test_a_bound_that_fails_below_others_that_hold_is_recognised() -> None:
+def test_a_bound_that_fails_at_a_low_depth_and_is_met_above_is_recognised() -> None:
     # One request alone waits for the device to wake up.
     found = search(Queue(odd=lambda outstanding: 50.0 if outstanding == 1 else 1.0))
     assert found.held is not None
@@ -217,14 +217,14 @@ def test_bounds_are_read(text: str, bound: Bound) -> None:
 @pytest.mark.parametrize(
     "text", ["", "p99", "p99:", "p99:5", "p0:1ms", "p101:1ms", "q99:1ms", "p99:-1ms", "seek:p99:1ms"]
 )
-def test_what_is_no_bound_is_told_in_one_line(text: str) -> None:
+def test_a_wrong_bound_is_one_line(text: str) -> None:
     with pytest.raises(Usage) as error:
         parse_bounds([text])
     assert "`latency_target=`" in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_a_bound_on_what_the_workload_does_not_do_is_refused() -> None:
+def test_a_bound_on_an_operation_without_requests_is_refused() -> None:
     with pytest.raises(Usage, match="fsyncs is bounded"):
         search(Queue(), "fsync:p99:1ms")
 
@@ -280,7 +280,7 @@ def test_on_a_modelled_disk_the_search_is_the_same_each_time(invoke, here: Path)
     jsonschema.Draft202012Validator(schema("result")).validate(json.loads(encode(one)))
 
 
-def test_searches_do_not_go_together(invoke) -> None:
+def test_two_searches_at_once_are_refused(invoke) -> None:
     ended = invoke("run", "randomio", "null:1GiB", "--find-knee", "--curve")
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     ended = invoke("run", "randomio", "null:1GiB", "--search", "rate")
@@ -316,7 +316,7 @@ def test_a_rate_with_too_few_arrivals_is_not_called_unserved() -> None:
 
 
 @pytest.mark.promise(17)
-def test_what_is_said_when_nothing_holds_is_true_of_the_smallest_load() -> None:
+def test_the_message_without_a_result_is_about_the_smallest_load() -> None:
     single = search(Queue(), "p99:20ms")  # one request at a time has a p99 of 46 ms
     assert single.outcome == "none-held"
     said = " ".join(sentences(single))
@@ -345,7 +345,7 @@ def test_a_percentile_fails_by_several_requests_only(slow: int, fast: int, decis
 
 
 @pytest.mark.promise(17)
-def test_the_search_does_not_go_down_to_rates_whose_runs_tell_nothing() -> None:
+def test_the_search_does_not_go_down_to_rates_with_too_few_requests() -> None:
     queue = Queue()
     found = search(queue, "p99:1ms", variable="rate")
     assert found.outcome == "none-held"

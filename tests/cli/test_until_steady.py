@@ -44,7 +44,7 @@ def warmed_up() -> Figures:
     )
 
 
-def test_the_steady_part_is_told_apart_from_the_whole() -> None:
+def test_the_steady_part_is_separate_from_the_whole_run() -> None:
     part = steady_part(warmed_up())
     assert part is not None
     assert (part.from_s, part.to_s, part.iops, part.bytes_per_s) == (40.0, 100.0, 1000.0, 4096e3)
@@ -84,7 +84,7 @@ def test_a_modelled_disk_is_steady_once_its_noise_rules_a_drift_out(invoke, here
     assert window.at_ns <= found.figures.measured_ns
 
 
-def test_the_bound_in_time_holds(invoke) -> None:
+def test_the_time_limit_ends_the_run(invoke) -> None:
     ended = invoke(
         *("run", "randomio", "one-sata", "--until-steady", "--steady-drift", "0.001%", "--seconds", "70"),
         *("--write-fraction", "0", "--json", "-q"),
@@ -104,7 +104,7 @@ def test_the_latency_of_an_open_loop_can_be_what_must_be_steady(invoke) -> None:
     assert 5e6 < found["figures"]["steady"]["mean"] < 20e6
 
 
-def test_a_rule_without_until_steady_is_a_slip(invoke) -> None:
+def test_a_rule_without_until_steady_is_wrong_usage(invoke) -> None:
     ended = invoke("run", "randomio", "null:1GiB", "--steady-window", "30s")
     assert ended.status == 2
     assert "only means something with until_steady" in ended.err

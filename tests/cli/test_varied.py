@@ -98,7 +98,7 @@ def test_the_record_fits_the_schema_and_is_shown_stored_compared_and_reported(in
     assert len(json.loads(invoke("show", "a.json", "--output-format", "fio-json").out)["jobs"]) == 2
 
 
-def test_its_recipe_asks_for_the_same_again(invoke) -> None:
+def test_the_recipe_of_combinations_gives_the_same_runs(invoke) -> None:
     found = record_of(invoke(*QUICK, "--vary", "size=4KiB:70,64KiB:30;8KiB", "--json").out)
     recipe = recipe_of(found)
     assert recipe is not None
@@ -114,7 +114,7 @@ def test_a_modelled_machine_is_varied_as_well(invoke) -> None:
     assert all(before < after for before, after in pairwise(rates))
 
 
-def test_what_does_not_fit_its_file_is_left_out_and_said(invoke, here: Path) -> None:
+def test_a_combination_that_does_not_fit_its_file_is_left_out_and_reported(invoke, here: Path) -> None:
     done = invoke("run", "iozone", ".", "--vary", "filesize=64KiB,1MiB", "--vary", "size=4KiB,128KiB", "-o", "r.json")
     assert done.status == 0, done
     assert "combinations: 3 of 4 combinations could be carried out; left out: filesize=64KiB, size=128KiB" in done.out
@@ -125,7 +125,9 @@ def test_what_does_not_fit_its_file_is_left_out_and_said(invoke, here: Path) -> 
     assert "hold no request" in none.complaint
 
 
-def test_ctrl_c_keeps_what_is_done_and_leaves_nothing(invoke, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_keeps_finished_combinations_and_leaves_no_file(
+    invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began: list[str] = []
 
     def in_the_second(self: SparseLines, text: str) -> None:
@@ -180,7 +182,7 @@ def test_values_are_lists_ranges_and_lists_of_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         (["depth"], "'depth' is not KEY=VALUE,VALUE"),
         (["=1,2"], "'=1,2' is not KEY=VALUE,VALUE"),
@@ -194,14 +196,14 @@ def test_values_are_lists_ranges_and_lists_of_lists() -> None:
         (["depth=1..1024", "workers=1..1024", "size=1..1024"], "1331 combinations are too many"),
     ],
 )
-def test_a_list_that_is_none_is_told(given: list[str], told: str) -> None:
+def test_a_wrong_list_of_values_is_reported(given: list[str], reported: str) -> None:
     with pytest.raises(Usage, match="`vary=`: ") as raised:
         parse(given)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--vary", "depht=1,2"], "unknown key `depht`; did you mean `depth`?"),
         (["--vary", "depth=1,many"], "--depth: expected a whole number from 1 to 65536, found `many`"),
@@ -209,8 +211,8 @@ def test_a_list_that_is_none_is_told(given: list[str], told: str) -> None:
         (["--vary", "depth=1,2", "--log", "l.csv"], "leave --log out"),
     ],
 )
-def test_what_cannot_be_varied_is_one_line_before_anything_runs(invoke, options: list[str], told: str) -> None:
+def test_a_wrong_variation_is_one_line_before_the_first_run(invoke, options: list[str], reported: str) -> None:
     done = invoke(*QUICK, *options)
     assert (done.status, done.out) == (2, "")
-    assert told in done.complaint
+    assert reported in done.complaint
     assert len(done.complaint.splitlines()) == 1

@@ -89,14 +89,14 @@ def on_file(**extents: Any) -> RunRecord:
     ],
     ids=["sparse", "unwritten", "compressed", "none of these"],
 )
-def test_direct_reads_that_reach_no_device_are_not_told_to_be_direct(extents: dict[str, Any], words: str) -> None:
+def test_direct_reads_that_reach_no_device_get_no_advice_to_use_direct_io(extents: dict[str, Any], words: str) -> None:
     seen = verdict(on_file(**extents), "cache-share")
     assert seen.level is Level.INVALID
     assert words in seen.evidence
     assert "`direct=" not in seen.advice
 
 
-def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
+def test_the_cache_share_is_given_in_bytes_and_percent() -> None:
     found = figures(stream(op(100_000.0, 10.0), seconds=10.0), seconds=10.0)
     seen = verdict(
         record(found, devices=[counters(10 * MIB)], overrides=[*READ_ONLY, ("direct", "false")]), "cache-share"
@@ -107,7 +107,7 @@ def test_the_cache_share_is_told_in_bytes_and_percent() -> None:
     assert "`direct=True`" in seen.advice
 
 
-def test_writes_that_are_still_in_the_cache_at_the_end_are_no_writes() -> None:
+def test_writes_that_are_still_in_the_cache_at_the_end_do_not_count() -> None:
     found = figures(stream(None, op(1000.0, 10.0, size=MIB), seconds=10.0), seconds=10.0)
     seen = verdict(record(found, devices=[counters(0, 100 * MIB)], preset="sdd-write"), "cache-share")
     assert seen.level is Level.INVALID
@@ -124,7 +124,7 @@ def test_a_target_without_a_device_is_unknown_and_not_ok() -> None:
     assert "tmpfs" in seen.evidence
 
 
-def test_a_loop_device_whose_file_is_cached_is_told_apart_from_its_disk() -> None:
+def test_a_loop_device_whose_file_is_cached_is_distinguished_from_its_disk() -> None:
     found = figures(stream(op(16_000.0)))
     loop = counters(found.total_read_bytes, name="loop0")
     disk = counters(0, name="sda", role="below")
@@ -170,7 +170,7 @@ def test_the_same_few_writes_are_nothing_to_a_fast_one() -> None:
     assert verdict(record(found, devices=[busy], overrides=READ_ONLY), "other-io").level is Level.OK
 
 
-def test_what_others_read_does_not_pass_for_the_loads_own() -> None:
+def test_reads_of_other_programs_do_not_count_for_the_load() -> None:
     found = figures(stream(op(16_000.0)))
     busy = counters(found.total_read_bytes)
     fetched = record(found, devices=[busy], overrides=READ_ONLY, fetched_bytes=10 * MIB)
@@ -185,7 +185,7 @@ def test_the_read_ahead_of_a_buffered_reader_is_its_own() -> None:
     assert verdict(record(found, devices=[busy], overrides=overrides), "other-io").level is Level.OK
 
 
-def test_the_journal_of_a_file_system_is_the_loads_own_doing() -> None:
+def test_the_journal_of_a_file_system_counts_for_the_load() -> None:
     found = figures(stream(op(800.0), op(200.0)))
     target = Target(asked="t", kind="file", size_bytes=MIB)
     busy = counters(found.total_read_bytes, found.total_write_bytes * 1.8)
@@ -193,7 +193,7 @@ def test_the_journal_of_a_file_system_is_the_loads_own_doing() -> None:
     assert verdict(record(found, devices=[busy]), "other-io").level is Level.WARN
 
 
-def test_what_the_load_zeroed_is_its_own_even_where_a_driver_counts_it_as_written() -> None:
+def test_zeroings_of_the_load_are_its_own_even_if_a_driver_counts_them_as_writes() -> None:
     zeroed = op(1000.0)
     found = figures(stream(None, zero=zeroed, total_bytes=zeroed.bytes))
     overrides = [*READ_ONLY, ("zero_fraction", "1")]
@@ -204,7 +204,7 @@ def test_what_the_load_zeroed_is_its_own_even_where_a_driver_counts_it_as_writte
     assert verdict(more, "other-io").level is Level.WARN
 
 
-def test_what_is_written_beside_a_test_file_may_be_its_file_systems_doing() -> None:
+def test_other_writes_next_to_a_test_file_may_come_from_its_file_system() -> None:
     found = figures(stream(op(800.0), op(200.0)))
     target = Target(asked="t", kind="file", size_bytes=MIB)
     seen = verdict(
@@ -248,7 +248,7 @@ def test_less_than_a_minute_is_short_and_so_are_few_requests() -> None:
     assert verdict(quiet_read(), "too-short").level is Level.OK
 
 
-def test_no_request_at_all_is_no_measurement() -> None:
+def test_a_run_without_a_request_is_not_a_measurement() -> None:
     assert verdict(replace(quiet_read(), figures=figures(stream(None))), "too-short").level is Level.INVALID
 
 
@@ -259,7 +259,7 @@ def test_no_request_at_all_is_no_measurement() -> None:
     ("late_ms", "slowest_counted_ms", "hung"),
     [(2500, 8, True), (101, 100, True), (100, 8, False), (2500, 2600, False), (0, 8, False)],
 )
-def test_a_request_that_hung_when_the_time_was_over_is_told(late_ms: int, slowest_counted_ms: int, hung: bool) -> None:
+def test_a_request_that_hung_at_the_end_is_reported(late_ms: int, slowest_counted_ms: int, hung: bool) -> None:
     found = op(16_000.0, latency=latency(1.0, max_ns=slowest_counted_ms * 10**6))
     seen = checks(
         record(figures(stream(found, late=Late(requests=3, max_latency_ns=late_ms * 10**6))), overrides=READ_ONLY)
@@ -288,7 +288,7 @@ def test_littles_law_counts_fsyncs_and_the_service_time_of_an_open_loop() -> Non
     assert verdict(record(figures(found), overrides=READ_ONLY), "littles-law").level is Level.OK
 
 
-def test_what_was_late_at_the_end_is_outstanding_without_a_counted_latency() -> None:
+def test_a_late_request_at_the_end_is_outstanding_without_a_counted_latency() -> None:
     # Of 16 outstanding requests 8 hung for the last 2 s of 10: 1.6 on average are in no latency.
     hung = stream(
         op(16_000.0, 10.0, mean_ms=0.9),
@@ -332,7 +332,7 @@ def noisy(shape: list[float], deviation: float = 0.03, correlation: float = 0.0,
 @pytest.mark.promise(9)
 @pytest.mark.parametrize("at", [6, 15, 30, 45, 54])
 @pytest.mark.parametrize("after", [0.0, 0.07, 0.2, 0.7, 1.3, 5.0])
-def test_a_change_of_level_is_told_with_its_time_and_sizes(at: int, after: float) -> None:
+def test_a_change_of_level_is_reported_with_its_time_and_sizes(at: int, after: float) -> None:
     seen = seen_in(noisy([1.0] * at + [after] * (60 - at)))
     assert seen.level is Level.WARN
     assert f"at {at} s of the run" in seen.evidence
@@ -364,7 +364,7 @@ def test_a_fall_from_3000_to_200_in_mid_run_is_not_steady() -> None:
     ],
     ids=["drift", "spike", "sawtooth", "levels", "each second", "wave", "flapping", "ten seconds"],
 )
-def test_what_a_load_did_instead_of_keeping_its_level_is_named(shape: list[float], words: str) -> None:
+def test_the_departure_of_a_load_from_its_level_is_named(shape: list[float], words: str) -> None:
     seen = seen_in(noisy(shape, 0.02))
     assert seen.level is Level.WARN
     assert words in seen.evidence
@@ -373,7 +373,7 @@ def test_what_a_load_did_instead_of_keeping_its_level_is_named(shape: list[float
 @pytest.mark.promise(9)
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6, 0.8])
 @pytest.mark.parametrize("seconds", [10, 30, 60])
-def test_noise_is_no_change_however_alike_neighbours_are(correlation: float, seconds: int) -> None:
+def test_noise_is_not_a_change_even_if_neighbours_are_similar(correlation: float, seconds: int) -> None:
     seen = [seen_in(noisy([1.0] * seconds, 0.1, correlation, seed)) for seed in range(100, 200)]
     alarms = sum(each.level is not Level.OK and not each.evidence.startswith("unknown") for each in seen)
     assert alarms <= 8  # 5 % are allowed: more than 8 of 100 have a chance of 6 in 100 at most
@@ -438,7 +438,7 @@ def test_a_run_is_steady_when_its_series_is(rates: list[float], level: Level) ->
     assert verdict(found, "steady").level is level
 
 
-def test_a_run_that_ended_as_it_was_steady_is_not_told_to_run_until_it_is() -> None:
+def test_a_run_that_ended_when_steady_gets_no_advice_to_run_until_steady() -> None:
     drift = figures(
         stream(op(16_000.0)), series=series([100e6 - 1e6 * at for at in range(30)]), ended_by=EndedBySteady()
     )
@@ -475,13 +475,13 @@ def test_a_limit_of_a_control_group_that_was_reached_is_named_as_the_cause() -> 
 
 @pytest.mark.promise(14)
 @pytest.mark.parametrize(("kind", "value"), [("riops", 40_000), ("wiops", 10), ("rbps", 10**9)])
-def test_a_limit_that_was_not_reached_is_no_cause(kind: str, value: int) -> None:
+def test_a_limit_that_was_not_reached_is_not_the_cause(kind: str, value: int) -> None:
     seen = verdict(limited([{"group": "/job", "device": "sda", "kind": kind, "value": value}]), "group-limit")
     assert seen.level is Level.OK
 
 
 @pytest.mark.promise(14)
-def test_memory_at_its_limit_is_told_of_a_buffered_run_only() -> None:
+def test_memory_at_its_limit_is_reported_for_a_buffered_run_only() -> None:
     direct = limited([], memory_bytes=1 << 30, memory_group="/job")
     direct = replace(direct, activity=replace(direct.activity, group_memory_full=7))
     assert "group-limit" not in checks(direct)
@@ -490,7 +490,7 @@ def test_memory_at_its_limit_is_told_of_a_buffered_run_only() -> None:
 
 
 @pytest.mark.promise(14)
-def test_all_workers_together_may_lack_the_cpus_that_none_of_them_fills() -> None:
+def test_all_workers_together_may_lack_cpus_though_none_of_them_uses_a_whole_one() -> None:
     found = quiet_read()
     busy = replace(found.figures, cpu=replace(found.figures.cpu, user_ns=50 * 10**9, system_ns=65 * 10**9))
     seen = verdict(replace(found, figures=busy, activity=replace(found.activity, cpus=2.0)), "generator-bound")
@@ -539,13 +539,13 @@ def test_a_device_with_time_to_spare_is_not_saturated() -> None:
     assert "60 %" in seen.evidence
 
 
-def test_a_load_held_back_by_intent_is_not_asked_to_saturate() -> None:
+def test_a_load_with_a_limited_rate_gets_no_advice_to_saturate() -> None:
     found = record(figures(stream(op(100.0))), overrides=[*READ_ONLY, ("rate_limit", "100 IOPS")])
     assert "saturated" not in checks(found)
     assert "achieved-depth" not in checks(found)
 
 
-def test_fewer_requests_under_way_than_asked_is_said() -> None:
+def test_fewer_requests_under_way_than_requested_are_reported() -> None:
     found = record(figures(stream(op(16_000.0, mean_ms=0.5))), overrides=READ_ONLY)
     seen = verdict(found, "achieved-depth")
     assert seen.level is Level.WARN
@@ -560,7 +560,7 @@ def test_requests_that_wait_above_the_device_are_found() -> None:
     assert "waited above" in seen.evidence
 
 
-def test_an_open_loop_that_falls_behind_is_said() -> None:
+def test_an_open_loop_that_falls_behind_is_reported() -> None:
     overrides = [*READ_ONLY, ("rate", "2000 IOPS")]
     late = record(figures(stream(op(1000.0), max_lag_ns=9 * 10**9)), overrides=overrides)
     assert verdict(late, "on-time").level is Level.WARN
@@ -578,7 +578,7 @@ def test_random_arrivals_may_be_fewer_by_chance(spacing: str, got: float, level:
     assert verdict(record(found, overrides=overrides), "on-time").level is level
 
 
-def test_what_the_target_cannot_do_is_not_looked_for_in_the_kernels_log() -> None:
+def test_an_unsupported_operation_gets_no_advice_to_read_the_kernels_log() -> None:
     ended = EndedByError(errno=errno.EOPNOTSUPP, op="trim", offset=0, len=4096)
     seen = verdict(record(figures(stream(op(1.0)), ended_by=ended)), "interrupted")
     assert "leave the trims out" in seen.advice
@@ -590,7 +590,7 @@ def test_what_the_target_cannot_do_is_not_looked_for_in_the_kernels_log() -> Non
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def test_a_setting_that_changed_spoils_the_run() -> None:
+def test_a_setting_that_changed_makes_the_run_invalid() -> None:
     change = SettingChange(name="sda.scheduler", before="none", after="bfq")
     found = replace(
         quiet_read(),
@@ -603,7 +603,7 @@ def test_a_setting_that_changed_spoils_the_run() -> None:
 
 @pytest.mark.promise(14)
 @pytest.mark.parametrize(("seconds", "level"), [(1.0, Level.WARN), (20.0, Level.INVALID)])
-def test_a_setting_that_was_changed_and_put_back_is_told(seconds: float, level: Level) -> None:
+def test_a_setting_that_was_changed_and_restored_is_reported(seconds: float, level: Level) -> None:
     found = quiet_read()
     passing = TemporaryChange(name="sda.scheduler", before="none", during="bfq", from_s=12.0, to_s=12.0 + seconds)
     seen = verdict(replace(found, settings=replace(found.settings, temporary=[passing])), "settings")
@@ -611,7 +611,7 @@ def test_a_setting_that_was_changed_and_put_back_is_told(seconds: float, level: 
     assert f"sda.scheduler: none -> bfq from 12 s to {12 + seconds:.0f} s" in seen.evidence
 
 
-def test_what_the_idle_check_found_becomes_a_verdict() -> None:
+def test_findings_of_the_idle_check_become_a_verdict() -> None:
     finding = {
         "check": "array_sync",
         "level": "invalid",
@@ -631,7 +631,7 @@ def test_what_the_idle_check_found_becomes_a_verdict() -> None:
         ({"cpu_others": 0.5}, "during-cpu"),
     ],
 )
-def test_what_disturbed_the_machine_during_the_run_is_said(change: dict[str, float], check: str) -> None:
+def test_disturbances_during_the_run_are_reported(change: dict[str, float], check: str) -> None:
     found = quiet_read()
     assert verdict(replace(found, activity=replace(found.activity, **change)), check).level is Level.WARN
 
@@ -646,7 +646,7 @@ def second(number: int, **changes: Any) -> Sample:
     return Sample(at_s=float(number), seconds=1.0, **changes)
 
 
-def test_a_burst_of_other_programs_is_said_with_its_time_though_the_mean_is_low() -> None:
+def test_a_burst_of_other_programs_is_reported_with_its_time_though_the_mean_is_low() -> None:
     samples = [second(number, cpu_others=0.8 if number in (12, 13, 14) else 0.01) for number in range(1, 61)]
     seen = verdict(beside(*samples, cpu_others=0.05), "during-cpu")
     assert seen.level is Level.WARN
@@ -656,7 +656,7 @@ def test_a_burst_of_other_programs_is_said_with_its_time_though_the_mean_is_low(
     assert "during-cpu" not in checks(beside(*single, cpu_others=0.02))
 
 
-def test_an_array_that_checked_itself_for_a_part_of_the_run_spoils_it() -> None:
+def test_an_array_check_during_a_part_of_the_run_makes_it_invalid() -> None:
     working = [second(number, array_actions={"md0": "check"} if 5 <= number <= 9 else {}) for number in range(1, 61)]
     seen = verdict(beside(*working), "during-array-sync")
     assert seen.level is Level.INVALID
@@ -669,21 +669,21 @@ def test_the_first_second_of_heat_is_named() -> None:
     assert "54 times during the run, first at 34 s" in seen.evidence
 
 
-def test_a_drive_at_its_limit_of_heat_is_told_and_one_below_is_not() -> None:
+def test_a_drive_at_its_temperature_limit_is_reported_and_one_below_is_not() -> None:
     samples = [second(number, temperatures={"nvme0n1": 40.0 + number}) for number in range(1, 46)]
     seen = verdict(beside(*samples, temperature_limits={"nvme0n1": 82.0}), "during-temperature")
     assert "nvme0n1 reached 85 C at 45 s; from 82 C on" in seen.evidence
     assert "during-temperature" not in checks(beside(*samples, temperature_limits={"nvme0n1": 90.0}))
 
 
-def test_swapping_beside_the_load_is_told() -> None:
+def test_swapping_during_the_load_is_reported() -> None:
     samples = [second(number, swapped_pages=600 if number == 20 else 0) for number in range(1, 61)]
     seen = verdict(beside(*samples), "during-swap")
     assert "600 pages during the run, most at 20 s" in seen.evidence
     assert "during-swap" not in checks(beside(*[replace(one, swapped_pages=0) for one in samples]))
 
 
-def test_other_traffic_is_told_with_its_time_and_who_was_there() -> None:
+def test_other_traffic_is_reported_with_its_time_and_the_running_programs() -> None:
     found = quiet_read()
     busy = counters(found.figures.total_read_bytes + 5 * 10**9)
     samples = [second(number, other_read_bytes_per_s=2e9 if number == 7 else 1e7) for number in range(1, 61)]
@@ -693,18 +693,18 @@ def test_other_traffic_is_told_with_its_time_and_who_was_there() -> None:
     assert "most at 7 s: 2.00 GB/s; seen moving data there: dd (process 31)" in seen.evidence
 
 
-def test_what_is_not_known_of_the_cpus_is_no_verdict() -> None:
+def test_unknown_values_of_the_cpus_give_no_verdict() -> None:
     found = beside(second(1), cpu_others=None, cpu_steal=None, cpu_iowait=None)
     assert not [check for check in checks(found) if check.startswith("during-")]
 
 
-def test_a_target_that_vanished_spoils_the_run() -> None:
+def test_a_target_that_vanished_makes_the_run_invalid() -> None:
     found = quiet_read()
     gone = replace(found.target, detail={**found.target.detail, "trouble": "/dev/sda has disappeared"})
     assert verdict(replace(found, target=gone), "target").level is Level.INVALID
 
 
-def test_the_null_target_tells_the_generators_own_cost() -> None:
+def test_the_null_target_measures_the_generators_own_cost() -> None:
     found = replace(quiet_read(), target=Target(asked="null:1GiB", kind="null", size_bytes=1 << 30, has_device=False))
     assert checks(found) == {"generator-bound": Level.OK}
 
@@ -719,7 +719,7 @@ def test_every_check_is_on_the_page_about_verdicts() -> None:
         assert f"`{check}`" in page, check
 
 
-def test_discards_that_do_not_reach_the_device_are_told() -> None:
+def test_discards_that_do_not_reach_the_device_are_reported() -> None:
     trimmed = figures(replace(stream(None), trim=op(100.0, 60.0, size=MIB)))
 
     def found(moved: float, name: str = "sda") -> Level | None:
@@ -744,7 +744,7 @@ def test_a_check_that_warns_of_one_device_is_not_ok_because_of_another() -> None
 
 
 @pytest.mark.promise(9)
-def test_of_the_runs_of_a_search_a_change_that_was_found_is_shown_before_one_that_could_hide() -> None:
+def test_a_search_shows_a_detected_change_before_a_possible_one() -> None:
     unknown = seen_in(noisy([1.0] * 10, 0.15))
     found = seen_in(noisy([1.0] * 30 + [0.5] * 30))
     assert verdicts.warnings([unknown, found], Style())[0].startswith("warn    steady: throughput fell")

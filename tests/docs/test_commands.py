@@ -1,4 +1,4 @@
-"""Every command in README and docs is one, runs, and prints what the page shows where that is the same each time."""
+"""Every command in README and docs exists and runs; if its output is the same each time, it is that of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from pages import PAGES, ROOT, Command, File, inline, steps
 from workbench import PATH, Bench
 
-# What a reader would wait for is made short where its figures differ each time anyway.
+# Long runs are made shorter if their figures differ each time anyway.
 SHORTER = [
     (r"--create (\d+GiB|\d+MiB|auto)", "--create 64MiB"),
     (r"--seconds \d+", "--seconds 1"),
@@ -58,7 +58,7 @@ def test_verbs_and_options_on_a_page_exist(page: str) -> None:
 
 
 class Reader:
-    """Types what a page says, in a folder of its own, with a device, a file system and a store of its own."""
+    """Runs the commands of a page in a separate folder, with a device, a file system and a store."""
 
     def __init__(self, folder: Path, bench: Bench) -> None:
         self.folder = folder
@@ -80,7 +80,7 @@ class Reader:
         }
 
     def _in_place(self, text: str) -> str:
-        """Names of a reader's devices and folders, as names of ours."""
+        """The reader's devices and folders, replaced by those of the test."""
         for name in ("/dev/loop0", "/dev/sdx"):
             if name in text and name not in self._names:
                 self._names[name] = self._bench.loop(size=256 << 20)
@@ -97,7 +97,7 @@ class Reader:
         (self.folder / "here" / file.name).write_text(self._in_place(file.text))
 
     def type(self, command: Command) -> tuple[int, str]:
-        """Its status and what it prints."""
+        """Exit status and output of a command."""
         line = command.line
         if not command.is_exact and command.how != "run: script":
             for pattern, shorter in SHORTER:
@@ -168,8 +168,8 @@ def test_a_misspelt_verb_or_option_is_found(line: str, wrong: list[str]) -> None
 
 
 @pytest.mark.promise(27)
-def test_the_picture_of_the_knee_shows_what_its_command_prints(tmp_path: Path) -> None:
-    """The README names the command that drew it; the run is modelled, so that its figures are the same each time."""
+def test_the_picture_of_the_knee_shows_the_output_of_its_command(tmp_path: Path) -> None:
+    """The README names the command of the picture; the run is modelled, so its figures are the same each time."""
     shown = "docs/images/knee.svg"
     command = re.search(rf"`tools/terminal-picture {shown} spindle ([^`]+)`", (ROOT / "README.md").read_text())
     assert command is not None

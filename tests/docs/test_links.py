@@ -17,7 +17,7 @@ ALL = [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"]
 
 @cache
 def anchors(path: Path) -> set[str]:
-    """Names that a forge gives to the headings of a page."""
+    """Anchors that a Git forge gives to the headings of a page."""
     text = FENCE.sub("", path.read_text())
     found: set[str] = set()
     for heading in re.findall(r"^#+ +(.+?)\s*$", text, re.M):
@@ -29,7 +29,7 @@ def anchors(path: Path) -> set[str]:
 
 
 def broken(page: str) -> list[str]:
-    """Links of a page that lead nowhere."""
+    """Links of a page without a target."""
     path = ROOT / page
     wrong = []
     for link in LINK.findall(FENCE.sub("", path.read_text())):

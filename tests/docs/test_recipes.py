@@ -33,12 +33,12 @@ TWO_ROOMS = ("verb", "preset-with-a-table", "target")
 
 
 def needs_build(page: Path) -> bool:
-    """True if a recipe changes what the core is made of."""
+    """True if a recipe changes a source file of the core."""
     return any(not path.startswith("python/") for path, *_ in CHANGES[page])
 
 
 def changed(text: str, how: str, line: str, new: str) -> str:
-    """A file with a change; `line`: a part of the one line that it is about."""
+    """A file with a change; `line`: a part of the line that changes."""
     if how in ("new", "append"):
         return text + new
     lines = text.splitlines(keepends=True)
@@ -83,7 +83,7 @@ def test_a_recipe_works(page: Path, tmp_path: Path) -> None:
 
 
 def copied(to: Path, whole: bool) -> None:
-    """The package with its core, or all that a build needs."""
+    """The package with its core, or all files for a build."""
     kept = shutil.ignore_patterns("__pycache__", "target", "*.so") if whole else shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "python", to / "python", ignore=kept)
     if whole:
@@ -94,7 +94,7 @@ def copied(to: Path, whole: bool) -> None:
 
 
 def build(root: Path) -> None:
-    """The core, and the Python types of what it writes."""
+    """The core, and the Python types of its output."""
     target = ROOT / "target/recipes"
     cargo = ["cargo", "build", "--quiet", "--package", "spindle-python", "--target-dir", str(target)]
     generate = [sys.executable, "tools/generate_types.py"]

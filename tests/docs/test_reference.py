@@ -1,4 +1,4 @@
-"""The generated pages, man pages and completion scripts are those of the options and keys that there are."""
+"""The generated pages, man pages and completion scripts match the existing options and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`spindle fio`: fio's command line, beside what fio itself makes of it; job files on stdin, and parts of them."""
+"""`spindle fio`: fio's command line, compared with fio itself; job files on stdin, and parts of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_options_are_written_in_each_of_fio_s_ways(words: list[str]) -> None:
     assert {key: options[key] for key in ("rw", "bs", "thread")} == {"rw": "read", "bs": "8k", "thread": None}
 
 
-def test_what_comes_before_the_first_name_holds_for_all_jobs_and_a_job_s_own_for_it_alone() -> None:
+def test_options_before_the_first_name_apply_to_all_jobs_and_later_ones_to_their_job() -> None:
     words = ["--bs=8k", "--name=a", "--rw=read", "--name=b", "--bs=16k", "--name=global", "--rw=write", "--name=c"]
     assert jobs_of(*words) == [
         ("a", {"bs": "8k", "rw": "read"}),
@@ -53,7 +53,7 @@ def test_what_comes_before_the_first_name_holds_for_all_jobs_and_a_job_s_own_for
     ]
 
 
-def test_globals_of_the_command_line_hold_for_job_files_and_each_further_file_waits(tmp_path: Path) -> None:
+def test_globals_of_the_command_line_apply_to_job_files_and_each_further_file_waits(tmp_path: Path) -> None:
     (tmp_path / "one").write_text("[a]\nrw=read\n[b]\nrw=read\n")
     (tmp_path / "two.fio").write_text("[global]\nruntime=3\n[c]\nrw=read\n")
     found = jobs_of("--runtime=7", str(tmp_path / "one"), str(tmp_path / "two.fio"))
@@ -64,7 +64,7 @@ def test_globals_of_the_command_line_hold_for_job_files_and_each_further_file_wa
     ]
 
 
-def test_options_of_spindle_stand_anywhere_and_fio_s_meaning_comes_first() -> None:
+def test_options_of_spindle_may_be_anywhere_and_fio_s_meaning_comes_first() -> None:
     line = line_of("--name=a", "--erase", "/dev/sdx", "--sync=1", "-q", "--json", "--erase=/dev/sdy", "f.fio")
     assert line.rest == ["--erase", "/dev/sdx", "-q", "--json", "--erase=/dev/sdy"]
     assert line.options == [("name", "a"), ("sync", "1")]
@@ -72,7 +72,7 @@ def test_options_of_spindle_stand_anywhere_and_fio_s_meaning_comes_first() -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (
             ["--name=a", "--runntime=4"],
@@ -87,13 +87,13 @@ def test_options_of_spindle_stand_anywhere_and_fio_s_meaning_comes_first() -> No
         (["/nonexistent"], "no such file"),
     ],
 )
-def test_what_cannot_be_taken_is_one_line(words: list[str], told: str) -> None:
+def test_a_wrong_fio_command_line_is_one_line(words: list[str], reported: str) -> None:
     with pytest.raises(JobFileRefused) as refused:
         sections_of(line_of(*words))
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
-def test_an_option_of_another_engine_is_named_for_what_it_is() -> None:
+def test_an_option_of_another_engine_is_reported_as_such() -> None:
     [said] = [
         finding
         for finding in convert_text("[a]\nfilename=/x\nsize=1m\ndirect=1\nfixedbufs=1\n", "j").findings
@@ -129,7 +129,7 @@ def test_a_part_of_a_job_file_from_stdin(tmp_path: Path) -> None:
     )
 
 
-def test_the_same_command_line_moves_as_much_in_fio_and_here(tmp_path: Path) -> None:
+def test_the_same_command_line_moves_as_much_in_fio_and_spindle(tmp_path: Path) -> None:
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     (tmp_path / "more.fio").write_text(JOBS)
@@ -141,10 +141,10 @@ def test_the_same_command_line_moves_as_much_in_fio_and_here(tmp_path: Path) -> 
         folder.mkdir()
         shutil.copy(tmp_path / "more.fio", folder)
         if program:
-            told = subprocess.run([*program, *words], cwd=folder, capture_output=True, text=True, check=True).stdout
+            reported = subprocess.run([*program, *words], cwd=folder, capture_output=True, text=True, check=True).stdout
         else:
-            told = spindle("fio", *words, "-q", cwd=folder).out
-        jobs = json.loads(told[told.index("\n{") if program else 0 :])["jobs"]
+            reported = spindle("fio", *words, "-q", cwd=folder).out
+        jobs = json.loads(reported[reported.index("\n{") if program else 0 :])["jobs"]
         moved.append([(job["jobname"], job["read"]["io_bytes"], job["write"]["io_bytes"]) for job in jobs])
     assert moved[0] == moved[1]
     assert [name for name, _, _ in moved[0]] == ["one", "two", "b"]
@@ -180,7 +180,7 @@ def test_unified_rw_reporting_is_that_of_fio_s_json(tmp_path: Path, asked: str, 
         )
 
 
-def test_cpus_allowed_policy_split_pins_clones_in_turn_and_differs_is_told() -> None:
+def test_cpus_allowed_policy_split_pins_clones_in_turn_and_a_difference_is_reported() -> None:
     job = "[a]\nfilename=/x\nsize=1m\nrw=randread\ncpus_allowed=0,1\ncpus_allowed_policy=split\n"
     assert convert_text(job, "j").cpus == (0, 1)
     assert not convert_text(job, "j").refused

@@ -1,4 +1,4 @@
-"""What fio measured and what Spindle measured of the same jobs, compared."""
+"""Results of fio and of Spindle for the same jobs, compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Job files written after fio's HOWTO, each with what it means: JSON beside it, as in a resolved workload."""
+"""Job files written after fio's HOWTO, each with its expected conversion as JSON, like a resolved workload."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def converted(file: Path) -> Conversion:
 
 
 def holds(found: Any, expected: Any, place: str) -> None:
-    """What is expected is there; what is not mentioned may be anything."""
+    """Check that the expected keys have their values; other keys may have any."""
     if isinstance(expected, dict):
         for key, value in expected.items():
             holds(found[key], value, f"{place}.{key}")
@@ -74,7 +74,7 @@ def test_a_job_file_means_what_the_howto_says(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_line_names_a_place_in_the_file(file: Path) -> None:
+def test_every_finding_names_a_line_of_the_file(file: Path) -> None:
     for finding in converted(file).findings:
         text = Path(finding.place.file).read_text().splitlines()
         assert 1 <= finding.place.line <= len(text)

@@ -1,4 +1,4 @@
-"""Reading job files: sections, includes, variables, numbers, and what is wrong with a file."""
+"""Reading job files: sections, includes, variables, numbers, and errors in a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CORPUS = Path(__file__).parent / "corpus"
     ("text", "value"),
     [("(1+2*3)", 7), ("((1+2)*3)", 9), ("(2^3^2)", 512), ("(7/2)", 3), ("(7/2*2)", 7), ("(9%4)", 1), ("(-3+4k)", 4093)],
 )
-def test_arithmetic_is_exact_and_what_is_behind_the_point_is_dropped(text: str, value: int) -> None:
+def test_arithmetic_is_exact_and_the_fraction_is_dropped(text: str, value: int) -> None:
     assert arithmetic(text, Scale()) == value
 
 
@@ -40,7 +40,7 @@ def test_times_count_in_seconds_and_in_microseconds_in_an_expression(text: str, 
     assert microseconds(text) == value
 
 
-def test_keywords_are_replaced_and_calculated_with() -> None:
+def test_keywords_are_replaced_and_can_be_used_in_arithmetic() -> None:
     conversion = convert_text("[a]\nfilename=/x\ndirect=1\nbs=2*$pagesize\nsize=1m\n", "job.fio")
     assert conversion.jobs[0].job.sizes[0].low == 2 * os.sysconf("SC_PAGE_SIZE")
 
@@ -54,7 +54,7 @@ def test_keywords_are_replaced_and_calculated_with() -> None:
         ("[a]\ninclude nowhere.inc\n", "no such file"),
     ],
 )
-def test_what_is_no_job_file_is_refused_with_its_place(text: str, complaint: str) -> None:
+def test_a_file_that_is_not_a_job_file_is_refused_with_the_position(text: str, complaint: str) -> None:
     with pytest.raises(JobFileRefused, match=r"job\.fio:[0-9]+: error: ") as error:
         convert_text(text, "job.fio")
     assert complaint in str(error.value)
@@ -69,7 +69,7 @@ def test_a_file_that_includes_itself_is_refused(tmp_path: Path) -> None:
 
 
 def mutated(text: str, chance: random.Random) -> str:
-    """A few bytes changed, doubled, dropped or taken from elsewhere."""
+    """A text with a few bytes changed, doubled, dropped or copied from elsewhere."""
     chars = list(text)
     for _ in range(chance.randrange(1, 4)):
         place = chance.randrange(len(chars) + 1)
@@ -110,7 +110,7 @@ def test_a_thousand_mutated_files_are_converted_or_refused_never_anything_else()
     assert 100 < refused < 950
 
 
-def test_a_value_that_cannot_be_taken_is_told_once_and_hides_no_other() -> None:
+def test_a_wrong_value_is_reported_once_and_hides_no_other() -> None:
     text = "[a]\nfilename=/dev/x\ndirect=1\nrw=sideways\nsize=8*4k\nioengine=net\nnumjobs=100000\n"
     found = [(each.place.line, each.option) for each in convert_text(text, "job.fio").findings]
     assert found == [(4, "rw"), (5, "size"), (6, "ioengine"), (7, "numjobs")]

@@ -102,7 +102,7 @@ def test_coarser_buckets_are_sums_of_neighbours() -> None:
 
 
 class Lines:
-    """A file that is kept."""
+    """A log file in memory."""
 
     def __init__(self) -> None:
         self.text = ""

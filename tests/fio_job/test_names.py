@@ -1,4 +1,4 @@
-"""Jobs of filecreate, filestat and filedelete: as many operations as fio makes of the same file, told as fio does."""
+"""Jobs of filecreate, filestat and filedelete: the same number of operations as fio, reported in the same way."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ rw=randwrite
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Where Spindle and fio ran the same job file."""
+    """The folders in which Spindle and fio ran the same job file."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
@@ -83,7 +83,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def timed(folder: Path) -> dict[str, tuple[str, int]]:
-    """Of each job where its operations are told, and how many there are."""
+    """For each job, the direction under which its operations are reported, and their number."""
     document: dict[str, Any] = json.loads((folder / "out.json").read_text())
     return {
         job["jobname"]: (kind, job[kind]["clat_ns"]["N"])
@@ -110,13 +110,13 @@ def test_each_job_does_as_many_operations_as_in_fio(folders: tuple[Path, Path]) 
     }
 
 
-def test_rates_and_figures_are_told_with_them(folders: tuple[Path, Path]) -> None:
+def test_rates_and_figures_are_reported_for_operations_on_names(folders: tuple[Path, Path]) -> None:
     for job in json.loads((folders[0] / "out.json").read_text())["jobs"]:
-        told = job["write" if job["jobname"] in ("make", "some") else "read"]
-        assert told["total_ios"] == told["clat_ns"]["N"]
-        assert told["iops"] > 0
-        assert told["io_bytes"] == 0
-        assert told["clat_ns"]["percentile"]["50.000000"] > 0
+        figures = job["write" if job["jobname"] in ("make", "some") else "read"]
+        assert figures["total_ios"] == figures["clat_ns"]["N"]
+        assert figures["iops"] > 0
+        assert figures["io_bytes"] == 0
+        assert figures["clat_ns"]["percentile"]["50.000000"] > 0
 
 
 def test_logs_have_a_line_for_each_file_of_a_clone(folders: tuple[Path, Path]) -> None:
@@ -130,5 +130,5 @@ def test_logs_have_a_line_for_each_file_of_a_clone(folders: tuple[Path, Path]) -
             assert {tuple(line.split(", ")[2:]) for line in lines} == {("1", "0", "0")}
 
 
-def test_nothing_is_left(folders: tuple[Path, Path]) -> None:
+def test_no_file_is_left_behind(folders: tuple[Path, Path]) -> None:
     assert not [file.name for file in folders[0].iterdir() if file.suffix not in (".fio", ".json", ".log")]

@@ -1,4 +1,4 @@
-"""The table of options is complete, and docs/reference/fio-jobs.md tells what it says."""
+"""The table of options is complete, and docs/reference/fio-jobs.md agrees with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def documented(heading: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("fate", list(Fate))
-def test_the_page_lists_every_option_with_what_happens(fate: Fate) -> None:
+def test_the_page_lists_every_option_with_its_effect(fate: Fate) -> None:
     expected = {
         name: spelled(option.text)
         for option in OPTIONS.values()
@@ -40,7 +40,7 @@ def test_the_page_lists_every_option_with_what_happens(fate: Fate) -> None:
     assert documented(HEADINGS[fate]) == expected
 
 
-def test_no_option_stands_in_two_places() -> None:
+def test_no_option_is_in_two_tables() -> None:
     names = [name for option in OPTIONS.values() for name in (option.name, *option.aliases)]
     assert len(names) == len(set(names))
 

@@ -1,4 +1,4 @@
-"""fio's `--output-format`: what Spindle prints for a job, beside what fio prints for it."""
+"""fio's `--output-format`: Spindle's output for a job, compared with that of fio."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UNKNOWN = {"cpu": 5, "depths": 7}
 
 
 def by_fio(folder: Path, *words: str) -> str:
-    """What fio prints, in a folder of its own: it leaves its files."""
+    """Output of fio, run in a separate folder, because it leaves its files."""
     theirs = folder / "fio"
     theirs.mkdir(exist_ok=True)
     shutil.copy(folder / "job.fio", theirs)
@@ -62,7 +62,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_names_are_fio_s_and_are_combined_with_commas() -> None:
+def test_format_names_are_those_of_fio_and_are_combined_with_commas() -> None:
     assert parse("json") == parse("fio-json") == OutputFormats(json=True)
     assert parse("json+") == OutputFormats(json=True, bins=True)
     assert parse("terse,json") == parse("json,terse") == OutputFormats(terse=True, json=True)
@@ -72,7 +72,7 @@ def test_names_are_fio_s_and_are_combined_with_commas() -> None:
 
 
 def kind_of(field: str) -> str:
-    """How a field is written; a percentile with its rank."""
+    """The form of a field; for a percentile, its rank too."""
     shapes = {"count": r"\d+", "real": r"\d+\.\d{6}", "part": r"\d+\.\d{6}%", "share": r"\d+\.\d{1,2}%"}
     for name, shape in shapes.items():
         if re.fullmatch(shape, field):
@@ -136,12 +136,12 @@ def test_several_formats_come_in_fio_s_order(job: Path) -> None:
 
 
 def timed(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """All latencies that have samples."""
+    """All latencies with samples."""
     parts = [job[name] for job in document["jobs"] for name in ("read", "write", "sync")]
     return [each for part in parts for each in (part.get("clat_ns"), part["lat_ns"]) if each and "percentile" in each]
 
 
-def test_bins_of_json_plus_are_fio_s_and_hold_every_request(job: Path) -> None:
+def test_bins_of_json_plus_are_fio_s_and_contain_every_request(job: Path) -> None:
     found = timed(json.loads(spindle("fio", "job.fio", "--output-format=json+", "-q", cwd=job).out))
     assert len(found) == 4
     for each in found:

@@ -1,4 +1,4 @@
-"""Options that nearly everyone uses somewhere, carried out and held against what fio does with the same jobs."""
+"""Options that many people use, compared with fio on the same jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def errors_of(job: str) -> list[str]:
 
 
 def fio_requests(job: str, folder: Path) -> list[tuple[str, int, int]]:
-    """What fio does: operation, offset, bytes."""
+    """The requests of fio: operation, offset, bytes."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     (folder / "theirs.fio").write_text(f"{job}write_iolog=theirs.log\n")
@@ -95,7 +95,7 @@ def test_random_places_stay_in_their_zone_as_long_as_in_fio(tmp_path: Path) -> N
         ("rw=write\nbs=2k\nioengine=mmap\nfsync=8\n", "bs"),
     ],
 )
-def test_what_cannot_be_carried_over_is_refused_by_its_name(job: str, option: str) -> None:
+def test_an_option_that_cannot_be_carried_over_is_refused_by_name(job: str, option: str) -> None:
     assert errors_of(f"[a]\nfilename=x\nsize=1m\n{job}") == [option]
 
 
@@ -132,8 +132,8 @@ def test_exitall_of_one_group_leaves_the_other_alone() -> None:
 
 
 @pytest.mark.parametrize("mode", ["repeat", "working_set"])
-def test_as_much_is_written_again_as_fio_writes_again(tmp_path: Path, mode: str) -> None:
-    """Equal blocks among those of a file that was written once."""
+def test_as_many_blocks_are_repeated_as_in_fio(tmp_path: Path, mode: str) -> None:
+    """Number of equal blocks in a file that was written once."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     words = ["--name=a", "--rw=write", "--bs=4k", "--size=8m", "--filename=x", "--dedupe_percentage=40"]
@@ -163,7 +163,7 @@ def test_mmap_is_a_mapping_and_syncs_as_often_as_fio_asks() -> None:
     assert (direct["mapped"], direct["direct"], direct["sync"]["dsync"]) == (True, False, True)
 
 
-def test_jobs_with_a_mapping_and_others_run_beside_each_other_each_as_asked(tmp_path: Path) -> None:
+def test_jobs_with_and_without_a_mapping_run_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "j.fio").write_text(
         "[global]\nsize=1m\nverify=crc32c\n[a]\nioengine=mmap\nrw=randwrite\n[b]\nioengine=psync\nrw=write\n"
     )
@@ -207,14 +207,14 @@ def test_poisson_arrivals_of_a_rate_in_bytes_are_whole_requests_of_the_smallest_
 
 
 @pytest.mark.parametrize("end", ["number_ios=9", "io_size=64k"])
-def test_a_write_that_fio_marks_for_a_trim_hides_the_end_from_it(end: str) -> None:
+def test_a_write_that_fio_marks_for_a_trim_hides_the_end_of_the_job(end: str) -> None:
     job = f"[a]\nfilename=x\nsize=1m\nrw=randwrite\ntrim_percentage=30\n{end}\n"
     assert "trim_percentage" in differing(f"{job}verify=md5\n")
     assert "trim_percentage" not in differing(job)
 
 
 def differing(job: str) -> set[str]:
-    """Options of the job file that a line says differ."""
+    """Options of the job file with a `differs` line."""
     return {finding.option for finding in converted(job).findings if finding.level is Level.DIFFERS}
 
 

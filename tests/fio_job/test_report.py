@@ -1,4 +1,4 @@
-"""What comes out of a job file: fio's JSON and logs, as fio itself writes them for the same jobs."""
+"""Output of a job file: JSON and logs, equal to those that fio writes for the same jobs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not i
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Where Spindle and fio ran the same job file."""
+    """The folders in which Spindle and fio ran the same job file."""
     ours, theirs = tmp_path_factory.mktemp("ours"), tmp_path_factory.mktemp("theirs")
     for folder in (ours, theirs):
         (folder / "job.fio").write_text(JOB)
@@ -75,18 +75,18 @@ def document(folder: Path) -> dict[str, Any]:
 
 
 @needs_fio
-def test_every_key_is_fio_s_own_and_what_is_absent_is_told(folders: tuple[Path, Path]) -> None:
+def test_every_key_is_fio_s_own_and_absent_keys_are_documented(folders: tuple[Path, Path]) -> None:
     ours, theirs = (structure({**document(folder), "disk_util": []}) for folder in folders)
     assert {key: ours[key] for key in ours if key in theirs} == {key: theirs[key] for key in theirs if key in ours}
     assert set(ours) - set(theirs) == {"/jobs[]/job_start"}
     rows = re.findall(r"^\| (`.*?) \|", PAGE.split("### JSON")[1].split("\n## ")[0], flags=re.M)
-    told = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
-    assert {key.split("/")[2] for key in set(theirs) - set(ours)} <= told
+    documented = {name for row in rows for name in re.findall(r"`([a-z_]+)`", row)}
+    assert {key.split("/")[2] for key in set(theirs) - set(ours)} <= documented
 
 
 @needs_fio
 def test_jobs_groups_amounts_and_percentiles_are_those_of_fio(folders: tuple[Path, Path]) -> None:
-    def told(folder: Path) -> list[tuple[Any, ...]]:
+    def amounts_of(folder: Path) -> list[tuple[Any, ...]]:
         return [
             (
                 job["jobname"],
@@ -99,9 +99,9 @@ def test_jobs_groups_amounts_and_percentiles_are_those_of_fio(folders: tuple[Pat
             for job in document(folder)["jobs"]
         ]
 
-    assert told(folders[0]) == told(folders[1])
+    assert amounts_of(folders[0]) == amounts_of(folders[1])
     assert document(folders[0])["global options"] == document(folders[1])["global options"]
-    assert [entry[1:4] for entry in told(folders[0])] == [(0, 256, 2 << 20), (1, 256, 1 << 20), (2, 16, 1 << 20)]
+    assert [entry[1:4] for entry in amounts_of(folders[0])] == [(0, 256, 2 << 20), (1, 256, 1 << 20), (2, 16, 1 << 20)]
 
 
 @needs_fio
@@ -121,7 +121,7 @@ def test_logs_have_the_names_and_the_columns_of_fio(folders: tuple[Path, Path]) 
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results in the layout of fio-plot: two depths, two numbers of jobs."""
+    """Results with the file names of fio-plot: two depths, two numbers of jobs."""
     folder = tmp_path_factory.mktemp("plot")
     (folder / "results").mkdir()
     for depth in (1, 4):
@@ -151,7 +151,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda graph: graph[0],
 )
-def test_fio_plot_draws_it_without_complaint(measured: Path, graph: list[str]) -> None:
+def test_fio_plot_draws_the_json_without_an_error(measured: Path, graph: list[str]) -> None:
     picture = measured / f"picture{graph[0]}.png"
     command = [str(FIO_PLOT), "-i", "results", "-T", "title", "-r", "randread", *graph, "-o", picture.name]
     run = subprocess.run(command, cwd=measured, capture_output=True, text=True, timeout=120, check=False)

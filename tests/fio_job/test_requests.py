@@ -1,4 +1,4 @@
-"""The requests of a job file are fio's: random ones against fio itself, and those in which the two once differed."""
+"""The requests of a job file are fio's: random files against fio itself, and those that once differed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fuzzed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_fuzzing
-def test_a_short_run_of_the_fuzzer_finds_nothing_that_is_not_told() -> None:
+def test_a_short_run_of_the_fuzzer_finds_no_unreported_difference() -> None:
     run = fuzzed("--jobs", "8", "--seed", "3004", "--no-shrink")
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"^8 job files with \d+ jobs compared", run.stdout, flags=re.M), run.stdout
@@ -86,12 +86,12 @@ MENDED = {
 
 @needs_fuzzing
 @pytest.mark.parametrize("options", MENDED.values(), ids=MENDED)
-def test_what_once_differed_without_a_word_is_as_in_fio(options: str, tmp_path: Path) -> None:
+def test_job_files_with_a_once_unreported_difference_are_as_in_fio(options: str, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(f"[global]\nfilename=DEVICE\ndirect=1\n[a]\n{options}\n")
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "told " not in run.stdout, "it is carried out, not only told"
+    assert "excused " not in run.stdout, "the option is carried out, not only excused"
 
 
 MENDED_IN_FILES = {
@@ -115,12 +115,12 @@ MENDED_IN_FILES = {
 @pytest.mark.promise(19)
 @needs_fuzzing
 @pytest.mark.parametrize("jobs", MENDED_IN_FILES.values(), ids=MENDED_IN_FILES)
-def test_what_once_differed_in_files_is_as_in_fio(jobs: str, tmp_path: Path) -> None:
+def test_job_files_on_file_systems_that_once_differed_are_as_in_fio(jobs: str, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(f"[global]\ndirect=1\n{jobs}\n")
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "told " not in run.stdout, "it is carried out, not only told"
+    assert "excused " not in run.stdout, "the option is carried out, not only excused"
 
 
 @needs_fuzzing
@@ -135,7 +135,7 @@ def test_a_stonewall_does_not_wait_for_jobs_that_are_still_delayed(tmp_path: Pat
     job.write_text(job.read_text().partition("[c]")[0])
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "told " not in run.stdout
+    assert "excused " not in run.stdout
 
 
 @needs_fuzzing
@@ -145,7 +145,7 @@ def test_workers_that_take_their_names_in_another_order_belong_to_their_phase(tm
     job.write_text("[global]\nfilename=DEVICE\ndirect=1\nbs=4k\n" + phases)
     run = fuzzed("--replay", str(job))
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "told " not in run.stdout
+    assert "excused " not in run.stdout
 
 
 @needs_fuzzing
@@ -160,7 +160,7 @@ def test_gaps_in_a_file_that_a_job_before_makes_longer_end_as_in_fio(tmp_path: P
 
 
 def finding(job: str, option: str, text: str) -> list[Finding]:
-    """The differing lines of one job of a file that say this."""
+    """The `differs` lines of one job of a file that contain this text."""
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
     return [each for each in conversion.findings if each.option == option and text in each.text]
 
@@ -207,7 +207,7 @@ def finding(job: str, option: str, text: str) -> list[Finding]:
         ("[a]\nrw=write\nfilename=one:two\nnumjobs=2\ncreate_serialize=0\nsize=1m\n", "create_serialize", "may remove"),
     ],
 )
-def test_what_cannot_be_as_in_fio_is_said(job: str, option: str, text: str) -> None:
+def test_a_difference_to_fio_is_reported(job: str, option: str, text: str) -> None:
     assert finding(job, option, text)
 
 
@@ -262,13 +262,13 @@ def test_a_number_of_requests_that_fio_doubles_with_each_round_is_refused(rounds
         ("[a]\nrw=read\nio_submit_mode=offload\nnumber_ios=47\n", "range"),
     ],
 )
-def test_a_line_accounts_for_all_that_follows_from_it(job: str, what: str) -> None:
+def test_a_finding_excuses_all_its_consequences(job: str, what: str) -> None:
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
-    assert excuses.told(Difference(0, what, "", job=0), conversion)
+    assert excuses.findings(Difference(0, what, "", job=0), conversion)
 
 
-def test_sizes_that_are_drawn_decide_what_places_in_order_are_multiples_of() -> None:
-    """One of the two may have drawn none of the small ones."""
+def test_the_drawn_sizes_decide_the_alignment_of_sequential_offsets() -> None:
+    """One of the two may have drawn no small size."""
     job = "[a]\nfilename=/x\ndirect=1\nrw=read\nsize=1m\nbssplit=2k/10:4k/90\n"
     jobs = convert_text(job, "job.fio").phases[0].jobs
     whole = requests_in_order([4096] * 60)
@@ -295,15 +295,15 @@ def test_a_finding_excuses_no_difference_of_another_job_or_direction() -> None:
     jobs = "[a]\nrw=read\nsize=1m\n[b]\nrw=randread\npercentage_random=30\nsize=1m\n"
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\n{jobs}", "job.fio")
     less = Difference(0, "requests", "", fewer="fio", job=1)
-    assert excuses.told(less, conversion)
-    assert not excuses.told(replace(less, job=0), conversion), "of the other job"
-    assert not excuses.told(replace(less, fewer="Spindle"), conversion), "fio ends early, it does not go on"
-    assert not excuses.told(replace(less, what="syncs"), conversion), "of something else"
+    assert excuses.findings(less, conversion)
+    assert not excuses.findings(replace(less, job=0), conversion), "of the other job"
+    assert not excuses.findings(replace(less, fewer="Spindle"), conversion), "fio ends early, it does not go on"
+    assert not excuses.findings(replace(less, what="syncs"), conversion), "of something else"
 
 
-def test_several_rounds_that_cannot_be_as_in_fio_are_told() -> None:
-    told = convert_text("[a]\nfilename=/x\ndirect=1\nrw=rw\nsize=1m\nloops=2\noverwrite=1\n", "job.fio").findings
-    assert [(str(each.level), each.option) for each in told] == [("differs", "loops")]
+def test_several_rounds_that_differ_from_fio_are_reported() -> None:
+    findings = convert_text("[a]\nfilename=/x\ndirect=1\nrw=rw\nsize=1m\nloops=2\noverwrite=1\n", "job.fio").findings
+    assert [(str(each.level), each.option) for each in findings] == [("differs", "loops")]
 
 
 def test_offload_with_a_rate_is_an_open_loop() -> None:
@@ -335,7 +335,7 @@ def test_each_worker_may_run_on_all_cpus_that_are_allowed(tmp_path: Path) -> Non
 
 
 def of_fuzzing(folder: Path) -> list[str]:
-    """Mounts and loop devices under it."""
+    """Mounts and loop devices below a folder."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     backing = []
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
@@ -345,7 +345,7 @@ def of_fuzzing(folder: Path) -> list[str]:
 
 
 def fuzzing(folder: Path, but: Collection[Path] = ()) -> subprocess.Popen[bytes]:
-    """Under way with its first job file, in a folder of its own that is none of these."""
+    """Wait until the fuzzer runs its first job file, in a folder that is not one of these."""
     command = [sys.executable, str(FUZZER), "--jobs", "1000", "--seed", "3004", "--no-shrink"]
     process = subprocess.Popen(
         command, env={**os.environ, "TMPDIR": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -360,7 +360,7 @@ def fuzzing(folder: Path, but: Collection[Path] = ()) -> subprocess.Popen[bytes]
 
 @needs_fuzzing
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_the_fuzzer_leaves_nothing_behind_when_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
+def test_the_fuzzer_leaves_nothing_behind_after_a_signal(number: signal.Signals, tmp_path: Path) -> None:
     process = fuzzing(tmp_path)
     assert of_fuzzing(tmp_path)
     process.send_signal(number)
@@ -370,7 +370,7 @@ def test_the_fuzzer_leaves_nothing_behind_when_it_is_told_to_end(number: signal.
 
 
 @needs_fuzzing
-def test_the_fuzzer_takes_down_what_a_killed_one_left_and_nothing_of_one_that_runs(tmp_path: Path) -> None:
+def test_the_fuzzer_removes_the_leftovers_of_a_killed_one_and_nothing_of_a_running_one(tmp_path: Path) -> None:
     killed = fuzzing(tmp_path)
     left = set(tmp_path.iterdir())
     killed.kill()

@@ -1,4 +1,4 @@
-"""Jobs on several devices and files that are there: each is used as it is, and guarded as if it were the only one."""
+"""Jobs on several devices and existing files: each is used unchanged, and guarded as if it were the only one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def of_the_kernel(device: str) -> tuple[int, int]:
     return int(words[2]) * 512, int(words[6]) * 512
 
 
-def test_each_device_gets_what_it_gets_from_fio(tmp_path: Path, disks: tuple[str, str]) -> None:
+def test_each_device_gets_the_same_bytes_as_from_fio(tmp_path: Path, disks: tuple[str, str]) -> None:
     (tmp_path / "j.fio").write_text(JOBS.format(*disks))
     ended = spindle("run", "j.fio", "--erase", disks[1], "--yes", "--erase-stacked", "--json", "-q", cwd=tmp_path)
     assert ended.status in (0, 1), ended.err
@@ -74,7 +74,7 @@ def test_each_device_gets_what_it_gets_from_fio(tmp_path: Path, disks: tuple[str
     subprocess.run(["fio", "j.fio"], cwd=tmp_path, capture_output=True, check=True)
     after = [of_the_kernel(disk) for disk in disks]
     theirs = [(now[0] - then[0], now[1] - then[1]) for then, now in zip(before, after, strict=True)]
-    # fio's own looks at a device come on top.
+    # fio's own checks of a device are additional.
     assert [read >> 20 for read, _ in theirs] == [read >> 20 for read, _ in ours]
     assert [written for _, written in theirs] == [written for _, written in ours]
 
@@ -82,14 +82,14 @@ def test_each_device_gets_what_it_gets_from_fio(tmp_path: Path, disks: tuple[str
 def test_a_device_is_written_only_if_erase_names_it_among_them(tmp_path: Path, disks: tuple[str, str]) -> None:
     (tmp_path / "j.fio").write_text(JOBS.format(*disks))
     before = of_the_kernel(disks[1])[1]
-    for words, told in [
+    for words, reported in [
         ([], f"{disks[1]}: writing destroys its data; --erase {disks[1]} agrees to that"),
         (["--erase", disks[0]], f"{disks[1]}: writing destroys its data"),
         (["--erase", f"{disks[0]}:/dev/null"], "--erase names it, but it is none of"),
     ]:
         ended = spindle("run", "j.fio", *words, "--yes", "-q", cwd=tmp_path)
         assert ended.status == 3
-        assert told in ended.err
+        assert reported in ended.err
     assert of_the_kernel(disks[1])[1] == before
 
 
@@ -105,7 +105,7 @@ def test_a_workload_runs_over_several_devices_named_with_colons(disks: tuple[str
     assert "makes its own files" in refused.err
 
 
-def test_files_that_are_there_are_read_and_never_written(tmp_path: Path) -> None:
+def test_existing_files_are_read_and_never_written(tmp_path: Path) -> None:
     for name in ("a", "b:c"):
         (tmp_path / name).write_bytes(bytes(1 << 20))
     (tmp_path / "read.fio").write_text("[x]\nfilename=a:b\\:c\nrw=read\nbs=64k\n")
@@ -119,7 +119,7 @@ def test_files_that_are_there_are_read_and_never_written(tmp_path: Path) -> None
     assert (tmp_path / "a").read_bytes() == bytes(1 << 20)
 
 
-def test_one_thing_named_twice_and_files_of_its_own_are_refused(tmp_path: Path, disks: tuple[str, str]) -> None:
+def test_one_target_named_twice_and_jobs_with_other_files_are_refused(tmp_path: Path, disks: tuple[str, str]) -> None:
     (tmp_path / "again").symlink_to(disks[0])
     with pytest.raises(TargetError, match="is the same as"):
         erase_of_each([disks[0], str(tmp_path / "again")], None)
@@ -131,7 +131,7 @@ def test_names_with_colons_come_back_from_a_list() -> None:
     assert split(joined(["/dev/a", "/dev/disk/pci-0:1"])) == ["/dev/a", "/dev/disk/pci-0:1"]
 
 
-def test_of_several_directories_the_first_is_meant_unless_clones_need_them(tmp_path: Path) -> None:
+def test_the_first_of_several_directories_is_used_unless_clones_need_the_others(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     job = f"[a]\ndirectory={tmp_path}/one:{tmp_path}/two\nsize=64k\nrw=write\n"
     assert convert_text(job, "j").target == f"{tmp_path}/one"

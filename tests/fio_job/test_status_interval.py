@@ -1,4 +1,4 @@
-"""fio's `--status-interval`: the figures so far, again and again, and the result behind them."""
+"""fio's `--status-interval`: the figures so far once per interval, and the result at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOB = ["--name=a", "--ioengine=null", "--size=1g", "--rate_iops=200", "--time_ba
 
 
 def documents(text: str) -> list[dict[str, Any]]:
-    """JSON documents, one behind the other."""
+    """JSON documents that follow each other."""
     found, decoder = [], json.JSONDecoder()
     while text := text.lstrip():
         document, end = decoder.raw_decode(text)
@@ -67,7 +67,7 @@ def test_reports_are_read_as_one_run_with_the_figures_of_its_end() -> None:
     assert all(steps)
 
 
-def test_phases_to_come_are_in_each_report_with_zeros_and_those_that_are_over_with_their_figures() -> None:
+def test_each_report_has_future_phases_with_zeros_and_finished_ones_with_their_figures() -> None:
     second = ["--name=b", "--stonewall", *JOB[1:]]
     words = [*JOB, "--runtime=1", *second, "--runtime=1", "--status-interval=300ms", "--output-format=json"]
     done = spindle("fio", *words, "-q")
@@ -92,7 +92,7 @@ def test_every_engine_reports(tmp_path: Path, engine: str) -> None:
     assert 0 < counts[0] < counts[-1]
 
 
-def test_an_output_file_gets_them_all_and_terse_lines_are_one_run(tmp_path: Path) -> None:
+def test_an_output_file_gets_all_reports_and_terse_lines_are_one_run(tmp_path: Path) -> None:
     words = ["--runtime=1", "--status-interval=300ms", "--minimal", "--output=out.txt"]
     done = spindle("fio", *JOB, *words, "-q", cwd=tmp_path)
     assert (done.status, done.out) == (0, "")
@@ -104,7 +104,7 @@ def test_an_output_file_gets_them_all_and_terse_lines_are_one_run(tmp_path: Path
     assert stream.operations["read"].iops == int(text.splitlines()[-1].split(";")[7])
 
 
-def test_tables_say_that_the_run_goes_on(tmp_path: Path) -> None:
+def test_tables_say_that_the_run_is_not_finished(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text("[a]\nioengine=null\nsize=1g\nrate_iops=200\nruntime=1\ntime_based\n")
     pages = spindle("run", "job.fio", "--status-interval=600ms", "-q", cwd=tmp_path).out.split("\n\n")
     page = "\n\n".join(pages)
@@ -112,7 +112,7 @@ def test_tables_say_that_the_run_goes_on(tmp_path: Path) -> None:
     assert page.index("the run goes on") < page.rindex("1 s measured")
 
 
-def test_tables_of_phases_say_it_too() -> None:
+def test_tables_of_phases_say_that_the_run_is_not_finished() -> None:
     second = ["--name=b", "--stonewall", *JOB[1:]]
     words = [*JOB, "--runtime=300ms", *second, "--runtime=1", "--status-interval=600ms"]
     out = spindle("fio", *words, "-q").out
@@ -121,7 +121,7 @@ def test_tables_of_phases_say_it_too() -> None:
     assert out.count("warn    status: the run goes on: these are its figures so far") == pages - 1
 
 
-def test_a_run_that_is_not_of_a_job_file_reports_too() -> None:
+def test_a_run_without_a_job_file_reports_too() -> None:
     run = ["run", "randomio", "null:1GiB", "--seconds", "1", "--rate-limit", "200 IOPS", "-q"]
     out = spindle(*run, "--status-interval=300ms", "--output-format=json").out
     assert len(documents(out)) >= 3
@@ -130,7 +130,7 @@ def test_a_run_that_is_not_of_a_job_file_reports_too() -> None:
 
 def test_a_signal_asks_for_a_report(tmp_path: Path) -> None:
     process = started("fio", *JOB, "--runtime=4", "--output-format=json", "-q", cwd=tmp_path)
-    time.sleep(2.5)  # the program starts, and the load is on
+    time.sleep(2.5)  # the program starts, and the load runs
     process.send_signal(signal.SIGUSR1)
     found = documents(ended(process).out)
     assert len(found) == 2
@@ -148,7 +148,7 @@ def test_a_signal_asks_for_a_report(tmp_path: Path) -> None:
         (["run", "randomio", "null:1g", "--find-knee", "--status-interval=1"], "a search is many runs"),
     ],
 )
-def test_refused_where_there_is_nothing_to_report(words: list[str], why: str) -> None:
+def test_status_reports_are_refused_where_there_are_none(words: list[str], why: str) -> None:
     done = spindle(*words)
     assert done.status == 2
     assert why in done.err

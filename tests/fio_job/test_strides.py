@@ -1,4 +1,4 @@
-"""A number behind a sequential `rw`: the requests of real runs are those of fio, place by place."""
+"""A number after a sequential `rw`: the requests of real runs have the offsets of fio."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ rwmixread=100
 
 
 def ran(folder: Path, jobs: str) -> dict[str, tuple[Places, Places]]:
-    """Of each job what fio and what Spindle asked for."""
+    """The requests of fio and of Spindle for each job."""
     ours, theirs = folder / "ours", folder / "theirs"
     for each in (ours, theirs):
         each.mkdir(exist_ok=True)
@@ -125,13 +125,13 @@ def done(log: Path) -> Places:
     return [(each.operation, each.file, each.offset) for each in completions(log)]
 
 
-def test_every_request_is_where_fio_has_it(tmp_path: Path) -> None:
+def test_every_request_has_the_offset_of_fio(tmp_path: Path) -> None:
     for name, (theirs, ours) in ran(tmp_path, EQUAL).items():
         assert ours == theirs, name
         assert len(theirs) >= 2
 
 
-def test_backwards_from_the_front_all_but_the_first_request_are_where_fio_has_them(tmp_path: Path) -> None:
+def test_backwards_from_the_start_all_but_the_first_request_have_the_offsets_of_fio(tmp_path: Path) -> None:
     for name, (theirs, ours) in ran(tmp_path, BUT_FOR_THE_FIRST).items():
         assert ours[:-1] == theirs[1:], name
         assert len(ours) == len(theirs) >= 16

@@ -1,4 +1,4 @@
-"""`spindle convert`, and `spindle run` with a job file, as processes of their own; amounts against fio itself."""
+"""`spindle convert`, and `spindle run` with a job file, as separate processes; amounts are compared with fio itself."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ filename=data
 """
 
 
-def test_the_workload_that_is_written_means_what_the_job_file_means(tmp_path: Path) -> None:
+def test_the_converted_workload_is_equivalent_to_the_job_file(tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOB)
     assert spindle("convert", "job.fio", "-o", "job.toml", cwd=tmp_path).status == 0
     runs = [
@@ -193,5 +193,5 @@ def test_a_job_file_writes_to_a_device_only_with_erase(tmp_path: Path) -> None:
     assert (tmp_path / "there").read_bytes() == bytes(8192)
 
 
-def test_a_preset_asks_for_its_target(tmp_path: Path) -> None:
+def test_a_preset_without_a_target_is_refused(tmp_path: Path) -> None:
     assert "which target?" in spindle("run", "seeker", cwd=tmp_path).err

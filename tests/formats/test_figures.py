@@ -1,4 +1,4 @@
-"""Figures of imported files are those in the files, in our units; what a file does not say is not there."""
+"""Figures of imported files are those in the files, in Spindle's units; values missing in a file are missing."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def device(record: ImportedRecord, name: str) -> DeviceSeries:
 
 
 @pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
-def test_every_sample_is_told_by_its_content_and_kept_as_a_record(sample: str) -> None:
+def test_every_sample_is_detected_by_its_content_and_becomes_a_record(sample: str) -> None:
     for record in imported(sample):
         assert record.source.file == sample
         assert decode(encode(record), sample) == record
         assert record.level is not Level.OK
-        [told] = [each.name for each in formats.FORMATS.values() if each.name == record.source.format]
-        assert formats.read(SAMPLES / sample, told) == imported(sample)
+        [detected] = [each.name for each in formats.FORMATS.values() if each.name == record.source.format]
+        assert formats.read(SAMPLES / sample, detected) == imported(sample)
 
 
 FIO = ("fio-randrw.json", "fio-numjobs.json", "fio-plus.json", "fio-stonewall.json", "fio-warnings.json")
@@ -81,7 +81,7 @@ def check_fio(ours: PartialOp, raw: Any) -> None:
     assert (ours.submission is None) == (raw["slat_ns"]["N"] == 0)
 
 
-def test_jobs_of_fio_that_ran_together_add_up_and_those_behind_a_stonewall_do_not() -> None:
+def test_jobs_of_fio_that_ran_together_add_up_and_jobs_after_a_stonewall_do_not() -> None:
     together, jobs = values(only("fio-numjobs.json")), fio_document("fio-numjobs.json")["jobs"]
     assert together["read.iops"] == sum(job["read"]["iops"] for job in jobs)
     assert together["both-1/read.iops"] == jobs[1]["read"]["iops"]
@@ -90,7 +90,7 @@ def test_jobs_of_fio_that_ran_together_add_up_and_those_behind_a_stonewall_do_no
     assert {"seq-write/write.iops", "rand-read/read.iops"} <= set(apart)
 
 
-def test_percentiles_of_fio_are_those_of_the_whole_latency_where_it_has_them() -> None:
+def test_percentiles_of_fio_are_those_of_the_whole_latency_if_the_file_has_them() -> None:
     jobs = fio_document("fio-stonewall.json")["jobs"]
     found = values(only("fio-stonewall.json"))
     assert found["rand-read/read.p99_ns"] == jobs[1]["read"]["lat_ns"]["percentile"]["99.000000"]
@@ -119,7 +119,7 @@ def test_fio_2_counts_kib_and_microseconds() -> None:
     assert list(only("fio-2.json").streams[0].operations) == ["read"]
 
 
-def test_clients_of_fio_are_told_apart_and_their_sum_is_left_out() -> None:
+def test_clients_of_fio_are_separate_and_their_sum_is_left_out() -> None:
     assert [each.name for each in only("fio-clients.json").streams] == ["randrw@a", "randrw@b"]
 
 
@@ -133,7 +133,7 @@ def test_runs_of_fio_in_one_file_are_a_record_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-def test_fields_of_terse_output_stand_where_the_howto_says(version: int) -> None:
+def test_fields_of_terse_output_are_where_the_howto_says(version: int) -> None:
     record = only(f"fio-terse{version}.txt")
     fields = (SAMPLES / f"fio-terse{version}.txt").read_text().strip().split(";")
     length = 47 if version == 5 else 41
@@ -193,7 +193,7 @@ def test_phases_of_bonnie_have_their_rates_and_worst_latencies(sample: str) -> N
     assert "bytes_per_s" not in found
 
 
-def test_what_was_too_fast_for_bonnie_is_unknown_and_what_was_not_run_is_not_there() -> None:
+def test_a_phase_too_fast_for_bonnie_is_unknown_and_a_phase_that_was_not_run_is_missing() -> None:
     found = values(only("bonnie-1.96.csv"))
     assert "sequential-stat/stat.iops" not in found
     assert found["sequential-stat/stat.max_ns"] == 123 * US
@@ -205,7 +205,7 @@ def test_what_was_too_fast_for_bonnie_is_unknown_and_what_was_not_run_is_not_the
     assert len(third.streams) == 6
 
 
-def test_columns_of_iozone_are_those_of_the_tests_that_were_asked_for() -> None:
+def test_columns_of_iozone_are_those_of_the_requested_tests() -> None:
     assert {name: rate for name, rate in values(only("iozone.txt")).items() if name.count(".") == 1} == {
         "write-4KiB-of-16MiB/write.bytes_per_s": 44632 * KIB,
         "rewrite-4KiB-of-16MiB/write.bytes_per_s": 42865 * KIB,
@@ -215,7 +215,7 @@ def test_columns_of_iozone_are_those_of_the_tests_that_were_asked_for() -> None:
     assert only("iozone.txt").target == "/mnt/t"
 
 
-def test_columns_of_iozone_are_told_by_their_place_where_no_command_line_is_left(tmp_path: Path) -> None:
+def test_columns_of_iozone_are_known_by_their_position_without_a_command_line(tmp_path: Path) -> None:
     lines = (SAMPLES / "iozone.txt").read_text().splitlines(keepends=True)
     (tmp_path / "t.txt").write_text("".join(line for line in lines if "Command line" not in line))
     [record] = formats.read(tmp_path / "t.txt")
@@ -228,7 +228,7 @@ def test_all_columns_of_iozone_are_read() -> None:
     assert stream(record, "freread-8KiB-of-64KiB").operations["read"].bytes_per_s == 3203069 * KIB
 
 
-def test_the_excel_part_of_iozone_says_the_same_as_its_table() -> None:
+def test_the_excel_part_of_iozone_has_the_same_figures_as_its_table() -> None:
     whole, tables = values(only("iozone-excel.txt")), values(only("iozone-excel-only.txt"))
     assert whole == tables
     assert whole["reread-16KiB-of-1MiB/read.bytes_per_s"] == 1204501 * KIB
@@ -237,14 +237,14 @@ def test_the_excel_part_of_iozone_says_the_same_as_its_table() -> None:
     assert "unit" not in [verdict.check for verdict in only("iozone-excel.txt").verdicts]
 
 
-def test_throughput_of_iozone_is_what_the_children_saw() -> None:
+def test_throughput_of_iozone_is_that_of_the_children() -> None:
     record = only("iozone-threads.txt")
     assert stream(record, "initial-writers-4").operations["write"].bytes_per_s == pytest.approx(109333.84 * KIB)
     assert stream(record, "readers-4").operations["read"].bytes_per_s == pytest.approx(111377.63 * KIB)
     assert stream(record, "initial-writers-4").extra["Min throughput per process"] == 27333.84
 
 
-def test_operations_a_second_of_iozone_are_no_bytes() -> None:
+def test_operations_per_second_of_iozone_are_not_bytes() -> None:
     op = stream(only("iozone-ops.txt"), "random-read-4KiB-of-1GiB").operations["read"]
     assert (op.iops, op.bytes_per_s) == (2107.0, None)
 
@@ -285,7 +285,7 @@ def test_copies_have_the_bytes_and_the_time_of_the_file(sample: str, operation: 
     assert op.bytes_per_s == pytest.approx(size / seconds)
 
 
-def test_each_run_of_dd_is_a_record_and_an_old_one_tells_only_records() -> None:
+def test_each_run_of_dd_is_a_record_and_an_old_dd_gives_only_block_counts() -> None:
     assert [record.streams[0].operations["copy"].bytes for record in imported("dd-gnu.txt")] == [67108864] * 2
     [old] = only("dd-old.txt").streams
     assert old.operations["copy"] == PartialOp()
@@ -371,7 +371,7 @@ def test_runs_of_vdbench_are_their_averages() -> None:
     assert stream(record, "rd2").settings["rdpct"] == "70.0"
 
 
-def test_reads_and_writes_of_vdbench_are_told_apart_where_the_file_does() -> None:
+def test_reads_and_writes_of_vdbench_are_separate_if_they_are_in_the_file() -> None:
     heading = "tod Run Interval reqrate rate MB/sec read% resp read_resp write_resp MB_read MB_write"
     row = "16:28:56.060 rd1 avg_2-3 max 1000.0 8.0 75.0 1.5 1.0 3.0 6.0 2.0"
     [record] = formats.read_bytes(f"{heading}\n{row}\n".encode(), "flatfile.html")
@@ -381,7 +381,7 @@ def test_reads_and_writes_of_vdbench_are_told_apart_where_the_file_does() -> Non
     assert found["write.mean_ns"] == 3 * MS
 
 
-def test_a_mix_of_elbencho_has_its_reads_in_columns_of_their_own() -> None:
+def test_the_reads_of_a_mix_of_elbencho_come_from_separate_columns() -> None:
     heading = "operation,threads,IOPS [last],MiB/s [last],rwmix read IOPS [last],rwmix read MiB/s [last]"
     [record] = formats.read_bytes(f"{heading}\nRWMIX30,4,700,70,300,30\n".encode(), "mix.csv")
     found = values(record)
@@ -400,7 +400,7 @@ def test_phases_of_elbencho_are_those_of_the_last_thread() -> None:
     assert (first.workload, first.source.version) == ("night", "3.0-14")
 
 
-def test_ioping_tells_the_same_as_text_raw_and_json() -> None:
+def test_ioping_has_the_same_figures_as_text_raw_and_json() -> None:
     text = only("ioping.txt").streams[0].operations["read"]
     assert (text.requests, text.bytes, text.iops) == (4, 16 * KIB, 11_600.0)
     assert text.latency is not None

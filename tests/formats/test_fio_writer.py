@@ -1,4 +1,4 @@
-"""fio's JSON of our runs: its structure is that of a real one, its figures are those of the run."""
+"""fio's JSON of Spindle's runs: the structure is that of fio, the figures are those of the run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_structure_of_shared_keys_is_that_of_fio(run: RunRecord) -> None:
     }
 
 
-def test_what_was_written_is_read_with_the_same_figures(run: RunRecord) -> None:
+def test_a_written_file_is_read_with_the_same_figures(run: RunRecord) -> None:
     [back] = formats.read_bytes(formats.fio_json.write(run), "f.json")
     assert isinstance(back, ImportedRecord)
     ours, theirs = values(run), values(back)
@@ -73,7 +73,7 @@ def test_runs_are_groups_of_one_document(run: RunRecord) -> None:
     assert document["fio version"].startswith(LIKE)
 
 
-def test_what_was_imported_does_not_know_enough() -> None:
+def test_an_imported_record_has_too_little_data_for_fios_json() -> None:
     with pytest.raises(Unreadable, match="imported from fio; only Spindle's own runs"):
         formats.fio_json.write(formats.read(SAMPLES / "fio-randrw.json"))
 

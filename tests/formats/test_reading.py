@@ -1,4 +1,4 @@
-"""Files as people have them: other line ends, logs around, cut off, damaged; each is read or refused in one line."""
+"""Files of real users: other line ends, logs around, truncated, damaged. Each is read or refused in one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SAMPLES = sorted((Path(__file__).parent / "samples").iterdir())
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
 @pytest.mark.parametrize("made", ["crlf", "bom", "utf-16", "blank lines"])
-def test_the_writing_of_another_system_changes_no_figure(sample: Path, made: str) -> None:
+def test_line_ends_and_encodings_of_other_systems_change_no_figure(sample: Path, made: str) -> None:
     text = sample.read_text()
     data = {
         "crlf": text.replace("\n", "\r\n").encode(),
@@ -68,7 +68,7 @@ NASTY = [
 
 
 def mutated(data: bytes, chance: random.Random, others: list[tuple[str, bytes]]) -> bytes:
-    """One to four changes: bytes, words, lines, cuts, something of another file."""
+    """A text with one to four changes: bytes, words, lines, cuts, a piece of another file."""
     made = bytearray(data)
     for _ in range(chance.randint(1, 4)):
         at = chance.randrange(len(made)) if made else 0
@@ -122,33 +122,33 @@ def mutated(data: bytes, chance: random.Random, others: list[tuple[str, bytes]])
         (b'{"sysstat": {"hosts": 1, "x": "disk-device"}}', "no `sysstat`, `hosts`, `statistics`"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(data: bytes, says: str) -> None:
+def test_an_unreadable_file_gives_one_line_with_the_position(data: bytes, says: str) -> None:
     with pytest.raises(Unreadable) as error:
         formats.read_bytes(data, "f")
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_may_be_two_things_needs_to_be_told_apart() -> None:
+def test_a_file_that_fits_two_formats_needs_the_format() -> None:
     data = b"".join((SAMPLES[0].parent / name).read_bytes() for name in ("iostat-2006.txt", "randomio.txt"))
     with pytest.raises(Unreadable, match="looks like randomio or iostat; say which with `from=`"):
         formats.read_bytes(data, "f")
     assert formats.read_bytes(data[data.index(b"# randomio") :], "f", "randomio")
 
 
-def test_how_far_dd_was_is_no_result() -> None:
+def test_progress_lines_of_dd_are_not_a_result() -> None:
     ended = (SAMPLES[0].parent / "dd-busybox.txt").read_bytes()
     progress = b"1048576 bytes (1.0 MB, 1.0 MiB) copied, 1 s, 1.0 MB/s\r2097152 bytes (2.1 MB) copied, 2 s, 1.0 MB/s\n"
     [found] = formats.read_bytes(progress + ended, "f")
     assert found.streams[0].operations["copy"].bytes == 67108864  # type: ignore[union-attr]
 
 
-def test_fio_is_found_behind_a_long_log() -> None:
+def test_fio_is_found_after_a_long_log() -> None:
     sample = (SAMPLES[0].parent / "fio-2.json").read_bytes()
     assert formats.read_bytes(b"Jobs: 1 (f=1): [r(1)][50.0%][r=1MiB/s]\r" * 5000 + sample, "f")
 
 
-def test_an_unknown_format_is_named_with_those_there_are() -> None:
+def test_an_unknown_format_is_reported_with_the_known_ones() -> None:
     with pytest.raises(Unreadable, match="no format `xls`; the formats are spindle, fio-json"):
         formats.read_bytes(b"", "f", "xls")
 
@@ -160,7 +160,7 @@ def test_the_same_file_has_the_same_identity_and_its_results_different_ones() ->
     assert len(set(ids)) == 3
 
 
-def test_numbers_that_cannot_be_are_unknown() -> None:
+def test_impossible_numbers_are_unknown() -> None:
     job = {
         "jobname": "a",
         "read": {"total_ios": 1, "io_bytes": 10**30, "iops": -5, "bw": "x", "lat_ns": {"N": 1, "max": -1}},

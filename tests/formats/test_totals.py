@@ -1,4 +1,4 @@
-"""Nothing in another tool's file is counted twice, and the texts that sysstat and bonnie++ print are read."""
+"""Nothing in another tool's file is counted twice, and the printed tables of sysstat and bonnie++ are read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reports(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_sum_that_fio_writes_beside_reads_and_writes_is_not_added_to_them() -> None:
+def test_the_sum_that_fio_writes_next_to_reads_and_writes_is_not_added_to_them() -> None:
     [job] = reports("fio-unified-both.json")[0]["jobs"]
     found = values(sample("fio-unified-both.json"))
     assert found["iops"] == pytest.approx(job["mixed"]["iops"])
@@ -44,7 +44,7 @@ def test_the_sum_that_fio_writes_beside_reads_and_writes_is_not_added_to_them() 
     assert "mixed.iops" not in found
 
 
-def test_the_sum_alone_is_read_as_it_is() -> None:
+def test_a_sum_without_its_parts_is_read() -> None:
     document = reports("fio-unified-both.json")[0]
     for name in ("read", "write", "trim", "sync"):
         del document["jobs"][0][name]
@@ -95,7 +95,7 @@ def test_the_same_job_run_again_is_another_run(seconds: float) -> None:
     assert len(imported(repeated(3, seconds=seconds, more=5))) == 3
 
 
-def test_runs_with_snapshots_in_one_file_are_told_apart() -> None:
+def test_runs_with_snapshots_in_one_file_are_separate() -> None:
     first = reports("fio-status-interval.json")
     later = json.loads(json.dumps(first))
     for document in later:
@@ -121,11 +121,11 @@ def test_snapshots_in_terse_output_are_one_run() -> None:
     alone = "\n".join(line for line in lines if ";b;" in line)
     [record] = imported(alone.encode())
     assert values(record)["read.iops"] == float(lines[-1].split(";")[7])
-    behind = "\n".join(line.replace(";b;0;", ";b;1;") for line in lines)  # behind a stonewall
+    behind = "\n".join(line.replace(";b;0;", ";b;1;") for line in lines)  # after a stonewall
     assert len(imported(behind.encode())) == 1
 
 
-def test_clones_and_repetitions_in_terse_output_are_no_snapshots() -> None:
+def test_clones_and_repetitions_in_terse_output_are_not_snapshots() -> None:
     line = (SAMPLES / "fio-terse4.txt").read_text().strip()
     fields = line.split(";")
     fields[5], fields[8] = str(int(fields[5]) + 4), str(int(fields[8]) + 3)
@@ -166,7 +166,7 @@ Durchschn.:    dev8-0    100,00   2048,00   4096,00     61,44      1,50     15,0
 
 
 @pytest.mark.parametrize("name", ["sadf-dh.txt", "sadf-p.txt"])
-def test_all_forms_of_sadf_say_the_same(name: str) -> None:
+def test_all_forms_of_sadf_have_the_same_figures(name: str) -> None:
     assert sample(name).devices == sample("sadf-d.txt").devices
 
 
@@ -199,7 +199,7 @@ def test_tables_of_several_runs_have_blanks_where_a_phase_was_not_run() -> None:
     assert [record.host for record in of_table] == ["sample", "sample", "filesonly"]
 
 
-def test_what_bonnie_prints_in_mebibytes_is_that() -> None:
+def test_mebibytes_of_bonnie_are_mebibytes() -> None:
     text = (SAMPLES / "bonnie-table.txt").read_text().replace("1118k", "97.7m").replace("1770k", " 1.2g")
     [record] = imported(text.encode())
     assert values(record)["char-write/write.bytes_per_s"] == pytest.approx(97.7 * KIB**2)

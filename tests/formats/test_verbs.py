@@ -13,7 +13,7 @@ SAMPLES = Path(__file__).parent / "samples"
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The samples in the working directory; a store of the test's own."""
+    """The samples in the working directory, with a separate store."""
     shutil.copytree(SAMPLES, tmp_path / "s")
     monkeypatch.chdir(tmp_path / "s")
     monkeypatch.setenv("SPINDLE_STORE", str(tmp_path / "store.db"))
@@ -34,7 +34,7 @@ def test_several_results_of_a_file_are_shown_one_after_another_or_as_a_list(file
     assert json.loads(invoke("show", "fio-2.json", "--json").out)["source"]["version"] == "fio-2.2.10"
 
 
-def test_a_file_of_two_formats_is_shown_when_told_which(files: Path, invoke) -> None:
+def test_a_file_of_two_formats_is_shown_if_the_format_is_given(files: Path, invoke) -> None:
     (files / "both.txt").write_text((files / "sdd.txt").read_text() + (files / "iostat-2006.txt").read_text())
     assert "looks like dd or iostat; say which with --from" in invoke("show", "both.txt").complaint
     assert "sda" in invoke("show", "both.txt", "--from", "iostat").out
@@ -48,7 +48,7 @@ def test_imported_results_are_stored_once_and_found_again(files: Path, invoke) -
     assert invoke("store", "check").status == 0
 
 
-def test_a_run_is_written_as_fio_writes_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke) -> None:
+def test_a_run_is_written_in_fios_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke) -> None:
     monkeypatch.chdir(tmp_path)
     ended = invoke(
         "run", "randomio", "one-sata", "--seconds", "1", "--output", "r.json", "--output-format", "fio-json", "-q"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # subjects.py, for the tests beside it
+sys.path.insert(0, str(Path(__file__).parent))  # subjects.py, for the tests in this folder
 sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # records.py
 
 

@@ -28,7 +28,7 @@ def modelled(workload: str, target: str, *overrides: tuple[str, str], find_knee:
 
 
 def entry(record: Record, name: str = "a.json", **more: object) -> Entry:
-    """As if it had been named on the command line."""
+    """A record as if its file were named on the command line."""
     return Entry(record=record, source=name, **more)  # type: ignore[arg-type]
 
 
@@ -41,7 +41,7 @@ def randomio(target: str = "six-sata-f2", workers: int = 16, seed: int = 1, seco
 
 
 def scaled(record: RunRecord, factor: float) -> RunRecord:
-    """The same run with so many times its throughput."""
+    """The same run with a multiple of its throughput."""
     streams = [
         replace(
             stream,
@@ -67,7 +67,7 @@ def of_kind(record: RunRecord, kind: str, path: str) -> RunRecord:
 
 
 def on_names(record: RunRecord, operation: str, factor: float = 1.0) -> RunRecord:
-    """The reads of a run as if they had been operations on names."""
+    """The reads of a run as operations on names."""
     loads = [phase.spec for phase in resolve("metadata").phases]
     stream = next(s for load in loads for s in load.streams if s.names is not None and s.names.operation == operation)
     seen = scaled(record, factor).figures.streams[0]
@@ -101,7 +101,7 @@ def campaign(cells: int, trials: int = 2) -> list[Entry]:
 
 
 def noisy(folds: Sequence[float] = (30, 1.3, 0.1)) -> list[Entry]:
-    """Four schedulers at two depths, one of them all over the place."""
+    """Four schedulers at two depths; one of them has very noisy results."""
     names = ["none", "mq-deadline", "bfq", "kyber"]
     return [
         entry(

@@ -1,4 +1,4 @@
-"""A report opened in a real browser: nothing missing, nothing asked of the network, every chart whole."""
+"""A report in a real browser: nothing is missing, no request leaves it, every chart is complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ARTEFACTS = Path(os.environ.get("SPINDLE_TEST_ARTEFACTS") or Path(__file__).pare
 
 @pytest.fixture(scope="module")
 def entries(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
-    """One of everything that has a chart."""
+    """Records for every kind of chart."""
     found = [
         entry(modelled("oltp", "six-sata-raid10", ("seconds", "3"), find_knee=True), "knee.json"),
         *(
@@ -34,7 +34,7 @@ def entries(tmp_path_factory: pytest.TempPathFactory) -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def page(browser: Any, entries: list[Entry], tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The report, opened; what it said and asked for is in `said` and `asked`."""
+    """The opened report; `said` has its messages on the console, `asked` its requests."""
     file = tmp_path_factory.mktemp("report") / "report.html"
     file.write_bytes(html(build(entries, "Everything at once")))
     context = browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme="light")
@@ -48,7 +48,7 @@ def page(browser: Any, entries: list[Entry], tmp_path_factory: pytest.TempPathFa
     context.close()
 
 
-def test_nothing_is_said_on_the_console_and_nothing_leaves_the_file(page: Any) -> None:
+def test_the_console_is_empty_and_the_file_sends_no_request(page: Any) -> None:
     assert page.said == []
     assert len(page.asked) == 1
     assert page.asked[0].startswith("file:")
@@ -86,7 +86,7 @@ def test_every_chart_has_its_figures_in_a_table_that_the_keyboard_opens(page: An
         page.keyboard.press("Enter")
 
 
-def test_charts_are_named_for_who_cannot_see_them(page: Any) -> None:
+def test_charts_have_names_for_screen_readers(page: Any) -> None:
     for drawing in page.query_selector_all("svg.chart"):
         assert drawing.get_attribute("role") == "img"
         for attribute in ("aria-labelledby", "aria-describedby"):
@@ -109,7 +109,7 @@ def test_no_identity_is_used_twice(page: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_in_light_and_dark(page: Any, scheme: str) -> None:
+def test_text_has_enough_contrast_in_light_and_dark(page: Any, scheme: str) -> None:
     """WCAG AA: 4.5 to 1 for text of the page and of the charts; 3 to 1 for curves."""
     page.emulate_media(color_scheme=scheme)
     ground = _colour(page, "body", "background-color")

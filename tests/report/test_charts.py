@@ -1,4 +1,4 @@
-"""What a chart leaves out is chosen by a rule that it states, nothing squashes it, and unlike cases share no axis."""
+"""A chart states the rule by which it leaves cases out, no outlier squashes it, only comparable cases share an axis."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def file_and_device() -> list[Entry]:
     return [entry(record, f"{at}.json") for at, record in enumerate([*files, *devices])]
 
 
-def test_of_more_cases_than_fit_the_highest_and_the_lowest_are_drawn_and_the_caption_says_so() -> None:
+def test_with_too_many_cases_the_highest_and_the_lowest_are_drawn_and_the_caption_says_so() -> None:
     drawn = chart(build(campaign(74)), "runs")
     (panel,) = panels(drawn)
     rates = {row[0]: float(row[3]) for row in drawn.sheet.rows}
@@ -80,7 +80,7 @@ def test_of_more_cases_than_fit_the_highest_and_the_lowest_are_drawn_and_the_cap
     assert "table has all" in drawn.says
 
 
-def test_of_more_runs_than_fit_the_heat_map_draws_the_slowest_and_its_table_has_all() -> None:
+def test_with_too_many_runs_the_heat_map_shows_the_slowest_and_its_table_has_all() -> None:
     drawn = chart(build(campaign(30)), "heatmap")
     assert "40 of 60 runs are drawn, those whose slowest cell is longest" in drawn.says
     assert len(drawn.sheet.rows) == 60
@@ -91,7 +91,7 @@ def test_of_more_runs_than_fit_the_heat_map_draws_the_slowest_and_its_table_has_
     assert min(cells[name] for name in shown) >= slowest[40]
 
 
-def test_many_cases_are_told_by_what_explains_them() -> None:
+def test_many_cases_are_described_by_the_factors_that_explain_them() -> None:
     assert "explains" in text(build(campaign(74)))
 
 
@@ -119,7 +119,7 @@ def test_a_wide_effect_is_clipped_with_its_end_in_words() -> None:
     assert "arrow" in drawn.says
 
 
-def test_nothing_is_clipped_where_all_intervals_are_alike() -> None:
+def test_nothing_is_clipped_if_all_intervals_are_similar() -> None:
     drawn = chart(build(campaign(8, trials=3)), "runs")
     assert "arrow" not in drawn.says
     assert all(
@@ -130,7 +130,7 @@ def test_nothing_is_clipped_where_all_intervals_are_alike() -> None:
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_the_ends_of_an_axis_hold_every_point_and_the_usual_interval(log: bool) -> None:
+def test_an_axis_covers_every_point_and_the_usual_interval(log: bool) -> None:
     narrow = [parts.Interval(10 + at, 9 + at, 11 + at) for at in range(5)]
     points = [each.estimate for each in narrow]
     assert parts.limits(points, narrow, log=log) == pytest.approx((9, 15))
@@ -139,7 +139,7 @@ def test_the_ends_of_an_axis_hold_every_point_and_the_usual_interval(log: bool) 
     assert 15 < high < 30
 
 
-def test_figures_that_differ_much_stand_on_a_logarithmic_axis_with_ticks() -> None:
+def test_figures_that_differ_much_have_a_logarithmic_axis_with_ticks() -> None:
     drawn = chart(
         build([entry(randomio(name), name) for name in ("one-nvme", "six-sata-f2", "six-sata-raid5")]), "runs"
     )
@@ -150,7 +150,7 @@ def test_figures_that_differ_much_stand_on_a_logarithmic_axis_with_ticks() -> No
     assert "logarithmic" in drawn.says
 
 
-def test_unlike_cases_share_no_axis_of_throughput() -> None:
+def test_cases_that_cannot_be_compared_share_no_axis_of_throughput() -> None:
     document = build(file_and_device())
     drawn = panels(chart(document, "runs"))
     assert [panel["title"]["text"] for panel in drawn] == ["block device, direct", "file, buffered"]
@@ -214,12 +214,12 @@ def test_sentences_say_how_many_times() -> None:
     assert share_of(580) == "580 times"
 
 
-def test_no_interval_ends_before_a_knee_that_lies_beyond() -> None:
+def test_no_interval_ends_before_a_knee_beyond_the_sweep() -> None:
     entries = [entry(randomio(workers=workers, seed=seed), f"{workers}") for workers in (4, 16, 64) for seed in (1, 2)]
     said = text(build(entries))
     assert "or beyond." in said
 
 
-def test_sizes_of_unlike_targets_are_told_in_units() -> None:
+def test_sizes_of_different_targets_have_units() -> None:
     one, two = (Side(name, [trial_of(randomio(name))]) for name in ("six-sata-f2", "six-sata-raid5"))
     assert "size 1.36 TiB against 2.27 TiB" in " ".join(compare([one, two]).likeness.words)

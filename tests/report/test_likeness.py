@@ -1,4 +1,4 @@
-"""Like is compared with like, nothing undecided is called best, and cases come in the order given."""
+"""Only comparable cases are compared, no undecided case is called best, and cases keep the given order."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_requests_of_other_sizes_and_open_loops_are_not_compared() -> None:
     assert "100 requests/s asked for" in text
 
 
-def test_what_a_plan_varies_is_compared() -> None:
+def test_a_factor_of_a_plan_is_compared() -> None:
     small = resolve("randomio", [("size", "4KiB")]).spec.streams[0].size
     records = [asked(run(seed=1), "r", size=small), run(seed=1)]
     entries = [
@@ -81,7 +81,7 @@ def test_what_a_plan_varies_is_compared() -> None:
     assert "Not compared" not in summary(entries)
 
 
-def test_nothing_is_called_best_or_most_that_is_not_told_apart() -> None:
+def test_only_a_case_that_differs_significantly_is_called_best_or_most() -> None:
     singles = [entry(run(target=name), name) for name in ("six-sata-f2", "six-sata-raid5", "six-sata-raid10")]
     text = summary(singles)
     assert "Throughput of 3 cases: from " in text

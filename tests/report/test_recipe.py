@@ -1,4 +1,4 @@
-"""The commands of a report ask for exactly what was run."""
+"""The commands of a report repeat exactly the run."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_a_workload_written_out_resolves_to_itself(name: str) -> None:
 @key_options
 @set_option
 def run(workload: str, target: str, assignments: tuple[tuple[str, str], ...], **values: Any) -> Any:
-    """What `spindle run` takes of a command about the workload."""
+    """The workload options of a `spindle run` command."""
     return workload, [*overrides_of(values), *assignments]
 
 
 def asked_by(recipe: Recipe) -> Resolved:
-    """The workload that a recipe asks for."""
+    """The workload of a recipe."""
     workload, overrides = run.main(shlex.split(recipe.command)[2:], standalone_mode=False)
     overrides.append(("seed", str(recipe.seed)))
     files = dict(recipe.files)
@@ -61,7 +61,7 @@ def requests(workload: Resolved) -> Iterator[Any]:
 @pytest.mark.promise(26)
 @given(drawn.workloads())
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
-def test_the_recipe_of_any_record_asks_for_the_same_requests(workload: Resolved | None) -> None:
+def test_the_recipe_of_any_record_gives_the_same_requests(workload: Resolved | None) -> None:
     assume(workload is not None)
     assert workload is not None
     run = randomio()
@@ -85,7 +85,7 @@ def test_no_key_is_lost_when_a_workload_is_written_out() -> None:
     usual = resolve("saturate").spec
     written: set[str] = set()
     for name in drawn.OPTIONS:
-        with contextlib.suppress(_core.ConfigError):  # it needs other keys as well: see above
+        with contextlib.suppress(_core.ConfigError):  # it needs other keys too: see above
             spec = resolve("saturate", [(name, drawn.KEYS[name]["example"])]).spec
             assert resolve_text(toml(spec), "written.toml", spec.name).spec == spec, name
             written |= {name} if spec != usual else set()
@@ -107,7 +107,7 @@ def test_the_command_of_a_modelled_run_gives_the_same_record(
     assert replace(again, request=record.request) == record  # the options are written in another way
 
 
-def test_machines_and_workloads_that_are_no_ones_are_given_as_files(
+def test_unnamed_machines_and_workloads_are_given_as_files(
     invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -130,7 +130,7 @@ def test_machines_and_workloads_that_are_no_ones_are_given_as_files(
     assert again.id == record.id
 
 
-def test_a_workload_file_is_repeated_as_it_was_given(tmp_path: Path) -> None:
+def test_a_workload_file_is_repeated_unchanged(tmp_path: Path) -> None:
     workload = tmp_path / "night.toml"
     text = "# Backup at night.\nseconds = 1\n[[stream]]\nname = 'a'\n[[stream]]\nname = 'b'\ndepth = 3\n"
     workload.write_text(text)
@@ -141,7 +141,7 @@ def test_a_workload_file_is_repeated_as_it_was_given(tmp_path: Path) -> None:
     assert recipe == Recipe("spindle run night.toml one-sata --size 8KiB", (("night.toml", text),), seed=7)
 
 
-def test_a_request_that_is_not_what_was_run_is_not_repeated(tmp_path: Path) -> None:
+def test_a_request_that_differs_from_the_run_is_not_repeated(tmp_path: Path) -> None:
     workload = tmp_path / "night.toml"
     workload.write_text("seconds = 1\n[[stream]]\nname = 'a'\n")
     record = modelled(str(workload), "one-sata")

@@ -1,4 +1,4 @@
-"""What a report says, in any format, and what it refuses."""
+"""The content of a report in each format, and refused reports."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(**options: int) -> RunRecord:
     return record
 
 
-def test_one_run_is_told_in_words_figures_charts_and_a_command() -> None:
+def test_the_report_of_one_run_has_sentences_figures_charts_and_a_command() -> None:
     document = build([entry(run())])
     assert [section.key for section in document.sections] == [
         "summary",
@@ -116,7 +116,7 @@ def test_records_whose_intervals_have_no_distribution_show_means() -> None:
     assert [row[0] for row in chart.sheet.rows] == ["reads, mean", "writes, mean", "slowest"]
 
 
-def test_trials_of_a_case_are_told_together_and_cases_by_what_tells_them_apart() -> None:
+def test_trials_of_a_case_are_summarised_and_cases_are_named_by_their_differences() -> None:
     entries = [
         entry(run(target=target, seed=seed), f"{target}{seed}")
         for target in ("six-sata-f2", "six-sata-raid5")
@@ -135,7 +135,7 @@ def test_things_that_changed_at_once_are_named() -> None:
     assert "Several things changed" not in everything(build(one))
 
 
-def test_the_effects_of_factors_are_told_apart_with_intervals() -> None:
+def test_the_effects_of_factors_are_separated_with_intervals() -> None:
     entries = [
         entry(run(target=target, workers=workers, seed=seed), f"{target}{workers}{seed}")
         for target in ("six-sata-f2", "six-sata-raid5")
@@ -177,14 +177,14 @@ def test_chunk_curves_are_multiples_of_one_drive_with_theory_and_published_point
         assert 0.5 < float(measured) / float(theory) < 1.6, (direction, array)
 
 
-def test_without_a_single_drive_speeds_are_absolute_and_it_is_said(tmp_path: Path) -> None:
+def test_without_a_single_drive_speeds_are_absolute_and_the_report_says_so(tmp_path: Path) -> None:
     entries = [each for each in matrix(tmp_path) if "one.toml" not in each.record.target.asked]  # type: ignore[union-attr]
     chart = next(chart for chart in build(entries).charts() if chart.key == "chunks")
     assert "add one to see multiples" in chart.says
     assert "MB/s" in json.dumps(chart.specification)
 
 
-def test_measured_and_modelled_runs_of_the_same_load_stand_side_by_side() -> None:
+def test_measured_and_modelled_runs_of_the_same_load_are_shown_together() -> None:
     model = run()
     target = replace(model.target, asked="/dev/md0", kind="device", detail={})
     real = replace(model, id="20260101T000000Z-abcdef", target=target, started="2026-01-01T00:00:00Z")
@@ -194,7 +194,7 @@ def test_measured_and_modelled_runs_of_the_same_load_stand_side_by_side() -> Non
     assert "2026-01-01" in document.about
 
 
-def test_the_devices_own_counters_stand_below_the_series() -> None:
+def test_the_devices_own_counters_are_below_the_series() -> None:
     columns = {"r/s": 500.0, "w/s": 20.0, "rMB/s": 30.0, "wMB/s": 1.0, "aqu-sz": 7.0}
     record = run()
     samples = [Sample(at_s=at + 1.0, seconds=1.0, devices={"md0": columns}) for at in range(8)]
@@ -219,13 +219,13 @@ def test_an_invalid_figure_is_never_shown_without_its_verdict() -> None:
         heads = [column.head for column in chart.sheet.columns]
         assert heads[-1] == "verdict", chart.key
         assert any(row[-1] is Level.INVALID for row in chart.sheet.rows), chart.key
-        told = re.search("invalid", chart.says, re.IGNORECASE)
-        assert told, chart.key
+        named = re.search("invalid", chart.says, re.IGNORECASE)
+        assert named, chart.key
     assert "Most throughput" not in everything(document)
 
 
 def foreign(name: str = "randread") -> ImportedRecord:
-    """Of a tool that tells little."""
+    """A record of a tool with few figures."""
     op = PartialOp(iops=123.0, latency=PartialLatency(mean_ns=4.5e6))
     return ImportedRecord(
         id="20260101T000000Z-aaaaaa",
@@ -239,7 +239,7 @@ def foreign(name: str = "randread") -> ImportedRecord:
     )
 
 
-def test_figures_of_other_tools_stand_with_what_is_unknown_left_open() -> None:
+def test_figures_of_other_tools_are_shown_and_unknown_ones_are_empty() -> None:
     document = build([entry(foreign()), entry(run(), "b.json")])
     section = next(section for section in document.sections if section.key == "imported")
     rows = section.blocks[0].rows  # type: ignore[union-attr]
@@ -253,7 +253,7 @@ def test_figures_of_other_tools_stand_with_what_is_unknown_left_open() -> None:
     assert b"<script" not in html(build([entry(foreign("<script>"))]))
 
 
-def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
+def test_a_campaign_is_described_by_its_factors_and_repeated_by_its_plan(
     invoke: Callable[..., Ended], tmp_path: Path
 ) -> None:
     where = str(tmp_path / "store.sqlite")
@@ -276,7 +276,7 @@ def test_a_campaign_is_told_by_its_factors_and_repeated_by_its_plan(
     assert "no factor" in invoke("report", "campaign:arrays/level=1", "--store", where).complaint
 
 
-def test_the_matrix_of_2008_as_a_campaign_is_drawn_beside_its_published_points(
+def test_the_matrix_of_2008_as_a_campaign_is_drawn_with_its_published_points(
     invoke: Callable[..., Ended], tmp_path: Path
 ) -> None:
     where = str(tmp_path / "store.sqlite")
@@ -295,7 +295,7 @@ def test_the_matrix_of_2008_as_a_campaign_is_drawn_beside_its_published_points(
 
 
 def observed(scheduler: str, trial: int) -> RunRecord:
-    """A program's own load, of which only the device tells: what `campaign --load` records."""
+    """A record of `campaign --load`: the load of another program, with figures of the device only."""
     base = run()
     reads = {"none": 500.0, "bfq": 400.0, "kyber": 495.0}[scheduler] + trial
     iostat = {
@@ -327,7 +327,7 @@ def observed(scheduler: str, trial: int) -> RunRecord:
     )
 
 
-def test_a_programs_own_load_is_told_by_what_the_device_counted() -> None:
+def test_the_load_of_another_program_has_the_figures_of_the_devices_counters() -> None:
     entries = [
         entry(observed(scheduler, trial), f"{scheduler}{trial}", cell={"scheduler": scheduler}, block=trial)
         for trial in (1, 2, 3, 4)
@@ -351,7 +351,7 @@ def test_a_programs_own_load_is_told_by_what_the_device_counted() -> None:
 
 
 def test_damaged_records_still_make_a_report() -> None:
-    """What the schema allows and no run gives: nothing done, nothing known, negative times, streams without figures."""
+    """Records that the schema allows, but no run gives: no work, unknown values, negative times, empty streams."""
     record = run()
     interval = record.figures.series[0]
     nothing = replace(interval, streams=[])
@@ -370,7 +370,7 @@ def test_damaged_records_still_make_a_report() -> None:
         assert markdown(document).startswith(b"# ")
 
 
-def test_names_of_others_are_text_and_nothing_else() -> None:
+def test_names_from_records_are_text_and_never_markup() -> None:
     record = run()
     bad = replace(
         record,
@@ -411,7 +411,7 @@ class Tags(HTMLParser):
 
 
 def test_a_hundred_runs_fit_into_two_megabytes() -> None:
-    """Different in every way, and as long as runs are: an hour of them is no different from a minute on a screen."""
+    """Runs that differ in every way. They last a minute: on a screen an hour looks the same."""
     base = [run(target=target, seconds=60) for target in ("six-sata-f2", "six-sata-raid10", "six-sata-raid5")]
     entries = [
         entry(
@@ -450,7 +450,7 @@ def test_files_are_written_in_the_format_of_their_ending(invoke: Callable[..., E
         assert path.read_bytes().startswith(start), name
 
 
-def test_a_picture_says_what_its_crosses_mean(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+def test_a_picture_explains_its_crosses(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     names = saved(tmp_path, run(seed=1), invalid(run(seed=2, target="six-sata-raid5")))
     path = tmp_path / "a.svg"
     assert invoke("report", *names, "-o", str(path)).status == 1
@@ -474,7 +474,7 @@ def test_code_in_a_paragraph_stays_code_in_markdown() -> None:
     assert "give `create=*`, or `keep=True` and a \\| b\\` \\*" in text
 
 
-def test_markdown_tables_have_as_many_cells_as_heads() -> None:
+def test_rows_of_markdown_tables_have_as_many_cells_as_the_head() -> None:
     lines = markdown(build([entry(run(seed=seed), f"{seed}") for seed in (1, 2)])).decode().splitlines()
     tables = 0
     for before, line in pairwise(lines):
@@ -489,7 +489,9 @@ def test_a_report_of_an_invalid_figure_exits_with_1(invoke: Callable[..., Ended]
     assert invoke("report", *names).status == 1
 
 
-def test_mistakes_are_one_line(invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_usage_of_report_is_one_line(
+    invoke: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     name = saved(tmp_path, run())[0]
     (tmp_path / "broken.json").write_text("{")

@@ -1,4 +1,4 @@
-"""Runs in the shapes of other tools: what those print, their readers find."""
+"""Runs as tables of other tools: the readers of those tables find the figures."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def test_the_shape_of_fio_has_its_lines_with_the_figures_of_the_record() -> None
     assert text.startswith("main: (g=0): rw=randrw, bs=(R) 64.0KiB-64.0KiB, (W) 64.0KiB-64.0KiB")
     read = record.figures.streams[0].read
     assert read is not None
-    told = re.search(r"  read: IOPS=(\d+), BW=([\d.]+)MiB/s \(([\d.]+)MB/s\)\(\d+MiB/(\d+)msec\)", text)
-    assert told is not None
-    assert int(told[1]) == round(read.iops)
-    assert float(told[2]) == pytest.approx(read.bytes_per_s / (1 << 20), rel=0.01)
-    assert float(told[3]) == pytest.approx(read.bytes_per_s / 1e6, rel=0.01)
+    line = re.search(r"  read: IOPS=(\d+), BW=([\d.]+)MiB/s \(([\d.]+)MB/s\)\(\d+MiB/(\d+)msec\)", text)
+    assert line is not None
+    assert int(line[1]) == round(read.iops)
+    assert float(line[2]) == pytest.approx(read.bytes_per_s / (1 << 20), rel=0.01)
+    assert float(line[3]) == pytest.approx(read.bytes_per_s / 1e6, rel=0.01)
     percentile = re.search(r"99\.00th=\[ *(\d+)\]", text)
     assert percentile is not None
     assert int(percentile[1]) == pytest.approx((read.latency.percentile(99.0) or 0) / 1e6, rel=0.01, abs=1)
 
 
 def test_fio_itself_prints_the_same_lines(tmp_path: Path) -> None:
-    """Each line that we print and that has figures is one that fio prints too, but for the figures."""
+    """Check that each line with figures is a line of fio too, apart from the figures."""
     if shutil.which("fio") is None:
         pytest.skip("fio is not installed")
     arguments = "--rw=randrw --bs=64k --size=1M --ioengine=psync --fsync=2 --direct=0 --loops=4"
@@ -64,7 +64,7 @@ def test_fio_itself_prints_the_same_lines(tmp_path: Path) -> None:
 
 
 def head(line: str) -> str:
-    """What stands before the first colon, without the unit."""
+    """The text before the first colon, without the unit."""
     return re.sub(r"\((nsec|usec|msec)\)", "()", line.partition(":")[0]) if ":" in line else line[:6]
 
 
@@ -104,7 +104,7 @@ def test_no_shape_shows_a_figure_without_its_verdict(invoke: Callable[..., Ended
         assert "99 % came from a cache" in ended.out
 
 
-def test_shapes_are_of_text(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+def test_shapes_of_other_tools_are_text_only(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     name = saved(tmp_path, single())[0]
     assert "--shape is for text" in invoke("report", name, "--shape", "fio", "--format", "html").complaint
     assert "exclude each other" in invoke("show", name, "--shape", "fio", "--json").complaint
