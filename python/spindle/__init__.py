@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from spindle.library.monitoring import monitor
     from spindle.library.quick import quick
     from spindle.library.report import report
+    from spindle.library.restoring import restore
     from spindle.library.result import Result, Sweep, read
     from spindle.library.running import run, simulate, sweep
     from spindle.library.schemas import schema
     from spindle.library.serving import serve_drive
-    from spindle.library.settings import knobs, restore
+    from spindle.library.settings import knobs
     from spindle.library.stack import capture, doctor, inspect
     from spindle.library.stores import Selection, Store, open_store, results
 
@@ -88,7 +89,8 @@ _MODULES = {
     "library.running": ("run", "simulate", "sweep"),
     "library.schemas": ("schema",),
     "library.serving": ("serve_drive",),
-    "library.settings": ("knobs", "restore"),
+    "library.restoring": ("restore",),
+    "library.settings": ("knobs",),
     "library.stack": ("capture", "doctor", "inspect"),
     "library.stores": ("Selection", "Store", "open_store", "results"),
 }

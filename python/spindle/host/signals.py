@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -62,3 +62,8 @@ def held_back() -> Iterator[None]:
         for signum in dict.fromkeys(noted):
             signal.raise_signal(signum)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def unwinding_here() -> AbstractContextManager[None]:
+    """`unwinding`, where signals can be handled at all."""
+    return unwinding() if threading.current_thread() is threading.main_thread() else nullcontext()

@@ -45,10 +45,13 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _declared(function: Callable[..., object]) -> tuple[inspect.Signature, dict[str, Any]]:
-    from spindle.library.stores import Store  # some modules import it for their annotations only
-
     bare = inspect.unwrap(function)
-    return inspect.signature(bare), get_type_hints(bare, vars(sys.modules[bare.__module__]), {"Store": Store})
+    names: dict[str, Any] = {}
+    if any("Store" in kind for kind in bare.__annotations__.values()):
+        from spindle.library.stores import Store  # some modules import it for their annotations only
+
+        names["Store"] = Store
+    return inspect.signature(bare), get_type_hints(bare, vars(sys.modules[bare.__module__]), names)
 
 
 def _check(value: object, kind: Any, name: str) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from spindle.host.signals import Stopped as Stopped
-from spindle.host.signals import unwinding
+from spindle.host.signals import unwinding_here
 from spindle.host.testfile import sweep_leftovers
 from spindle.knobs.restore import interrupted
 from spindle.run.errors import Usage
@@ -60,8 +58,3 @@ def session(watching: AbstractContextManager[Watch] | None = None) -> Iterator[W
         for line in interrupted():
             watch.say(f"spindle: {line}")
         yield watch
-
-
-def unwinding_here() -> AbstractContextManager[None]:
-    """`unwinding`, where signals can be handled at all."""
-    return unwinding() if threading.current_thread() is threading.main_thread() else nullcontext()

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from spindle.host.devices import HERE, Machine
+from spindle.host.signals import unwinding_here
 from spindle.knobs import asking
 from spindle.knobs import profile as profiles
 from spindle.knobs.errors import KnobRefusal, KnobUsage
 from spindle.knobs.files import Files
-from spindle.knobs.persist import persisted
 from spindle.knobs.places import Place, named
-from spindle.knobs.restore import Restoration, interrupted
-from spindle.knobs.restore import restore as restored
+from spindle.knobs.restore import interrupted
 from spindle.knobs.session import IN_FORCE, ChangeResult, Session, Setting
 from spindle.knobs.undo import State
 from spindle.library.arguments import public
-from spindle.library.session import LOGGER, unwinding_here
+from spindle.library.session import LOGGER
 
 
 @public
@@ -38,16 +37,6 @@ def knobs(
     given = (*words, *(f"{name}={value}" for name, value in values.items()))
     with changing(wanted_of(given, profile), strict, logging.getLogger(LOGGER).warning) as done:
         yield done
-
-
-@public
-def restore() -> Restoration:
-    """Restore every setting that Spindle changed and did not put back: after a kill, a power loss or a reboot.
-
-    Settings that somebody else has changed since are left alone; `complete` is true if all others are restored.
-    """
-    with unwinding_here():
-        return restored(persisted=persisted())
 
 
 @contextmanager

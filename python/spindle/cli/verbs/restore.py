@@ -19,8 +19,7 @@ def command(json: bool) -> Exit:
     3 if a running Spindle still uses some, or a journal is refused because another user could have written it.
     """
     from spindle.cli.failure import one_line
-    from spindle.library.session import Stopped
-    from spindle.library.settings import restore
+    from spindle.library.restoring import Stopped, restore
     from spindle.report.terminal.knobs import restored, troubles
 
     try:
