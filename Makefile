@@ -14,7 +14,7 @@ extra = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.tom
 
 AGENT  := build/spindle-agent
 
-.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
+.PHONY: help quick agent lab lab-defaults recipes review coverage test test-rust test-python lint generate docs format bench bench-engine bench-agreement bench-bonnie bench-fsync bench-lab lab-equal fuzz-fio bench-library bench-sim bench-stats bench-steady bench-report bench-store bench-verify bench-endurance bench-serve knob-effects deny fuzz mutants release setup clean
 
 SECONDS ?= 60
 CRATE ?= array
@@ -106,6 +106,12 @@ bench-bonnie: setup $(VENV)/built ## Spindle's bonnie and bonnie++ on the same t
 
 fuzz-fio: setup $(VENV)/built ## random job files by fio and by Spindle, compared request by request (root): ARGS are passed on
 	$(BIN)/python benches/fuzz_fio.py $(ARGS)
+
+bench-lab: $(VENV)/built ## requests per second of CPU time in the lab, and what a boot costs (needs `make lab`): ARGS are passed on
+	$(BIN)/python benches/lab.py $(ARGS)
+
+lab-equal: $(VENV)/built ## runs of the lab must be equal: arrays, file systems and loads (needs `make lab`): ARGS are passed on
+	$(BIN)/python benches/lab_equal.py $(ARGS)
 
 bench-sim: ## simulated requests a second on one core, against the goals
 	cargo bench -p spindle-sim --bench sim -- $(ARGS)

@@ -326,9 +326,11 @@ class Lab:
         interactive: bool = False,
         trace: bool = False,
         cpu: int | None = None,
+        faults: list[str] = ...,
+        time_limit_ns: int | None = None,
     ) -> Lab:
         """Make the sockets in an empty folder. `interactive`: virtual time passes no faster than real time, and `write`
-        types at the terminal. `cpu`: where the thread stays. Raises RunError."""
+        types at the terminal. `cpu`: where the thread stays. `faults`: see crates/lab/src/fault.rs. Raises RunError."""
 
     @property
     def kernel_arguments(self) -> list[str]:
@@ -345,6 +347,15 @@ class Lab:
 
     def report(self) -> str:
         """JSON of `Report` (crates/lab/src/report.rs); waits for the end. Raises RunError."""
+
+    def put(self, slot: int, offset: int, bytes: bytes) -> None:
+        """Put bytes on the drive of a slot, before the start."""
+
+    def pages(self, slot: int) -> list[int]:
+        """Offsets of the pages of 64 KiB of a drive that were written; after the report."""
+
+    def page(self, slot: int, offset: int) -> bytes:
+        """One page of a drive."""
 
     def trace(self) -> str:
         """Each request at the drives as CSV, drive by drive in the order of arrival; after the report."""

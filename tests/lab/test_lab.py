@@ -102,3 +102,46 @@ def test_a_wrong_machine_is_one_line(tmp_path: Path) -> None:
 
 def test_a_shell_needs_a_terminal() -> None:
     assert "needs a terminal" in spindle("lab", "shell", "one-sata", stdin="").complaint
+
+
+def test_a_drive_that_dies_leaves_its_array_at_that_time(four: Path) -> None:
+    script = (
+        f"{RAID5}; sleep 2; dd if=/dev/zero of=/dev/md0 bs=1M count=1 conv=fsync; grep -o '\\[[U_]*\\]' /proc/mdstat"
+    )
+    assert in_lab(four, script).out == "[UUUU]\n"
+    assert in_lab(four, script, "--fault", "vdb at 1s: dies").out == "[U_UU]\n"
+
+
+def test_a_bad_sector_fails_until_it_is_written(four: Path) -> None:
+    read = "dd if=/dev/vda of=/dev/null bs=4k skip=2 count=1 iflag=direct 2>/dev/null; echo $?"
+    script = f"{read}; dd if=/dev/zero of=/dev/vda bs=4k seek=2 count=1 oflag=direct 2>/dev/null; {read}"
+    assert in_lab(four, script, "--fault", "vda at 0s: read error at 20").out == "1\n0\n"
+
+
+def test_a_frozen_drive_answers_when_it_thaws(four: Path) -> None:
+    script = "sleep 0.1; dd if=/dev/vda of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null; cut -d' ' -f1 /proc/uptime"
+    assert in_lab(four, script, "--fault", "vda at 0.1s: freezes for 300ms").out == "0.40\n"
+
+
+@pytest.mark.parametrize(("lie", "kept"), [((), True), (("--fault", "vda at 0s: ignores flushes"), False)])
+def test_what_was_flushed_survives_a_power_cut_unless_the_drive_lies(
+    four: Path, tmp_path: Path, lie: tuple[str, ...], kept: bool
+) -> None:
+    script = "dd if=/dev/urandom of=/dev/vda bs=4k count=256 oflag=direct conv=fsync 2>/dev/null; sleep 9"
+    disks = ("--disks", str(tmp_path / "disks"))
+    cut = in_lab(four, script, *disks, *lie, "--fault", "at 5s: power cut, seed 2")
+    assert (cut.status, cut.err) == (0, "spindle: power cut at 5.000000 s of virtual time\n")
+    kilobytes = "tr -d '\\0' </dev/vda | wc -c"
+    left = int(in_lab(four, kilobytes, *disks).out)
+    assert (left > 1_040_000) == kept
+
+
+def test_the_time_limit_ends_a_command_that_waits_for_ever(four: Path) -> None:
+    ended = in_lab(four, "while :; do sleep 1; done", "--time-limit", "5")
+    assert ended == (1, "", "spindle: the command still ran at 5 s of virtual time, the limit\n")
+
+
+def test_a_fault_that_is_not_one_shows_the_forms(four: Path) -> None:
+    ended = in_lab(four, "true", "--fault", "vda at 1s: burns")
+    assert ended.status != 0
+    assert "write `vdb at 2s: dies`" in ended.err

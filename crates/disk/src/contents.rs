@@ -53,6 +53,20 @@ impl Contents {
         Ok(())
     }
 
+    /// Bytes of a page in memory: what was never written takes none.
+    pub const PAGE: u64 = PAGE;
+
+    /// Offsets of the pages in memory, in order.
+    #[must_use]
+    pub fn pages(&self) -> Vec<u64> {
+        let Self::Memory(pages) = self else {
+            return Vec::new();
+        };
+        let mut found: Vec<u64> = pages.pages.keys().map(|page| page * PAGE).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// Bytes of memory in use.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

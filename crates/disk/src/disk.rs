@@ -340,6 +340,21 @@ impl<T> Disk<T> {
         self.submit(now_ns);
     }
 
+    /// No request is done sooner than so long after it came, nanoseconds.
+    #[must_use]
+    pub fn least_latency_ns(&self) -> u64 {
+        self.drive.least_latency_ns()
+    }
+
+    /// Gives up all requests: they have failed at `now_ns`, and the drive does nothing more.
+    pub fn abandon(&mut self, now_ns: u64) -> Vec<Done<T>> {
+        self.backlog.clear();
+        self.refused.clear();
+        (0..self.pending.len())
+            .filter_map(|slot| self.finish(now_ns, slot, false))
+            .collect()
+    }
+
     fn finish(&mut self, finish_ns: u64, slot: usize, is_fine: bool) -> Option<Done<T>> {
         let Pending {
             tag,

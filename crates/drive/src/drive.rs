@@ -28,6 +28,15 @@ macro_rules! each {
     };
 }
 
+impl Drive {
+    /// A lower bound of the time from a command's submission to its completion, nanoseconds. A flush counts only where
+    /// there is a write cache.
+    #[must_use]
+    pub fn least_latency_ns(&self) -> u64 {
+        each!(self, drive => drive.least_latency_ns())
+    }
+}
+
 impl Device for Drive {
     #[inline]
     fn capacity_blocks(&self) -> u64 {

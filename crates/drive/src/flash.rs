@@ -365,6 +365,10 @@ impl Flash {
             self.free_slots.push(slot);
         }
     }
+
+    pub(crate) fn least_latency_ns(&self) -> u64 {
+        self.params.command_ns
+    }
 }
 
 impl Device for Flash {

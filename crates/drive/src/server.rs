@@ -78,6 +78,14 @@ impl Server {
         })
     }
 
+    pub(crate) fn least_latency_ns(&self) -> u64 {
+        let service = match self.params.service {
+            ServiceTime::Constant(ns) | ServiceTime::Uniform(ns, _) => ns,
+            ServiceTime::Exponential(_) => 0,
+        };
+        service.min(self.params.flush_ns.unwrap_or(service))
+    }
+
     /// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
     fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

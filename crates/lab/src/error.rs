@@ -54,6 +54,20 @@ pub enum LabError {
         /// The problem.
         problem: String,
     },
+    /// A fault that cannot be read, or of a drive that is not there.
+    #[error("fault `{text}`: {form}")]
+    Fault {
+        /// The text.
+        text: String,
+        /// The forms to choose from.
+        form: &'static str,
+    },
+    /// The time limit was reached.
+    #[error("the command still ran at {seconds} s of virtual time, the limit")]
+    TimeLimit {
+        /// The limit.
+        seconds: f64,
+    },
     /// The kernel and all drives wait for ever.
     #[error(
         "nothing is left to happen at {seconds:.6} s of virtual time: the command waits for something that never comes \

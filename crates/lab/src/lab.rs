@@ -1,7 +1,7 @@
 //! One process with the calendar and all devices: the event loop.
 //!
-//! The kernel is one thread that either runs or waits. Every message of it about time, and every kick, is answered
-//! before it goes on, so the loop sees all that happens in the one order in which it happened.
+//! The kernel is one thread that either runs or waits. Everything that it does begins with a message on one socket, which
+//! is answered before it goes on, so the loop sees all that happens in the one order in which it happened.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,20 +13,25 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use spindle_disk::contents::Contents;
-use spindle_disk::device::{BlockDevice, Console, Device};
+use spindle_disk::device::{BlockDevice, Console, Device, Fault as DriveFault};
 use spindle_disk::disk::Served;
 use spindle_disk::vhost::{Session, Upshot};
 use spindle_sim::Machine;
 
 use crate::error::LabError;
+use crate::fault::Fault;
 use crate::report::{DriveReport, Report};
-use crate::time_travel::{Calendar, Operation, Step, TimeLink};
+use crate::time_travel::{
+    Answer, Calendar, FOREVER, Interrupt, Kick, Operation, Step, TIME_OF_DAY_NS, TimeLink,
+};
 
 /// The calendar's socket. All names are relative and equal in every run: the kernel sees its command line.
 const TIME_SOCKET: &str = "time";
 
 /// Entries of a ring of User Mode Linux, and so the most requests at a device.
 const MOST_REQUESTS: u32 = 256;
+/// Longest lookahead, nanoseconds: more than a kernel takes from a kick to its next wait.
+const MOST_LOOKAHEAD_NS: u64 = 4096;
 
 /// A console of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +56,7 @@ pub struct Output {
 }
 
 /// How the lab runs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LabOptions {
     /// Let virtual time pass no faster than real time: for people at a terminal.
     pub in_real_time: bool,
@@ -59,6 +64,27 @@ pub struct LabOptions {
     pub is_traced: bool,
     /// CPU that the loop stays on. The kernel belongs on the same one: they take turns.
     pub cpu: Option<usize>,
+    /// Faults and their times.
+    pub faults: Vec<Fault>,
+    /// Virtual time at which a lab that still runs is an error, nanoseconds.
+    pub time_limit_ns: Option<u64>,
+}
+
+/// An end at a time that was chosen before.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    TimeLimit,
+    PowerCut(u64),
+}
+
+/// The end of a wait of the kernel.
+enum Next {
+    /// It runs at this time.
+    Run(u64),
+    /// It has ended.
+    Gone,
+    /// The lab ends here.
+    End(End),
 }
 
 #[derive(Debug)]
@@ -124,25 +150,48 @@ pub struct Lab {
     slots: Vec<Slot>,
     models: Vec<String>,
     queue_depth: u32,
+    lookahead_ns: u64,
+    /// The first of the ends that were chosen before.
+    end: Option<(u64, End)>,
     calendar: Calendar,
     order: u64,
+    /// Interrupts that the kernel has not taken.
+    interrupts: Vec<Interrupt>,
     started: Option<Instant>,
 }
 
 impl Lab {
     /// Makes the sockets in `folder`, which must be empty.
     pub fn listen(machine: &Machine, folder: &Path, options: LabOptions) -> Result<Self, LabError> {
+        let cut = options.faults.iter().find_map(|fault| match fault {
+            Fault::PowerCut { at_ns, seed } => Some((*at_ns, End::PowerCut(*seed))),
+            Fault::Drive { .. } => None,
+        });
+        let limit = options.time_limit_ns.map(|at| (at, End::TimeLimit));
+        for fault in &options.faults {
+            if let Fault::Drive { slot, .. } = fault
+                && *slot >= machine.drives.len()
+            {
+                return Err(LabError::Fault {
+                    text: format!("of drive{slot}"),
+                    form: "the machine has no such drive",
+                });
+            }
+        }
         let mut slots = Vec::new();
         let mut queue_depth = 1;
+        let mut lookahead_ns = MOST_LOOKAHEAD_NS;
         for (slot, setup) in machine.drives.iter().enumerate() {
-            let device = BlockDevice::new(
+            let mut device = BlockDevice::new(
                 setup,
                 Contents::default(),
                 format!("spindle{slot}"),
                 options.is_traced,
             )
             .map_err(|source| LabError::Drive { slot, source })?;
+            device.set_faults(faults_of(slot, &options.faults), cut.is_some());
             queue_depth = device.queue_depth().clamp(queue_depth, MOST_REQUESTS);
+            lookahead_ns = device.least_latency_ns().min(lookahead_ns);
             slots.push(Slot::listen(
                 folder,
                 format!("drive{slot}"),
@@ -167,8 +216,11 @@ impl Lab {
                 .map(|drive| drive.model.clone())
                 .collect(),
             queue_depth,
+            lookahead_ns,
+            end: cut.into_iter().chain(limit).min_by_key(|(at, _)| *at),
             calendar: Calendar::default(),
             order: 0,
+            interrupts: Vec::new(),
             started: None,
         })
     }
@@ -201,30 +253,68 @@ impl Lab {
             .map_err(|error| LabError::socket(TIME_SOCKET, error))?;
         let mut link = TimeLink::new(stream);
         self.started = Some(Instant::now());
-        loop {
-            let goes_on = match self.calendar.next(self.first_event_ns()) {
-                Step::Listen => self.hear(&mut link, output)?,
-                Step::Standstill if input.is_none() => {
-                    let seconds = self.calendar.now_ns() as f64 / 1e9;
-                    return Err(LabError::Standstill { seconds });
-                }
-                Step::Standstill => self.pause(&mut link, &mut input, None)?,
-                Step::Device(at) | Step::Run(at) if self.is_early(at) => {
-                    self.pause(&mut link, &mut input, Some(at))?
-                }
-                Step::Device(at) => self.pass(at, &mut link)?,
-                Step::Run(at) => {
-                    let limit = self.free_run_limit_ns(at);
-                    for message in self.calendar.run(at, limit) {
-                        link.queue(message);
-                    }
-                    true
-                }
+        let mut lost_power = false;
+        while let Some(message) = link.receive()? {
+            for kick in message.kicks {
+                self.kick(kick, output)?;
+            }
+            self.calendar.advance(message.now_ns);
+            let mut answer = Answer {
+                time_ns: self.calendar.now_ns(),
+                free_until_ns: self.free_run_limit_ns(),
+                interrupts: Vec::new(),
             };
-            if !goes_on {
-                return Ok(self.report(&link));
+            match message.operation {
+                Operation::Start => {
+                    (answer.time_ns, answer.free_until_ns) = (TIME_OF_DAY_NS, self.lookahead_ns);
+                }
+                Operation::Kick | Operation::Device => {}
+                Operation::Wait => {
+                    self.calendar.wait(message.request);
+                    answer.time_ns = match self.next_run(&link, &mut input)? {
+                        Next::Run(time_ns) => time_ns,
+                        Next::Gone => break,
+                        Next::End(End::TimeLimit) => {
+                            let seconds = self.calendar.now_ns() as f64 / 1e9;
+                            return Err(LabError::TimeLimit { seconds });
+                        }
+                        Next::End(End::PowerCut(seed)) => {
+                            self.cut_power(seed)?;
+                            lost_power = true;
+                            break;
+                        }
+                    };
+                    answer.interrupts = std::mem::take(&mut self.interrupts);
+                    answer.free_until_ns = self.free_run_limit_ns();
+                }
+            }
+            link.answer(&answer)?;
+            if message.operation == Operation::Device {
+                self.serve(message.request)?;
             }
         }
+        Ok(self.report(&link, lost_power))
+    }
+
+    /// The contents of the drive of a slot.
+    pub fn contents(&mut self, slot: usize) -> Option<&mut Contents> {
+        match &mut self.slots.get_mut(slot)?.model {
+            Model::Drive(drive) => Some(drive.contents_mut()),
+            Model::Console(..) => None,
+        }
+    }
+
+    fn cut_power(&mut self, seed: u64) -> Result<(), LabError> {
+        for (place, slot) in self.slots.iter_mut().enumerate() {
+            if let (Some(session), Model::Drive(drive)) = (&slot.session, &mut slot.model)
+                && let Some(memory) = session.memory()
+            {
+                // Another seed for each drive, the same in every run.
+                let cut = drive.cut_power(memory, seed.wrapping_mul(0x1_0001) + place as u64);
+                cut.map_err(|error| LabError::protocol(&slot.name, error.to_string()))?;
+            }
+        }
+        Ok(())
     }
 
     fn pin(&self) -> Result<(), LabError> {
@@ -244,7 +334,7 @@ impl Lab {
         })
     }
 
-    fn report(&self, link: &TimeLink) -> Report {
+    fn report(&self, link: &TimeLink, lost_power: bool) -> Report {
         let drives = self.slots.iter().filter_map(|slot| match &slot.model {
             Model::Drive(drive) => Some(drive),
             Model::Console(..) => None,
@@ -252,6 +342,7 @@ impl Lab {
         Report {
             virtual_ns: self.calendar.now_ns(),
             time_messages: link.messages,
+            lost_power,
             drives: drives
                 .zip(&self.models)
                 .map(|(drive, model)| DriveReport {
@@ -277,98 +368,52 @@ impl Lab {
             .map(|((at, _), slot)| (at, slot))
     }
 
-    /// Waits for one message of the kernel and carries it out; false if the kernel is gone.
-    fn hear(&mut self, link: &mut TimeLink, output: &Sender<Output>) -> Result<bool, LabError> {
-        if let Some(slot) = self
-            .slots
-            .iter()
-            .position(|slot| slot.session.as_ref().is_some_and(Session::has_bytes))
-        {
-            return self.serve(slot, link, output).map(|()| true);
-        }
-        if link.has_message() {
-            return self.hear_time(link).map(|heard| heard.is_some());
-        }
-        link.flush()?;
-        let ready = self.poll(link)?;
-        for slot in ready.slots {
-            self.serve(slot, link, output)?;
-        }
-        if ready.has_time {
-            return self.hear_time(link).map(|heard| heard.is_some());
-        }
-        Ok(true)
-    }
-
-    /// Answers one message about time, and returns its kind; `None` if the kernel is gone.
-    fn hear_time(&mut self, link: &mut TimeLink) -> Result<Option<Operation>, LabError> {
-        let Some(message) = link.receive()? else {
-            return Ok(None);
+    /// Accepts a device's connection if it is new, and carries out one of its messages.
+    fn serve(&mut self, place: u64) -> Result<(), LabError> {
+        let count = self.slots.len();
+        let slot = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.slots.get_mut(place))
+            .ok_or_else(|| no_device(place, count))?;
+        let session = match &mut slot.session {
+            Some(session) => session,
+            None => {
+                let (stream, _) = slot
+                    .listener
+                    .accept()
+                    .map_err(|error| LabError::socket(&slot.name, error))?;
+                let rings = slot.model.device().rings();
+                slot.session
+                    .insert(Session::new(slot.name.clone(), stream, rings))
+            }
         };
-        if let Some(answer) = self.calendar.receive(message) {
-            link.queue(answer);
+        if session.serve(self.calendar.now_ns(), slot.model.device())? == Upshot::Closed {
+            slot.session = None;
         }
-        Ok(Some(message.operation))
+        Ok(())
     }
 
-    /// Waits until the kernel speaks. The calendar's socket is looked at first: what the kernel sent to a device before
-    /// a message about time is then seen with it, and served before it.
-    fn poll(&self, link: &TimeLink) -> Result<Ready, LabError> {
-        let sockets = self.slots.iter().map(|slot| match &slot.session {
-            Some(session) => session.as_fd(),
-            None => slot.listener.as_fd(),
-        });
-        let mut found: Vec<PollFd<'_>> = std::iter::once(link.as_fd())
-            .chain(sockets)
-            .map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN))
-            .collect();
-        wait(&mut found, None)?;
-        let is_ready = |place: usize| !found[place].revents().is_empty();
-        Ok(Ready {
-            has_time: is_ready(0),
-            slots: (0..self.slots.len())
-                .filter(|slot| is_ready(slot + 1))
-                .collect(),
-        })
-    }
-
-    /// Accepts a device's connection, or carries out one of its messages.
-    fn serve(
-        &mut self,
-        place: usize,
-        link: &mut TimeLink,
-        output: &Sender<Output>,
-    ) -> Result<(), LabError> {
-        let now_ns = self.calendar.now_ns();
-        let slot = &mut self.slots[place];
+    /// Hands a device the new entries of a ring, after everything that happened before they were made.
+    fn kick(&mut self, kick: Kick, output: &Sender<Output>) -> Result<(), LabError> {
+        while let Some((at, place)) = self.first_event()
+            && at <= kick.time_ns
+        {
+            self.pass(at, place)?;
+        }
+        self.calendar.advance(kick.time_ns);
+        let count = self.slots.len();
+        let Some(slot) = self.slots.get_mut(usize::from(kick.device)) else {
+            return Err(no_device(kick.device.into(), count));
+        };
         let Some(session) = &mut slot.session else {
-            let (stream, _) = slot
-                .listener
-                .accept()
-                .map_err(|error| LabError::socket(&slot.name, error))?;
-            let rings = slot.model.device().rings();
-            slot.session = Some(Session::new(slot.name.clone(), stream, rings));
             return Ok(());
         };
-        match session.serve(now_ns, slot.model.device())? {
-            // The last two come only where notifications are descriptors.
-            Upshot::Answered | Upshot::Stopped(_) | Upshot::Nothing => Ok(()),
-            Upshot::Closed => {
-                slot.session = None;
-                Ok(())
-            }
-            Upshot::Kicked => self.end_kick(place, link, output),
-        }
-    }
-
-    /// The kernel goes on only after it knows how far it may run alone.
-    fn end_kick(
-        &mut self,
-        place: usize,
-        link: &mut TimeLink,
-        output: &Sender<Output>,
-    ) -> Result<(), LabError> {
-        let slot = &mut self.slots[place];
+        session.kick(
+            kick.time_ns,
+            kick.ring.into(),
+            Some(kick.available),
+            slot.model.device(),
+        )?;
         slot.note_event(&mut self.order);
         if let Model::Console(port, console) = &mut slot.model {
             let bytes = console.take_output();
@@ -377,88 +422,86 @@ impl Lab {
                 let _ = output.send(Output { port: *port, bytes });
             }
         }
-        let first = self.first_event_ns();
-        if let Some(message) = self.calendar.limit(first) {
-            link.queue(message);
-            link.flush()?;
-            // The kernel reads it while it waits for the answer to its kick, and answers it; nothing else can come.
-            self.hear_time(link)?;
-        }
-        match &mut self.slots[place].session {
-            Some(session) => Ok(session.acknowledge(Session::KICK)?),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Virtual time passes to the first event of a device.
-    fn pass(&mut self, at: u64, link: &mut TimeLink) -> Result<bool, LabError> {
+    fn pass(&mut self, at: u64, place: usize) -> Result<(), LabError> {
         self.calendar.advance(at);
-        let Some((_, place)) = self.first_event() else {
-            return Ok(true);
-        };
         let slot = &mut self.slots[place];
-        let Some(session) = &mut slot.session else {
-            slot.event = None;
-            return Ok(true);
-        };
-        let rings = session.advance(at, slot.model.device())?;
         slot.event = None;
-        slot.note_event(&mut self.order);
-        for ring in rings {
-            if !self.interrupt(place, ring, link)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Interrupts the waiting kernel, and answers it until it has taken the interrupt; false if it is gone.
-    fn interrupt(
-        &mut self,
-        place: usize,
-        ring: u32,
-        link: &mut TimeLink,
-    ) -> Result<bool, LabError> {
-        link.flush()?;
-        let Some(session) = &mut self.slots[place].session else {
-            return Ok(true);
+        let Some(session) = &mut slot.session else {
+            return Ok(());
         };
-        session.interrupt(ring)?;
+        for ring in session.advance(at, slot.model.device())? {
+            let interrupt = Interrupt {
+                device: place as u16,
+                ring: ring as u16,
+            };
+            if !self.interrupts.contains(&interrupt) {
+                self.interrupts.push(interrupt);
+            }
+        }
+        slot.note_event(&mut self.order);
+        Ok(())
+    }
+
+    /// Lets time pass while the kernel waits.
+    fn next_run(
+        &mut self,
+        link: &TimeLink,
+        input: &mut Option<UnixStream>,
+    ) -> Result<Next, LabError> {
         loop {
-            let Some(session) = &mut self.slots[place].session else {
-                return Ok(true);
-            };
-            let Some(back) = session.back_channel() else {
-                return Ok(true);
-            };
-            let mut found =
-                [link.as_fd(), back].map(|socket| PollFd::from_borrowed_fd(socket, PollFlags::IN));
-            wait(&mut found, None)?;
-            let [has_time, has_answer] =
-                [0, 1].map(|place: usize| !found[place].revents().is_empty());
-            if has_time {
-                let Some(heard) = self.hear_time(link)? else {
-                    return Ok(false);
-                };
-                let is_kernels_turn =
-                    || matches!(self.calendar.next(self.first_event_ns()), Step::Run(_));
-                if heard == Operation::Request && is_kernels_turn() {
-                    // The last that the kernel does for an interrupt, but for its answer: let it run at once.
-                    return Ok(true);
+            if !self.interrupts.is_empty() {
+                self.calendar.interrupt();
+            }
+            let step = self.calendar.next(self.first_event_ns());
+            if let Some((at, end)) = self.end
+                && step.at_ns().is_none_or(|next| at <= next)
+                && !self.is_early(at)
+            {
+                self.calendar.advance(at);
+                return Ok(Next::End(end));
+            }
+            let goes_on = match step {
+                Step::Standstill if input.is_none() => {
+                    let seconds = self.calendar.now_ns() as f64 / 1e9;
+                    return Err(LabError::Standstill { seconds });
                 }
-                link.flush()?;
-            } else if has_answer {
-                session.take_answer()?;
-                return Ok(true);
+                Step::Standstill => self.pause(link, input, None)?,
+                Step::Device(at) | Step::Run(at) if self.is_early(at) => {
+                    self.pause(link, input, Some(at))?
+                }
+                Step::Device(at) => {
+                    if let Some((_, place)) = self.first_event() {
+                        self.pass(at, place)?;
+                    }
+                    true
+                }
+                Step::Run(at) => {
+                    self.calendar.advance(at);
+                    return Ok(Next::Run(at));
+                }
+            };
+            if !goes_on {
+                return Ok(Next::Gone);
             }
         }
     }
 
-    /// How far the kernel may run alone from `at` on: up to the first event of a device, and in real time no further than
-    /// real time.
-    fn free_run_limit_ns(&self, at: u64) -> Option<u64> {
-        let real = self.options.in_real_time.then(|| self.real_ns().max(at));
-        self.first_event_ns().into_iter().chain(real).min()
+    /// How far the kernel may run alone: up to the first event of a device, and in real time no further than real time.
+    /// Not at all if there is an interrupt for it.
+    fn free_run_limit_ns(&self) -> u64 {
+        let now = self.calendar.now_ns();
+        let real = self.options.in_real_time.then(|| self.real_ns().max(now));
+        let interrupt = (!self.interrupts.is_empty()).then_some(now);
+        let end = self.end.map(|(at, _)| at);
+        [self.first_event_ns(), real, interrupt, end]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(FOREVER)
     }
 
     /// True if virtual time must wait for real time.
@@ -474,11 +517,10 @@ impl Lab {
     /// Waits for input, at most until real time has reached `until_ns`; false if the kernel is gone.
     fn pause(
         &mut self,
-        link: &mut TimeLink,
+        link: &TimeLink,
         input: &mut Option<UnixStream>,
         until_ns: Option<u64>,
     ) -> Result<bool, LabError> {
-        link.flush()?;
         let left = until_ns.map(|until| Duration::from_nanos(until.saturating_sub(self.real_ns())));
         let sockets: Vec<BorrowedFd<'_>> = std::iter::once(link.as_fd())
             .chain(input.as_ref().map(AsFd::as_fd))
@@ -491,13 +533,12 @@ impl Lab {
         let has_input = found
             .get(1)
             .is_some_and(|socket| !socket.revents().is_empty());
-        if !found[0].revents().is_empty() {
-            return self.hear_time(link).map(|heard| heard.is_some());
-        }
+        // A kernel that waits says nothing: it has ended.
+        let is_gone = !found[0].revents().is_empty();
         if has_input {
             self.type_in(input, until_ns);
         }
-        Ok(true)
+        Ok(!is_gone)
     }
 
     /// Types what has come at the terminal. It arrives at the virtual time that real time has reached.
@@ -524,9 +565,16 @@ impl Lab {
     }
 }
 
-struct Ready {
-    has_time: bool,
-    slots: Vec<usize>,
+fn faults_of(slot: usize, faults: &[Fault]) -> Vec<DriveFault> {
+    let of_slot = faults.iter().filter_map(|fault| match fault {
+        Fault::Drive { slot: at, fault } if *at == slot => Some(fault.clone()),
+        _ => None,
+    });
+    of_slot.collect()
+}
+
+fn no_device(place: u64, count: usize) -> LabError {
+    LabError::protocol("time travel", format!("device {place} of {count}"))
 }
 
 fn wait(found: &mut [PollFd<'_>], left: Option<Duration>) -> Result<(), LabError> {

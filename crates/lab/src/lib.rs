@@ -4,8 +4,8 @@
 //!
 //! | module | role |
 //! |---|---|
-//! | [`time_travel`] | the calendar: the kernel asks for permission to advance its clock (`um_timetravel.h`) |
-//! | [`spindle_disk`] | the kernel's devices reach their models over sockets (vhost-user, notifications in band) |
+//! | [`time_travel`] | the calendar: the kernel asks for permission to advance its clock, reports kicks and takes interrupts |
+//! | [`spindle_disk`] | the kernel's devices reach their models over sockets (vhost-user, but for kicks and interrupts) |
 //! | [`KernelSetup`] | a machine's array and settings as the kernel's tools and files take them |
 //! | [`Lab`] | one process with all of it: the event loop |
 //!
@@ -16,12 +16,14 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod error;
+mod fault;
 mod lab;
 mod report;
 mod setup;
 pub mod time_travel;
 
 pub use error::LabError;
+pub use fault::Fault;
 pub use lab::{Lab, LabOptions, Output, Port};
 pub use report::{DriveReport, Report};
 pub use setup::{ArrayCommands, DriveKnobs, KernelSetup, RebuildCommand, device_name};

@@ -7,8 +7,10 @@ use serde::Serialize;
 pub struct Report {
     /// Virtual time at the end, nanoseconds.
     pub virtual_ns: u64,
-    /// Messages about time, both ways.
+    /// Messages of the kernel, each with its answer.
     pub time_messages: u64,
+    /// True if a power cut ended it.
+    pub lost_power: bool,
     /// The drives, in slot order.
     pub drives: Vec<DriveReport>,
 }

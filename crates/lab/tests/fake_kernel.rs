@@ -11,7 +11,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use spindle_lab::time_travel::{Message, Operation};
+use spindle_lab::time_travel::{
+    Answer, FOREVER, Interrupt, Kick, Message, Operation, TIME_OF_DAY_NS,
+};
 use spindle_lab::{Lab, LabError, LabOptions, Report};
 use spindle_sim::Machine;
 
@@ -39,8 +41,6 @@ const DATA: u64 = 0x4000;
 const SET_MEM_TABLE: u32 = 5;
 const SET_VRING_NUM: u32 = 8;
 const SET_VRING_ADDR: u32 = 9;
-const SET_BACKEND_REQ_FD: u32 = 21;
-const VRING_KICK: u32 = 35;
 
 const READ: u32 = 0;
 const WRITE: u32 = 1;
@@ -64,72 +64,53 @@ impl Drop for Folder {
 /// The kernel's end of the calendar.
 struct Clock {
     stream: UnixStream,
-    sequence: u32,
-    free_until_ns: u64,
+    now_ns: u64,
+    kicks: Vec<Kick>,
 }
 
 impl Clock {
-    fn connect(folder: &Path) -> Self {
-        Self {
+    /// Connects, and takes the lookahead.
+    fn connect(folder: &Path) -> (Self, u64) {
+        let mut clock = Self {
             stream: UnixStream::connect(folder.join("time")).unwrap(),
-            sequence: 0,
-            free_until_ns: 0,
-        }
+            now_ns: 0,
+            kicks: Vec::new(),
+        };
+        let answer = clock.ask(Operation::Start, 1);
+        assert_eq!(answer.time_ns, TIME_OF_DAY_NS);
+        (clock, answer.free_until_ns)
     }
 
-    fn receive(&mut self) -> Message {
-        let mut bytes = [0; Message::LEN];
-        self.stream.read_exact(&mut bytes).unwrap();
-        let message = Message::from_bytes(bytes).unwrap();
-        if message.operation != Operation::Ack {
-            let answer = Message {
-                operation: Operation::Ack,
-                ..message
-            };
-            self.stream.write_all(&answer.to_bytes()).unwrap();
-        }
-        if message.operation == Operation::FreeUntil {
-            self.free_until_ns = message.time_ns;
-        }
-        message
-    }
-
-    fn send(&mut self, operation: Operation, time_ns: u64) {
-        self.sequence += 1;
+    fn send(&mut self, operation: Operation, request: u64) {
         let message = Message {
             operation,
-            sequence: self.sequence,
-            time_ns,
+            now_ns: self.now_ns,
+            request,
+            kicks: std::mem::take(&mut self.kicks),
         };
         self.stream.write_all(&message.to_bytes()).unwrap();
     }
 
-    /// Sends a message and returns the time in its answer.
-    fn ask(&mut self, operation: Operation, time_ns: u64) -> u64 {
-        self.send(operation, time_ns);
-        loop {
-            let answer = self.receive();
-            if answer.operation == Operation::Ack {
-                assert_eq!(answer.sequence, self.sequence);
-                return answer.time_ns;
-            }
-        }
+    fn ask(&mut self, operation: Operation, request: u64) -> Answer {
+        self.send(operation, request);
+        let mut bytes = [0; 1024];
+        let count = self.stream.read(&mut bytes).unwrap();
+        Answer::parse(&bytes[..count]).unwrap()
     }
 
-    fn run(&mut self) -> u64 {
-        loop {
-            let message = self.receive();
-            if message.operation == Operation::Run {
-                return message.time_ns;
-            }
-        }
+    /// Waits for the drive, at most until `request_ns`; true if it has interrupted the kernel.
+    fn wait(&mut self, request_ns: u64) -> bool {
+        let answer = self.ask(Operation::Wait, request_ns);
+        self.now_ns = answer.time_ns;
+        let of_drive = Interrupt { device: 0, ring: 0 };
+        assert!(answer.interrupts.iter().all(|found| *found == of_drive));
+        !answer.interrupts.is_empty()
     }
 }
 
 /// The kernel's end of a drive.
 struct Driver {
     stream: UnixStream,
-    back: UnixStream,
     memory: File,
     offered: u16,
 }
@@ -139,8 +120,7 @@ fn words(values: &[u64]) -> Vec<u8> {
 }
 
 impl Driver {
-    fn connect(folder: &Path) -> Self {
-        let (back, far) = UnixStream::pair().unwrap();
+    fn connect(folder: &Path, clock: &mut Clock) -> Self {
         let path = folder.join("memory");
         let memory = File::options()
             .read(true)
@@ -151,33 +131,31 @@ impl Driver {
         memory.set_len(LEN).unwrap();
         let mut driver = Self {
             stream: UnixStream::connect(folder.join("drive0")).unwrap(),
-            back,
             memory,
             offered: 0,
         };
-        driver.set_up(far.as_fd());
+        driver.set_up(clock);
         driver
     }
 
-    fn set_up(&mut self, far: BorrowedFd<'_>) {
+    fn set_up(&mut self, clock: &mut Clock) {
         let fine = vec![0; 8];
-        assert_eq!(self.ask(SET_BACKEND_REQ_FD, &[], Some(far)), fine);
         let memory = self.memory.try_clone().unwrap();
-        let one_region = words(&[1, BASE, LEN, BASE, 0]);
-        assert_eq!(
-            self.ask(SET_MEM_TABLE, &one_region, Some(memory.as_fd())),
-            fine
-        );
         let entries = [0_u32.to_ne_bytes(), 8_u32.to_ne_bytes()].concat();
-        assert_eq!(self.ask(SET_VRING_NUM, &entries, None), fine);
         let addresses = words(&[0, BASE + DESCRIPTORS, BASE + USED, BASE + AVAILABLE, 0]);
-        assert_eq!(self.ask(SET_VRING_ADDR, &addresses, None), fine);
-    }
-
-    /// Sends a request that is to be answered and returns the answer's payload.
-    fn ask(&mut self, request: u32, payload: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Vec<u8> {
-        self.send(request, payload, descriptor);
-        self.answer(request)
+        for (request, payload, descriptor) in [
+            (
+                SET_MEM_TABLE,
+                words(&[1, BASE, LEN, BASE, 0]),
+                Some(memory.as_fd()),
+            ),
+            (SET_VRING_NUM, entries, None),
+            (SET_VRING_ADDR, addresses, None),
+        ] {
+            clock.ask(Operation::Device, 0);
+            self.send(request, &payload, descriptor);
+            assert_eq!(self.answer(request), fine);
+        }
     }
 
     fn send(&mut self, request: u32, payload: &[u8], descriptor: Option<BorrowedFd<'_>>) {
@@ -206,8 +184,8 @@ impl Driver {
         payload
     }
 
-    /// Puts a request of 4 KiB into the ring.
-    fn offer(&mut self, operation: u32, sector: u64) {
+    /// Puts a request of 4 KiB into the ring and notes the kick.
+    fn offer(&mut self, clock: &mut Clock, operation: u32, sector: u64) {
         let put = |at: u64, bytes: &[u8]| self.memory.write_all_at(bytes, at).unwrap();
         put(HEADER, &u64::from(operation).to_le_bytes());
         put(HEADER + 8, &sector.to_le_bytes());
@@ -233,16 +211,12 @@ impl Driver {
         put(AVAILABLE + 4 + 2 * u64::from(self.offered % 8), &[0, 0]);
         self.offered += 1;
         put(AVAILABLE + 2, &self.offered.to_le_bytes());
-    }
-
-    /// Waits for an interrupt, asks for the time as the kernel does, and answers it.
-    fn take_interrupt(&mut self, clock: &mut Clock) -> u64 {
-        let mut call = [0; 20];
-        self.back.read_exact(&mut call).unwrap();
-        let now = clock.ask(Operation::Get, 0);
-        clock.ask(Operation::Request, now);
-        self.back.write_all(&call).unwrap();
-        now
+        clock.kicks.push(Kick {
+            time_ns: clock.now_ns,
+            device: 0,
+            ring: 0,
+            available: self.offered,
+        });
     }
 
     fn byte(&self, at: u64) -> u8 {
@@ -266,30 +240,20 @@ fn in_lab(name: &str, kernel: impl FnOnce(&Path)) -> Result<Report, LabError> {
 #[test]
 fn a_request_is_done_after_its_service_time_and_the_kernel_runs_then() {
     let report = in_lab("service", |folder| {
-        let mut clock = Clock::connect(folder);
-        clock.ask(Operation::Start, 1);
-        let mut driver = Driver::connect(folder);
+        let (mut clock, _) = Clock::connect(folder);
+        let mut driver = Driver::connect(folder, &mut clock);
 
         driver.memory.write_all_at(&[7; 4096], DATA).unwrap();
-        driver.offer(WRITE, 8);
-        clock.ask(Operation::Update, 1000);
-        driver.ask(VRING_KICK, &[0; 8], None);
-        clock.ask(Operation::Request, 50_000_000);
-        clock.ask(Operation::Wait, 0);
-        assert_eq!(driver.take_interrupt(&mut clock), 1000 + SERVICE_NS);
-        assert_eq!(clock.run(), 1000 + SERVICE_NS);
+        clock.now_ns = 1000;
+        driver.offer(&mut clock, WRITE, 8);
+        assert!(clock.wait(50_000_000));
+        assert_eq!(clock.now_ns, 1000 + SERVICE_NS);
         assert_eq!(driver.byte(STATUS), 0);
 
         driver.memory.write_all_at(&[0; 4096], DATA).unwrap();
-        driver.offer(READ, 8);
-        // The kernel takes the limit of its free run while it waits for the answer to its kick.
-        driver.send(VRING_KICK, &[0; 8], None);
-        assert_eq!(clock.receive().operation, Operation::FreeUntil);
-        driver.answer(VRING_KICK);
-        clock.ask(Operation::Request, 50_000_000);
-        clock.ask(Operation::Wait, 0);
-        driver.take_interrupt(&mut clock);
-        assert_eq!(clock.run(), 1000 + 2 * SERVICE_NS);
+        driver.offer(&mut clock, READ, 8);
+        assert!(clock.wait(50_000_000));
+        assert_eq!(clock.now_ns, 1000 + 2 * SERVICE_NS);
         assert_eq!(driver.byte(DATA + 4095), 7);
     });
     let report = report.unwrap();
@@ -298,19 +262,29 @@ fn a_request_is_done_after_its_service_time_and_the_kernel_runs_then() {
 }
 
 #[test]
-fn a_kick_shortens_the_free_run_before_it_is_answered() {
+fn a_kick_counts_from_the_time_at_which_it_was_made() {
+    let report = in_lab("late", |folder| {
+        let (mut clock, lookahead_ns) = Clock::connect(folder);
+        let mut driver = Driver::connect(folder, &mut clock);
+        assert!(0 < lookahead_ns && lookahead_ns < SERVICE_NS);
+        driver.offer(&mut clock, READ, 0);
+        clock.now_ns += lookahead_ns;
+        assert!(clock.wait(50_000_000));
+        assert_eq!(clock.now_ns, SERVICE_NS);
+    });
+    assert_eq!(report.unwrap().drives[0].requests, 1);
+}
+
+#[test]
+fn the_kernel_runs_alone_up_to_the_first_event_of_a_drive() {
     let report = in_lab("free", |folder| {
-        let mut clock = Clock::connect(folder);
-        let mut driver = Driver::connect(folder);
-        clock.ask(Operation::Request, 5000);
-        clock.ask(Operation::Wait, 0);
-        assert_eq!(clock.run(), 5000);
-        assert_eq!(clock.free_until_ns, i64::MAX as u64);
-        driver.offer(READ, 0);
-        driver.send(VRING_KICK, &[0; 8], None);
-        assert_eq!(clock.receive().operation, Operation::FreeUntil);
-        driver.answer(VRING_KICK);
-        assert_eq!(clock.free_until_ns, 5000 + SERVICE_NS);
+        let (mut clock, _) = Clock::connect(folder);
+        let mut driver = Driver::connect(folder, &mut clock);
+        assert!(!clock.wait(5000));
+        assert_eq!(clock.ask(Operation::Kick, 0).free_until_ns, FOREVER);
+        driver.offer(&mut clock, READ, 0);
+        let answer = clock.ask(Operation::Kick, 0);
+        assert_eq!(answer.free_until_ns, 5000 + SERVICE_NS);
     });
     assert_eq!(report.unwrap().drives[0].requests, 0);
 }
@@ -318,9 +292,8 @@ fn a_kick_shortens_the_free_run_before_it_is_answered() {
 #[test]
 fn a_kernel_and_drives_that_wait_for_ever_are_an_error() {
     let report = in_lab("standstill", |folder| {
-        let mut clock = Clock::connect(folder);
-        clock.ask(Operation::Request, i64::MAX as u64);
-        clock.send(Operation::Wait, 0);
+        let (mut clock, _) = Clock::connect(folder);
+        clock.send(Operation::Wait, FOREVER);
         // The lab ends, and with it the connection.
         let _ = clock.stream.read_to_end(&mut Vec::new());
     });
@@ -329,9 +302,15 @@ fn a_kernel_and_drives_that_wait_for_ever_are_an_error() {
 
 #[test]
 fn a_message_that_no_kernel_sends_is_an_error() {
-    let report = in_lab("wrong", |folder| {
-        let mut stream = UnixStream::connect(folder.join("time")).unwrap();
-        stream.write_all(&[99; 16]).unwrap();
-    });
-    assert!(matches!(report, Err(LabError::Protocol { .. })));
+    for operation in [99_u32, 4] {
+        let report = in_lab("wrong", |folder| {
+            let mut stream = UnixStream::connect(folder.join("time")).unwrap();
+            let device = [operation.to_ne_bytes(), [0; 4]].concat();
+            stream
+                .write_all(&[device, words(&[0, 77])].concat())
+                .unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        assert!(matches!(report, Err(LabError::Protocol { .. })));
+    }
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use pyo3::prelude::*;
-use spindle_lab::{LabError, LabOptions, Output, Report};
+use pyo3::types::PyBytes;
+use spindle_disk::contents::Contents;
+use spindle_lab::{Fault, LabError, LabOptions, Output, Report};
 
 use crate::convert::timeout;
 use crate::errors;
@@ -35,18 +37,25 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[pymethods]
 impl Lab {
     #[new]
-    #[pyo3(signature = (machine, folder, *, interactive = false, trace = false, cpu = None))]
+    #[pyo3(signature = (machine, folder, *, interactive = false, trace = false, cpu = None, faults = Vec::new(),
+                        time_limit_ns = None))]
     fn new(
         machine: &Machine,
         folder: PathBuf,
         interactive: bool,
         trace: bool,
         cpu: Option<usize>,
+        faults: Vec<String>,
+        time_limit_ns: Option<u64>,
     ) -> PyResult<Self> {
+        let faults: Result<Vec<Fault>, LabError> =
+            faults.iter().map(|text| Fault::parse(text)).collect();
         let options = LabOptions {
             in_real_time: interactive,
             is_traced: trace,
             cpu,
+            faults: faults.map_err(errors::run)?,
+            time_limit_ns,
         };
         let mut lab =
             spindle_lab::Lab::listen(&machine.0, &folder, options).map_err(errors::run)?;
@@ -115,6 +124,31 @@ impl Lab {
             Ok(Err(error)) => Err(errors::run(error)),
             Err(_) => Err(errors::run("the lab's thread ended without a report")),
         }
+    }
+
+    /// Puts bytes on the drive of a slot, before the start.
+    fn put(&self, slot: usize, offset: u64, bytes: &[u8]) {
+        if let Some(contents) = locked(&self.lab).contents(slot) {
+            // Contents in memory do not fail.
+            let _ = contents.write(offset, bytes);
+        }
+    }
+
+    /// Offsets of the pages of 64 KiB of a drive that were written; after the report.
+    fn pages(&self, slot: usize) -> Vec<u64> {
+        let mut lab = locked(&self.lab);
+        lab.contents(slot)
+            .map(|contents| contents.pages())
+            .unwrap_or_default()
+    }
+
+    /// One page of a drive.
+    fn page<'py>(&self, python: Python<'py>, slot: usize, offset: u64) -> Bound<'py, PyBytes> {
+        let mut bytes = vec![0; Contents::PAGE as usize];
+        if let Some(contents) = locked(&self.lab).contents(slot) {
+            let _ = contents.read(offset, &mut bytes);
+        }
+        PyBytes::new(python, &bytes)
     }
 
     /// Each request at the drives as CSV, drive by drive in the order of arrival.

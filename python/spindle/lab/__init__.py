@@ -4,6 +4,7 @@
 |---|---|
 | `source` | the kernel's source: Debian's package or a folder |
 | `kernel` | builds the kernel, once for each version, configuration and HZ |
+| `changes` | the changes of the kernel's source |
 | `programs` | programs of this system with their libraries, and the packages that bring them |
 | `initramfs` | the system in the lab: programs and `image/init.sh`, as an archive (`cpio`) |
 | `cache` | where kernels and archives are kept |

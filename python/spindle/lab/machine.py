@@ -23,7 +23,7 @@ from msgspec import Struct
 from spindle import _core
 from spindle.base.errors import RunError
 
-from . import initramfs, kernel
+from . import disks, initramfs, kernel
 from .errors import LabError
 from .files import place
 from .programs import FOR_A_BOOT, require
@@ -53,6 +53,7 @@ class BootReport(Struct, frozen=True, kw_only=True):
 
     virtual_ns: int
     time_messages: int
+    lost_power: bool
     drives: list[DriveReport]
 
 
@@ -69,6 +70,13 @@ class Boot:
     """The kernel's version, `6.1` or `6.1.192`; None: the newest that is built."""
     is_interactive: bool = False
     is_traced: bool = False
+    faults: tuple[str, ...] = ()
+    """Faults and their times (`crates/lab/src/fault.rs`)."""
+    time_limit_s: float | None = None
+    """Virtual time at which a lab that still runs is an error."""
+    disks: Path | None = None
+    """Folder with the contents of the drives, a sparse file each: read at the start if they are there, written at the
+    end."""
 
 
 @dataclass
@@ -81,6 +89,7 @@ class Running:
     log: IO[bytes]
     status: int | None = None
     """Exit status of the command, once it is known."""
+    disks: Path | None = None
     _reported: bytearray = field(default_factory=bytearray)
 
     def output(self) -> Iterator[tuple[int, bytes]]:
@@ -100,10 +109,15 @@ class Running:
             report = self.lab.report()
         except RunError as error:
             raise LabError(str(error)) from None
+        decoded = msgspec.json.decode(report, type=BootReport)
+        if self.disks is not None:
+            disks.write(self.lab, self.disks, [drive.bytes for drive in decoded.drives])
+        if decoded.lost_power:
+            return decoded
         self.process.wait()
         if self.status is None:
             raise LabError(f"the lab's kernel ended before the command did: {self._last_lines()}")
-        return msgspec.json.decode(report, type=BootReport)
+        return decoded
 
     def _note(self, data: bytes) -> None:
         self._reported += data
@@ -137,7 +151,11 @@ def running(boot: Boot) -> Iterator[Running]:
             interactive=boot.is_interactive,
             trace=boot.is_traced,
             cpu=cpu,
+            faults=list(boot.faults),
+            time_limit_ns=None if boot.time_limit_s is None else round(boot.time_limit_s * 1e9),
         )
+        if boot.disks is not None:
+            disks.read(lab, boot.disks)
         lab.start()
         process = subprocess.Popen(
             ["setarch", "-R", "taskset", "-c", str(cpu), str(program), *_arguments(boot, lab)],
@@ -151,7 +169,7 @@ def running(boot: Boot) -> Iterator[Running]:
         janitor.write(f"{process.pid}\n".encode())
         janitor.flush()
         try:
-            yield Running(lab, process, folder, log)
+            yield Running(lab, process, folder, log, disks=boot.disks)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, 9)

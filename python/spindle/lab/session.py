@@ -11,6 +11,7 @@ import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from spindle import _core
 
@@ -28,8 +29,8 @@ LEAVE = 0x1D
 class Outcome:
     """A command that has ended."""
 
-    status: int
-    """Its exit status."""
+    status: int | None
+    """Its exit status; none if the power was cut before."""
     boot: BootReport
     cpu_s: float
     """CPU time of the kernel and all that ran in it."""
@@ -45,20 +46,30 @@ def execute(
     programs: Sequence[str] = (),
     is_traced: bool = False,
     is_assembled: bool = False,
+    faults: Sequence[str] = (),
+    time_limit_s: float | None = None,
+    disks: Path | None = None,
 ) -> Outcome:
     """Run a command in the lab, which `programs` of this system are brought into; `is_assembled`: after the machine's
-    array and settings are made. `write` receives its output as it comes: (true for standard error, bytes). Raises
-    LabMissing or LabError.
+    array and settings are made. `write` receives its output as it comes: (true for standard error, bytes). `faults`,
+    `time_limit_s` and `disks`: see `machine.Boot`. Raises LabMissing or LabError.
     """
     todo = initramfs.for_command(command, programs, _first(machine, is_assembled))
-    boot = Boot(machine, todo, memory_mib, is_traced=is_traced)
+    boot = Boot(
+        machine,
+        todo,
+        memory_mib,
+        is_traced=is_traced,
+        faults=tuple(faults),
+        time_limit_s=time_limit_s,
+        disks=disks,
+    )
     before = cpu_of_children_s()
     with running(boot) as lab:
         for port, data in lab.output():
             write(port == ERRORS, data)
         report = lab.end()
         trace = lab.lab.trace() if is_traced else None
-    assert lab.status is not None
     return Outcome(lab.status, report, cpu_of_children_s() - before, trace)
 
 

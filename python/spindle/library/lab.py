@@ -36,12 +36,26 @@ def execute(
     programs: Sequence[str],
     is_traced: bool,
     is_assembled: bool = False,
+    faults: Sequence[str] = (),
+    time_limit_s: float | None = None,
+    disks: Path | None = None,
 ) -> session.Outcome:
     """Boot a machine, a file or a name of the catalogue, and run a command in it (`lab.session.execute`). Raises
     `spindle.Error`.
     """
     with unwinding():
-        return session.execute(_machine(machine), command, write, memory_mib, programs, is_traced, is_assembled)
+        return session.execute(
+            _machine(machine),
+            command,
+            write,
+            memory_mib,
+            programs,
+            is_traced,
+            is_assembled,
+            faults,
+            time_limit_s,
+            disks,
+        )
 
 
 def shell(machine: str, memory_mib: int, is_assembled: bool = False) -> int:

@@ -1,10 +1,13 @@
 //! virtio-blk around a disk.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use spindle_drive::DriveError;
 use spindle_sim::DriveSetup;
 
+use super::fault::{Fault, Faults};
+use super::journal::Journal;
 use super::{Device, INDIRECT, Rings, VERSION_1};
 use crate::contents::Contents;
 use crate::disk::{Counts, Disk, Done, Geometry, Operation, Request, SECTOR, Served};
@@ -50,6 +53,8 @@ struct Place {
     head: u16,
     data: Vec<Buffer>,
     status_address: u64,
+    /// The changes that a flush makes durable (`Journal::point`).
+    durable: u64,
 }
 
 /// The answer to a request that needs no drive.
@@ -68,6 +73,10 @@ pub struct BlockDevice {
     /// Requests that need no drive: when each is done, its place and its answer.
     immediate: VecDeque<(u64, Place, Answer)>,
     session: u64,
+    faults: Faults,
+    /// For a power cut: the writes that it may undo.
+    journal: Option<Journal>,
+    is_dead: bool,
 }
 
 impl BlockDevice {
@@ -88,6 +97,64 @@ impl BlockDevice {
             serial,
             immediate: VecDeque::new(),
             session: 0,
+            faults: Faults::default(),
+            journal: None,
+            is_dead: false,
+        }
+    }
+
+    /// No request is done sooner than so long after it came, nanoseconds.
+    #[must_use]
+    pub fn least_latency_ns(&self) -> u64 {
+        self.disk.least_latency_ns()
+    }
+
+    /// Sets the faults. With `may_lose_power`, [`cut_power`](BlockDevice::cut_power) may end the device.
+    pub fn set_faults(&mut self, faults: Vec<Fault>, may_lose_power: bool) {
+        self.faults = Faults::new(faults);
+        self.journal = may_lose_power.then(Journal::default);
+    }
+
+    /// The contents of the drive.
+    pub fn contents_mut(&mut self) -> &mut Contents {
+        &mut self.disk.contents
+    }
+
+    /// The power is cut: of the writes that were not flushed, and of those under way, each is there, gone, or torn after
+    /// one of its sectors, by the seed.
+    pub fn cut_power(&mut self, memory: &Memory, seed: u64) -> Result<(), RingError> {
+        for request in self.disk.abandon(0) {
+            if request.request.operation == Operation::Write {
+                self.transfer(&request, memory)?;
+            }
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.cut(&mut self.disk.contents, seed);
+        }
+        Ok(())
+    }
+
+    fn fails(&mut self, done: &Done<Place>) -> bool {
+        let (now_ns, request) = (done.finish_ns, &done.request);
+        let sectors: Range<u64> =
+            request.offset / SECTOR..(request.offset + request.len).div_ceil(SECTOR);
+        match request.operation {
+            Operation::Read => self.faults.fails_read(now_ns, &sectors),
+            Operation::Write | Operation::WriteZeroes | Operation::Discard => {
+                let fails = self.faults.fails_write(now_ns, &sectors);
+                if !fails {
+                    self.faults.heal(now_ns, &sectors);
+                }
+                fails
+            }
+            Operation::Flush => {
+                if let Some(journal) = &mut self.journal
+                    && !self.faults.ignores_flushes(now_ns)
+                {
+                    journal.flush(done.tag.durable);
+                }
+                false
+            }
         }
     }
 
@@ -147,6 +214,11 @@ impl BlockDevice {
     ) -> Result<(), RingError> {
         let (place, parsed) = self.parse(ring, chain, memory)?;
         match parsed {
+            Ok(_) if self.is_dead => {
+                let at_ns = now_ns + self.least_latency_ns();
+                let failed = Answer::Status(STATUS_ERROR);
+                self.immediate.push_back((at_ns, place, failed));
+            }
             Ok(request) => self.disk.take(now_ns, request, place),
             Err(answer) => self.immediate.push_back((now_ns, place, answer)),
         }
@@ -175,6 +247,7 @@ impl BlockDevice {
             head: chain.head,
             data: data.to_vec(),
             status_address: status.address,
+            durable: self.journal.as_ref().map_or(0, Journal::point),
         };
         let request = self.request(code, u64_at(&bytes, 8), &place.data, memory)?;
         Ok((place, request))
@@ -237,10 +310,15 @@ impl BlockDevice {
             return Ok(());
         }
         let memory = rings.memory();
-        let moved = match done.is_fine {
+        let moved = match done.is_fine && !self.fails(&done) {
             true => self.transfer(&done, memory)?,
             false => None,
         };
+        if let Some(journal) = &mut self.journal
+            && !self.disk.geometry().has_write_cache
+        {
+            journal.flush(journal.point());
+        }
         let status = match moved {
             Some(_) => STATUS_FINE,
             None => STATUS_ERROR,
@@ -283,6 +361,9 @@ impl BlockDevice {
                         written += buffer.len;
                     } else {
                         memory.read(buffer.address, &mut bytes)?;
+                        if let Some(journal) = &mut self.journal {
+                            journal.note(contents, offset, bytes.clone());
+                        }
                         moved = moved.and(contents.write(offset, &bytes));
                     }
                     offset += u64::from(buffer.len);
@@ -382,7 +463,10 @@ impl Device for BlockDevice {
 
     fn next_event_ns(&self) -> Option<u64> {
         let immediate = self.immediate.front().map(|(at, ..)| *at);
-        immediate.into_iter().chain(self.disk.next_event_ns()).min()
+        let disk = self.disk.next_event_ns();
+        let death = self.faults.death_ns().filter(|_| !self.is_dead);
+        let drive = disk.into_iter().map(|at| self.faults.thawed_ns(at));
+        immediate.into_iter().chain(drive).chain(death).min()
     }
 
     fn advance(&mut self, now_ns: u64, rings: &mut Rings<'_>) -> Result<(), RingError> {
@@ -396,8 +480,14 @@ impl Device for BlockDevice {
             self.answer(&place, status, written, rings)?;
         }
         let mut done = Vec::new();
-        self.disk.advance(now_ns, &mut done);
-        for done in done {
+        if !self.is_dead && self.faults.death_ns().is_some_and(|at| at <= now_ns) {
+            self.is_dead = true;
+            done = self.disk.abandon(now_ns);
+        } else if !self.is_dead && self.faults.thawed_ns(now_ns) == now_ns {
+            self.disk.advance(now_ns, &mut done);
+        }
+        for mut done in done {
+            done.finish_ns = self.faults.thawed_ns(done.finish_ns);
             self.finish(done, rings)?;
         }
         Ok(())

@@ -2,6 +2,8 @@
 
 mod block;
 mod console;
+mod fault;
+mod journal;
 
 use std::fmt::Debug;
 
@@ -9,6 +11,7 @@ use crate::virtio::{Chain, Memory, Ring, RingError};
 
 pub use block::BlockDevice;
 pub use console::Console;
+pub use fault::{Fault, FaultKind};
 
 /// `VIRTIO_F_VERSION_1`.
 const VERSION_1: u64 = 1 << 32;

@@ -172,7 +172,7 @@ impl Session {
             }
             Request::SetRingBase { index, base } => self.ring(index)?.set_base(base as u16),
             Request::SetBackChannel(descriptor) => self.back = Some(UnixStream::from(descriptor)),
-            Request::Kick { index } => self.kick(index, now_ns, device)?,
+            Request::Kick { index } => self.kick(now_ns, index, None, device)?,
             Request::SetRingDescriptor {
                 purpose,
                 index,
@@ -196,17 +196,6 @@ impl Session {
 
     fn is_in_band(&self) -> bool {
         self.signals.is_empty()
-    }
-
-    fn kick(&mut self, index: u32, now_ns: u64, device: &mut dyn Device) -> Result<(), VhostError> {
-        self.ring(index)?;
-        let name = &self.name;
-        let Some(memory) = &self.memory else {
-            return Err(VhostError::protocol(name, "a kick before there is memory"));
-        };
-        let mut rings = Rings::new(memory, &mut self.rings);
-        let taken = device.kick(index as usize, now_ns, &mut rings);
-        taken.map_err(|error| VhostError::protocol(name, error.to_string()))
     }
 
     fn base(&mut self, index: u32) -> Result<Vec<u8>, VhostError> {
@@ -234,7 +223,7 @@ impl Session {
                 None => false,
             };
             if is_kicked {
-                self.kick(index as u32, now_ns, device)?;
+                self.kick(now_ns, index as u32, None, device)?;
             }
         }
         Ok(())
@@ -291,6 +280,31 @@ impl Session {
 
     fn broken(&self, problem: impl std::fmt::Display) -> VhostError {
         VhostError::protocol(&self.name, problem.to_string())
+    }
+
+    /// The front end's memory.
+    #[must_use]
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    /// Lets the device take the new requests of a ring, up to an index of the available ring if there is one: what the
+    /// driver adds after a kick is then for its next.
+    pub fn kick(
+        &mut self,
+        now_ns: u64,
+        ring: u32,
+        until: Option<u16>,
+        device: &mut dyn Device,
+    ) -> Result<(), VhostError> {
+        self.ring(ring)?.set_limit(until);
+        let name = &self.name;
+        let Some(memory) = &self.memory else {
+            return Err(VhostError::protocol(name, "a kick before there is memory"));
+        };
+        let mut rings = Rings::new(memory, &mut self.rings);
+        let taken = device.kick(ring as usize, now_ns, &mut rings);
+        taken.map_err(|error| VhostError::protocol(name, error.to_string()))
     }
 
     /// Lets the device deal with its events up to `now_ns`; the rings that want an interrupt.

@@ -73,6 +73,8 @@ pub struct Ring {
     used: u64,
     next_available: u16,
     next_used: u16,
+    /// Index of the available ring that is not to be taken yet.
+    limit: Option<u16>,
 }
 
 impl Ring {
@@ -101,12 +103,18 @@ impl Ring {
         self.next_available
     }
 
+    /// Takes no requests from this index of the available ring on; all if `None`.
+    pub fn set_limit(&mut self, limit: Option<u16>) {
+        self.limit = limit;
+    }
+
     /// Takes the next request of the driver, if there is one.
     pub fn pop(&mut self, memory: &Memory) -> Result<Option<Chain>, RingError> {
         if self.size == 0 {
             return Err(RingError::NoSize);
         }
-        if memory.load_u16(self.available + 2)? == self.next_available {
+        let filled = memory.load_u16(self.available + 2)?;
+        if self.limit.unwrap_or(filled) == self.next_available {
             return Ok(None);
         }
         let slot = u64::from(self.next_available % self.size);
@@ -337,6 +345,23 @@ pub(crate) mod tests {
             assert_eq!(ring.push(&memory, chain.head, round), Ok(true));
             assert_eq!(driver.returned(), [(u32::from(head), round)]);
         }
+    }
+
+    #[test]
+    fn requests_after_the_limit_wait_for_the_next_kick() {
+        let mut driver = driver(4);
+        let mut ring = driver.ring();
+        let memory = driver.memory.clone();
+        driver.add(&[readable(0x8000, 16)]);
+        driver.add(&[readable(0x8000, 16)]);
+        for limit in [Some(1), Some(2)] {
+            ring.set_limit(limit);
+            assert!(ring.pop(&memory).unwrap().is_some());
+            assert_eq!(ring.pop(&memory), Ok(None));
+        }
+        driver.add(&[readable(0x8000, 16)]);
+        ring.set_limit(None);
+        assert!(ring.pop(&memory).unwrap().is_some());
     }
 
     #[test]

@@ -359,6 +359,21 @@ impl Mechanical {
         self.stream = Some(stream);
         true
     }
+
+    pub(crate) fn least_latency_ns(&self) -> u64 {
+        let Overheads {
+            read_hit,
+            read_miss,
+            write_hit,
+            write_miss,
+            ..
+        } = self.overheads;
+        [read_hit, read_miss, write_hit, write_miss]
+            .into_iter()
+            .flat_map(|after| [after.read_ns, after.write_ns])
+            .fold(u64::MAX, u64::min)
+            + self.overheads.command_ns
+    }
 }
 
 impl Device for Mechanical {

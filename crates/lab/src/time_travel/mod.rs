@@ -1,9 +1,9 @@
-//! Virtual time: the messages of `include/uapi/linux/um_timetravel.h`, the calendar that answers them, and its socket.
+//! Virtual time: the messages of the lab's kernel, the calendar that decides who runs next, and its socket.
 
 mod calendar;
 mod link;
 mod message;
 
-pub use calendar::{Calendar, FOREVER, Step};
+pub use calendar::{Calendar, FOREVER, Step, TIME_OF_DAY_NS};
 pub use link::TimeLink;
-pub use message::{Message, Operation};
+pub use message::{Answer, Interrupt, Kick, Message, Operation};

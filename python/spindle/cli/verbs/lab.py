@@ -87,6 +87,25 @@ _ASSEMBLED = click.option(
     kind="lab-trace",
     help="Save each request at the drives as CSV: when it came, when it was done, what and where.",
 )
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="TEXT",
+    help="Let something fail at a virtual time: 'vdb at 2s: dies', 'at 3s: power cut' ...  [repeatable]",
+)
+@click.option(
+    "--disks",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Read the contents of the drives from this folder, if they are there, and keep them in it.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Fail if the command still runs at this virtual time.",
+)
 @click.option("--summary", is_flag=True, help="Print virtual time, requests and CPU time on stderr at the end.")
 def exec_(
     machine: str,
@@ -95,6 +114,9 @@ def exec_(
     assembled: bool,
     programs: tuple[str, ...],
     trace: Output | None,
+    faults: tuple[str, ...],
+    disks: Path | None,
+    time_limit: float | None,
     summary: bool,
 ) -> int:
     """Boot MACHINE, run COMMAND in it, and exit with its status.
@@ -109,7 +131,18 @@ def exec_(
         stream.buffer.write(data)
         stream.flush()
 
-    outcome = lab.execute(machine, words, write, memory, programs, trace is not None, assembled)
+    outcome = lab.execute(
+        machine,
+        words,
+        write,
+        memory,
+        programs,
+        trace is not None,
+        assembled,
+        faults,
+        time_limit_s=time_limit,
+        disks=disks,
+    )
     if trace is not None and outcome.trace is not None:
         trace.save(outcome.trace.encode())
     if summary:
@@ -119,6 +152,9 @@ def exec_(
             f"{outcome.cpu_s:.2f} s of CPU time for the kernel",
             file=sys.stderr,
         )
+    if outcome.status is None:
+        print(f"spindle: power cut at {outcome.boot.virtual_ns / 1e9:.6f} s of virtual time", file=sys.stderr)
+        return Exit.FINE
     return outcome.status
 
 

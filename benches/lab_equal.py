@@ -1,0 +1,98 @@
+"""Equal runs of the lab: each case of arrays, file systems and loads runs several times, two labs at once; traces and
+output must be equal.
+
+    python benches/lab_equal.py [--runs N] [--case TEXT]
+
+A line for each case: runs, different results, digest. The exit status is 1 if any differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+MACHINE = """
+[[drive]]
+count = {drives}
+service = '100us'
+transfer_rate = '200 MB/s'
+flush = '100us'
+queue_depth = 32
+capacity = '512MiB'
+[array]
+level = 'raid0'
+chunk = '64KiB'
+"""
+LEVELS = {
+    "raid0": "--level=0 --chunk=64",
+    "raid1": "--level=1 --assume-clean --bitmap=none",
+    "raid10-n2": "--level=10 --layout=n2 --chunk=64 --assume-clean --bitmap=none",
+    "raid10-f2": "--level=10 --layout=f2 --chunk=64 --assume-clean --bitmap=none",
+    "raid10-o2": "--level=10 --layout=o2 --chunk=64 --assume-clean --bitmap=none",
+    "raid4": "--level=4 --chunk=64 --assume-clean --bitmap=none",
+    "raid5": "--level=5 --chunk=64 --assume-clean --bitmap=none",
+    "raid6": "--level=6 --chunk=64 --assume-clean --bitmap=none",
+}
+LOADS = {
+    "direct-write": "dd if=/dev/zero of=$F bs=256k count=32 oflag=direct",
+    "direct-read": "dd if=/dev/zero of=$F bs=1M count=8; sync; dd if=$F of=/dev/null bs=64k count=128 iflag=direct",
+    "buffered-write": "dd if=/dev/zero of=$F bs=1M count=16 conv=fsync",
+    "buffered-read": "dd if=/dev/zero of=$F bs=1M count=8; sync; echo 3 >/proc/sys/vm/drop_caches; md5sum $F",
+}
+FILES = {
+    "raw": "F=/dev/md0",
+    "ext4": "mkfs.ext4 -q /dev/md0; mount /dev/md0 /mnt; F=/mnt/f",
+    "xfs": "mkfs.xfs -q -f /dev/md0; mount /dev/md0 /mnt; F=/mnt/f",
+}
+DRIVES = (3, 4, 6, 14)
+
+
+def cases() -> Iterator[tuple[str, int, str]]:
+    """Name, drives, script."""
+    every = itertools.product(LEVELS.items(), LOADS.items(), FILES.items())
+    for number, ((level, options), (load, do), (system, make)) in enumerate(every):
+        drives = max(DRIVES[number % len(DRIVES)], 4 if level == "raid6" else 3)
+        members = f"$(ls /dev/vd* | head -{drives})"
+        create = f"mdadm --create /dev/md0 --run {options} --raid-devices={drives} {members} 2>/dev/null"
+        yield f"{level} {drives} {system} {load}", drives, f"{create}; {make}; {do}; sync"
+
+
+def digest(drives: int, script: str) -> str:
+    """Digest of trace and output of one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        machine, trace = Path(folder, "m.toml"), Path(folder, "t.csv")
+        machine.write_text(MACHINE.format(drives=drives))
+        program = str(Path(sys.executable).with_name("spindle"))
+        ended = subprocess.run(
+            [program, "lab", "exec", str(machine), "--trace", str(trace), "--", "sh", "-c", script],
+            capture_output=True,
+            check=True,
+        )
+        return hashlib.sha1(trace.read_bytes() + ended.stdout).hexdigest()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--case", default="", help="only cases whose name contains this")
+    options = parser.parse_args()
+    failed = 0
+    with ThreadPoolExecutor(2) as pool:
+        for name, drives, script in cases():
+            if options.case not in name:
+                continue
+            found = list(pool.map(digest, [drives] * options.runs, [script] * options.runs))
+            failed += len(set(found)) > 1
+            print(f"{name:40} {len(found)} runs, {len(set(found)) - 1} different, {found[0][:16]}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
