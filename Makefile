@@ -43,7 +43,7 @@ test-python: $(VENV)/built $(VENV)/test-tools
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 # Folders of tests that start few programs: all of `tests` takes hours under this measurement.
-COVERED ?= $(addprefix tests/,library result formats report inspect)
+COVERED ?= $(addprefix tests/,library result formats report inspect doctor monitor campaigns)
 
 coverage: build/bin/cargo-llvm-cov setup ## share of the lines that tests run: all of Rust's, of Python's those in COVERED
 	rustup component add llvm-tools
