@@ -245,9 +245,16 @@ class Simulation:
     """A load on a modelled machine, on a thread of its own. It starts when constructed."""
 
     def __new__(
-        cls, machine: Machine, workload: Workload, *, trace: bool = False, interval_ns: int = 1_000_000_000
+        cls,
+        machine: Machine,
+        workload: Workload,
+        *,
+        trace: bool = False,
+        interval_ns: int = 1_000_000_000,
+        places: Sequence[Sequence[int]] = (),
     ) -> Simulation:
-        """`trace`: record every command of every drive as a line of CSV; the caller must drain it."""
+        """`trace`: record every command of every drive as a line of CSV; the caller must drain it. `places`: offsets in
+        bytes for the requests of each stream, in order of issue, instead of those that its pattern draws."""
 
     def progress(self) -> str:
         """As `Run.progress`, in the machine's time."""

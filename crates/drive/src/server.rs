@@ -34,6 +34,8 @@ pub struct ServerParams {
     pub bytes_per_s: Option<u64>,
     /// Service time of a flush, nanoseconds; `None` if the drive has no write cache that a host would flush.
     pub flush_ns: Option<u64>,
+    /// The host takes it for a drive with moving heads.
+    pub rotational: bool,
     /// Seed of the times drawn.
     pub seed: u64,
 }
@@ -186,6 +188,7 @@ mod tests {
             service: ServiceTime::Constant(100_000),
             bytes_per_s: Some(200_000_000),
             flush_ns: Some(70_000),
+            rotational: true,
             seed: 1,
         })
         .unwrap();
@@ -206,6 +209,7 @@ mod tests {
             service,
             bytes_per_s: None,
             flush_ns: None,
+            rotational: true,
             seed: 7,
         };
         let mut server = Server::new(params).unwrap();

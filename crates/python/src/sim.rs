@@ -134,12 +134,13 @@ struct StreamProgressFigures<'a> {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000))]
+    #[pyo3(signature = (machine, workload, *, trace = false, interval_ns = 1_000_000_000, places = Vec::new()))]
     fn new(
         machine: &Machine,
         workload: &Workload,
         trace: bool,
         interval_ns: u64,
+        places: Vec<Vec<u64>>,
     ) -> PyResult<Self> {
         let shared = Arc::new(Shared {
             stop: Arc::default(),
@@ -160,6 +161,7 @@ impl Simulation {
             interval_ns,
             stop: Some(shared.stop.clone()),
             progress: Some(shared.progress.clone()),
+            places,
         };
         let (machine, load, finished) = (machine.0.clone(), workload.0.clone(), shared.clone());
         let names = load

@@ -36,6 +36,7 @@ pub fn simulate_many(
                         interval_ns,
                         stop: stop.clone(),
                         progress: None,
+                        places: Vec::new(),
                     };
                     let figures = simulate(machine, workload, options);
                     done.lock()

@@ -13,6 +13,8 @@ pub(crate) enum Owner {
     Rows(u32),
     /// A stretch of a member that is being rebuilt.
     Rebuild(u32),
+    /// md's superblock.
+    Superblock,
 }
 
 /// The issuer of a request.
@@ -77,6 +79,26 @@ impl Bio {
                 context: issuer.thread,
             },
             next: NONE,
+        }
+    }
+}
+
+/// Bios that touch, in the order of their addresses: they become one request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    /// All of them as one request.
+    pub(crate) request: BlockRequest,
+}
+
+impl Chain {
+    /// A single bio.
+    pub(crate) fn of(id: u32, request: BlockRequest) -> Chain {
+        Chain {
+            first: id,
+            last: id,
+            request,
         }
     }
 }

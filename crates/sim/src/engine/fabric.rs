@@ -1,7 +1,5 @@
 //! Turns a request of the array into requests of its members.
 
-use std::collections::VecDeque;
-
 use spindle_array::balance::{self, BalanceRule, Candidate, Raid1State};
 use spindle_array::{
     Array, ArrayError, Layout, Level, MemberRequest, MemberSet, Merger, Place, Rows, STRIPE_BLOCK,
@@ -9,7 +7,7 @@ use spindle_array::{
 };
 
 use super::rebuild::Rebuild;
-use super::slab::Slab;
+use super::stripes::{Requests, Stripes};
 
 /// An array and md's state about it.
 pub(crate) struct Fabric {
@@ -20,7 +18,6 @@ pub(crate) struct Fabric {
     flash: Vec<bool>,
     missing: MemberSet,
     balance: BalanceRule,
-    write_rule: WriteRule,
     raid1: Raid1State,
     /// End of the last request completed on each member, bytes (`head_position`).
     heads: Vec<u64>,
@@ -29,11 +26,9 @@ pub(crate) struct Fabric {
     merger: Merger,
     candidates: Vec<Candidate>,
     pub(crate) rebuild: Option<Rebuild>,
-    pub(crate) rows: Slab<RowsWrite>,
-    waiting: VecDeque<u32>,
-    /// Stripe heads in use, and their total number.
-    active: u32,
-    stripe_cache: u32,
+    pub(crate) stripes: Option<Box<Stripes>>,
+    pub(crate) superblock: Superblock,
+    data_offset: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,30 +39,31 @@ enum Kind {
     Parity,
 }
 
-/// Rows of a stripe that are being written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RowsWrite {
-    /// The request they belong to.
-    pub(crate) slot: u32,
-    /// Reads, then writes, that are not done.
+/// md marks its superblock before the first write: a write between two flushes on each member (`md_write_start`,
+/// `md_update_sb`), and the writers sleep until then.
+#[derive(Debug, Default)]
+pub(crate) struct Superblock {
+    pub(crate) active: bool,
+    /// Members that have not finished.
     pub(crate) left: u32,
-    pub(crate) offset: u64,
-    pub(crate) len: u64,
-    pub(crate) reads: MemberSet,
-    pub(crate) writes: MemberSet,
-    pub(crate) writing: bool,
+    /// The first flush of a member is done.
+    pub(crate) flushed: Vec<bool>,
+    /// Slots of the writers.
+    pub(crate) writers: Vec<u32>,
 }
 
-impl RowsWrite {
-    /// Stripe heads they need.
-    fn heads(&self) -> u32 {
-        (self.len / STRIPE_BLOCK) as u32
-    }
+impl Superblock {
+    /// Stands for a slot in flushes.
+    pub(crate) const SLOT: u32 = u32::MAX;
+    /// Blocks from the start of a member (metadata 1.2).
+    const PLACE: u64 = 8;
 }
 
 /// How an array is set up, beyond its map.
 pub(crate) struct Setup {
     pub(crate) starts: Vec<u64>,
+    /// Blocks before the data.
+    pub(crate) data_offset: u64,
     pub(crate) flash: Vec<bool>,
     pub(crate) missing: MemberSet,
     pub(crate) balance: BalanceRule,
@@ -88,29 +84,51 @@ impl Fabric {
             (level, _) if level.parities() > 0 => Kind::Parity,
             _ => Kind::Plain,
         };
-        Fabric {
+        let chunk = array.chunk().unwrap_or(STRIPE_BLOCK);
+        let stripes = (kind == Kind::Parity)
+            .then(|| Box::new(Stripes::new(setup.stripe_cache, chunk, setup.write_rule)));
+        let mut fabric = Fabric {
             kind,
             starts: setup.starts,
             flash: setup.flash,
             missing: setup.missing,
             balance: setup.balance,
-            write_rule: setup.write_rule,
             raid1: Raid1State::new(members),
             heads: vec![0; members as usize],
             pending: vec![0; members as usize],
             merger: Merger::new(members),
             candidates: Vec::with_capacity(members as usize),
             rebuild: setup.rebuild,
-            rows: Slab::with_capacity(256),
-            waiting: VecDeque::with_capacity(64),
-            active: 0,
-            stripe_cache: setup.stripe_cache,
+            stripes,
+            superblock: Superblock {
+                active: setup.data_offset == 0,
+                flushed: vec![false; members as usize],
+                ..Superblock::default()
+            },
+            data_offset: setup.data_offset,
             array,
+        };
+        fabric.probe();
+        fabric
+    }
+
+    /// The kernel looked for partitions when the array was first opened: it read the first page.
+    fn probe(&mut self) {
+        if self.has_mirrors()
+            && let Ok(place) = self.choose(0, STRIPE_BLOCK)
+        {
+            self.heads[place.member as usize] = place.offset + STRIPE_BLOCK;
         }
     }
 
-    pub(crate) fn has_parity(&self) -> bool {
-        self.kind == Kind::Parity
+    /// Block of a member's drive with its superblock.
+    pub(crate) fn superblock_lbn(&self, member: usize) -> u64 {
+        self.starts[member] - self.data_offset + Superblock::PLACE
+    }
+
+    /// Writes to mirrors are sent by md's own thread, under a plug (`flush_pending_writes`).
+    pub(crate) fn has_mirrors(&self) -> bool {
+        matches!(self.kind, Kind::Raid1 | Kind::Raid10 { .. })
     }
 
     /// True if a member takes commands: it is there, or being rebuilt.
@@ -141,27 +159,29 @@ impl Fabric {
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
         match self.kind {
-            Kind::Plain => self
-                .array
-                .requests(offset, len, &mut self.merger, |request| out.push(request)),
-            Kind::Parity => {
-                let lacking = if self.missing.is_empty() {
-                    MemberSet::EMPTY
-                } else {
-                    let last = self.array.locate(offset + len - 1)?;
-                    let chunk = self.array.chunk().unwrap_or(STRIPE_BLOCK);
-                    self.lacking((last.offset / chunk + 1) * chunk)
-                };
-                self.array
-                    .plan_read(offset, len, &lacking, &mut self.merger, |request| {
-                        out.push(request);
-                    })
-            }
+            Kind::Plain | Kind::Parity => self.pieces(offset, len, out),
             Kind::Raid1 | Kind::Raid10 { .. } => self.read_mirror(offset, len, out),
         }
     }
 
-    /// md splits at chunks, and chooses a copy for each piece by itself.
+    /// md splits at chunks; the queues of the members merge pieces that touch.
+    fn pieces(
+        &self,
+        offset: u64,
+        len: u64,
+        out: &mut Vec<MemberRequest>,
+    ) -> Result<(), ArrayError> {
+        self.array.pieces(offset, len, |piece| {
+            out.push(MemberRequest {
+                member: piece.member,
+                offset: piece.offset,
+                len: piece.len,
+                pieces: 1,
+            });
+        })
+    }
+
+    /// md splits at chunks, and chooses a copy for each piece by itself: one that was just chosen is busy.
     fn read_mirror(
         &mut self,
         offset: u64,
@@ -173,13 +193,19 @@ impl Fabric {
         while at < end {
             let until = end.min((at / chunk + 1).saturating_mul(chunk));
             let place = self.choose(at, until - at)?;
-            self.merger
-                .push(place.member, place.offset, until - at, &mut |request| {
-                    out.push(request);
-                });
+            self.pending[place.member as usize] += 1;
+            out.push(MemberRequest {
+                member: place.member,
+                offset: place.offset,
+                len: until - at,
+                pieces: 1,
+            });
             at = until;
         }
-        self.merger.flush(&mut |request| out.push(request));
+        // They count from when they are sent.
+        for piece in out {
+            self.pending[piece.member as usize] -= 1;
+        }
         Ok(())
     }
 
@@ -226,8 +252,22 @@ impl Fabric {
         len: u64,
         out: &mut Vec<MemberRequest>,
     ) -> Result<(), ArrayError> {
-        self.array
-            .write_requests(offset, len, &mut self.merger, |request| out.push(request))?;
+        if self.kind == Kind::Plain {
+            self.pieces(offset, len, out)?;
+        } else {
+            let chunk = self.array.chunk().unwrap_or(u64::MAX);
+            let (mut at, end) = (offset, offset + len);
+            while at < end {
+                let until = end.min((at / chunk + 1).saturating_mul(chunk));
+                out.extend(self.array.places(at).map(|place| MemberRequest {
+                    member: place.member,
+                    offset: place.offset,
+                    len: until - at,
+                    pieces: 1,
+                }));
+                at = until;
+            }
+        }
         if !self.missing.is_empty() {
             let (missing, rebuilding) = (self.missing, self.rebuilding());
             out.retain(|request| {
@@ -237,85 +277,45 @@ impl Fabric {
         Ok(())
     }
 
-    /// Rows that a write to a parity array covers, planned; each waits to be started.
-    pub(crate) fn write_rows(
+    /// True if a request goes through the stripe cache; reads of a whole array go past it.
+    pub(crate) fn uses_stripes(&self, write: bool) -> bool {
+        self.stripes.is_some() && (write || !self.missing.is_empty())
+    }
+
+    /// Hands the rows of a request to the stripe cache; their number.
+    pub(crate) fn add_rows(
         &mut self,
         slot: u32,
+        write: bool,
         offset: u64,
         len: u64,
-        out: &mut Vec<u32>,
-    ) -> Result<(), ArrayError> {
-        // No more heads at once than half of the cache: the rest can still be worked on.
-        let most = u64::from((self.stripe_cache / 2).max(1)) * STRIPE_BLOCK;
-        let mut failed = None;
-        let (missing, rule) = (self.missing, self.write_rule);
-        let recovered = self
-            .rebuild
-            .as_ref()
-            .map(|rebuild| (rebuild.member, rebuild.recovered()));
-        let (array, slab) = (&self.array, &mut self.rows);
-        array.rows(offset, len, |rows: &Rows| {
+    ) -> Result<u32, ArrayError> {
+        let mut count = 0;
+        if let Some(stripes) = &mut self.stripes {
+            self.array.rows(offset, len, |rows: &Rows| {
+                count += Stripes::rows_of(rows);
+                stripes.add(slot, write, *rows);
+            })?;
+        }
+        Ok(count)
+    }
+
+    /// The next requests of md's thread for rows in the stripe cache.
+    pub(crate) fn next_rows(&mut self) -> Result<Option<Requests>, ArrayError> {
+        let (missing, rebuild) = (self.missing, self.rebuild.as_ref());
+        let rebuilt = rebuild.map(|rebuild| (rebuild.member, rebuild.recovered()));
+        let Some(stripes) = &mut self.stripes else {
+            return Ok(None);
+        };
+        stripes.next(|end| {
             let mut lacking = missing;
-            if let Some((member, recovered)) = recovered
-                && rows.offset + rows.len <= recovered
+            if let Some((member, recovered)) = rebuilt
+                && end <= recovered
             {
                 lacking.remove(member);
             }
-            match rows.plan(&MemberSet::EMPTY, &lacking, rule) {
-                Ok(plan) => {
-                    let (mut at, end) = (rows.offset, rows.offset + rows.len);
-                    while at < end {
-                        let len = most.min(end - at);
-                        out.push(slab.add(RowsWrite {
-                            slot,
-                            left: 0,
-                            offset: at,
-                            len,
-                            reads: plan.reads,
-                            writes: plan.writes,
-                            writing: false,
-                        }));
-                        at += len;
-                    }
-                }
-                Err(error) => {
-                    failed.get_or_insert(error);
-                }
-            }
-        })?;
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// True if the stripe cache has room for these rows now; if not, they wait.
-    pub(crate) fn may_start(&mut self, rows: u32) -> bool {
-        let heads = self.rows.get(rows).heads();
-        let room = self.waiting.is_empty()
-            && (self.active == 0 || self.active + heads <= self.stripe_cache);
-        if room {
-            self.active += heads;
-        } else {
-            self.waiting.push_back(rows);
-        }
-        room
-    }
-
-    /// Rows are written; those that may be started now (`release_inactive_stripe_list`: once fewer than three quarters
-    /// of the heads are in use).
-    pub(crate) fn end_rows(&mut self, rows: u32, out: &mut Vec<u32>) {
-        self.active -= self.rows.get(rows).heads();
-        self.rows.remove(rows);
-        if self.active >= self.stripe_cache * 3 / 4 {
-            return;
-        }
-        while let Some(&next) = self.waiting.front() {
-            let heads = self.rows.get(next).heads();
-            if self.active > 0 && self.active + heads > self.stripe_cache {
-                break;
-            }
-            self.waiting.pop_front();
-            self.active += heads;
-            out.push(next);
-        }
+            lacking
+        })
     }
 
     /// Reads that restore a stretch of the member being rebuilt.
@@ -354,6 +354,6 @@ impl Fabric {
     #[inline]
     pub(crate) fn done(&mut self, member: usize, end: u64) {
         self.pending[member] -= 1;
-        self.heads[member] = (end - self.starts[member]) * 512;
+        self.heads[member] = end.saturating_sub(self.starts[member]) * 512;
     }
 }

@@ -1,7 +1,7 @@
 //! The load: workers with their request streams, slots, ends.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use spindle_measure::settle::{Counts, Limits, Metric, Sampling};
 use spindle_measure::{EndedBy, OpKind, Plan, SteadyFigures, StreamRecorder};
@@ -76,6 +76,12 @@ pub(crate) struct Worker {
     pub(crate) wakes_ns: Option<u64>,
     /// Its passes over its part of the region.
     pub(crate) passes: Budget,
+    /// Its bios that wait for a free request: it sleeps in `io_submit` until they have one.
+    pub(crate) blocked: u32,
+    /// Slots that were done while it slept.
+    pub(crate) unseen: VecDeque<u32>,
+    /// It is looking at them, and issues nothing before it has seen all.
+    pub(crate) reaping: bool,
     /// Time until which the host's CPU works for it.
     pub(crate) cpu_ns: u64,
     /// The worker's own record, if its stream's workers have figures of their own.
@@ -89,6 +95,9 @@ impl Worker {
         let mut request = self.requests.next_request();
         if let Some(start) = stream.file_starts.get(request.file as usize) {
             request.offset += start;
+        }
+        if let Some(offset) = stream.places.next() {
+            request.offset = offset;
         }
         let due_ns = match &mut self.arrivals {
             Some(arrivals) => stream.first_ns.saturating_add(arrivals.next_ns()),
@@ -170,6 +179,8 @@ pub(crate) struct StreamState {
     pub(crate) over: bool,
     /// First byte of each file of its set on the machine; empty: it uses the machine itself.
     pub(crate) file_starts: Vec<u64>,
+    /// Offsets of its next requests, instead of those of its pattern.
+    places: std::vec::IntoIter<u64>,
 }
 
 /// The whole load.
@@ -272,6 +283,9 @@ impl Load {
                 pending: None,
                 free: (first_slot..first_slot + depth).rev().collect(),
                 wakes_ns: None,
+                blocked: 0,
+                unseen: VecDeque::with_capacity(depth as usize),
+                reaping: false,
                 cpu_ns: 0,
                 own: None,
             });
@@ -343,8 +357,16 @@ impl Load {
             ended_ns: 0,
             sync_slot,
             over: false,
+            places: Vec::new().into_iter(),
         });
         Ok(())
+    }
+
+    /// The offsets of each stream's requests, in its order of issue.
+    pub(crate) fn set_places(&mut self, places: Vec<Vec<u64>>) {
+        for (stream, places) in self.streams.iter_mut().zip(places) {
+            stream.places = places.into_iter();
+        }
     }
 
     /// Sets an alarm. Ties go to the one set first.

@@ -9,9 +9,11 @@ mod fabric;
 mod files;
 mod load;
 mod pace;
+mod plug;
 mod queue;
 mod rebuild;
 mod slab;
+mod stripes;
 mod trace;
 
 use std::collections::VecDeque;
@@ -26,10 +28,12 @@ use spindle_measure::{
 };
 use spindle_workload::{Hold, Op, Workload};
 
-use self::bio::{Bio, Issuer, Manner, Owner};
+use self::bio::{Bio, Chain, Issuer, Manner, Owner};
 use self::events::{Events, NEVER};
+use self::fabric::Superblock;
 pub(crate) use self::fabric::{Fabric, Setup};
 use self::load::{Alarm, Load, Stage};
+use self::plug::Plug;
 use self::queue::Finished;
 pub(crate) use self::queue::{Limits, Queue};
 pub(crate) use self::rebuild::Rebuild;
@@ -56,6 +60,9 @@ pub struct SimOptions {
     pub stop: Option<Arc<AtomicBool>>,
     /// Destination of the run's progress.
     pub progress: Option<Arc<Progress>>,
+    /// Offsets in bytes for the requests of each stream, in the order of issue, instead of those that its pattern
+    /// draws; once they are used up, the pattern's.
+    pub places: Vec<Vec<u64>>,
 }
 
 /// The target of the load's requests.
@@ -82,6 +89,8 @@ pub(crate) struct Engine {
     queues: Vec<Queue>,
     events: Events,
     bios: Slab<Bio>,
+    /// The plug of md's own thread.
+    plug: Plug,
     load: Load,
     capacity: u64,
     finished: VecDeque<(u32, Completion)>,
@@ -89,7 +98,12 @@ pub(crate) struct Engine {
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     requests: Vec<MemberRequest>,
-    rows: Vec<u32>,
+    /// Slots with a row that the stripe cache has finished.
+    returned: VecDeque<u32>,
+    /// Slots whose flush is done.
+    flushed: Vec<u32>,
+    /// Workers whose last row got a head.
+    awake: Vec<u32>,
     trace: Option<Trace>,
     stop: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Progress>>,
@@ -109,17 +123,21 @@ impl Engine {
             0 => 1_000_000_000,
             interval_ns => interval_ns,
         };
-        let load = Load::new(workload, capacity, BLOCK as u32, interval_ns)?;
+        let mut load = Load::new(workload, capacity, BLOCK as u32, interval_ns)?;
+        load.set_places(options.places);
         Ok(Engine {
             now_ns: 0,
             rules,
             events: Events::new(2 * queues.len() + 2),
             bios: Slab::with_capacity(256),
+            plug: Plug::default(),
             finished: VecDeque::with_capacity(64),
             touched: Vec::with_capacity(queues.len()),
             is_touched: vec![false; queues.len()],
             requests: Vec::with_capacity(64),
-            rows: Vec::with_capacity(64),
+            returned: VecDeque::with_capacity(64),
+            flushed: Vec::new(),
+            awake: Vec::new(),
             trace: options.trace.map(Trace::new),
             stop: options.stop,
             progress: options.progress,
@@ -203,16 +221,34 @@ impl Engine {
             while let Some((queue, completion)) = self.finished.pop_front() {
                 self.finish(queue as usize, &completion)?;
             }
-            let Some(queue) = self.touched.pop() else {
+            self.unplug()?;
+            while let Some(slot) = self.returned.pop_front() {
+                self.part_done(slot)?;
+            }
+            while let Some(worker) = self.awake.pop() {
+                self.go_on(worker as usize)?;
+            }
+            if self.finished.is_empty() && self.returned.is_empty() && self.touched.is_empty() {
                 break;
-            };
+            }
+        }
+        let alarms = 2 * self.queues.len();
+        self.events
+            .set(alarms, self.load.next_alarm_ns().unwrap_or(NEVER));
+        if let Target::Array(fabric) = &self.target {
+            let wakes_ns = fabric.rebuild.as_ref().and_then(Rebuild::wakes_ns);
+            self.events.set(alarms + 1, wakes_ns.unwrap_or(NEVER));
+        }
+        Ok(())
+    }
+
+    /// Runs the queues that were touched, and notes their next event.
+    #[inline]
+    fn dispatch(&mut self) -> Result<(), SimError> {
+        while let Some(queue) = self.touched.pop() {
             let queue = queue as usize;
             self.is_touched[queue] = false;
             self.catch_up(queue);
-            if !self.finished.is_empty() {
-                self.touch(queue);
-                continue;
-            }
             let now_ns = self.now_ns;
             self.queues[queue]
                 .run(now_ns)
@@ -222,13 +258,6 @@ impl Engine {
             self.events.set(queue, event_ns.unwrap_or(NEVER));
             self.events
                 .set(self.queues.len() + queue, timer_ns.unwrap_or(NEVER));
-        }
-        let alarms = 2 * self.queues.len();
-        self.events
-            .set(alarms, self.load.next_alarm_ns().unwrap_or(NEVER));
-        if let Target::Array(fabric) = &self.target {
-            let wakes_ns = fabric.rebuild.as_ref().and_then(Rebuild::wakes_ns);
-            self.events.set(alarms + 1, wakes_ns.unwrap_or(NEVER));
         }
         Ok(())
     }
@@ -270,35 +299,81 @@ impl Engine {
         }
     }
 
-    /// Sends a stretch of a drive, cut where the queue wants it; the number of bios.
+    /// Sends a stretch of a drive, cut where the queue wants it, directly or into the plug; the number of bios.
     #[inline]
     fn send(
         &mut self,
         owner: Owner,
         issuer: Issuer,
         queue: usize,
-        lbn: u64,
-        blocks: u64,
+        (lbn, blocks): (u64, u64),
         manner: Manner,
+        plugged: bool,
     ) -> Result<u32, SimError> {
-        self.catch_up(queue);
-        let most = u64::from(self.queues[queue].max_blocks());
+        let most = self.queues[queue].max_blocks();
         let (mut at, end, mut bios) = (lbn, lbn + blocks, 0);
         while at < end {
-            let blocks = most.min(end - at) as u32;
-            let bio = self.bios.add(Bio::new(owner, issuer, at, blocks, manner));
+            let blocks = u64::from(most).min(end - at) as u32;
+            let bio = Bio::new(owner, issuer, at, blocks, manner);
+            let id = self.bios.add(bio);
+            let chain = Chain::of(id, bio.request);
             if let Target::Array(fabric) = &mut self.target {
                 fabric.sent(queue);
             }
-            let now_ns = self.now_ns;
-            self.queues[queue]
-                .add(now_ns, bio, &mut self.bios)
-                .map_err(|error| self.refused(queue, error))?;
             at += u64::from(blocks);
             bios += 1;
+            if !plugged {
+                self.enqueue(queue, chain)?;
+            } else if !self.plug.merge(queue as u32, chain, most, &mut self.bios) {
+                if self.plug.is_full() {
+                    self.empty_plug()?;
+                }
+                self.plug.add(queue as u32, chain);
+            }
+        }
+        Ok(bios)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, queue: usize, chain: Chain) -> Result<(), SimError> {
+        self.catch_up(queue);
+        let waits = self.queues[queue]
+            .add(self.now_ns, chain, &mut self.bios)
+            .map_err(|error| self.refused(queue, error))?;
+        if waits && let Some(worker) = self.issuing_worker(chain.first) {
+            self.load.workers[worker].blocked += 1;
         }
         self.touch(queue);
-        Ok(bios)
+        Ok(())
+    }
+
+    /// The worker that waits if this bio does: md's threads write to mirrors and parity for it.
+    fn issuing_worker(&self, bio: u32) -> Option<usize> {
+        let bio = self.bios.get(bio);
+        let by_md = bio.request.write && matches!(self.target, Target::Array(_));
+        match bio.owner {
+            Owner::Load(slot) if !by_md => Some(self.load.slots[slot as usize].worker as usize),
+            _ => None,
+        }
+    }
+
+    /// Hands the plug's requests to their queues.
+    fn empty_plug(&mut self) -> Result<(), SimError> {
+        while let Some((queue, chain)) = self.plug.take() {
+            self.enqueue(queue as usize, chain)?;
+        }
+        self.dispatch()
+    }
+
+    /// md's thread has nothing more to send, and the elevators dispatch: so they do between two requests of a thread, when
+    /// it returns from the system call.
+    #[inline]
+    fn unplug(&mut self) -> Result<(), SimError> {
+        self.place_rows()?;
+        self.handle_rows()?;
+        self.empty_plug()?;
+        self.plug.finish();
+        Ok(())
     }
 
     fn send_member(
@@ -307,6 +382,7 @@ impl Engine {
         issuer: Issuer,
         (member, offset, len): (u32, u64, u64),
         manner: Manner,
+        plugged: bool,
     ) -> Result<u32, SimError> {
         let start = match &self.target {
             Target::Drive { start } => *start,
@@ -319,9 +395,9 @@ impl Engine {
             owner,
             issuer,
             member as usize,
-            start + first,
-            blocks,
+            (start + first, blocks),
             manner,
+            plugged,
         )
     }
 
@@ -367,7 +443,7 @@ impl Engine {
             if !stream.issuing {
                 break;
             }
-            if of.free.is_empty() {
+            if of.free.is_empty() || of.blocked > 0 || of.reaping {
                 break;
             }
             let idle = of.free.len() == of.depth;
@@ -432,6 +508,7 @@ impl Engine {
             at.stage = Stage::Data;
             at.unpaid = limited && !counts;
             self.issue(slot)?;
+            self.unplug()?;
         }
         let index = self.load.workers[worker].stream;
         let stream = &mut self.load.streams[index];
@@ -455,13 +532,17 @@ impl Engine {
         let (offset, len) = (request.offset, u64::from(request.len));
         let Target::Array(fabric) = &mut self.target else {
             let part = (0, offset, len);
-            let bios = self.send_member(Owner::Load(slot), issuer, part, manner)?;
+            let bios = self.send_member(Owner::Load(slot), issuer, part, manner, false)?;
             self.load.slots[slot as usize].left = bios;
             return Ok(());
         };
-        if write && fabric.has_parity() {
-            return self.issue_rows(slot, offset, len);
+        if write && !fabric.superblock.active {
+            return self.mark_superblock(slot);
         }
+        if fabric.uses_stripes(write) {
+            return self.issue_rows(slot, write, offset, len);
+        }
+        let plugged = write && fabric.has_mirrors();
         let mut requests = std::mem::take(&mut self.requests);
         if write {
             fabric.write(offset, len, &mut requests)?;
@@ -471,7 +552,7 @@ impl Engine {
         let mut bios = 0;
         for request in &requests {
             let part = (request.member, request.offset, request.len);
-            bios += self.send_member(Owner::Load(slot), issuer, part, manner)?;
+            bios += self.send_member(Owner::Load(slot), issuer, part, manner, plugged)?;
         }
         requests.clear();
         self.requests = requests;
@@ -486,59 +567,130 @@ impl Engine {
         Ok(())
     }
 
-    /// Sends a write to a parity array: rows, each with its reads first.
-    fn issue_rows(&mut self, slot: u32, offset: u64, len: u64) -> Result<(), SimError> {
+    /// The first write finds the superblock clean; those that come meanwhile wait too.
+    fn mark_superblock(&mut self, slot: u32) -> Result<(), SimError> {
+        let worker = self.load.slots[slot as usize].worker as usize;
+        self.load.workers[worker].blocked += 1;
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
-        let mut rows = std::mem::take(&mut self.rows);
-        fabric.write_rows(slot, offset, len, &mut rows)?;
-        self.load.slots[slot as usize].left = rows.len() as u32;
-        for &id in &rows {
-            let Target::Array(fabric) = &mut self.target else {
-                break;
-            };
-            if fabric.may_start(id) {
-                self.start_rows(id)?;
-            }
+        fabric.superblock.writers.push(slot);
+        if fabric.superblock.left > 0 {
+            return Ok(());
         }
-        rows.clear();
-        self.rows = rows;
+        let members = self.flush(Superblock::SLOT);
+        if let Target::Array(fabric) = &mut self.target {
+            fabric.superblock.left = members;
+        }
         Ok(())
     }
 
-    /// The next step of rows: the reads, or the writes if there is nothing (more) to read.
-    fn start_rows(&mut self, id: u32) -> Result<(), SimError> {
+    /// A flush or write of a member's superblock is done.
+    fn superblock_step(&mut self, queue: usize, written: bool) -> Result<(), SimError> {
         let Target::Array(fabric) = &mut self.target else {
             return Ok(());
         };
-        let rows = fabric.rows.get_mut(id);
-        if !rows.writing && rows.reads.is_empty() {
-            rows.writing = true;
+        if written {
+            self.queues[queue].flush(Superblock::SLOT);
+            self.touch(queue);
+            return Ok(());
         }
-        let rows = *rows;
-        let members = if rows.writing {
-            rows.writes
-        } else {
-            rows.reads
-        };
-        let slot = &self.load.slots[rows.slot as usize];
-        let stream = self.load.workers[slot.worker as usize].stream;
-        let issuer = Issuer {
-            priority: self.load.streams[stream].issuer_priority,
-            ..Issuer::kernel(self.md_thread())
-        };
-        let manner = Manner {
-            write: rows.writing,
-            sync: !rows.writing || self.rules.kernel.parity_writes_are_sync(),
-        };
-        let mut bios = 0;
-        for member in members.iter() {
-            let part = (member, rows.offset, rows.len);
-            bios += self.send_member(Owner::Rows(id), issuer, part, manner)?;
+        if !std::mem::replace(&mut fabric.superblock.flushed[queue], true) {
+            let lbn = fabric.superblock_lbn(queue);
+            let issuer = Issuer::kernel(self.md_thread());
+            let place = (lbn, 1);
+            self.send(
+                Owner::Superblock,
+                issuer,
+                queue,
+                place,
+                Manner::WRITE_BACK,
+                false,
+            )?;
+            return Ok(());
         }
-        if let Target::Array(fabric) = &mut self.target {
-            fabric.rows.get_mut(id).left = bios;
+        fabric.superblock.left -= 1;
+        if fabric.superblock.left > 0 {
+            return Ok(());
+        }
+        fabric.superblock.active = true;
+        for slot in std::mem::take(&mut fabric.superblock.writers) {
+            self.issue(slot)?;
+            self.unplug()?;
+            let worker = self.load.slots[slot as usize].worker as usize;
+            self.unblock(worker)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a request to the stripe cache; its thread sleeps until each row has a head.
+    fn issue_rows(
+        &mut self,
+        slot: u32,
+        write: bool,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), SimError> {
+        let Target::Array(fabric) = &mut self.target else {
+            return Ok(());
+        };
+        let rows = fabric.add_rows(slot, write, offset, len)?;
+        self.load.slots[slot as usize].left = rows;
+        let worker = self.load.slots[slot as usize].worker as usize;
+        self.load.workers[worker].blocked += 1;
+        Ok(())
+    }
+
+    /// Gives rows their heads; threads whose last row has one go on.
+    fn place_rows(&mut self) -> Result<(), SimError> {
+        while let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+            && let Some(slot) = stripes.place()
+        {
+            let worker = self.load.slots[slot as usize].worker as usize;
+            self.load.workers[worker].blocked -= 1;
+            if self.load.workers[worker].blocked == 0 {
+                self.awake.push(worker as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// md's thread: what the rows in its list need.
+    fn handle_rows(&mut self) -> Result<(), SimError> {
+        while let Target::Array(fabric) = &mut self.target
+            && let Some(requests) = fabric.next_rows()?
+        {
+            let Some(stripes) = &mut fabric.stripes else {
+                return Ok(());
+            };
+            let slot = stripes.work_mut(requests.work).slot;
+            let worker = self.load.slots[slot as usize].worker as usize;
+            let stream = self.load.workers[worker].stream;
+            let issuer = Issuer {
+                priority: self.load.streams[stream].issuer_priority,
+                ..Issuer::kernel(self.md_thread())
+            };
+            let manner = Manner {
+                write: requests.write,
+                sync: !requests.write || self.rules.kernel.parity_writes_are_sync(),
+            };
+            let mut bios = 0;
+            // From the last member to the first (`ops_run_io`).
+            let mut members = requests.members;
+            while let Some(member) = members.iter().last() {
+                members.remove(member);
+                let part = (member, requests.offset, requests.len);
+                bios += self.send_member(Owner::Rows(requests.work), issuer, part, manner, true)?;
+            }
+            if let Target::Array(fabric) = &mut self.target
+                && let Some(stripes) = &mut fabric.stripes
+            {
+                stripes.work_mut(requests.work).left = bios;
+                if bios == 0 {
+                    stripes.step_done(requests.work, &mut self.returned);
+                }
+            }
         }
         Ok(())
     }
@@ -560,12 +712,16 @@ impl Engine {
                 if let Some(trace) = &mut self.trace {
                     trace.flush(queue, completion);
                 }
-                let mut slots = std::mem::take(self.queues[queue].flushed());
+                // The next flush may begin while these go on.
+                let mut slots = std::mem::take(&mut self.flushed);
+                slots.append(self.queues[queue].flushed());
                 for slot in slots.drain(..) {
-                    self.part_done(slot)?;
+                    match slot {
+                        Superblock::SLOT => self.superblock_step(queue, false)?,
+                        slot => self.part_done(slot)?,
+                    }
                 }
-                // The list keeps its room.
-                *self.queues[queue].flushed() = slots;
+                self.flushed = slots;
                 Ok(())
             }
             Finished::Request {
@@ -584,6 +740,11 @@ impl Engine {
                     self.bio_done(queue, &bio)?;
                     id = bio.next;
                 }
+                while let Some(bio) = self.queues[queue].admitted() {
+                    if let Some(worker) = self.issuing_worker(bio) {
+                        self.unblock(worker)?;
+                    }
+                }
                 Ok(())
             }
         }
@@ -597,32 +758,22 @@ impl Engine {
         match bio.owner {
             Owner::Load(slot) => self.part_done(slot),
             Owner::Rows(id) => self.rows_part_done(id),
+            Owner::Superblock => self.superblock_step(queue, true),
             Owner::Rebuild(unit) => self.unit_part_done(queue, unit, bio.request.blocks),
         }
     }
 
     fn rows_part_done(&mut self, id: u32) -> Result<(), SimError> {
-        let Target::Array(fabric) = &mut self.target else {
-            return Ok(());
-        };
-        let rows = fabric.rows.get_mut(id);
-        rows.left -= 1;
-        if rows.left > 0 {
-            return Ok(());
+        if let Target::Array(fabric) = &mut self.target
+            && let Some(stripes) = &mut fabric.stripes
+        {
+            let work = stripes.work_mut(id);
+            work.left -= 1;
+            if work.left == 0 {
+                stripes.step_done(id, &mut self.returned);
+            }
         }
-        if !rows.writing {
-            rows.writing = true;
-            return self.start_rows(id);
-        }
-        let slot = rows.slot;
-        let mut next = std::mem::take(&mut self.rows);
-        fabric.end_rows(id, &mut next);
-        for &id in &next {
-            self.start_rows(id)?;
-        }
-        next.clear();
-        self.rows = next;
-        self.part_done(slot)
+        Ok(())
     }
 
     /// A part of a request of the load is done.
@@ -638,7 +789,8 @@ impl Engine {
             let stream = self.load.workers[worker].stream;
             if self.load.streams[stream].dsync && self.rules.kernel.flushes() {
                 at.stage = Stage::Durable;
-                return self.flush(slot);
+                self.load.slots[slot as usize].left = self.flush(slot);
+                return Ok(());
             }
         }
         if self.rules.cpu_ns == 0 || at.stage == Stage::EndSync {
@@ -655,8 +807,12 @@ impl Engine {
     #[inline]
     fn seen(&mut self, slot: u32) -> Result<(), SimError> {
         let now_ns = self.now_ns;
+        let worker = self.load.slots[slot as usize].worker as usize;
+        if self.load.workers[worker].blocked > 0 {
+            self.load.workers[worker].unseen.push_back(slot);
+            return Ok(());
+        }
         let at = &mut self.load.slots[slot as usize];
-        let worker = at.worker as usize;
         let index = self.load.workers[worker].stream;
         let stream = &mut self.load.streams[index];
         let service_ns = now_ns - at.issued_ns;
@@ -696,7 +852,8 @@ impl Engine {
                     at.request.op = Op::Write;
                     at.stage = Stage::Data;
                     at.issued_ns = now_ns;
-                    return self.issue(slot);
+                    self.issue(slot)?;
+                    return self.unplug();
                 }
                 let is_last = stream.syncs_between
                     && (stream.budget.spent().is_some() || self.load.budget.spent().is_some());
@@ -704,7 +861,8 @@ impl Engine {
                     at.stage = Stage::Sync;
                     at.issued_ns = now_ns;
                     if self.rules.kernel.flushes() {
-                        return self.flush(slot);
+                        self.load.slots[slot as usize].left = self.flush(slot);
+                        return Ok(());
                     }
                     // Nothing to be written back, so the drive gets no command.
                     stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
@@ -721,6 +879,31 @@ impl Engine {
                 stream.ended_ns = now_ns;
                 self.close(index)
             }
+        }
+    }
+
+    /// A worker's bio has a request now: if it was the last one that waited, the worker goes on with what it missed.
+    fn unblock(&mut self, worker: usize) -> Result<(), SimError> {
+        self.load.workers[worker].blocked -= 1;
+        self.go_on(worker)
+    }
+
+    /// A worker that sleeps no more issues what it has to, then sees all that was done meanwhile at once, and so on
+    /// (`io_submit` and `io_getevents`).
+    fn go_on(&mut self, worker: usize) -> Result<(), SimError> {
+        loop {
+            self.fill(worker)?;
+            let of = &mut self.load.workers[worker];
+            if of.blocked > 0 || of.unseen.is_empty() {
+                return Ok(());
+            }
+            of.reaping = true;
+            while self.load.workers[worker].blocked == 0
+                && let Some(slot) = self.load.workers[worker].unseen.pop_front()
+            {
+                self.seen(slot)?;
+            }
+            self.load.workers[worker].reaping = false;
         }
     }
 
@@ -741,8 +924,8 @@ impl Engine {
         self.fill(worker)
     }
 
-    /// Empties the write caches of all drives for a slot.
-    fn flush(&mut self, slot: u32) -> Result<(), SimError> {
+    /// Empties the write caches of all drives for a slot; the number of drives.
+    fn flush(&mut self, slot: u32) -> u32 {
         let mut drives = 0;
         for queue in 0..self.queues.len() {
             let present = match &self.target {
@@ -755,8 +938,7 @@ impl Engine {
                 drives += 1;
             }
         }
-        self.load.slots[slot as usize].left = drives;
-        Ok(())
+        drives
     }
 
     /// A stream that issues nothing more and has nothing under way is over, after its last sync.
@@ -772,7 +954,8 @@ impl Engine {
                 stream.in_flight = 1;
                 let slot = stream.sync_slot;
                 self.load.slots[slot as usize].issued_ns = now_ns;
-                return self.flush(slot);
+                self.load.slots[slot as usize].left = self.flush(slot);
+                return Ok(());
             }
             stream.recorder.record(OpKind::Fsync, now_ns, 0, 0);
         }
@@ -817,7 +1000,8 @@ impl Engine {
             let mut bios = 0;
             for request in &requests {
                 let part = (request.member, request.offset, request.len);
-                bios += self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ)?;
+                bios +=
+                    self.send_member(Owner::Rebuild(unit), issuer, part, Manner::READ, false)?;
             }
             requests.clear();
             self.requests = requests;
@@ -848,7 +1032,13 @@ impl Engine {
         let of = rebuild.units[unit as usize];
         let part = (rebuild.member, of.offset, of.len);
         let issuer = Issuer::kernel(self.md_thread() + 1);
-        let bios = self.send_member(Owner::Rebuild(unit), issuer, part, Manner::WRITE_BACK)?;
+        let bios = self.send_member(
+            Owner::Rebuild(unit),
+            issuer,
+            part,
+            Manner::WRITE_BACK,
+            false,
+        )?;
         self.set_unit(unit, bios, true);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use spindle_drive::{Command, Completion, Device, Drive, SubmitError};
 
-use super::bio::Bio;
+use super::bio::{Bio, Chain};
 use super::slab::Slab;
 use crate::elevator::Elevator;
 use crate::elevator::sorted::{Nodes, Sorted};
@@ -55,7 +55,9 @@ pub(crate) struct Queue {
     by_end: Sorted,
     allocated: [u32; 2],
     /// Bios that wait for a request.
-    waiting: [VecDeque<u32>; 2],
+    waiting: [VecDeque<Chain>; 2],
+    /// First bios of those that waited and have a request since.
+    admitted: Vec<u32>,
     freed: u32,
     at_drive: u32,
     busy_since_ns: u64,
@@ -101,6 +103,7 @@ impl Queue {
             by_end: Sorted::default(),
             allocated: [0; 2],
             waiting: Default::default(),
+            admitted: Vec::new(),
             freed: 0,
             at_drive: 0,
             busy_since_ns: 0,
@@ -135,41 +138,43 @@ impl Queue {
         usize::from(sync && !self.limits.multi_queue)
     }
 
-    /// Takes a bio: it becomes part of a waiting request, or one of its own, or waits for a free request.
+    /// Takes bios: they become part of a waiting request, or one of their own, or wait for a free request. True if they
+    /// wait.
     #[inline]
     pub(crate) fn add(
         &mut self,
         now_ns: u64,
-        id: u32,
+        chain: Chain,
         bios: &mut Slab<Bio>,
-    ) -> Result<(), SubmitError> {
-        let bio = *bios.get(id);
-        if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, id, &bio.request, bios)
-        {
-            return Ok(());
+    ) -> Result<bool, SubmitError> {
+        if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, chain, bios) {
+            return Ok(false);
         }
-        let pool = self.pool(bio.request.sync);
-        if self.allocated[pool] >= self.limits.requests || !self.waiting[pool].is_empty() {
+        let pool = self.pool(chain.request.sync);
+        // With blk-mq, whoever comes takes a free tag; before, those who wait are first.
+        let queued = !self.limits.multi_queue && !self.waiting[pool].is_empty();
+        if self.allocated[pool] >= self.limits.requests || queued {
             self.figures.request_waits += 1;
-            self.waiting[pool].push_back(id);
-            return Ok(());
+            self.waiting[pool].push_back(chain);
+            return Ok(true);
         }
-        self.admit(now_ns, id, bio.request, pool)
+        self.admit(now_ns, chain, pool)?;
+        Ok(false)
+    }
+
+    /// A bio that waited and has a request since; its issuer goes on.
+    pub(crate) fn admitted(&mut self) -> Option<u32> {
+        self.admitted.pop()
     }
 
     #[inline]
-    fn admit(
-        &mut self,
-        now_ns: u64,
-        bio: u32,
-        request: BlockRequest,
-        pool: usize,
-    ) -> Result<(), SubmitError> {
+    fn admit(&mut self, now_ns: u64, chain: Chain, pool: usize) -> Result<(), SubmitError> {
         self.allocated[pool] += 1;
+        let request = chain.request;
         let id = self.requests.add(request);
         let beside = RequestState {
-            first: bio,
-            last: bio,
+            first: chain.first,
+            last: chain.last,
             arrived_ns: now_ns,
             dispatched_ns: now_ns,
         };
@@ -188,13 +193,8 @@ impl Queue {
     }
 
     /// `elv_merge`: at the end of a waiting request, or before the begin of one.
-    fn merge(
-        &mut self,
-        now_ns: u64,
-        bio_id: u32,
-        bio: &BlockRequest,
-        bios: &mut Slab<Bio>,
-    ) -> bool {
+    fn merge(&mut self, now_ns: u64, chain: Chain, bios: &mut Slab<Bio>) -> bool {
+        let bio = &chain.request;
         let all = self.requests.as_slice();
         let fits = |id: &Id| {
             let request = &all[*id as usize];
@@ -206,8 +206,8 @@ impl Queue {
         if let Some(id) = self.ends.exactly_at(&self.by_end, bio.lbn).filter(fits) {
             self.ends.remove(&mut self.by_end, id);
             self.requests.get_mut(id).blocks += bio.blocks;
-            let last = std::mem::replace(&mut self.beside[id as usize].last, bio_id);
-            bios.get_mut(last).next = bio_id;
+            let last = std::mem::replace(&mut self.beside[id as usize].last, chain.last);
+            bios.get_mut(last).next = chain.first;
             self.figures.back_merges += 1;
             self.ends.insert(&mut self.by_end, id, bio.end());
             if let Some(next) = self.elevator.neighbour(id, true) {
@@ -219,8 +219,8 @@ impl Queue {
             let request = self.requests.get_mut(id);
             request.lbn = bio.lbn;
             request.blocks += bio.blocks;
-            let first = std::mem::replace(&mut self.beside[id as usize].first, bio_id);
-            bios.get_mut(bio_id).next = first;
+            let first = std::mem::replace(&mut self.beside[id as usize].first, chain.first);
+            bios.get_mut(chain.last).next = first;
             self.figures.front_merges += 1;
             self.elevator.moved(now_ns, id, self.requests.as_slice());
             if let Some(before) = self.elevator.neighbour(id, false) {
@@ -385,15 +385,21 @@ impl Queue {
             return Ok(());
         }
         self.freed = 0;
+        let mut woken = None;
         while self.allocated[pool] < self.limits.requests
-            && let Some(id) = self.waiting[pool].pop_front()
+            && let Some(&chain) = self.waiting[pool].front()
         {
-            let request = bios.get(id).request;
-            if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, id, &request, bios)
-            {
+            // Each thread sleeps in a queue of its own (`bt_wait_ptr`), and one queue at a time is woken.
+            let thread = *woken.get_or_insert(chain.request.context);
+            if self.limits.multi_queue && chain.request.context != thread {
+                break;
+            }
+            self.waiting[pool].pop_front();
+            self.admitted.push(chain.first);
+            if self.merges && self.elevator.waiting() > 0 && self.merge(now_ns, chain, bios) {
                 continue;
             }
-            self.admit(now_ns, id, request, pool)?;
+            self.admit(now_ns, chain, pool)?;
         }
         Ok(())
     }

@@ -71,6 +71,8 @@ pub struct QueueSetup {
 pub struct ArraySetup {
     /// Level, layout, chunk, members.
     pub config: ArrayConfig,
+    /// Bytes before the data on each member, with md's superblock; 0: the superblock is not modelled.
+    pub data_offset: u64,
     /// `stripe_cache_size`: rows of 4 KiB blocks under way.
     pub stripe_cache: u32,
     /// Slots of members that are gone.
@@ -153,7 +155,10 @@ impl DriveSetup {
     /// True for a drive without moving heads.
     #[must_use]
     pub fn is_flash(&self) -> bool {
-        matches!(&self.kind, DriveKind::Sheet(sheet) if sheet.is_flash())
+        match &self.kind {
+            DriveKind::Sheet(sheet) => sheet.is_flash(),
+            DriveKind::Server(params) => !params.rotational,
+        }
     }
 }
 
@@ -309,7 +314,7 @@ impl Machine {
         let rebuild = setup.rebuild.map(|rebuild| {
             missing.insert(rebuild.member);
             let size = match array.component() {
-                0 => self.drives[rebuild.member as usize].len,
+                0 => self.drives[rebuild.member as usize].len - setup.data_offset,
                 component => component,
             };
             Rebuild::new(
@@ -325,8 +330,9 @@ impl Machine {
             starts: self
                 .drives
                 .iter()
-                .map(|drive| drive.start / BLOCK)
+                .map(|drive| (drive.start + setup.data_offset) / BLOCK)
                 .collect(),
+            data_offset: setup.data_offset / BLOCK,
             flash: self.drives.iter().map(DriveSetup::is_flash).collect(),
             missing,
             balance: kernel.balance(),

@@ -305,6 +305,7 @@ fn read_server(mut table: Table, service: &Value) -> Result<Vec<DriveSetup>, Con
         service: spread.unwrap_or(ServiceTime::Constant(mean_ns)),
         bytes_per_s: read_transfer_rate(&mut table)?,
         flush_ns: table.take_duration("flush")?,
+        rotational: table.take_flag("rotational")?.unwrap_or(true),
         seed: table.take_integer("seed", 0..=u64::MAX)?.unwrap_or(1),
     };
     let count = table
@@ -386,7 +387,9 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
         .text()?
         .parse()
         .map_err(|error: ArrayError| level.error(words(&error)))?;
-    let mut config = ArrayConfig::new(parsed, drives.iter().map(|drive| drive.len).collect());
+    let data_offset = read_data_offset(&mut table, drives)?;
+    let sizes = drives.iter().map(|drive| drive.len - data_offset);
+    let mut config = ArrayConfig::new(parsed, sizes.collect());
     let layout = table.take("layout");
     if let Some(value) = &layout {
         config.layout =
@@ -455,6 +458,7 @@ fn read_array(mut table: Table, drives: &[DriveSetup]) -> Result<ArraySetup, Con
     table.finish()?;
     Ok(ArraySetup {
         config,
+        data_offset,
         stripe_cache,
         missing,
         rebuild,
@@ -485,6 +489,21 @@ fn read_bitmap(table: &mut Table, level: Level) -> Result<Option<BitmapSetup>, C
         },
         _ => Err(value.error("expected \"internal\" or \"none\"")),
     }
+}
+
+/// The space before the data on each member, bytes: md's superblock is there.
+fn read_data_offset(table: &mut Table, drives: &[DriveSetup]) -> Result<u64, ConfigError> {
+    let Some(value) = table.take("data_offset") else {
+        return Ok(0);
+    };
+    let offset = value.size()?;
+    let smallest = drives.iter().map(|drive| drive.len).min().unwrap_or(0);
+    if !offset.is_multiple_of(4096) || offset < 8192 || offset >= smallest {
+        return Err(
+            value.error("expected a multiple of 4096 bytes, at least 8 KiB, within each drive")
+        );
+    }
+    Ok(offset)
 }
 
 /// The array's own message, without the key it begins with: the place names it.

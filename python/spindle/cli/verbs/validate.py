@@ -7,6 +7,7 @@ import click
 from spindle.cli.exits import Exit, failed
 from spindle.cli.output import json_option
 from spindle.cli.verbs.validate_drives import drives
+from spindle.cli.verbs.validate_kernel import kernel
 
 
 @click.group("validate")
@@ -30,3 +31,4 @@ def maps(directory: str, json: bool) -> Exit:
 
 
 command.add_command(drives)
+command.add_command(kernel)

@@ -1,0 +1,75 @@
+//! A plug: requests of one of md's threads, gathered and merged before they reach the queues (`blk_start_plug`).
+//!
+//! Linux 6.1 `block/blk-mq.c` (`blk_add_rq_to_plug`, `blk_mq_dispatch_plug_list`), `block/blk-merge.c`
+//! (`blk_attempt_plug_merge`).
+
+use super::bio::{Bio, Chain};
+use super::slab::Slab;
+
+/// `BLK_PLUG_FLUSH_SIZE`, blocks.
+const FLUSH_BLOCKS: u32 = 128 * 1024 / 512;
+/// `BLK_MAX_REQUEST_COUNT`; twice as many if they go to several queues.
+const MOST: usize = 32;
+
+#[derive(Debug, Default)]
+pub(crate) struct Plug {
+    /// Queue and request, the oldest first.
+    entries: Vec<(u32, Chain)>,
+    several: bool,
+}
+
+impl Plug {
+    /// True if the bio became part of the newest request of its queue.
+    pub(crate) fn merge(
+        &mut self,
+        queue: u32,
+        bio: Chain,
+        most: u32,
+        bios: &mut Slab<Bio>,
+    ) -> bool {
+        let mut newest_first = self.entries.iter_mut().rev();
+        let Some((_, kept)) = newest_first.find(|(of, _)| *of == queue) else {
+            return false;
+        };
+        let fits = kept.request.write == bio.request.write
+            && kept.request.sync == bio.request.sync
+            && kept.request.blocks + bio.request.blocks <= most;
+        if fits && kept.request.end() == bio.request.lbn {
+            bios.get_mut(kept.last).next = bio.first;
+            kept.last = bio.last;
+        } else if fits && bio.request.end() == kept.request.lbn {
+            bios.get_mut(bio.last).next = kept.first;
+            kept.first = bio.first;
+            kept.request.lbn = bio.request.lbn;
+        } else {
+            return false;
+        }
+        kept.request.blocks += bio.request.blocks;
+        true
+    }
+
+    /// True if it is to be emptied before it takes another request.
+    pub(crate) fn is_full(&self) -> bool {
+        let most = if self.several { 2 * MOST } else { MOST };
+        let newest = self.entries.last();
+        self.entries.len() >= most
+            || newest.is_some_and(|(_, newest)| newest.request.blocks >= FLUSH_BLOCKS)
+    }
+
+    pub(crate) fn add(&mut self, queue: u32, bio: Chain) {
+        self.several |= self.entries.last().is_some_and(|(of, _)| *of != queue);
+        self.entries.push((queue, bio));
+    }
+
+    /// The next request on the way out: all of the queue that got the newest one, oldest first, then the next queue.
+    pub(crate) fn take(&mut self) -> Option<(u32, Chain)> {
+        let queue = self.entries.last()?.0;
+        let at = self.entries.iter().position(|(of, _)| *of == queue)?;
+        Some(self.entries.remove(at))
+    }
+
+    /// The thread has finished (`blk_finish_plug`); the next plug is a new one.
+    pub(crate) fn finish(&mut self) {
+        self.several = false;
+    }
+}

@@ -1,0 +1,28 @@
+"""`spindle validate kernel`."""
+
+from __future__ import annotations
+
+import click
+
+from spindle.cli.exits import Exit, failed
+from spindle.cli.output import json_option
+
+
+@click.command("kernel")
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@json_option
+def kernel(directory: str, json: bool) -> Exit:
+    """Compare the simulator with requests and times of the real Linux kernel: DIR/requests.csv, DIR/elevators.csv.
+
+    Exit status 1 if a goal is missed.
+    """
+    from spindle.library.validation import validate_kernel
+    from spindle.report.terminal.kernel_cases import kernel_json, kernel_page
+
+    compared = validate_kernel(directory)
+    for line in kernel_json(compared) if json else kernel_page(compared):
+        print(line)
+    missed = sum(not goal.reached for goal in compared.goals)
+    if missed:
+        return failed(f"{directory}: {missed} of {len(compared.goals)} goals are missed")
+    return Exit.FINE

@@ -1,0 +1,1 @@
+"""The models compared with measurements of real systems."""

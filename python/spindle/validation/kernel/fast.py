@@ -1,0 +1,111 @@
+"""The simulator as a runner of measured cases."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+
+from spindle import _core
+from spindle.result.figures import Stream
+from spindle.run.simulate import read_figures
+from spindle.validation.kernel.cases import REQUESTS, Case, Load
+from spindle.validation.kernel.runner import CaseFigures, LoadFigures, MemberFigures, NotModelled
+
+PIECE_S = 1.0
+_LETTERS = {"read": "R", "write": "W", "flush": "F"}
+
+
+class Fast:
+    """`spindle-sim` on the machine and the load of the case."""
+
+    name = "simulator"
+    jobs = 2
+
+    def figures(self, case: Case) -> CaseFigures:
+        """See `Runner`."""
+        if not case.loads:
+            raise NotModelled(_reason(case))
+        if case.one_after_another:
+            raise NotModelled("one load after another")
+        machine = _core.Machine.parse(machine_text(case), case.name)
+        workload = _core.Workload.parse(workload_text(case), case.name, case.name)
+        places = [load.offsets() for load in reversed(case.loads)]
+        simulation = _core.Simulation(machine, workload, trace=True, places=places)
+        trace = b"".join(iter_pieces(simulation)).decode()
+        run = read_figures(simulation.figures()).run
+        loads = [_load(load, stream) for load, stream in zip(case.loads, reversed(run.streams), strict=True)]
+        return CaseFigures(elapsed_ns=run.elapsed_ns, members=list(_members(case, trace)), loads=loads)
+
+
+def iter_pieces(simulation: _core.Simulation) -> Iterator[bytes]:
+    """Yield the trace of a run until its end."""
+    while (piece := simulation.trace_piece(PIECE_S)) is not None:
+        yield piece
+
+
+def _reason(case: Case) -> str:
+    if case.operation == "check" or case.operation.startswith("rebuild"):
+        return "check or rebuild without a load"
+    return "page cache" if not case.file_system else "page cache and file system"
+
+
+def _load(load: Load, stream: Stream) -> LoadFigures:
+    of = stream.write if load.write else stream.read
+    if of is None:
+        raise NotModelled("the load did nothing")
+    return LoadFigures(of.requests, stream.measured_ns, round(of.latency.mean_ns), of.latency.max_ns)
+
+
+def machine_text(case: Case) -> str:
+    """Return the machine of a case as a machine file."""
+    lines = ["[queue]", f"scheduler = '{case.scheduler}'", f"max_request = '{case.max_request_kib}KiB'"]
+    if case.level != "single":
+        level, _, layout = case.level.partition("raid10")
+        lines += ["[array]", f"level = '{level or 'raid10'}'"]
+        lines += [f"data_offset = {case.data_offset_sectors * 512}"]
+        lines += [f"layout = '{layout}'"] if layout else []
+        lines += [f"chunk = '{case.chunk_kib}KiB'"] if case.chunk_kib else []
+        if level in ("raid4", "raid5", "raid6"):
+            lines += [f"stripe_cache_size = {case.stripe_cache}"]
+        if case.degraded:
+            lines += [f"missing = {[1] if level == 'raid1' else [2, 3][: case.degraded]}"]
+    capacity = case.drive_mib * 2**20
+    lines += ["[[drive]]", f"count = {case.members}", f"queue_depth = {case.queue_depth}", f"capacity = {capacity}"]
+    lines += ["service = '100us'", "transfer_rate = '200 MB/s'", "flush = '100us'"]
+    lines += [] if case.rotational else ["rotational = false"]
+    return "\n".join(lines) + "\n"
+
+
+def workload_text(case: Case) -> str:
+    """Return the loads of a case as a workload file, the second one first: its process was the first to submit."""
+    lines = ["seconds = 'none'", f"requests = {sum(load.count for load in case.loads)}"]
+    for index, load in reversed(list(enumerate(case.loads))):
+        lines += ["[[stream]]", f"name = 'load{index + 1}'", f"size = {load.size_bytes}", f"depth = {load.depth}"]
+        lines += ["pattern = 'sequential'", f"write_fraction = {int(load.write)}", f"stop_requests = {load.count}"]
+        lines += [f"priority = '{load.priority}'"] if load.priority else []
+    return "\n".join(lines) + "\n"
+
+
+def _members(case: Case, trace: str) -> Iterator[MemberFigures]:
+    commands: dict[str, list[tuple[str, int, int]]] = {}
+    for line in csv.DictReader(trace.splitlines()):
+        # A drive serves in the order of arrival, so the order of completion is the same.
+        of_drive = commands.setdefault(line["drive"], [])
+        of_drive.append((_LETTERS[line["op"]], int(line["lbn"]), int(line["blocks"])))
+    first = case.data_offset_sectors if case.table == REQUESTS else 0
+    for slot in range(case.members):
+        of_drive = [of for of in commands.get(f"drive{slot}", []) if of[0] != "F" and of[1] >= first]
+        sizes = {letter: Counter(length for op, _, length in of_drive if op == letter) for letter in "RW"}
+        lines = "\n".join(f"{op} {sector} {length}" for op, sector, length in of_drive)
+        yield MemberFigures(
+            device=f"vd{'abcdefgh'[slot]}",
+            reads=sizes["R"].total(),
+            writes=sizes["W"].total(),
+            read_sizes=dict(sizes["R"]),
+            write_sizes=dict(sizes["W"]),
+            read_sectors=sum(length * count for length, count in sizes["R"].items()),
+            write_sectors=sum(length * count for length, count in sizes["W"].items()),
+            order_sha1=hashlib.sha1(lines.encode(), usedforsecurity=False).hexdigest()[:16],
+        )

@@ -1,0 +1,61 @@
+"""Cases measured with the real kernel, repeated by the simulator (`spindle validate kernel`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from program import spindle
+from spindle.report.terminal.kernel_cases import kernel_page
+from spindle.validation.kernel.cases import CasesError, Load, read_cases
+from spindle.validation.kernel.compare import Compared, Left, compare, repeated, report
+from spindle.validation.kernel.fast import Fast
+
+MEASURED = Path(__file__).parent.parent / "data/kernel61"
+
+
+def test_a_case_compared_with_itself_agrees() -> None:
+    for case in read_cases(MEASURED):
+        compared = compare(case, case.measured)
+        assert compared.agrees
+        assert compared.sizes_equal
+        assert compared.orders == compared.equal_orders
+
+
+def test_random_loads_go_where_the_measured_ones_went() -> None:
+    load = Load(write=False, random=True, size_bytes=4096, depth=1, count=3)
+    assert load.offsets() == [155574272, 13889536, 181604352]
+
+
+def test_each_case_of_direct_io_is_repeated_and_the_others_are_left_with_a_reason() -> None:
+    outcomes = {case.name: repeated(case, Fast()) for case in read_cases(MEASURED)}
+    left = {name for name, of in outcomes.items() if isinstance(of, Left)}
+    assert left == {"a-single-bufread-bs1024-ra16", "el-single-bufwrite-bs1024-none"}
+    compared = [of for of in outcomes.values() if isinstance(of, Compared)]
+    assert all(of.agrees for of in compared), [of.case for of in compared if not of.agrees]
+    assert all(of.orders == of.equal_orders for of in compared)
+
+
+def test_the_page_counts_every_case() -> None:
+    page = "\n".join(kernel_page(report(MEASURED, Fast())))
+    assert "time within 5 %: 4 of 4 (goal 95%: reached)" in page
+    assert "2 cases: page cache" in page
+
+
+def test_the_verb_fails_when_a_goal_is_missed(tmp_path: Path) -> None:
+    assert spindle("validate", "kernel", MEASURED).status == 0
+    text = (MEASURED / "requests.csv").read_text()
+    (tmp_path / "requests.csv").write_text(text.replace("219627776", "319627776"))
+    done = spindle("validate", "kernel", tmp_path)
+    assert done.status == 1
+    assert "goals are missed" in done.complaint
+
+
+def test_a_folder_without_tables_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(CasesError, match="neither"):
+        read_cases(tmp_path)
+    (tmp_path / "requests.csv").write_text("case,op\nx,randread\n")
+    with pytest.raises(CasesError, match="case x"):
+        read_cases(tmp_path)
+    assert "case x" in spindle("validate", "kernel", tmp_path).complaint
