@@ -264,7 +264,7 @@ def test_a_number_of_requests_that_fio_doubles_with_each_round_is_refused(rounds
 )
 def test_a_finding_excuses_all_its_consequences(job: str, what: str) -> None:
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
-    assert excuses.findings(Difference(0, what, "", job=0), conversion)
+    assert excuses.excusing_line(Difference(0, what, "", job=0), conversion)
 
 
 def test_the_drawn_sizes_decide_the_alignment_of_sequential_offsets() -> None:
@@ -295,10 +295,10 @@ def test_a_finding_excuses_no_difference_of_another_job_or_direction() -> None:
     jobs = "[a]\nrw=read\nsize=1m\n[b]\nrw=randread\npercentage_random=30\nsize=1m\n"
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\n{jobs}", "job.fio")
     less = Difference(0, "requests", "", fewer="fio", job=1)
-    assert excuses.findings(less, conversion)
-    assert not excuses.findings(replace(less, job=0), conversion), "of the other job"
-    assert not excuses.findings(replace(less, fewer="Spindle"), conversion), "fio ends early, it does not go on"
-    assert not excuses.findings(replace(less, what="syncs"), conversion), "of something else"
+    assert excuses.excusing_line(less, conversion)
+    assert not excuses.excusing_line(replace(less, job=0), conversion), "of the other job"
+    assert not excuses.excusing_line(replace(less, fewer="Spindle"), conversion), "fio ends early, it does not go on"
+    assert not excuses.excusing_line(replace(less, what="syncs"), conversion), "of something else"
 
 
 def test_several_rounds_that_differ_from_fio_are_reported() -> None:
