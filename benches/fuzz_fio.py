@@ -25,7 +25,7 @@ from fio_fuzz.excuses import excusing_line
 from fio_fuzz.generate import SET, drawn, job_file, not_drawn
 from fio_fuzz.jobs import JobFile
 from fio_fuzz.leftovers import own_folder
-from fio_fuzz.observe import Bench, clones_of
+from fio_fuzz.observe import FuzzRunner, clones_of
 from fio_fuzz.shrink import smallest
 from fio_fuzz.workers import in_order
 
@@ -80,7 +80,7 @@ def main() -> int:
     os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with own_folder() as folder, contextlib.ExitStack() as stack:
         count = 1 if asked.replay else max(asked.side_by_side, 1)
-        benches = [stack.enter_context(Bench(folder / f"bench-{number}")) for number in range(count)]
+        benches = [stack.enter_context(FuzzRunner(folder / f"bench-{number}")) for number in range(count)]
         if asked.replay:
             return replay(benches[0], asked.replay.read_text())
         tally = fuzz(benches, asked.jobs, asked.seed, asked.keep_going, not asked.no_shrink)
@@ -88,7 +88,7 @@ def main() -> int:
     return 1 if tally.unexcused else 0
 
 
-def fuzz(benches: list[Bench], jobs: int, seed: int, most_unexcused: int = 20, shrinks: bool = True) -> Tally:
+def fuzz(benches: list[FuzzRunner], jobs: int, seed: int, most_unexcused: int = 20, shrinks: bool = True) -> Tally:
     """Until so many job files were compared, or so many differ without a word. The same job files, however many benches
     share them.
     """
@@ -96,10 +96,10 @@ def fuzz(benches: list[Bench], jobs: int, seed: int, most_unexcused: int = 20, s
     if not jobs:
         return tally
 
-    def work(bench: Bench, number: int) -> tuple[Outcome, str]:
+    def work(runner: FuzzRunner, number: int) -> tuple[Outcome, str]:
         job = job_file(random.Random(number))
-        outcome = tried(bench, job)
-        return outcome, account(bench, number, job, outcome, shrinks) if is_bad(outcome) else ""
+        outcome = tried(runner, job)
+        return outcome, account(runner, number, job, outcome, shrinks) if is_bad(outcome) else ""
 
     with in_order(benches, work, seed) as done:
         for number, (outcome, text) in done:
@@ -116,34 +116,34 @@ def is_bad(outcome: Outcome) -> bool:
     return bool(outcome.unexcused) or outcome.state == "failed"
 
 
-def tried(bench: Bench, job: JobFile) -> Outcome:
+def tried(runner: FuzzRunner, job: JobFile) -> Outcome:
     """Compare one job file; again if only the time differs, as another program may have delayed one tool."""
-    outcome = compared(bench, job)
+    outcome = compared(runner, job)
     for pause in PAUSES:
         if {difference.what for difference in outcome.unexcused} != {"time"}:
             break
         time.sleep(pause)
-        outcome = compared(bench, job)
+        outcome = compared(runner, job)
     return outcome
 
 
-def compared(bench: Bench, job: JobFile) -> Outcome:
+def compared(runner: FuzzRunner, job: JobFile) -> Outcome:
     """One job file, run by both."""
-    text = job.text(bench.device)
+    text = job.text(runner.device)
     try:
         conversion = convert_text(text, "job.fio")
     except JobFileRefused as refused:
         return Outcome("refused", why=str(refused))
     if conversion.refused:
         return Outcome("refused", why=str(conversion.findings[0]))
-    return of_conversion(bench, text, job.folder, conversion)
+    return of_conversion(runner, text, job.folder, conversion)
 
 
-def of_conversion(bench: Bench, text: str, folder: bool, conversion: Conversion) -> Outcome:
-    theirs = bench.fio(text, folder, clones_of(conversion))
+def of_conversion(runner: FuzzRunner, text: str, folder: bool, conversion: Conversion) -> Outcome:
+    theirs = runner.fio(text, folder, clones_of(conversion))
     if theirs.failed:
         return Outcome("invalid", why=theirs.failed)
-    ours = bench.spindle(text, folder)
+    ours = runner.spindle(text, folder)
     if ours.failed.startswith("refused: "):
         return Outcome("refused", why=ours.failed)
     if ours.failed:
@@ -168,32 +168,32 @@ def count(tally: Tally, number: int, job: JobFile, outcome: Outcome) -> None:
         tally.unexcused.append((number, job, outcome))
 
 
-def account(bench: Bench, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> str:
+def account(runner: FuzzRunner, number: int, job: JobFile, outcome: Outcome, shrinks: bool) -> str:
     """The unexcused differences, and the smallest job file that shows them."""
     kinds = {difference.what for difference in outcome.unexcused}
 
     def differs(smaller: JobFile) -> bool:
-        again = compared(bench, smaller)
+        again = compared(runner, smaller)
         return again.state == outcome.state and (not kinds or any(each.what in kinds for each in again.unexcused))
 
     lines = [f"--- seed {number}: {outcome.state} {outcome.why}", *(f"    {each}" for each in outcome.unexcused)]
     if shrinks:
         job = smallest(job, differs)
-        smaller = compared(bench, job)
+        smaller = compared(runner, job)
         lines += ["    the smallest job file that still differs:", *(f"    {each}" for each in smaller.unexcused)]
     return "\n".join((*lines, "    " + job.text("DEVICE").replace("\n", "\n    ").rstrip()))
 
 
-def replay(bench: Bench, text: str) -> int:
+def replay(runner: FuzzRunner, text: str) -> int:
     """Compare a given job file."""
     folder = "DEVICE" not in text
-    text = text.replace("DEVICE", bench.device)
+    text = text.replace("DEVICE", runner.device)
     conversion = convert_text(text, "job.fio")
     for finding in conversion.findings:
         print(finding)
     if conversion.refused:
         return 2
-    outcome = of_conversion(bench, text, folder, conversion)
+    outcome = of_conversion(runner, text, folder, conversion)
     print(outcome.state, outcome.why)
     for difference, line in outcome.excused.items():
         print(f"excused   {difference}\n        by {line}")

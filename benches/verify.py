@@ -160,7 +160,9 @@ def zram_device(size: int, opened: ExitStack) -> str | None:
     return path
 
 
-def run(place: Place, workload: _core.Workload, written: _core.Written | None) -> tuple[Any, _core.Written | None]:
+def run(
+    place: Place, workload: _core.Workload, written: _core.ExpectedContent | None
+) -> tuple[Any, _core.ExpectedContent | None]:
     load = _core.Run(workload, place.target.engine_files(), engine=place.engine, written=written)
     figures = json.loads(load.figures())
     return figures, load.written()

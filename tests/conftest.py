@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # documents.py and program.py, f
 
 from program import Ended
 from promises import PROMISES, Review, numbers
-from workbench import Bench
+from workbench import Workbench
 
 # A test runner in the background may ignore signals. The programs under test inherit that, but must end by signals.
 # (A program that inherits an ignored signal leaves it ignored, as nohup requires.)
@@ -93,20 +93,20 @@ def _loop_devices_work() -> bool:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path) -> Iterator[Workbench]:
     if not _loop_devices_work():
         pytest.skip("needs root and loop devices")
-    made = Bench(tmp_path)
+    made = Workbench(tmp_path)
     with made.undo:
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     """The same, for devices that several tests only read."""
     if not _loop_devices_work():
         pytest.skip("needs root and loop devices")
-    made = Bench(tmp_path_factory.mktemp("bench"))
+    made = Workbench(tmp_path_factory.mktemp("bench"))
     with made.undo:
         yield made
 

@@ -15,7 +15,7 @@ PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 MIB = 1 << 20
 
 
-class Bench:
+class Workbench:
     """Loop devices, mounts and processes in one folder."""
 
     def __init__(self, folder: Path) -> None:

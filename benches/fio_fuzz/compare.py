@@ -18,7 +18,7 @@ from spindle.formats.fio_job.job import Job
 from spindle.formats.fio_job.numbers import NOTHING
 
 from .clones import by_job
-from .observe import Clone, Event, Seen
+from .observe import Clone, Event, ToolTrace
 
 UNLIKELY = 1e-7
 MOVES = ("read", "write", "trim")
@@ -47,7 +47,7 @@ class Difference:
         return f"phase {self.phase + 1}: {self.what}: {self.text}"
 
 
-def differences(conversion: Conversion, fio: Seen, spindle: Seen) -> list[Difference]:
+def differences(conversion: Conversion, fio: ToolTrace, spindle: ToolTrace) -> list[Difference]:
     """All differences."""
     if len(spindle.phases) != len(fio.phases):
         return [Difference(0, "phases", f"{len(fio.phases)} in fio, {len(spindle.phases)} in Spindle")]
@@ -406,7 +406,7 @@ def _histograms_differ(a: list[int], b: list[int]) -> bool:
     return bool(stats.chi2_contingency(table, correction=False).pvalue < UNLIKELY)
 
 
-def _figures(number: int, clones: list[Clone], seen: Seen) -> list[Difference]:
+def _figures(number: int, clones: list[Clone], seen: ToolTrace) -> list[Difference]:
     """Differences between Spindle's figures and the kernel's trace."""
     runs = seen.figures.get("runs") or [seen.figures]
     if number >= len(runs):

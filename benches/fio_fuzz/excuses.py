@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from spindle.formats.fio_job import Conversion, Level
-from spindle.formats.fio_job.finding import Finding
+from spindle.formats.fio_job.finding import JobFinding
 from spindle.formats.fio_job.job import Job
 
 from .compare import Difference
@@ -40,7 +40,7 @@ class Excuse:
     """Kinds of requests; none: all."""
     when: Callable[[Job], bool] = _always
 
-    def covers(self, finding: Finding, difference: Difference, job: Job) -> bool:
+    def covers(self, finding: JobFinding, difference: Difference, job: Job) -> bool:
         """True if this line of this job names this difference."""
         return (
             finding.option == self.option

@@ -13,7 +13,7 @@ import re
 import subprocess
 from collections.abc import Callable
 
-from spindle.formats.fio_job.options import OPTIONS, Fate
+from spindle.formats.fio_job.options import OPTIONS, Treatment
 
 from .jobs import JobFile, Options
 
@@ -296,7 +296,7 @@ def drawn() -> dict[str, tuple[float, Callable[[Draw], str | None]]]:
     """Every option that is tried: those of the converter's table that are taken, differ or are noted."""
     found = {}
     for option in OPTIONS.values():
-        if option.fate is Fate.ERROR or option.name in LEFT_OUT or option.name in SET:
+        if option.treatment is Treatment.ERROR or option.name in LEFT_OUT or option.name in SET:
             continue
         if option.name in VALUES:
             found[option.name] = VALUES[option.name]
@@ -312,7 +312,7 @@ SET = ("rw", "ioengine", "stonewall", "group_reporting", "new_group", "thread", 
 def not_drawn() -> dict[str, str]:
     """Options of the table that are not tried -> why."""
     tried = set(drawn()) | set(SET)
-    rest = [o.name for o in OPTIONS.values() if o.fate is not Fate.ERROR and o.name not in tried]
+    rest = [o.name for o in OPTIONS.values() if o.treatment is not Treatment.ERROR and o.name not in tried]
     return {name: LEFT_OUT.get(name, "fio does not describe its values") for name in rest}
 
 

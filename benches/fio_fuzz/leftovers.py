@@ -82,9 +82,9 @@ def _clear_if_dead(folder: Path) -> None:
         os.close(lock)
 
 
-def instance_of(bench: Path) -> str:
+def instance_of(folder: Path) -> str:
     """Name of its instance of the tracer: all instances of the machine are in one folder."""
-    return f"{bench.parent.name}-{bench.name}"
+    return f"{folder.parent.name}-{folder.name}"
 
 
 def _clear(folder: Path) -> None:
@@ -94,9 +94,9 @@ def _clear(folder: Path) -> None:
         with contextlib.suppress(OSError):
             if pid != os.getpid() and link.readlink().is_relative_to(folder):
                 os.kill(pid, signal.SIGKILL)
-    for bench in folder.glob("*"):
+    for runner in folder.glob("*"):
         with contextlib.suppress(OSError):
-            (bench / "tracefs/instances" / instance_of(bench)).rmdir()
+            (runner / "tracefs/instances" / instance_of(runner)).rmdir()
     for mount in reversed(_mounts(folder)):
         _try("umount", "--lazy", str(mount))
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):

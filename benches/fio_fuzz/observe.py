@@ -67,7 +67,7 @@ class Clone:
 
 
 @dataclass
-class Seen:
+class ToolTrace:
     """The trace and figures of a tool for a job file."""
 
     phases: list[list[Clone]]
@@ -78,7 +78,7 @@ class Seen:
     """Why there is nothing to compare."""
 
 
-class Bench:
+class FuzzRunner:
     """A loop device, a file system on another, and a trace of them."""
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,7 @@ class Bench:
         self._undo = contextlib.ExitStack()
         self._count = itertools.count()
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> FuzzRunner:
         with contextlib.ExitStack() as undo:
             self.device = undo.enter_context(_loop(self.folder / "device", DEVICE_BYTES))
             under = undo.enter_context(_loop(self.folder / "under", FOLDER_BYTES))
@@ -109,7 +109,7 @@ class Bench:
         place.mkdir()
         return place
 
-    def fio(self, text: str, in_folder: bool, clones: list[int]) -> Seen:
+    def fio(self, text: str, in_folder: bool, clones: list[int]) -> ToolTrace:
         """`clones`: how many each phase has."""
         place = self.place(in_folder)
         (place / "job.fio").write_text(text)
@@ -142,7 +142,7 @@ class Bench:
         seen.figures, seen.failed = figures, failed
         return seen
 
-    def spindle(self, text: str, in_folder: bool) -> Seen:
+    def spindle(self, text: str, in_folder: bool) -> ToolTrace:
         """The same job file, carried out by the program's own code in a process of its own."""
         place = self.place(in_folder)
         (place / "job.fio").write_text(text)
@@ -402,7 +402,7 @@ def _note_priority(line: Line, asked: dict[tuple[str | None, str], Clone]) -> No
         clone.priorities.add("idle" if issue["class"] == "idle" else f"{issue['class']}:{issue['level']}")
 
 
-def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
+def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> ToolTrace:
     """fio's jobs are its last children, in their order."""
     children = _children_of(lines)
     total = sum(clones)
@@ -419,7 +419,7 @@ def _of_fio(lines: list[Line], pid: int, clones: list[int]) -> Seen:
             phase.append(clone)
         phases.append(phase)
     _collect(lines, owner)
-    return Seen(phases, None)
+    return ToolTrace(phases, None)
 
 
 def _children_of(lines: list[Line]) -> dict[int, list[int]]:
@@ -438,7 +438,7 @@ def _with_threads(tid: int, children: dict[int, list[int]]) -> Iterator[int]:
         yield from _with_threads(child, children)
 
 
-def _of_spindle(lines: list[Line], pid: int) -> Seen:
+def _of_spindle(lines: list[Line], pid: int) -> ToolTrace:
     """Its workers are its threads that name themselves. They are made in order, the first of a phase with index 0; they
     take their names in any order.
     """
@@ -459,7 +459,7 @@ def _of_spindle(lines: list[Line], pid: int) -> Seen:
             owner[own] = clone
         phases[-1].append(clone)
     _collect(lines, owner)
-    return Seen(phases, None)
+    return ToolTrace(phases, None)
 
 
 def _in_order_of_making(lines: list[Line]) -> Callable[[int], int]:

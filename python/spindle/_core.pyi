@@ -87,7 +87,7 @@ class Run:
         cpus_shared: bool = False,
         interval_ns: int = 1_000_000_000,
         log: int | None = None,
-        written: Written | None = None,
+        written: ExpectedContent | None = None,
     ) -> Run:
         """`files`: for each stream its target, or the files of the set it uses in the order of the set, each as (open
         descriptor, size in bytes, offset/length alignment, memory alignment). The descriptors' flags (O_DIRECT,
@@ -118,15 +118,15 @@ class Run:
     def figures(self) -> str:
         """JSON of `RunFigures` (crates/measure/src/figures.rs); waits for the end."""
 
-    def written(self) -> Written | None:
+    def written(self) -> ExpectedContent | None:
         """The written blocks, if the workload verifies; only after the end."""
 
 @final
-class Written:
+class ExpectedContent:
     """The expected content of the target: for each block the last write of the run."""
 
     @staticmethod
-    def from_state(state: bytes) -> Written:
+    def from_state(state: bytes) -> ExpectedContent:
         """From what `to_state` gave. Raises ConfigError."""
 
     def to_state(self, paths: Sequence[str] = ...) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from program import Ended
 from spindle import formats
 from spindle.result.record import RunRecord
-from workbench import MIB, Bench
+from workbench import MIB, Workbench
 
 Agent = Callable[..., Ended]
 
@@ -31,7 +31,7 @@ def refusal(done: Ended) -> str:
 
 
 def test_an_empty_device_that_is_named_is_written_and_counted(
-    bench: Bench, agent: Agent, writes: Path, tmp_path: Path
+    bench: Workbench, agent: Agent, writes: Path, tmp_path: Path
 ) -> None:
     device, output = bench.loop(), tmp_path / "r.json"
     assert agent(writes, device, output, "--erase", device).status == 0
@@ -46,7 +46,7 @@ def test_an_empty_device_that_is_named_is_written_and_counted(
 
 
 def test_without_consent_nothing_is_written(
-    bench: Bench, agent: Agent, writes: Path, tmp_path: Path, content: Callable[[str | Path], str]
+    bench: Workbench, agent: Agent, writes: Path, tmp_path: Path, content: Callable[[str | Path], str]
 ) -> None:
     device, other = bench.loop(), bench.loop()
     before = content(device)
@@ -57,7 +57,7 @@ def test_without_consent_nothing_is_written(
     assert list(tmp_path.glob("*.json")) == []
 
 
-def test_a_device_that_is_not_empty_needs_a_second_consent(bench: Bench, agent: Agent, writes: Path) -> None:
+def test_a_device_that_is_not_empty_needs_a_second_consent(bench: Workbench, agent: Agent, writes: Path) -> None:
     device = bench.loop()
     bench.run("mkfs.ext4", "-q", device)
     assert "--erase-content" in refusal(agent(writes, device, "-", "--erase", device))
@@ -65,7 +65,7 @@ def test_a_device_that_is_not_empty_needs_a_second_consent(bench: Bench, agent: 
 
 
 def test_a_device_in_use_is_refused_whatever_is_agreed(
-    bench: Bench, agent: Agent, writes: Path, content: Callable[[str | Path], str]
+    bench: Workbench, agent: Agent, writes: Path, content: Callable[[str | Path], str]
 ) -> None:
     mounted = bench.loop()
     bench.run("mkfs.ext4", "-q", mounted)
@@ -83,7 +83,7 @@ def test_a_device_in_use_is_refused_whatever_is_agreed(
         assert "is open for writing by process" in refusal(agent(writes, held, "-", "--erase", held, *agreed))
 
 
-def test_a_mounted_device_may_be_read(bench: Bench, agent: Agent, tmp_path: Path) -> None:
+def test_a_mounted_device_may_be_read(bench: Workbench, agent: Agent, tmp_path: Path) -> None:
     device, output = bench.loop(), tmp_path / "r.json"
     bench.run("mkfs.ext4", "-q", device)
     bench.mount(device)

@@ -9,21 +9,21 @@ import pytest
 
 from program import Ended
 from spindle.run.resolve import resolve
-from spindle.run.targets import KINDS, Modelled, Null, Paths, parse, refusal
+from spindle.run.targets import KINDS, MachineTarget, NullTarget, PathTarget, parse, refusal
 from spindle.run.watch import SilentWatch
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("null:1GiB", Null),
-        ("six-sata-f2", Modelled),
-        ("some/machine.toml", Modelled),
-        ("t.bin", Paths),
-        ("/dev/sdb", Paths),
-        ("/dev/sdb:/dev/sdc", Paths),
-        (".", Paths),
-        ("", Paths),
+        ("null:1GiB", NullTarget),
+        ("six-sata-f2", MachineTarget),
+        ("some/machine.toml", MachineTarget),
+        ("t.bin", PathTarget),
+        ("/dev/sdb", PathTarget),
+        ("/dev/sdb:/dev/sdc", PathTarget),
+        (".", PathTarget),
+        ("", PathTarget),
     ],
 )
 def test_a_name_is_of_one_kind(here: Path, name: str, kind: type) -> None:
@@ -33,7 +33,7 @@ def test_a_name_is_of_one_kind(here: Path, name: str, kind: type) -> None:
 
 def test_a_file_here_goes_before_a_machine_of_the_catalogue(here: Path) -> None:
     (here / "six-sata-f2").touch()
-    assert isinstance(parse("six-sata-f2"), Paths)
+    assert isinstance(parse("six-sata-f2"), PathTarget)
 
 
 def test_several_paths_are_one_target(here: Path) -> None:

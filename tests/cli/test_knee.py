@@ -13,14 +13,14 @@ from spindle.report.terminal.sweep import sentence
 from spindle.result.figures import Stopped
 from spindle.result.record import Knee, KneePoint, Level
 from spindle.run import knee
-from spindle.run.bench import LoadResult
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved, resolve
+from spindle.run.resolve import ResolvedWorkload, resolve
+from spindle.run.runner import LoadResult
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0")]
 
 
-class FakeBench:
+class FakeRunner:
     """A device with a mean service time and a number of servers: throughput grows until all are busy."""
 
     def __init__(self, servers: int, stop_at: int | None = None) -> None:
@@ -28,7 +28,7 @@ class FakeBench:
         self.stop_at = stop_at
         self.asked: list[int] = []
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult:
         outstanding = resolved.spec.outstanding
         self.asked.append(outstanding)
         iops = 100.0 * min(outstanding, self.servers)
@@ -39,8 +39,8 @@ class FakeBench:
         return LoadResult(replace(record(found), workload=resolved.spec), stopped)
 
 
-def sweep(servers: int, **changes) -> tuple[knee.Sweep, FakeBench]:
-    bench = FakeBench(servers, changes.pop("stop_at", None))
+def sweep(servers: int, **changes) -> tuple[knee.Sweep, FakeRunner]:
+    bench = FakeRunner(servers, changes.pop("stop_at", None))
     return knee.sweep(bench, resolve("randomio", READ_ONLY), **changes), bench
 
 
@@ -78,7 +78,7 @@ def test_concurrency_is_spread_over_workers_without_changing_its_sum() -> None:
 
 def test_a_load_that_is_paced_has_no_knee() -> None:
     with pytest.raises(Usage, match="`find_knee=`: stream main is bound by its rate"):
-        knee.sweep(FakeBench(1), resolve("randomio", [("rate", "100 IOPS")]))
+        knee.sweep(FakeRunner(1), resolve("randomio", [("rate", "100 IOPS")]))
 
 
 def test_a_knee_needs_nearly_all_of_the_throughput() -> None:

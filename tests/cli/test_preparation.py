@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from spindle.conditions import Finding, IdleCheck
+from spindle.conditions import ConditionFinding, IdleCheck
 from spindle.result.document import decode
 from spindle.result.record import Level, RunRecord
 from spindle.run import preparation
 
-BAD = Finding("swap", "warn", "the machine is swapping: 40 pages/s", {"pages_per_s": 40.0})
-WORSE = Finding("array_sync", "invalid", "md0 is busy with its check", {"done": 0.5})
-FINE = Finding("swap", "ok", "no swap in use")
+BAD = ConditionFinding("swap", "warn", "the machine is swapping: 40 pages/s", {"pages_per_s": 40.0})
+WORSE = ConditionFinding("array_sync", "invalid", "md0 is busy with its check", {"done": 0.5})
+FINE = ConditionFinding("swap", "ok", "no swap in use")
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[Finding]]:
+def machine(monkeypatch: pytest.MonkeyPatch) -> list[list[ConditionFinding]]:
     """The findings of each check in turn; the last ones stay."""
-    answers: list[list[Finding]] = []
+    answers: list[list[ConditionFinding]] = []
 
     def check(_devices: object) -> IdleCheck:
         return IdleCheck(0.0, answers.pop(0) if len(answers) > 1 else answers[0], {}, ["heat of CPUs: not counted"])

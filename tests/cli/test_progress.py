@@ -14,8 +14,8 @@ from spindle.run.engine import EngineOptions
 from spindle.run.load import _Pace
 from spindle.run.quick import Lengths, quick
 from spindle.run.resolve import resolve
+from spindle.run.total_time import TotalTimeWatch
 from spindle.run.watch import Moment
-from spindle.run.whole import Whole
 
 
 def moment(**changes: object) -> Moment:
@@ -157,7 +157,7 @@ class Heard:
 @pytest.mark.promise(30)
 def test_several_loads_have_one_time_left() -> None:
     heard = Heard()
-    whole = Whole(heard, [("a", 5.0), ("b", 3.0), ("b", 3.0), ("c", 60.0)])
+    whole = TotalTimeWatch(heard, [("a", 5.0), ("b", 3.0), ("b", 3.0), ("c", 60.0)])
     whole.step("making a file")
     whole.begins("a")
     whole.moment(moment(label="a", left_s=4.0))

@@ -69,11 +69,11 @@ def test_the_json_matches_the_schema_and_is_alone_on_stdout(invoke, here: Path) 
 
 
 def test_the_record_keeps_every_figure_of_the_core(invoke, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spindle.run import bench
+    from spindle.run import runner
 
     kept: list[str] = []
-    original = bench.figures_from_json
-    monkeypatch.setattr(bench, "figures_from_json", lambda text: kept.append(text) or original(text))
+    original = runner.figures_from_json
+    monkeypatch.setattr(runner, "figures_from_json", lambda text: kept.append(text) or original(text))
     found = invoke("run", "randomio", "t.bin", "--create", "16MiB", "--seconds", "0.5", "--json")
     assert json.loads(found.out)["figures"] == json.loads(kept[0])
 

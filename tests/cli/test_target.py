@@ -23,11 +23,11 @@ from spindle.result.record import Level, TargetRecord
 from spindle.result.rules import judge
 from spindle.result.search import Bound, TargetSearch
 from spindle.run import latency_search
-from spindle.run.bench import LoadResult
 from spindle.run.bounds import parse_bounds, seen, wilson
 from spindle.run.errors import Usage
 from spindle.run.openloop import keeps_up
-from spindle.run.resolve import Resolved, resolve
+from spindle.run.resolve import ResolvedWorkload, resolve
+from spindle.run.runner import LoadResult
 
 READ_ONLY = [("write_fraction", "0"), ("fsync_fraction", "0"), ("seconds", "5")]
 MS = 1_000_000
@@ -56,7 +56,7 @@ class Queue:
         self.asked: list[float] = []
         self.seeds: list[int] = []
 
-    def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult:
         spec = resolved.spec
         offered = sum(getattr(each.arrival, "rate_iops", 0.0) for each in spec.streams)
         most = 100.0 * self.servers
@@ -185,7 +185,7 @@ def test_a_rate_that_is_not_served_fails_whatever_the_bound() -> None:
 
 def test_one_run_that_was_disturbed_does_not_decide() -> None:
     class Disturbed(Queue):
-        def measure(self, resolved: Resolved, label: str | None = None) -> LoadResult:
+        def measure(self, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult:
             servers = self.servers
             self.servers = 1 if len(self.asked) == DISTURBED else servers
             try:

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from pages import PAGES, ROOT, Command, File, inline, steps
-from workbench import PATH, Bench
+from workbench import PATH, Workbench
 
 # Long runs are made shorter if their figures differ each time anyway.
 SHORTER = [
@@ -60,7 +60,7 @@ def test_verbs_and_options_on_a_page_exist(page: str) -> None:
 class Reader:
     """Runs the commands of a page in a separate folder, with a device, a file system and a store."""
 
-    def __init__(self, folder: Path, bench: Bench) -> None:
+    def __init__(self, folder: Path, bench: Workbench) -> None:
         self.folder = folder
         self._bench = bench
         self._names: dict[str, str] = {}
@@ -123,7 +123,7 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, bench: Bench) -> Reader:
+def reader(tmp_path: Path, bench: Workbench) -> Reader:
     return Reader(tmp_path, bench)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from spindle import _core
 from spindle.formats.fio_job import JobFileRefused, convert, convert_text, toml_of
-from spindle.formats.fio_job.numbers import Scale, Wrong, arithmetic, microseconds, whole
+from spindle.formats.fio_job.numbers import InvalidValue, Scale, arithmetic, microseconds, whole
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -27,7 +27,7 @@ def test_arithmetic_is_exact_and_the_fraction_is_dropped(text: str, value: int) 
     "text", ["(1/0)", "(1+", "(2^64)", "(2^63)", "(1q)", "()", "(" * 100, "(1)1", "1.5m", "4 4", ""]
 )
 def test_a_wrong_number_is_an_error_of_one_line(text: str) -> None:
-    with pytest.raises(Wrong) as error:
+    with pytest.raises(InvalidValue) as error:
         whole(text)
     assert "\n" not in str(error.value)
 

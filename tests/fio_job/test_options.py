@@ -11,14 +11,14 @@ import pytest
 
 from spindle.cli.failure import spelled
 from spindle.formats.fio_job import Level, convert_text
-from spindle.formats.fio_job.options import OPTIONS, Fate, option_of
+from spindle.formats.fio_job.options import OPTIONS, Treatment, option_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/fio-jobs.md").read_text()
 HEADINGS = {
-    Fate.TAKEN: "Carried over",
-    Fate.DIFFERS: "Carried out without it: differs",
-    Fate.NOTE: "Not needed: a note",
-    Fate.ERROR: "Refused",
+    Treatment.TAKEN: "Carried over",
+    Treatment.DIFFERS: "Carried out without it: differs",
+    Treatment.NOTE: "Not needed: a note",
+    Treatment.ERROR: "Refused",
 }
 
 
@@ -29,15 +29,15 @@ def documented(heading: str) -> dict[str, str]:
     return {name: text.strip() for names, text in rows for name in re.findall(r"`([^`]+)`", names)}
 
 
-@pytest.mark.parametrize("fate", list(Fate))
-def test_the_page_lists_every_option_with_its_effect(fate: Fate) -> None:
+@pytest.mark.parametrize("treatment", list(Treatment))
+def test_the_page_lists_every_option_with_its_effect(treatment: Treatment) -> None:
     expected = {
         name: spelled(option.text)
         for option in OPTIONS.values()
-        if option.fate is fate
+        if option.treatment is treatment
         for name in (option.name, *option.aliases)
     }
-    assert documented(HEADINGS[fate]) == expected
+    assert documented(HEADINGS[treatment]) == expected
 
 
 def test_no_option_is_in_two_tables() -> None:
@@ -45,7 +45,9 @@ def test_no_option_is_in_two_tables() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("option", [each for each in OPTIONS.values() if each.fate is not Fate.TAKEN], ids=str)
+@pytest.mark.parametrize(
+    "option", [each for each in OPTIONS.values() if each.treatment is not Treatment.TAKEN], ids=str
+)
 def test_an_option_that_is_not_carried_over_is_named(option: object) -> None:
     from spindle.formats.fio_job.options import Option
 
@@ -54,7 +56,7 @@ def test_an_option_that_is_not_carried_over_is_named(option: object) -> None:
     text = f"[a]\nfilename=/x\nsize=1m\ndirect=1\n{option.name}=17\n{engine}"
     said = [finding for finding in convert_text(text, "job.fio").findings if finding.option == option.name]
     assert [(finding.level, finding.place.line, finding.text) for finding in said] == [
-        (Level(option.fate.value), 5, option.text)
+        (Level(option.treatment.value), 5, option.text)
     ]
 
 

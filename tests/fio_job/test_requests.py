@@ -21,7 +21,7 @@ import pytest
 from program import ended, started
 from spindle.formats import fio_job
 from spindle.formats.fio_job import convert_text
-from spindle.formats.fio_job.finding import Finding
+from spindle.formats.fio_job.finding import JobFinding
 
 pytestmark = pytest.mark.promise(19)
 
@@ -159,7 +159,7 @@ def test_gaps_in_a_file_that_a_job_before_makes_longer_end_as_in_fio(tmp_path: P
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def finding(job: str, option: str, text: str) -> list[Finding]:
+def finding(job: str, option: str, text: str) -> list[JobFinding]:
     """The `differs` lines of one job of a file that contain this text."""
     conversion = convert_text(f"[global]\nfilename=/x\ndirect=1\noverwrite=1\n{job}", "job.fio")
     return [each for each in conversion.findings if each.option == option and text in each.text]

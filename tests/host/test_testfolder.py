@@ -14,13 +14,13 @@ import pytest
 
 from spindle.host import register
 from spindle.host.errors import Refusal, TargetError
-from spindle.host.folder import Part, empty_folder, make_tree, tree_folder
+from spindle.host.folder import FolderLimits, empty_folder, make_tree, tree_folder
 from spindle.host.testfile import sweep_leftovers
 from spindle.host.testfolder import TestFolder
 
 MAKER = """
 import os, signal, sys
-from spindle.host.folder import Part, make_tree, tree_folder
+from spindle.host.folder import FolderLimits, make_tree, tree_folder
 from spindle.host.signals import unwinding
 from spindle.host.testfolder import TestFolder
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,7 +38,7 @@ print('ready', flush=True)
 with unwinding():
     if kill_at:
         sys.setprofile(kill_at_step)
-    with TestFolder.create(path, parts={tree_folder('small'): Part(6, 0)}) as folder:
+    with TestFolder.create(path, parts={tree_folder('small'): FolderLimits(6, 0)}) as folder:
         tree = make_tree(folder.fileno(), 'small')
         for number in range(2):
             os.mkdir(f'd{number:07}', dir_fd=tree)
@@ -107,7 +107,7 @@ def test_a_folder_that_is_kept_is_the_users_own(tmp_path: Path) -> None:
 
 
 def test_files_of_somebody_else_stay_and_are_reported(tmp_path: Path) -> None:
-    folder = TestFolder.create(tmp_path, parts={tree_folder("small"): Part(10, 0)})
+    folder = TestFolder.create(tmp_path, parts={tree_folder("small"): FolderLimits(10, 0)})
     tree = make_tree(folder.fileno(), "small")
     os.mkdir("d0000000", dir_fd=tree)
     place = folder.path / "tree-small/d0000000"
@@ -180,7 +180,7 @@ def test_a_file_of_a_number_that_the_tree_does_not_have_stays(leftover: Path) ->
 
 @pytest.mark.promise(8)
 def test_a_tree_that_nobody_announced_loses_no_file(tmp_path: Path) -> None:
-    with TestFolder.create(tmp_path, parts={tree_folder("small"): Part(1, 0)}) as folder:
+    with TestFolder.create(tmp_path, parts={tree_folder("small"): FolderLimits(1, 0)}) as folder:
         other = folder.path / "tree-other/d0000000"
         other.mkdir(parents=True)
         (other / "f0000000000").touch()
@@ -189,7 +189,7 @@ def test_a_tree_that_nobody_announced_loses_no_file(tmp_path: Path) -> None:
 
 
 def test_more_parts_than_an_entry_holds_are_noted_together(tmp_path: Path) -> None:
-    parts = {tree_folder(f"{'x' * 60}{number}"): Part(number, 2 * number) for number in range(1, 400)}
+    parts = {tree_folder(f"{'x' * 60}{number}"): FolderLimits(number, 2 * number) for number in range(1, 400)}
     with TestFolder.create(tmp_path, parts=parts):
         (entry,) = entries()
         text = (register.folder() / entry).read_bytes()

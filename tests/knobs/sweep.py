@@ -22,7 +22,7 @@ from spindle.host.signals import held_back, unwinding
 from spindle.knobs.catalogue import IOSCHED, KNOBS, Knob, Scope, known, may_move
 from spindle.knobs.errors import KnobRefusal
 from spindle.knobs.files import Files
-from spindle.knobs.places import Place, named
+from spindle.knobs.places import KnobFolder, named
 from spindle.knobs.session import Session, Setting
 
 _LOOP_SET_FD, _LOOP_CLR_FD, _LOOP_ADD, _LOOP_REMOVE = 0x4C00, 0x4C01, 0x4C80, 0x4C81  # linux/loop.h
@@ -272,7 +272,7 @@ def sweep_memory(effects: Effects, thorough: bool) -> None:
             sweep(place, MACHINE, effects, thorough)
 
 
-def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
+def sweep(place: KnobFolder, kind: str, effects: Effects, thorough: bool) -> None:
     """Sweep each knob from the current state, with a read-ahead that the kernel would raise."""
     files = Files()
     if place.scope is Scope.DEVICE:
@@ -297,12 +297,12 @@ def sweep(place: Place, kind: str, effects: Effects, thorough: bool) -> None:
         (effects.written if taken else effects.untaken).setdefault(knob.id, set()).add(kind)
 
 
-def _is_looked_at(place: Place, knob: Knob) -> bool:
+def _is_looked_at(place: KnobFolder, knob: Knob) -> bool:
     path = place.path(knob)
     return path is not None and str(path.parent.relative_to(place.folder)).replace(".", "") in GROUPS[place.scope]
 
 
-def _others(place: Place, knob: Knob, now: str) -> list[str]:
+def _others(place: KnobFolder, knob: Knob, now: str) -> list[str]:
     """Values to try: a lower one, a higher one, and others."""
     if offered := place.offered(knob, Files()):
         return [one for one in offered if one != now]
@@ -321,7 +321,7 @@ def _others(place: Place, knob: Knob, now: str) -> list[str]:
     return [str(one) for one in dict.fromkeys(tries) if one != number and knob.values.parse(str(one)) is not None]
 
 
-def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_session: bool) -> bool:
+def _one(place: KnobFolder, wanted: Setting, kind: str, effects: Effects, *, through_session: bool) -> bool:
     """Try a value; True if the kernel took it. First through a session, which must leave everything as it was; then
     straight, to see what moves."""
     before = files_of(place)
@@ -337,7 +337,7 @@ def _one(place: Place, wanted: Setting, kind: str, effects: Effects, *, through_
     return bool(moved)
 
 
-def _moved(place: Place, wanted: Setting, before: dict[str, str]) -> set[str] | None:
+def _moved(place: KnobFolder, wanted: Setting, before: dict[str, str]) -> set[str] | None:
     """Differences after one write, which is undone. None: it was refused."""
     try:
         place.write(wanted.knob, wanted.value, Files())
@@ -348,7 +348,7 @@ def _moved(place: Place, wanted: Setting, before: dict[str, str]) -> set[str] | 
     return _differences(before, after)
 
 
-def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> bool:
+def _in_session(place: KnobFolder, wanted: Setting, kind: str, effects: Effects) -> bool:
     before = files_of(place)
     session = Session("with")
     taken = True
@@ -371,7 +371,7 @@ def _in_session(place: Place, wanted: Setting, kind: str, effects: Effects) -> b
     return taken
 
 
-def files_of(place: Place) -> dict[str, str]:
+def files_of(place: KnobFolder) -> dict[str, str]:
     """Every file of its groups, also those that can only be read, by the names that knobs have."""
     found = {}
     for group in GROUPS[place.scope]:
@@ -389,7 +389,7 @@ def _differences(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
 
-def _prepare(place: Place, start: str) -> None:
+def _prepare(place: KnobFolder, start: str) -> None:
     """All numbers as low, or as high, as the kernel takes them from a few."""
     if start == "as it comes":
         return
@@ -403,7 +403,7 @@ def _prepare(place: Place, start: str) -> None:
                 break
 
 
-def _put_straight(place: Place, before: dict[str, str]) -> None:
+def _put_straight(place: KnobFolder, before: dict[str, str]) -> None:
     for _ in range(3):
         wrong = {name for name in _differences(before, files_of(place)) if name in before}
         for name in sorted(wrong, key=lambda name: (name == "read_ahead_kb", name != "scheduler", name)):
@@ -412,7 +412,7 @@ def _put_straight(place: Place, before: dict[str, str]) -> None:
             return
 
 
-def _set(place: Place, name: str, value: str) -> bool:
+def _set(place: KnobFolder, name: str, value: str) -> bool:
     is_queues = place.scope is Scope.DEVICE and not name.startswith("bdi/")
     try:
         Files().write(place.folder / ("queue" if is_queues else "") / name, value)

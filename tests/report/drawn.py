@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spindle import _core
-from spindle.run.resolve import Resolved, resolve
+from spindle.run.resolve import ResolvedWorkload, resolve
 
 KEYS: dict[str, dict[str, Any]] = {key["name"]: key for key in json.loads(_core.workload_keys())}
 OPTIONS = [name for name, key in KEYS.items() if key["option"]]
@@ -51,7 +51,7 @@ def value(key: dict[str, Any]) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn) -> Resolved | None:
+def workloads(draw: st.DrawFn) -> ResolvedWorkload | None:
     """None: the keys that were drawn exclude each other."""
     chosen = {name: draw(value(KEYS[name])) for name in draw(st.lists(st.sampled_from(OPTIONS), max_size=6))}
     for name in list(chosen):

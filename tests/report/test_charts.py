@@ -12,7 +12,7 @@ from spindle.base.numbers import as_change, share_of
 from spindle.report.charts import parts
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
-from spindle.report.document.model import Chart, Document, Sheet, Words
+from spindle.report.document.model import Chart, Document, Paragraph, Sheet
 from spindle.stats.compare import compare
 from spindle.stats.trial import Side, trial_of
 
@@ -29,7 +29,7 @@ def sheets(document: Document) -> list[Sheet]:
 
 def text(document: Document) -> str:
     return "\n".join(
-        block.text for section in document.sections for block in section.blocks if isinstance(block, Words)
+        block.text for section in document.sections for block in section.blocks if isinstance(block, Paragraph)
     )
 
 

@@ -13,7 +13,7 @@ from program import Ended
 from spindle.report.charts import parts
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
-from spindle.report.document.model import Words
+from spindle.report.document.model import Paragraph
 from spindle.result.record import RunRecord
 from spindle.result.workload import Workload
 from spindle.run.resolve import resolve
@@ -29,7 +29,7 @@ def run(**options: int | str) -> RunRecord:
 
 def summary(entries: list[Entry]) -> str:
     blocks = next(section for section in build(entries).sections if section.key == "summary").blocks
-    return "\n".join(block.text for block in blocks if isinstance(block, Words))
+    return "\n".join(block.text for block in blocks if isinstance(block, Paragraph))
 
 
 def test_a_buffered_file_is_not_compared_with_a_device() -> None:

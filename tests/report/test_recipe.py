@@ -21,7 +21,7 @@ from spindle.cli.options.keys import key_options, overrides_of, set_option
 from spindle.report.document.recipe import Recipe, recipe_of, toml
 from spindle.result.document import read
 from spindle.result.record import PhasesRecord, Record, RunRecord, WorkloadRequest
-from spindle.run.resolve import Resolved, resolve, resolve_text
+from spindle.run.resolve import ResolvedWorkload, resolve, resolve_text
 
 
 @pytest.mark.parametrize("name", _core.preset_names())
@@ -40,7 +40,7 @@ def run(workload: str, target: str, assignments: tuple[tuple[str, str], ...], **
     return workload, [*overrides_of(values), *assignments]
 
 
-def asked_by(recipe: Recipe) -> Resolved:
+def asked_by(recipe: Recipe) -> ResolvedWorkload:
     """The workload of a recipe."""
     workload, overrides = run.main(shlex.split(recipe.command)[2:], standalone_mode=False)
     overrides.append(("seed", str(recipe.seed)))
@@ -48,7 +48,7 @@ def asked_by(recipe: Recipe) -> Resolved:
     return resolve_text(files[workload], workload, "file", overrides) if files else resolve(workload, overrides)
 
 
-def requests(workload: Resolved) -> Iterator[Any]:
+def requests(workload: ResolvedWorkload) -> Iterator[Any]:
     """The first requests of every stream, or why there are none."""
     for load in workload.phases or [workload]:
         for number in range(len(load.spec.streams)):
@@ -61,7 +61,7 @@ def requests(workload: Resolved) -> Iterator[Any]:
 @pytest.mark.promise(26)
 @given(drawn.workloads())
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
-def test_the_recipe_of_any_record_gives_the_same_requests(workload: Resolved | None) -> None:
+def test_the_recipe_of_any_record_gives_the_same_requests(workload: ResolvedWorkload | None) -> None:
     assume(workload is not None)
     assert workload is not None
     run = randomio()

@@ -20,7 +20,7 @@ from subjects import entry, matrix, modelled, randomio, saved
 from program import Ended
 from spindle.report.document.build import build
 from spindle.report.document.entry import Entry
-from spindle.report.document.model import Chart, Document, Section, Words
+from spindle.report.document.model import Chart, Document, Paragraph, Section
 from spindle.report.render.html import html
 from spindle.report.render.markdown import markdown
 from spindle.report.render.table import table
@@ -33,7 +33,7 @@ HOSTILE = "<script>alert(1)</script>\"'&|`\n# [x](javascript:1)"
 
 
 def everything(document: Document) -> str:
-    """Words and cells."""
+    """Paragraphs and cells."""
     from spindle.report.render.text import text
     from spindle.report.terminal.style import Style
 
@@ -469,7 +469,7 @@ def test_csv_has_a_row_for_each_operation_of_each_run(invoke: Callable[..., Ende
 
 
 def test_code_in_a_paragraph_stays_code_in_markdown() -> None:
-    words = Section("s", "s", [Words("give `create=*`, or `keep=True` and a | b` *")])
+    words = Section("s", "s", [Paragraph("give `create=*`, or `keep=True` and a | b` *")])
     text = markdown(Document("t", "about", Level.OK, [words])).decode()
     assert "give `create=*`, or `keep=True` and a \\| b\\` \\*" in text
 

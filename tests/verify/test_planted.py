@@ -13,7 +13,7 @@ import pytest
 from spindle.host.outputs import Output
 from spindle.library.kinds import KINDS
 from spindle.run.consent import Consent
-from spindle.run.engine import Part
+from spindle.run.engine import LoadPart
 from spindle.run.resolve import resolve_text
 from spindle.run.targets import Opening, parse
 from spindle.run.verification import keep_state
@@ -98,7 +98,7 @@ def written_twice(device: str, image: Path) -> bytes:
     resolved = resolve_text(WORKLOAD, "test", "twice")
     consent = Consent(erase=device, erase_stacked=True)
     with parse(device).open(resolved, SilentWatch(), Opening(consent=consent)) as opened:
-        opened.measure(resolved, part=Part(read_back=False))
+        opened.measure(resolved, part=LoadPart(read_back=False))
         older = image.read_bytes()
         seen = opened.measure(resolved).record.figures.verification
         assert seen is not None

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use spindle_engine::{EngineError, Phase, ReadBack, Run, Written};
+use spindle_engine::{EngineError, ExpectedContent, Phase, ReadBack, Run};
 use spindle_measure::{EndedBy, RunFigures};
 use spindle_workload::{Stream, Workload, preset_names, preset_text};
 
@@ -15,8 +15,8 @@ use crate::document::{Changes, Document, FORMAT, Host, Load, Moment, Place, Requ
 use crate::failure::{Failure, reason, status_of_signal};
 use crate::options::{Options, STANDARD};
 use crate::output::Output;
-use crate::stopping::{Stopping, Work};
-use crate::target::{self, Kind, Opened, Target};
+use crate::stopping::{StopSignal, Work};
+use crate::target::{self, Kind, OpenedTarget, Target};
 
 /// So short that the last counters before the load contain hardly any requests of the calibration.
 const CALIBRATION_POLL: Duration = Duration::from_millis(5);
@@ -24,7 +24,7 @@ const CALIBRATION_POLL: Duration = Duration::from_millis(5);
 const LARGEST_FILE: u64 = 1 << 20;
 
 pub(crate) fn carry_out(options: &Options) -> Result<u8, Failure> {
-    let stopping = Stopping::begin()?;
+    let stopping = StopSignal::begin()?;
     let source = read_workload(&options.workload)?;
     let workload = parse(&source, options)?;
     let steps = steps_of(&workload);
@@ -32,7 +32,7 @@ pub(crate) fn carry_out(options: &Options) -> Result<u8, Failure> {
     check(&workload, &streams)?;
     let output = Output::reserve(&options.output)?;
     let target = target::open(options, &streams, &stopping)?;
-    let mut bench = Bench::new(options, &target, &stopping);
+    let mut bench = LoadRunner::new(options, &target, &stopping);
     let mut runs = Vec::new();
     let mut failed = None;
     for step in &steps {
@@ -196,19 +196,19 @@ fn check(workload: &Workload, streams: &[&Stream]) -> Result<(), Failure> {
 
 // --- the load --------------------------------------------------------------------------------------------------------
 
-struct Bench<'a> {
+struct LoadRunner<'a> {
     options: &'a Options,
     target: &'a Target,
-    stopping: &'a Stopping,
+    stopping: &'a StopSignal,
     /// Under test, then below.
     devices: Vec<Device>,
     begun: Instant,
     /// Blocks that earlier loads wrote, where the workload verifies.
-    written: Option<Arc<Written>>,
+    written: Option<Arc<ExpectedContent>>,
 }
 
-impl<'a> Bench<'a> {
-    fn new(options: &'a Options, target: &'a Target, stopping: &'a Stopping) -> Bench<'a> {
+impl<'a> LoadRunner<'a> {
+    fn new(options: &'a Options, target: &'a Target, stopping: &'a StopSignal) -> LoadRunner<'a> {
         let devices = match target {
             Target::Null(_) => Vec::new(),
             Target::Open(opened) => {
@@ -216,7 +216,7 @@ impl<'a> Bench<'a> {
                 own.chain(opened.below()).collect()
             }
         };
-        Bench {
+        LoadRunner {
             options,
             target,
             stopping,
@@ -381,7 +381,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn mount_line(opened: &Opened) -> Option<String> {
+fn mount_line(opened: &OpenedTarget) -> Option<String> {
     opened.mount.as_ref().map(|mount| mount.line.clone())
 }
 

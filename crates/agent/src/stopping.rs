@@ -26,16 +26,16 @@ impl Work {
 
 /// The signal that came, if one did.
 #[derive(Debug, Default)]
-pub(crate) struct Stopping {
+pub(crate) struct StopSignal {
     signal: AtomicI32,
     current: Mutex<Option<Work>>,
 }
 
-impl Stopping {
+impl StopSignal {
     /// Waits for signals from now on; to be called before any other thread is started.
-    pub(crate) fn begin() -> Result<Arc<Stopping>, Failure> {
+    pub(crate) fn begin() -> Result<Arc<StopSignal>, Failure> {
         let signals = EndingSignals::block();
-        let stopping = Arc::new(Stopping::default());
+        let stopping = Arc::new(StopSignal::default());
         let own = Arc::clone(&stopping);
         std::thread::Builder::new()
             .name("spindle-signals".to_owned())

@@ -17,7 +17,7 @@ use spindle_workload::{Content, ContentFiller, Stream};
 use crate::devices::{self, Device, Mount, Number};
 use crate::failure::{Failure, reason};
 use crate::options::{Consent, Options, size_of};
-use crate::stopping::Stopping;
+use crate::stopping::StopSignal;
 use crate::usage::use_of;
 
 /// The null target is named with its size: `null:1GiB`.
@@ -36,7 +36,7 @@ const KEEP_FREE: u64 = 20;
 #[derive(Debug)]
 pub(crate) enum Target {
     Null(NullTarget),
-    Open(Opened),
+    Open(OpenedTarget),
 }
 
 /// A device or a file.
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
 
 /// A device or file.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedTarget {
     /// As it was asked for.
     path: String,
     pub(crate) kind: Kind,
@@ -81,7 +81,7 @@ impl StreamFiles {
 pub(crate) fn open(
     options: &Options,
     streams: &[&Stream],
-    stopping: &Stopping,
+    stopping: &StopSignal,
 ) -> Result<Target, Failure> {
     let path = options.target.as_str();
     let writes = streams.iter().any(|stream| stream.mix.changes() > 0.0);
@@ -108,7 +108,7 @@ pub(crate) fn open(
     Ok(Target::Open(opened))
 }
 
-fn existing(path: &str, writes: bool, consent: &Consent) -> Result<Opened, Failure> {
+fn existing(path: &str, writes: bool, consent: &Consent) -> Result<OpenedTarget, Failure> {
     let found = looked_up(path)?;
     let status = status_of(path, &found)?;
     if status.file_type().is_block_device() {
@@ -138,9 +138,9 @@ fn existing(path: &str, writes: bool, consent: &Consent) -> Result<Opened, Failu
     Ok(regular(path, found, status.len(), false))
 }
 
-fn regular(path: &str, source: File, size_bytes: u64, created: bool) -> Opened {
+fn regular(path: &str, source: File, size_bytes: u64, created: bool) -> OpenedTarget {
     let place = own_path(&source);
-    Opened {
+    OpenedTarget {
         path: path.to_owned(),
         kind: Kind::File,
         size_bytes,
@@ -200,7 +200,7 @@ fn no_device_named(path: &str, consent: &Consent) -> Result<(), Failure> {
 // --- test files ------------------------------------------------------------------------------------------------------
 
 /// A new file without a name: it is gone when the agent ends, however it ends.
-fn test_file(path: &str, size_bytes: u64, stopping: &Stopping) -> Result<Opened, Failure> {
+fn test_file(path: &str, size_bytes: u64, stopping: &StopSignal) -> Result<OpenedTarget, Failure> {
     let place = Path::new(path);
     let folder = match place.metadata() {
         Ok(status) if status.is_dir() => place,
@@ -266,7 +266,11 @@ fn unnamed(folder: &Path) -> io::Result<File> {
 }
 
 /// With data that neither compress nor repeat. The outer error: a signal came.
-fn fill(file: &mut File, size_bytes: u64, stopping: &Stopping) -> Result<io::Result<()>, Failure> {
+fn fill(
+    file: &mut File,
+    size_bytes: u64,
+    stopping: &StopSignal,
+) -> Result<io::Result<()>, Failure> {
     let mut content = ContentFiller::new(Content::Random, 0, 0, 0);
     let mut piece = vec![0; PIECE];
     let mut left = size_bytes;
@@ -290,7 +294,7 @@ fn device(
     status: &Metadata,
     writes: bool,
     consent: &Consent,
-) -> Result<Opened, Failure> {
+) -> Result<OpenedTarget, Failure> {
     let number = Number::of(status.rdev());
     let device = Device::of(number).ok_or_else(|| {
         Failure::usage(format!(
@@ -314,7 +318,7 @@ fn device(
     if writes {
         check_content(path, &source, size_bytes, consent)?;
     }
-    Ok(Opened {
+    Ok(OpenedTarget {
         path: path.to_owned(),
         kind: Kind::Device,
         size_bytes,
@@ -412,7 +416,7 @@ fn check_content(
 
 // --- descriptors of the streams --------------------------------------------------------------------------------------
 
-impl Opened {
+impl OpenedTarget {
     /// A descriptor for each stream, with the access that it needs.
     pub(crate) fn files_of(&self, streams: &[Stream]) -> Result<StreamFiles, Failure> {
         let mut files = Vec::new();

@@ -35,9 +35,9 @@ pub struct Outcome {
 
 /// The generator of places: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Debug, Clone, Copy)]
-struct Places(u64);
+struct PlaceGenerator(u64);
 
-impl Places {
+impl PlaceGenerator {
     #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -59,7 +59,7 @@ pub fn run(drive: &mut impl Device, load: &Load) -> Outcome {
     let blocks = u64::from(load.blocks).clamp(1, span);
     let slots = (span / blocks).max(1);
     let writes = (load.writes.clamp(0.0, 1.0) * (1_u64 << 32) as f64) as u64;
-    let mut places = Places(load.seed);
+    let mut places = PlaceGenerator(load.seed);
     let mut next = |id: u64| {
         let lbn = places.below(slots) * blocks;
         if places.next() >> 32 < writes {

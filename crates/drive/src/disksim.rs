@@ -29,7 +29,7 @@ pub const HOST_WRITE_BLOCK_MS: f64 = 0.18686;
 
 /// A drive of a parameter file, and the trace it comes with.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Described {
+pub struct DriveDescription {
     /// Key in the file.
     pub key: String,
     /// Path of its measured trace, relative to the file.
@@ -57,7 +57,7 @@ struct Entry {
 }
 
 /// Reads the drives of a parameter file, in the order of their keys. `source` names the file in messages.
-pub fn read_drives(text: &str, source: &str) -> Result<Vec<Described>, DriveError> {
+pub fn read_drives(text: &str, source: &str) -> Result<Vec<DriveDescription>, DriveError> {
     let entries: BTreeMap<String, Entry> = serde_json::from_str(text)
         .map_err(|error| DriveError::parameter(source, error.to_string()))?;
     entries
@@ -67,7 +67,7 @@ pub fn read_drives(text: &str, source: &str) -> Result<Vec<Described>, DriveErro
             let params = entry
                 .params(&key)
                 .map_err(|problem| DriveError::parameter(place, problem))?;
-            Ok(Described {
+            Ok(DriveDescription {
                 key,
                 trace: entry.trace,
                 params,

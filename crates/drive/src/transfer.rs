@@ -4,7 +4,7 @@ use crate::mechanics::Run;
 
 /// The transfer of a read's blocks to the host.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sending {
+pub(crate) struct HostTransfer {
     /// Blocks of the command.
     pub(crate) blocks: u64,
     /// First block of the command.
@@ -21,7 +21,7 @@ pub(crate) struct Sending {
     pub(crate) reconnect_ns: u64,
 }
 
-impl Sending {
+impl HostTransfer {
     fn time(&self, blocks: u64) -> u64 {
         (blocks * self.block_q16 + 0xFFFF) >> 16
     }
@@ -114,8 +114,8 @@ mod tests {
         }
     }
 
-    fn sending(blocks: u64, block_ns: u64) -> Sending {
-        Sending {
+    fn sending(blocks: u64, block_ns: u64) -> HostTransfer {
+        HostTransfer {
             blocks,
             first: 100,
             block_q16: block_ns << 16,
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn leaving_and_taking_the_bus_again_costs_what_it_says() {
-        let pieces = Sending {
+        let pieces = HostTransfer {
             watermark: 5,
             disconnect_ns: 7,
             reconnect_ns: 20,
@@ -163,7 +163,7 @@ mod tests {
         };
         // Five blocks at 1050 and the sixth by 1065; the rest in one piece when all are there.
         assert_eq!(pieces.finish_ns(1050, &[run(100, 10, 1000, 10)]), 1132);
-        let held = Sending {
+        let held = HostTransfer {
             hold: true,
             ..pieces
         };

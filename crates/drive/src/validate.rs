@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::command::{Command, Completion};
 use crate::device::Device;
-use crate::disksim::{Described, read_drives};
+use crate::disksim::{DriveDescription, read_drives};
 use crate::error::DriveError;
 use crate::mechanical::Mechanical;
 
@@ -197,7 +197,7 @@ fn parse_line(line: &str) -> Option<TraceRequest> {
 
 /// Modelled response times of a trace, nanoseconds.
 pub fn replay(
-    drive: &Described,
+    drive: &DriveDescription,
     requests: &[TraceRequest],
     source: &str,
 ) -> Result<Vec<u64>, DriveError> {

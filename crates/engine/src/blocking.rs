@@ -17,7 +17,7 @@ const BLKZEROOUT: libc::Ioctl = 0x127f;
 
 /// The back end of one slot.
 #[derive(Debug)]
-pub(crate) struct Blocking {
+pub(crate) struct PreadBackend {
     /// The stream's files.
     fds: Vec<RawFd>,
     /// They belong to this thread's own table.
@@ -28,15 +28,15 @@ pub(crate) struct Blocking {
     buffers: Buffers,
 }
 
-impl Blocking {
+impl PreadBackend {
     /// To be called on the worker's own thread, which must not need other descriptors afterwards.
     pub(crate) fn new(
         fds: Vec<RawFd>,
         is_device: bool,
         data_only: bool,
         buffers: Buffers,
-    ) -> Blocking {
-        Blocking {
+    ) -> PreadBackend {
+        PreadBackend {
             private: thread::private_files(&fds),
             fds,
             is_device,
@@ -54,7 +54,7 @@ impl Blocking {
     }
 }
 
-impl Caller for Blocking {
+impl Caller for PreadBackend {
     #[inline(always)]
     fn call(&mut self, call: &Call) -> i32 {
         let fd = self.fds[call.file as usize];
@@ -91,13 +91,13 @@ impl Caller for Blocking {
     }
 }
 
-impl Mover for Blocking {
+impl Mover for PreadBackend {
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
     }
 }
 
-impl Drop for Blocking {
+impl Drop for PreadBackend {
     fn drop(&mut self) {
         if self.private {
             // Now, not when the thread has ended: code that waits for the thread may want the device for itself.

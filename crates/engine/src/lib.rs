@@ -55,4 +55,4 @@ pub use error::EngineError;
 pub use options::{EngineChoice, NullTarget, Options, StreamFile, Timestamps, UnknownName};
 pub use progress::{Phase, Progress, StreamProgress};
 pub use run::Run;
-pub use verify::{ReadBack, ReadBackProgress, StateError, Written, WrittenFile};
+pub use verify::{ExpectedContent, ReadBack, ReadBackProgress, StateError, WrittenFile};

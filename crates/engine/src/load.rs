@@ -17,7 +17,7 @@ use spindle_workload::{
 };
 
 use crate::backend::Backend;
-use crate::blocking::Blocking;
+use crate::blocking::PreadBackend;
 use crate::budget::{Budget, PassBudget, Unit};
 use crate::buffers::{BufferNeed, Buffers};
 use crate::clock::Clock;
@@ -25,7 +25,7 @@ use crate::feed::{Feed, NameFeed, Source};
 use crate::figures;
 use crate::helpers::Helpers;
 use crate::log;
-use crate::mapped::{Advice, Mapped, MappedNeed};
+use crate::mapped::{Advice, MappedNeed, MmapBackend};
 use crate::names::Names;
 use crate::null::Null;
 use crate::one_call::OneCall;
@@ -37,7 +37,7 @@ use crate::slots::Core;
 use crate::steady::Watch;
 use crate::target::Target;
 use crate::thread;
-use crate::verify::{Checked, Memory, Verify};
+use crate::verify::{CheckingBackend, Memory, Verify};
 use crate::worker::{Orders, Worker};
 use crate::{EngineError, Options};
 
@@ -90,7 +90,7 @@ pub(crate) struct Plan {
 pub(crate) struct Load {
     pub(crate) plan: Plan,
     pub(crate) shared: Shared,
-    pub(crate) seats: Vec<Seat>,
+    pub(crate) seats: Vec<ThreadPlace>,
     /// The completion log, until it is being written.
     log: Mutex<Option<log::Writer>>,
     /// Reads 0 at the start of the run; set at the start.
@@ -104,7 +104,7 @@ pub(crate) struct Load {
 
 /// The place of one thread.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ThreadPlace {
     pub(crate) stream: usize,
     pub(crate) worker: u32,
     depth: u32,
@@ -150,7 +150,7 @@ impl Load {
                 let mut own = sources_of(&plan, index, worker, threads)?;
                 let passes = passes(&own, depth);
                 let mut seat = |depth| {
-                    seats.push(Seat {
+                    seats.push(ThreadPlace {
                         stream: index,
                         worker,
                         depth,
@@ -246,7 +246,7 @@ impl Load {
         let mut watch = Watch::new(&self.plan.workload);
         let helpers = self.supervise(clock, &mut watch);
         self.join(handles);
-        let log = log.map(log::Writing::finish);
+        let log = log.map(log::RunningWriter::finish);
         if let Some(error) = self.breakdown() {
             return Err(error);
         }
@@ -324,7 +324,7 @@ impl Load {
                 Ok(buffers) => {
                     let is_device = open.first().is_device;
                     let data_only = stream.sync.fdatasync_every > 0;
-                    let backend = Blocking::new(target.fds(), is_device, data_only, buffers);
+                    let backend = PreadBackend::new(target.fds(), is_device, data_only, buffers);
                     core.features = backend.features();
                     self.start_checked(seat, core, OneCall::of(backend), source, ready)
                 }
@@ -351,7 +351,7 @@ impl Load {
                 };
                 let mapped = self
                     .buffers(index)
-                    .and_then(|buffers| Mapped::new(&need, buffers));
+                    .and_then(|buffers| MmapBackend::new(&need, buffers));
                 match mapped {
                     Ok(mapped) => {
                         self.start_checked(seat, core, OneCall::of(mapped), source, ready)
@@ -379,7 +379,7 @@ impl Load {
 
     fn refuse(
         &self,
-        seat: &Seat,
+        seat: &ThreadPlace,
         attempt: &str,
         error: &io::Error,
         ready: &Sender<Result<(), EngineError>>,
@@ -454,7 +454,7 @@ impl Load {
     /// The same with verified content, if the stream is verified.
     fn start_checked<B: Backend + Memory>(
         &self,
-        seat: &Seat,
+        seat: &ThreadPlace,
         core: &mut Core,
         backend: B,
         source: Source,
@@ -465,15 +465,21 @@ impl Load {
             Some(verify) => {
                 let longest = max_len(&self.plan, seat.stream) as usize;
                 let depth = seat.depth as usize;
-                let backend =
-                    Checked::new(backend, verify, &self.shared, seat.stream, depth, longest);
+                let backend = CheckingBackend::new(
+                    backend,
+                    verify,
+                    &self.shared,
+                    seat.stream,
+                    depth,
+                    longest,
+                );
                 self.start(seat, core, backend, source, ready)
             }
         }
     }
 
     /// The verification, if the seat's stream takes part.
-    fn verify_of(&self, seat: &Seat) -> Option<&Arc<Verify>> {
+    fn verify_of(&self, seat: &ThreadPlace) -> Option<&Arc<Verify>> {
         let takes_part = |verify: &&Arc<Verify>| !verify.streams[seat.stream].is_empty();
         self.plan.verify.as_ref().filter(takes_part)
     }
@@ -481,7 +487,7 @@ impl Load {
     /// Waits for the others and runs the loop.
     fn start<B: Backend>(
         &self,
-        seat: &Seat,
+        seat: &ThreadPlace,
         core: &mut Core,
         backend: B,
         source: Source,
@@ -701,7 +707,7 @@ impl Load {
         if *lock(&self.over) {
             return Phase::Done;
         }
-        let draining = |seat: &Seat| {
+        let draining = |seat: &ThreadPlace| {
             seat.cell.status() != Status::Running || seat.cell.drain_since.load(Relaxed) > 0
         };
         if self.seats.iter().all(draining) {

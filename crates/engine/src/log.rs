@@ -94,7 +94,7 @@ struct Source {
 
 /// A writer at work.
 #[derive(Debug)]
-pub(crate) struct Writing {
+pub(crate) struct RunningWriter {
     over: Arc<AtomicBool>,
     thread: JoinHandle<LogFigures>,
 }
@@ -126,13 +126,13 @@ impl Writer {
     }
 
     /// Writes from now on.
-    pub(crate) fn start(self) -> io::Result<Writing> {
+    pub(crate) fn start(self) -> io::Result<RunningWriter> {
         let over = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&over);
         let thread = Builder::new()
             .name("spindle-log".to_owned())
             .spawn(move || self.write_all(&seen))?;
-        Ok(Writing { over, thread })
+        Ok(RunningWriter { over, thread })
     }
 
     fn write_all(mut self, over: &AtomicBool) -> LogFigures {
@@ -155,7 +155,7 @@ impl Writer {
     }
 }
 
-impl Writing {
+impl RunningWriter {
     /// Waits until all entries are written. No thread adds any more.
     pub(crate) fn finish(self) -> LogFigures {
         self.over.store(true, Release);

@@ -41,21 +41,21 @@ pub(crate) struct MappedNeed {
 
 /// The back end of one slot.
 #[derive(Debug)]
-pub(crate) struct Mapped {
+pub(crate) struct MmapBackend {
     views: Vec<View>,
     is_device: bool,
     sync_each: bool,
     buffers: Buffers,
 }
 
-impl Mapped {
-    pub(crate) fn new(need: &MappedNeed, buffers: Buffers) -> io::Result<Mapped> {
+impl MmapBackend {
+    pub(crate) fn new(need: &MappedNeed, buffers: Buffers) -> io::Result<MmapBackend> {
         catch_bus_errors()?;
         let views = need
             .files
             .iter()
             .map(|&(fd, length)| View::new(fd, length, need.writes, need.advice));
-        Ok(Mapped {
+        Ok(MmapBackend {
             views: views.collect::<io::Result<_>>()?,
             is_device: need.is_device,
             sync_each: need.sync_each,
@@ -64,7 +64,7 @@ impl Mapped {
     }
 }
 
-impl Caller for Mapped {
+impl Caller for MmapBackend {
     fn call(&mut self, call: &Call) -> i32 {
         let view = &self.views[call.file as usize];
         let (offset, len) = (call.offset as usize, call.len as usize);
@@ -91,7 +91,7 @@ impl Caller for Mapped {
     }
 }
 
-impl Mover for Mapped {
+impl Mover for MmapBackend {
     fn buffers(&mut self) -> &mut Buffers {
         &mut self.buffers
     }

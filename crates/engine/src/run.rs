@@ -14,7 +14,7 @@ use crate::load::{BackendKind, Load, Plan, kinds_of};
 use crate::progress::{Phase, Progress, StreamProgress};
 use crate::shared::lock;
 use crate::target::{OpenFile, OpenFiles, Target};
-use crate::verify::{self, Verify, Written};
+use crate::verify::{self, ExpectedContent, Verify};
 use crate::{EngineChoice, EngineError, NullTarget, Options, StreamFile, ring, thread};
 
 /// A load in progress on its own threads. It starts when constructed; dropping it stops it.
@@ -65,7 +65,7 @@ impl Run {
         workload: &Workload,
         files: Vec<Vec<StreamFile>>,
         options: Options,
-        written: Option<Arc<Written>>,
+        written: Option<Arc<ExpectedContent>>,
     ) -> Result<Run, EngineError> {
         if files.len() != workload.streams.len() || files.is_empty() {
             return Err(EngineError::FileCount {
@@ -108,7 +108,7 @@ impl Run {
         workload: &Workload,
         targets: Vec<Target>,
         mut options: Options,
-        written: Option<Arc<Written>>,
+        written: Option<Arc<ExpectedContent>>,
     ) -> Result<Run, EngineError> {
         if !workload.phases.is_empty() {
             return Err(EngineError::Phases);
@@ -144,7 +144,7 @@ impl Run {
         let coordinator = Builder::new()
             .name("spindle-run".to_owned())
             .spawn(move || {
-                let _guard = Announce(&own);
+                let _guard = EndNotifier(&own);
                 let outcome = own.conduct(plan);
                 *lock(&own.outcome) = Some(outcome);
             })
@@ -245,7 +245,7 @@ impl Run {
 
     /// The written blocks, if they are verified: to be read back, saved, or passed to the next load. Only after the end.
     #[must_use]
-    pub fn written(&self) -> Option<Arc<Written>> {
+    pub fn written(&self) -> Option<Arc<ExpectedContent>> {
         let verify = self.control.verify.as_ref()?;
         Some(Arc::clone(&verify.written))
     }
@@ -265,9 +265,9 @@ impl Drop for Run {
 }
 
 /// Wakes waiters when the run is over, also after a panic of the coordinator.
-struct Announce<'a>(&'a Control);
+struct EndNotifier<'a>(&'a Control);
 
-impl Drop for Announce<'_> {
+impl Drop for EndNotifier<'_> {
     fn drop(&mut self) {
         lock(&self.0.outcome).get_or_insert_with(|| Err(lost()));
         self.0.over.notify_all();

@@ -29,7 +29,7 @@ pub(crate) struct Slot {
     kind: OpKind,
     /// The completion only needs to be recorded: see `Core::place`.
     plain: bool,
-    after: After,
+    after: FollowUp,
     /// Paid for from a budget in the ramp: refunded if it is not counted.
     refundable: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Slot {
 /// The call that follows a completed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum After {
+enum FollowUp {
     Nothing,
     Fsync,
     /// The block that was read is written back.
@@ -47,16 +47,16 @@ enum After {
 
 /// The call that an operation begins with.
 #[derive(Debug, Clone, Copy)]
-struct Begin {
+struct FirstCall {
     kind: OpKind,
     /// All ones if it moves the request's bytes.
     moved: u32,
 }
 
 /// First call of each operation: a table, as comparisons would cost every request more.
-static BEGINS: [Begin; Op::Rewrite as usize + 1] = {
+static BEGINS: [FirstCall; Op::Rewrite as usize + 1] = {
     // In place of 4, which no operation is.
-    let mut begins = [Begin {
+    let mut begins = [FirstCall {
         kind: OpKind::Fsync,
         moved: 0,
     }; Op::Rewrite as usize + 1];
@@ -82,7 +82,7 @@ static BEGINS: [Begin; Op::Rewrite as usize + 1] = {
             OpKind::Read | OpKind::Write => u32::MAX,
             _ => 0,
         };
-        begins[op as usize] = Begin { kind, moved };
+        begins[op as usize] = FirstCall { kind, moved };
         index += 1;
     }
     begins
@@ -97,7 +97,7 @@ impl Slot {
         expect: 0,
         kind: OpKind::Read,
         plain: false,
-        after: After::Nothing,
+        after: FollowUp::Nothing,
         refundable: false,
     };
 
@@ -240,12 +240,12 @@ impl Core {
     /// Puts a request into a slot.
     #[inline(always)]
     pub(crate) fn place(&mut self, index: u32, request: Request, refundable: bool) -> Call {
-        let Begin { kind, moved } = BEGINS[request.op as usize];
+        let FirstCall { kind, moved } = BEGINS[request.op as usize];
         let after = match (request.op == Op::Rewrite, request.fsync_after) {
-            (false, false) => After::Nothing,
-            (false, true) => After::Fsync,
-            (true, false) => After::Write,
-            (true, true) => After::WriteAndFsync,
+            (false, false) => FollowUp::Nothing,
+            (false, true) => FollowUp::Fsync,
+            (true, false) => FollowUp::Write,
+            (true, true) => FollowUp::WriteAndFsync,
         };
         let slot = &mut self.slots[index as usize];
         slot.offset = request.offset;
@@ -253,7 +253,7 @@ impl Core {
         slot.file = request.file;
         slot.expect = (request.len & moved) as i32;
         slot.kind = kind;
-        slot.plain = self.simple && after == After::Nothing && !refundable;
+        slot.plain = self.simple && after == FollowUp::Nothing && !refundable;
         slot.after = after;
         slot.refundable = refundable;
         Call {
@@ -343,10 +343,10 @@ impl Core {
         }
         let slot = &mut self.slots[index as usize];
         (slot.kind, slot.expect, slot.after) = match slot.after {
-            After::Nothing => return self.release(index, now),
-            After::Fsync => (OpKind::Fsync, NEVER, After::Nothing),
-            After::Write => (OpKind::Write, slot.len as i32, After::Nothing),
-            After::WriteAndFsync => (OpKind::Write, slot.len as i32, After::Fsync),
+            FollowUp::Nothing => return self.release(index, now),
+            FollowUp::Fsync => (OpKind::Fsync, NEVER, FollowUp::Nothing),
+            FollowUp::Write => (OpKind::Write, slot.len as i32, FollowUp::Nothing),
+            FollowUp::WriteAndFsync => (OpKind::Write, slot.len as i32, FollowUp::Fsync),
         };
         self.follow.push(index);
         self.attention = true;

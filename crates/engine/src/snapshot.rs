@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use spindle_measure::{MergeError, RunFigures, StreamRecorder};
 
 use crate::figures::{self, Part};
-use crate::load::{Load, Seat, recorder};
+use crate::load::{Load, ThreadPlace, recorder};
 use crate::shared::{Status, lock};
 use crate::thread::Usage;
 
@@ -51,7 +51,7 @@ impl Load {
 
     fn await_answers(&self, number: u64, patience: Duration) {
         let begin = Instant::now();
-        let is_missing = |seat: &Seat| {
+        let is_missing = |seat: &ThreadPlace| {
             is_running(seat)
                 && seat
                     .cell
@@ -64,7 +64,7 @@ impl Load {
     }
 
     /// The record of a worker; to be called under the lock of `taken`.
-    fn part_of(&self, seat: &Seat) -> Part {
+    fn part_of(&self, seat: &ThreadPlace) -> Part {
         if seat.cell.status() == Status::Done {
             // SAFETY: the worker has set its final status, and the coordinator does not touch the core of one that is
             // `Done` before it has set `taken`, whose lock the caller holds. Only this call uses the reference.
@@ -96,6 +96,6 @@ impl Load {
     }
 }
 
-fn is_running(seat: &Seat) -> bool {
+fn is_running(seat: &ThreadPlace) -> bool {
     seat.cell.status() == Status::Running
 }

@@ -56,7 +56,7 @@ pub(crate) struct Orders {
 
 /// The state in which a worker left its loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leave {
+enum ExitReason {
     /// Nothing is outstanding.
     Drained,
     /// Something is, and was given up.
@@ -157,31 +157,31 @@ impl<'a, B: Backend> Worker<'a, B> {
             now = self.nap(now, self.orders.first);
         }
         let leave = self.work(now);
-        if leave == Leave::Taken {
+        if leave == ExitReason::Taken {
             self.backend.abandon();
             return false;
         }
         self.backend.catch_up();
-        if leave == Leave::GaveUp {
+        if leave == ExitReason::GaveUp {
             self.core.report_stuck();
             self.take_failure(true);
         }
         let kept = self.wind_up(leave);
-        if leave == Leave::GaveUp || !kept {
+        if leave == ExitReason::GaveUp || !kept {
             self.backend.abandon();
         }
         kept
     }
 
-    fn work(&mut self, mut now: u64) -> Leave {
+    fn work(&mut self, mut now: u64) -> ExitReason {
         loop {
             if now >= self.next_check {
                 self.check(now);
                 if self.cell.shall_give_up() && !self.issuing {
                     return if self.inflight > 0 {
-                        Leave::GaveUp
+                        ExitReason::GaveUp
                     } else {
-                        Leave::Drained
+                        ExitReason::Drained
                     };
                 }
             }
@@ -198,7 +198,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                         continue;
                     }
                     if !self.issuing {
-                        return Leave::Drained;
+                        return ExitReason::Drained;
                     }
                     now = self.nap(now, self.next_event);
                     continue;
@@ -207,7 +207,7 @@ impl<'a, B: Backend> Worker<'a, B> {
             };
             match turned {
                 Ok(Some(last)) => now = last,
-                Ok(None) => return Leave::Taken,
+                Ok(None) => return ExitReason::Taken,
                 Err(errno) => {
                     self.shared.end(EndedBy::Error {
                         errno,
@@ -217,7 +217,7 @@ impl<'a, B: Backend> Worker<'a, B> {
                         len: 0,
                     });
                     self.stop_issuing(self.clock.now());
-                    return Leave::GaveUp;
+                    return ExitReason::GaveUp;
                 }
             }
         }
@@ -645,13 +645,13 @@ impl<'a, B: Backend> Worker<'a, B> {
     }
 
     /// Closes the counts; the last worker of a stream makes the end fsync. False: taken away meanwhile.
-    fn wind_up(&mut self, leave: Leave) -> bool {
+    fn wind_up(&mut self, leave: ExitReason) -> bool {
         if self.orders.open {
             self.note_unissued();
         }
         self.source.note_changed(&self.stream.changed);
         let last_of_stream = self.stream.active.fetch_sub(1, AcqRel) == 1;
-        if leave == Leave::Drained && last_of_stream && !self.end_sync() {
+        if leave == ExitReason::Drained && last_of_stream && !self.end_sync() {
             return false;
         }
         if last_of_stream {

@@ -270,7 +270,7 @@ fn a_call_that_hangs_in_the_kernel_is_left_behind() {
     };
     let mount = std::env::temp_dir().join(format!("spindle-frozen-{}", std::process::id()));
     std::fs::create_dir_all(&mount).expect("mount point");
-    let frozen = Frozen::new(mount.clone());
+    let frozen = FrozenFileSystem::new(mount.clone());
     let run_command = |name: &str, arguments: &[&Path]| {
         Command::new(name)
             .args(arguments)
@@ -334,22 +334,22 @@ fn a_call_that_hangs_in_the_kernel_is_left_behind() {
 }
 
 /// Thaws and unmounts whatever happens, even if the test is killed.
-struct Frozen {
+struct FrozenFileSystem {
     mount: PathBuf,
     warden: std::process::Child,
 }
 
-impl Frozen {
-    fn new(mount: PathBuf) -> Frozen {
+impl FrozenFileSystem {
+    fn new(mount: PathBuf) -> FrozenFileSystem {
         let thaw =
             "for i in 1 2 3 4 5 6; do sleep 20; fsfreeze --unfreeze \"$0\" 2>/dev/null; done";
         let mut shell = Command::new("sh");
         let warden = shell.args(["-c", thaw]).arg(&mount).spawn().expect("sh");
-        Frozen { mount, warden }
+        FrozenFileSystem { mount, warden }
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenFileSystem {
     fn drop(&mut self) {
         let _ = self.warden.kill();
         let _ = self.warden.wait();

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use common::*;
-use spindle_engine::{EngineChoice, Options, ReadBack, Run, Written};
+use spindle_engine::{EngineChoice, ExpectedContent, Options, ReadBack, Run};
 use spindle_measure::{CheckFigures, EndedBy, ReadBackFigures, VerificationFigures};
 use spindle_workload::*;
 
@@ -26,7 +26,7 @@ fn run(
     workload: &Workload,
     scratch: &Scratch,
     engine: EngineChoice,
-    before: Option<Arc<Written>>,
+    before: Option<Arc<ExpectedContent>>,
 ) -> Run {
     let options = Options {
         engine,
@@ -269,7 +269,7 @@ fn a_saved_state_is_read_back_from_the_file_alone() {
     let (run, copies) = written_thrice(&scratch);
     let state = run.written().expect("verified").to_state(&[]);
     drop(run);
-    let written = Arc::new(Written::from_state(&state).expect("a state"));
+    let written = Arc::new(ExpectedContent::from_state(&state).expect("a state"));
     let back = |files| {
         ReadBack::start(Arc::clone(&written), files)
             .expect("a read-back")

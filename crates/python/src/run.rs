@@ -7,7 +7,7 @@ use spindle_engine::{NullTarget, Options};
 
 use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
-use crate::verify::Written;
+use crate::verify::ExpectedContent;
 use crate::workload::Workload;
 
 #[pyclass(frozen, module = "spindle._core")]
@@ -32,7 +32,7 @@ impl Run {
         cpus_shared: bool,
         interval_ns: u64,
         log: Option<i32>,
-        written: Option<&Written>,
+        written: Option<&ExpectedContent>,
     ) -> PyResult<Self> {
         let files = files
             .into_iter()
@@ -98,8 +98,8 @@ impl Run {
         Ok(py.detach(|| self.0.wait(timeout)))
     }
 
-    fn written(&self) -> Option<Written> {
-        self.0.written().map(Written)
+    fn written(&self) -> Option<ExpectedContent> {
+        self.0.written().map(ExpectedContent)
     }
 
     fn figures(&self, py: Python<'_>) -> PyResult<String> {

@@ -10,13 +10,13 @@ use crate::convert::{FileTuple, stream_file, timeout};
 use crate::errors;
 
 #[pyclass(frozen, module = "spindle._core")]
-pub(crate) struct Written(pub(crate) Arc<spindle_engine::Written>);
+pub(crate) struct ExpectedContent(pub(crate) Arc<spindle_engine::ExpectedContent>);
 
 #[pymethods]
-impl Written {
+impl ExpectedContent {
     #[staticmethod]
     fn from_state(py: Python<'_>, state: &[u8]) -> PyResult<Self> {
-        py.detach(|| spindle_engine::Written::from_state(state))
+        py.detach(|| spindle_engine::ExpectedContent::from_state(state))
             .map(|written| Self(Arc::new(written)))
             .map_err(errors::config)
     }
@@ -83,6 +83,6 @@ impl ReadBack {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Written>()?;
+    module.add_class::<ExpectedContent>()?;
     module.add_class::<ReadBack>()
 }

@@ -159,7 +159,7 @@ pub fn classify(block: &[u8], expected: &Expected) -> Result<u32, Fault> {
     if is_sealed(block, &asked) {
         return Ok(asked.generation);
     }
-    let mut seen = Seen::default();
+    let mut seen = SectorCounts::default();
     for (index, sector) in sectors.iter().enumerate() {
         seen.add(look(sector, &asked.of_sector(index)));
     }
@@ -209,7 +209,7 @@ pub fn classify_zeroes(block: &[u8], expected: &Expected) -> Result<(), Fault> {
     }
     let asked = expected.newest();
     let (sectors, rest) = block.as_chunks::<SECTOR>();
-    let mut seen = Seen::default();
+    let mut seen = SectorCounts::default();
     let mut wrong = Vec::new();
     for (index, sector) in sectors.iter().enumerate() {
         let sort = look(sector, &asked.of_sector(index));
@@ -293,7 +293,7 @@ fn fault(
 
 /// Number of sectors of each sort in a block.
 #[derive(Debug)]
-struct Seen {
+struct SectorCounts {
     here: u32,
     elsewhere: u32,
     damaged: u32,
@@ -303,9 +303,9 @@ struct Seen {
     highest: u32,
 }
 
-impl Default for Seen {
+impl Default for SectorCounts {
     fn default() -> Self {
-        Seen {
+        SectorCounts {
             here: 0,
             elsewhere: 0,
             damaged: 0,
@@ -317,7 +317,7 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
+impl SectorCounts {
     fn add(&mut self, sector: Sector) {
         match sector {
             Sector::Here(generation) => {

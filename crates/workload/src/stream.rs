@@ -7,7 +7,7 @@ use crate::rng::{Chance, Purpose, Rng, SHARED, mix, sub_seed};
 use crate::service::FileWalks;
 use crate::sizer::Sizer;
 use crate::spec::{Each, FileSet, Mix, Pattern, Place, Region, Size, Stream, Workload};
-use crate::walk::{self, Course, Walk, Windowed};
+use crate::walk::{self, Walk, WalkSettings, Windowed};
 
 /// The reason why a stream cannot run on a target. One line each; the caller adds the stream's name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -184,7 +184,7 @@ pub struct RequestStream {
     mixer: Mixer,
     syncer: Syncer,
     /// Writes do not simply take their places from `lane`.
-    writes: Option<Writes>,
+    writes: Option<WritePlaces>,
     region: Range<u64>,
     passes: Option<Passes>,
 }
@@ -232,16 +232,16 @@ impl Passes {
 
 /// Places of the writes, if they do not go through the region with all other requests.
 #[derive(Debug, Clone)]
-enum Writes {
+enum WritePlaces {
     /// Places of their own.
     Apart(Box<Lane>),
     /// To the place of the trim before.
-    Behind { trimmed: Option<Spot> },
+    Behind { trimmed: Option<PlacedRequest> },
 }
 
 /// A place with its length.
 #[derive(Debug, Clone, Copy)]
-struct Spot {
+struct PlacedRequest {
     file: u32,
     offset: u64,
     len: u32,
@@ -259,9 +259,9 @@ impl RequestStream {
         target_bytes: u64,
         block_bytes: u32,
     ) -> Result<RequestStream, StreamError> {
-        let maker = Maker::new(stream, stream_index, worker, seed, block_bytes)?;
+        let maker = RequestMaker::new(stream, stream_index, worker, seed, block_bytes)?;
         let region = stream.region.resolve(target_bytes)?;
-        maker.make(&Ground::Whole(region))
+        maker.make(&RequestTarget::Whole(region))
     }
 
     /// The same on the files of a set, whose sizes are `files`, bytes, in the order of the set.
@@ -277,7 +277,7 @@ impl RequestStream {
         files: &[u64],
         block_bytes: u32,
     ) -> Result<RequestStream, StreamError> {
-        let maker = Maker::new(stream, stream_index, worker, seed, block_bytes)?;
+        let maker = RequestMaker::new(stream, stream_index, worker, seed, block_bytes)?;
         let ground = maker.files(set, files)?;
         maker.make(&ground)
     }
@@ -303,7 +303,7 @@ impl RequestStream {
             return Request::unpacked(self.next_of_two());
         }
         let op = self.mixer.draw();
-        let Spot { file, offset, len } = self.lane.next(op);
+        let PlacedRequest { file, offset, len } = self.lane.next(op);
         let fsync_after = self.syncer.follows(op);
         Request {
             offset,
@@ -318,7 +318,7 @@ impl RequestStream {
     #[inline(never)]
     fn next_of_two(&mut self) -> (u64, u64) {
         let (op, spot) = match &mut self.writes {
-            Some(Writes::Behind { trimmed }) => match trimmed.take() {
+            Some(WritePlaces::Behind { trimmed }) => match trimmed.take() {
                 Some(spot) => (Op::Write, spot),
                 None => {
                     let spot = self.lane.next(Op::Trim);
@@ -326,7 +326,7 @@ impl RequestStream {
                     (Op::Trim, spot)
                 }
             },
-            Some(Writes::Apart(lane)) => match self.mixer.draw() {
+            Some(WritePlaces::Apart(lane)) => match self.mixer.draw() {
                 Op::Write => (Op::Write, lane.next(Op::Write)),
                 op => (op, self.lane.next(op)),
             },
@@ -365,7 +365,7 @@ impl RequestStream {
     /// Files for which a request was drawn that changes them; only for streams over a set of files.
     pub fn changed_files(&self) -> impl Iterator<Item = u32> {
         let apart = match &self.writes {
-            Some(Writes::Apart(lane)) => Some(&**lane),
+            Some(WritePlaces::Apart(lane)) => Some(&**lane),
             _ => None,
         };
         let lanes = std::iter::once(&self.lane).chain(apart);
@@ -392,15 +392,15 @@ impl Lane {
 
     /// Place and length of the next request, which is of this kind.
     #[inline(always)]
-    fn next(&mut self, op: Op) -> Spot {
+    fn next(&mut self, op: Op) -> PlacedRequest {
         let len = self.sizer.draw(&mut self.size_rng);
         let (file, offset) = self.walk.next_place(len, op);
-        Spot { file, offset, len }
+        PlacedRequest { file, offset, len }
     }
 }
 
 /// The target of a worker's requests.
-enum Ground {
+enum RequestTarget {
     /// The target itself, or this part of it.
     Whole(Range<u64>),
     /// Files of a set.
@@ -421,7 +421,7 @@ struct Part {
 }
 
 /// Makes the requests of one worker.
-struct Maker<'a> {
+struct RequestMaker<'a> {
     stream: &'a Stream,
     stream_index: usize,
     worker: u32,
@@ -429,18 +429,18 @@ struct Maker<'a> {
     block: u32,
 }
 
-impl Maker<'_> {
+impl RequestMaker<'_> {
     fn new(
         stream: &Stream,
         stream_index: usize,
         worker: u32,
         seed: u64,
         block_bytes: u32,
-    ) -> Result<Maker<'_>, StreamError> {
+    ) -> Result<RequestMaker<'_>, StreamError> {
         if worker >= stream.workers {
             return Err(StreamError::OutOfRange { what: "worker" });
         }
-        Ok(Maker {
+        Ok(RequestMaker {
             stream,
             stream_index,
             worker,
@@ -454,7 +454,7 @@ impl Maker<'_> {
     }
 
     /// The worker's files among all of its set.
-    fn files(&self, set: &FileSet, files: &[u64]) -> Result<Ground, StreamError> {
+    fn files(&self, set: &FileSet, files: &[u64]) -> Result<RequestTarget, StreamError> {
         let count = files.len() as u64;
         let (worker, workers) = (u64::from(self.worker), u64::from(self.stream.workers));
         let each = u64::from(set.nrfiles);
@@ -487,14 +487,14 @@ impl Maker<'_> {
                 region: region.map_err(|why| in_file(&set.name, file, bytes, why))?,
             })
         });
-        Ok(Ground::Files {
+        Ok(RequestTarget::Files {
             set: set.name.clone(),
             parts: parts.collect::<Result<_, StreamError>>()?,
             alone,
         })
     }
 
-    fn make(&self, ground: &Ground) -> Result<RequestStream, StreamError> {
+    fn make(&self, ground: &RequestTarget) -> Result<RequestStream, StreamError> {
         let stream = self.stream;
         let main = || {
             self.lane(
@@ -507,7 +507,7 @@ impl Maker<'_> {
         };
         let mixer = Mixer::new(stream.mix, self.rng(Purpose::Operation))?;
         let (lane, writes) = match &stream.separate_writes {
-            _ if stream.trim_first => (main()?, Some(Writes::Behind { trimmed: None })),
+            _ if stream.trim_first => (main()?, Some(WritePlaces::Behind { trimmed: None })),
             None => (main()?, None),
             Some(own) => {
                 let of_writes =
@@ -515,13 +515,13 @@ impl Maker<'_> {
                 if matches!(mixer, Mixer::Always(Op::Write)) {
                     (of_writes, None)
                 } else {
-                    (main()?, Some(Writes::Apart(Box::new(of_writes))))
+                    (main()?, Some(WritePlaces::Apart(Box::new(of_writes))))
                 }
             }
         };
         let (region, length, alone) = match ground {
-            Ground::Whole(region) => (region.clone(), region.end - region.start, false),
-            Ground::Files { parts, alone, .. } => {
+            RequestTarget::Whole(region) => (region.clone(), region.end - region.start, false),
+            RequestTarget::Files { parts, alone, .. } => {
                 let regions = || parts.iter().map(|part| &part.region);
                 let end = regions().map(|region| region.end).max().unwrap_or(0);
                 let length = regions().map(|region| region.end - region.start).sum();
@@ -536,8 +536,8 @@ impl Maker<'_> {
         let pass = match &writes {
             None => lane.pass(length, workers, worker),
             // Each place gets two requests.
-            Some(Writes::Behind { .. }) => lane.pass(length, workers, worker).times(2.0),
-            Some(Writes::Apart(_)) => Passes::Bytes(length / u64::from(workers.max(1))),
+            Some(WritePlaces::Behind { .. }) => lane.pass(length, workers, worker).times(2.0),
+            Some(WritePlaces::Apart(_)) => Passes::Bytes(length / u64::from(workers.max(1))),
         };
         Ok(RequestStream {
             passes: stream.passes.map(|passes| pass.times(passes)),
@@ -551,7 +551,7 @@ impl Maker<'_> {
 
     fn lane(
         &self,
-        ground: &Ground,
+        ground: &RequestTarget,
         pattern: &Pattern,
         size: &Size,
         align_bytes: u64,
@@ -559,13 +559,13 @@ impl Maker<'_> {
     ) -> Result<Lane, StreamError> {
         let sizer = Sizer::new(size, self.block)?;
         let purposes = if of_writes {
-            Purposes::OF_WRITES
+            LanePurposes::OF_WRITES
         } else {
-            Purposes::OF_ALL
+            LanePurposes::OF_ALL
         };
         // `file`: 0 for the target itself, files of a set are counted from 1; each has its own places.
         let walk = |region: &Range<u64>, file: u64, alone: bool| {
-            let course = Course {
+            let course = WalkSettings {
                 pattern,
                 align_bytes,
                 worker: if alone { 0 } else { self.worker },
@@ -587,8 +587,8 @@ impl Maker<'_> {
             Walk::new(&course, &sizer, rng, || seed(SHARED, purposes.scatter))
         };
         let walk = match ground {
-            Ground::Whole(region) => walk(region, 0, false)?,
-            Ground::Files { set, parts, alone } => {
+            RequestTarget::Whole(region) => walk(region, 0, false)?,
+            RequestTarget::Files { set, parts, alone } => {
                 let walks = parts.iter().map(|part| {
                     let file = u64::from(part.file);
                     let walk = walk(&part.region, file + 1, *alone);
@@ -621,21 +621,21 @@ fn in_file(set: &str, file: u64, bytes: u64, why: StreamError) -> StreamError {
 
 /// Generators of a lane.
 #[derive(Clone, Copy)]
-struct Purposes {
+struct LanePurposes {
     offset: Purpose,
     size: Purpose,
     scatter: Purpose,
     file: Purpose,
 }
 
-impl Purposes {
-    const OF_ALL: Purposes = Purposes {
+impl LanePurposes {
+    const OF_ALL: LanePurposes = LanePurposes {
         offset: Purpose::Offset,
         size: Purpose::Size,
         scatter: Purpose::Scatter,
         file: Purpose::File,
     };
-    const OF_WRITES: Purposes = Purposes {
+    const OF_WRITES: LanePurposes = LanePurposes {
         offset: Purpose::WriteOffset,
         size: Purpose::WriteSize,
         scatter: Purpose::WriteScatter,

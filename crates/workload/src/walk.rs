@@ -20,11 +20,11 @@ const SECTOR: u64 = 512;
 /// Offsets of one worker.
 #[derive(Debug, Clone)]
 pub(crate) enum Walk {
-    Sequential(Front),
+    Sequential(SequentialPosition),
     /// `next` of the front is where the next request ends.
-    Backward(Front),
+    Backward(SequentialPosition),
     Strided {
-        front: Front,
+        front: SequentialPosition,
         stride: u64,
     },
     Uniform {
@@ -56,7 +56,7 @@ pub(crate) enum Walk {
         rng: Rng,
     },
     Runs {
-        front: Front,
+        front: SequentialPosition,
         places: Places,
         length: RunLength,
         /// The run's requests go to the same place: the last one.
@@ -80,7 +80,7 @@ pub(crate) enum RunLength {
 }
 
 /// The settings of a walk.
-pub(crate) struct Course<'a> {
+pub(crate) struct WalkSettings<'a> {
     pub(crate) pattern: &'a Pattern,
     /// As the specification has it, bytes; 0: by the sizes.
     pub(crate) align_bytes: u64,
@@ -93,14 +93,14 @@ pub(crate) struct Course<'a> {
 
 impl Walk {
     pub(crate) fn new(
-        course: &Course<'_>,
+        course: &WalkSettings<'_>,
         sizer: &Sizer,
         mut rng: Rng,
         scatter_seed: impl Fn() -> u64,
     ) -> Result<Walk, StreamError> {
         let align = alignment(course.align_bytes, sizer, course.block)?;
         let places = Places::new(course.region.clone(), align, sizer.max())?;
-        let front = |part: Range<u64>| Front::new(part, align, sizer);
+        let front = |part: Range<u64>| SequentialPosition::new(part, align, sizer);
         let ranked = |ranks: Ranks, spots: Spots, places: Places, rng: Rng| Walk::Ranked {
             places,
             ranks: Box::new(ranks),
@@ -411,7 +411,7 @@ pub(crate) struct Windowed {
 
 impl Windowed {
     pub(crate) fn new(
-        course: &Course<'_>,
+        course: &WalkSettings<'_>,
         sizer: &Sizer,
         window: Window,
         mut seeds: Rng,
@@ -425,7 +425,7 @@ impl Windowed {
                 return Err(StreamError::Window { bytes, align });
             }
         }
-        let first = Course {
+        let first = WalkSettings {
             workers: 1,
             worker: 0,
             region: start..window.end(start, course.region.end),
@@ -471,7 +471,7 @@ impl Windowed {
 
     /// True if the window at `start` has room for a request; then the walk goes on in it.
     fn enter(&mut self) -> bool {
-        let course = Course {
+        let course = WalkSettings {
             pattern: &self.pattern,
             align_bytes: self.align_bytes,
             worker: 0,
@@ -611,7 +611,7 @@ pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// A worker's part of the region: equal parts at aligned places, the last one up to the end.
-fn part(course: &Course<'_>, align: u64, largest: u32) -> Result<Range<u64>, StreamError> {
+fn part(course: &WalkSettings<'_>, align: u64, largest: u32) -> Result<Range<u64>, StreamError> {
     let (region, worker, workers) = (&course.region, course.worker, course.workers);
     let whole = Places::new(region.clone(), align, largest)?;
     let slots = (region.end - whole.start) / align;
@@ -676,7 +676,7 @@ impl Places {
 
 /// Position of a sequential worker within its part.
 #[derive(Debug, Clone)]
-pub(crate) struct Front {
+pub(crate) struct SequentialPosition {
     next: u64,
     start: u64,
     end: u64,
@@ -685,11 +685,11 @@ pub(crate) struct Front {
     even: bool,
 }
 
-impl Front {
-    fn new(part: Range<u64>, align: u64, sizer: &Sizer) -> Front {
+impl SequentialPosition {
+    fn new(part: Range<u64>, align: u64, sizer: &Sizer) -> SequentialPosition {
         let start = part.start.next_multiple_of(align);
         let even = u64::from(sizer.granule()).is_multiple_of(align);
-        Front {
+        SequentialPosition {
             next: start,
             start,
             end: part.end,

@@ -13,7 +13,7 @@ type Table = BTreeMap<&'static str, String>;
 
 /// A file as tables.
 #[derive(Debug, Clone)]
-struct Drawn {
+struct DrawnWorkload {
     head: Table,
     /// Without any, the streams are the file's.
     phases: Vec<Table>,
@@ -144,7 +144,7 @@ fn meet(table: &mut Table, key: &'static Key, which: Index) {
     meet(table, owner, which);
 }
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+fn drawn() -> impl Strategy<Value = DrawnWorkload> {
     let head = table(&[Level::Workload], 3);
     let common = table(&[Level::Stream], 3);
     let phase = (
@@ -168,7 +168,7 @@ fn assembled(
         Vec<Table>,
         Vec<Table>,
     ),
-) -> Drawn {
+) -> DrawnWorkload {
     let mut common = common.unwrap_or_default();
     common.retain(|name, _| !["name", "files", "operation"].contains(name));
     head.extend(common);
@@ -228,7 +228,7 @@ fn assembled(
         tree.remove("fill");
         sets.push(tree);
     }
-    Drawn {
+    DrawnWorkload {
         head,
         phases: whole,
         streams,
@@ -242,7 +242,7 @@ fn without_data(stream: &mut Table) {
     stream.retain(|name, _| !is_data(find(name)));
 }
 
-impl Drawn {
+impl DrawnWorkload {
     fn text(&self) -> String {
         let mut text = lines(&self.head);
         for (index, streams) in self.streams.iter().enumerate() {

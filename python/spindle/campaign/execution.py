@@ -22,7 +22,7 @@ from spindle.campaign.plan import Plan
 from spindle.campaign.prepare import ReadyCell, Sources, prepare
 from spindle.campaign.scratch import check_tools
 from spindle.campaign.source import read_plan
-from spindle.campaign.trial import NotInForce, TrialResult, workshop
+from spindle.campaign.trial import SettingNotInForce, TrialResult, workshop
 from spindle.host.errors import DeviceHeld as HeldByOthers
 from spindle.host.errors import Refusal, TargetError
 from spindle.host.guard import StreamAccess, same_device
@@ -271,7 +271,7 @@ class _Run:
             self._reject(trial, "failed", str(error), None, again=again)
         except (RemovalFailed, Refusal, KnobUsage, Usage):
             raise  # continuing would repeat it, or do harm
-        except (NotInForce, _core.ConfigError) as error:
+        except (SettingNotInForce, _core.ConfigError) as error:
             self._reject(trial, "failed", str(error), None, again=False)
         except (RunFailed, _core.RunError, TargetError) as error:
             self._reject(trial, "failed", str(error), None, again=again)

@@ -15,11 +15,11 @@ from spindle.campaign.machine import with_fields
 from spindle.campaign.plan import FileSystem, Load, Plan, Settings
 from spindle.host.stack import device_of
 from spindle.knobs import asking
-from spindle.knobs.places import Place, of_device
+from spindle.knobs.places import KnobFolder, of_device
 from spindle.knobs.session import Setting
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved, resolve, resolve_text
-from spindle.run.targets import Modelled, OnKernel, Target, on_kernel, parse, refusal
+from spindle.run.resolve import ResolvedWorkload, resolve, resolve_text
+from spindle.run.targets import MachineTarget, OnKernel, Target, on_kernel, parse, refusal
 
 TARGET = "{target}"
 """Replaced by the target in the arguments of commands."""
@@ -33,9 +33,9 @@ class Sources:
     """Folder of the plan file; names in it are searched there first."""
     texts: dict[str, str] = field(default_factory=dict)
     """`workload NAME` or `machine NAME` -> text."""
-    _resolved: dict[tuple[str, tuple[tuple[str, str], ...]], Resolved] = field(default_factory=dict)
+    _resolved: dict[tuple[str, tuple[tuple[str, str], ...]], ResolvedWorkload] = field(default_factory=dict)
 
-    def workload(self, name: str, overrides: Sequence[tuple[str, str]]) -> Resolved:
+    def workload(self, name: str, overrides: Sequence[tuple[str, str]]) -> ResolvedWorkload:
         """The same as `run.resolve`, once for all cells with the same workload."""
         asked = name, tuple(overrides)
         if asked not in self._resolved:
@@ -52,10 +52,10 @@ class Sources:
         key = f"machine {name}"
         if key not in self.texts:
             found = parse(self._path(name))
-            if not isinstance(found, Modelled):
+            if not isinstance(found, MachineTarget):
                 return found
             self.texts[key] = found.read()
-        return Modelled(name, self.texts[key])
+        return MachineTarget(name, self.texts[key])
 
     def _path(self, name: str) -> str:
         beside = self.folder / name if self.folder is not None and name.endswith(".toml") else None
@@ -68,7 +68,7 @@ class ReadyCell:
 
     cell: Cell
     on: Target
-    workload: Resolved | None = None
+    workload: ResolvedWorkload | None = None
     """None: a command is the load."""
     filesystem: FileSystem | None = None
     load: Load | None = None
@@ -114,7 +114,7 @@ class ReadyCell:
         return sum(load.ramp_ns + (load.end.time_ns or 0) for load in loads) / 1e9
 
 
-def place_of(target: Target) -> Place | None:
+def place_of(target: Target) -> KnobFolder | None:
     """The disk whose queue a target uses; None: there is none."""
     if target.place is None:
         return None
@@ -137,7 +137,7 @@ def _prepared(plan: Plan, cell: Cell, sources: Sources) -> ReadyCell:
     refused = refusal(target, _given(settings))
     if refused is not None:
         raise Usage(f"{where}: {refused[0]}: {refused[1]}")
-    if isinstance(target, Modelled | OnKernel):
+    if isinstance(target, MachineTarget | OnKernel):
         return _modelled(plan, cell, target, sources, where)
     if settings.machine:
         name = next(iter(settings.machine))
@@ -157,7 +157,7 @@ def _given(settings: Settings) -> Iterator[str]:
     return (name for name, value in given.items() if value)
 
 
-def _modelled(plan: Plan, cell: Cell, target: Modelled | OnKernel, sources: Sources, where: str) -> ReadyCell:
+def _modelled(plan: Plan, cell: Cell, target: MachineTarget | OnKernel, sources: Sources, where: str) -> ReadyCell:
     settings = cell.settings
     machine = target.machine if isinstance(target, OnKernel) else target
     text = with_fields(machine.read(), settings.machine, settings.knobs, where, bool(settings.kernel))
@@ -258,7 +258,7 @@ def _size(text: str, where: str) -> int:
         raise Usage(f"{where}: create: {error}; write for example 4GiB") from None
 
 
-def _workload(plan: Plan, settings: Settings, sources: Sources, where: str) -> Resolved:
+def _workload(plan: Plan, settings: Settings, sources: Sources, where: str) -> ResolvedWorkload:
     if settings.workload is None:
         raise Usage(f'{plan.source}: which workload? write workload = "randomio", or another preset or file')
     try:

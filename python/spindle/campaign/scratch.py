@@ -26,7 +26,7 @@ from spindle.host.devices import HERE, DevNumber, by_number
 from spindle.host.errors import DeviceHeld, TargetError, reason
 from spindle.host.held import PRIVATE, HeldDevice, remove_node
 from spindle.host.mounts import Mount, devices_of, mount_of
-from spindle.host.patience import Busy, patiently
+from spindle.host.patience import ResourceBusy, patiently
 from spindle.host.signals import held_back
 from spindle.host.signatures import UnknownContent, uuid_of
 from spindle.run.consent import Consent
@@ -81,7 +81,7 @@ def made(campaign: str, device: str, wanted: FileSystem, consent: Consent, watch
                 try:
                     _take_away(held, node, scratch)
                     kept.stays = False
-                except Busy as busy:
+                except ResourceBusy as busy:
                     watch.say(f"spindle: {busy}; it is tried again before the device is used again")
 
 
@@ -108,7 +108,7 @@ def remove(scratch: Scratch, same_boot: bool) -> bool:
     try:
         with _found_again(scratch, same_boot) as held, held.node(scratch.node or PRIVATE + scratch.uuid) as node:
             return _take_away(held, node, scratch)
-    except Busy as busy:
+    except ResourceBusy as busy:
         raise RunFailed(str(busy)) from None
     except TargetError as error:
         if _mounted(scratch) is not None:
@@ -150,7 +150,7 @@ def _make(held: HeldDevice, node: str, scratch: Scratch, wanted: FileSystem, con
         if not _carries(held, scratch):
             raise RunFailed(f"{held.called}: the file system is not there; another program writes to it")
         patiently(lambda: _run(held, node, "mount", "-t", wanted.type, *options, node, scratch.mount))
-    except Busy as busy:
+    except ResourceBusy as busy:
         raise RunFailed(str(busy)) from None
     if _mounted(scratch) is None:
         raise RunFailed(f"{held.called}: mount did not mount it on {scratch.mount}")
@@ -168,7 +168,7 @@ class _Mkfs:
     _again: bool = False
 
     def __call__(self) -> None:
-        """Raises Busy, RunFailed, Refusal, TargetError."""
+        """Raises ResourceBusy, RunFailed, Refusal, TargetError."""
         if self._again:
             self._check()
         self._again = True
@@ -182,12 +182,12 @@ class _Mkfs:
             with self.consent.held(self.scratch.device):
                 pass
         except DeviceHeld as error:
-            raise Busy(str(error)) from None
+            raise ResourceBusy(str(error)) from None
 
 
 def _run(held: HeldDevice, node: str, tool: str, *arguments: str, claimed: bool = False) -> None:
-    """Raises Busy, RunFailed, Refusal. The tool is given the node right after that was compared with the device, and
-    has no other folder to work in. `claimed`: the claim is ours."""
+    """Raises ResourceBusy, RunFailed, Refusal. The tool gets the node right after the node was compared with the
+    device, and has no other folder to work in. `claimed`: the claim is Spindle's."""
     held.check(node)
     done = subprocess.run(
         [_tool(tool) or tool, *arguments],
@@ -204,7 +204,7 @@ def _run(held: HeldDevice, node: str, tool: str, *arguments: str, claimed: bool 
     lines = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()
     said = lines[-1].replace(node, held.called)
     if (not claimed and held.is_claimed()) or re.search("busy|in use", done.stderr + done.stdout, re.I):
-        raise Busy(f"{held.called}: {tool}: {said}; {held.held_by()}")
+        raise ResourceBusy(f"{held.called}: {tool}: {said}; {held.held_by()}")
     raise RunFailed(f"{tool}: {said}")
 
 
@@ -215,7 +215,7 @@ def _forget_pages(held: HeldDevice) -> None:
 
 
 def _take_away(held: HeldDevice, node: str, scratch: Scratch) -> bool:
-    """Unmount and wipe; False: there was nothing. Raises Busy."""
+    """Unmount and wipe; False: there was nothing. Raises ResourceBusy."""
     mounted = _mounted(scratch) is not None
     if mounted:
         try:

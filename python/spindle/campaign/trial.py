@@ -19,13 +19,13 @@ from spindle.knobs.session import IN_FORCE, Session
 from spindle.knobs.undo import State
 from spindle.result.record import PhasesRecord, Record, RunRecord
 from spindle.run import phases
-from spindle.run.bench import Bench
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import RunFailed
 from spindle.run.files import OF_A_RUN, ChosenSize, own_file, own_files
 from spindle.run.preparation import PreflightOptions, calm_machine
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 from spindle.run.targets import Opening
 from spindle.run.watch import Watch
 from spindle.store import Recording
@@ -41,12 +41,12 @@ class TrialResult:
     recording: Recording | None = None
 
 
-class NotInForce(RunFailed):
+class SettingNotInForce(RunFailed):
     """The kernel changed a value of a setting: another attempt would give the same."""
 
 
 @dataclass
-class Workshop:
+class TrialContext:
     """State that lasts from trial to trial: consent, test files, a running load."""
 
     campaign: str
@@ -80,7 +80,7 @@ class Workshop:
                 return TrialResult(calm.outcome_in(observed.record), observed.recording)
             return TrialResult(self._measured(prepared, seeded(prepared, seed), made, label))
 
-    def _measured(self, prepared: ReadyCell, workload: Resolved, made: _Made, label: str) -> Record:
+    def _measured(self, prepared: ReadyCell, workload: ResolvedWorkload, made: _Made, label: str) -> Record:
         file, sized = made
         consent = self.consent if file is None and prepared.writes else NO_CONSENT
         with (
@@ -132,7 +132,7 @@ class Workshop:
             with session:
                 for made in session.change(wanted):
                     if made.outcome not in IN_FORCE:
-                        raise NotInForce(str(made))
+                        raise SettingNotInForce(str(made))
                     for line in made.surprises():
                         self.watch.say(f"spindle: {line}")
                 yield
@@ -145,12 +145,12 @@ class Workshop:
 @contextmanager
 def workshop(
     campaign: str, consent: Consent, engine_options: EngineOptions, preflight_options: PreflightOptions, watch: Watch
-) -> Iterator[Workshop]:
+) -> Iterator[TrialContext]:
     """Everything it made is removed at the end."""
     with ExitStack() as stack:
         load = stack.enter_context(loads(campaign))
         stack.callback(_clear, campaign)
-        yield Workshop(campaign, consent, engine_options, preflight_options, watch, stack, load, {})
+        yield TrialContext(campaign, consent, engine_options, preflight_options, watch, stack, load, {})
 
 
 def _clear(campaign: str) -> None:
@@ -167,7 +167,7 @@ def simulated(prepared: ReadyCell, seed: int, engine_options: EngineOptions, wat
         return _whole(opened, workload, label)
 
 
-def seeded(prepared: ReadyCell, seed: int) -> Resolved:
+def seeded(prepared: ReadyCell, seed: int) -> ResolvedWorkload:
     """The workload with the trial's seed, unless the plan sets one."""
     assert prepared.workload is not None
     if "seed" in prepared.settings.options:
@@ -175,7 +175,7 @@ def seeded(prepared: ReadyCell, seed: int) -> Resolved:
     return prepared.workload.with_overrides([("seed", str(seed))])
 
 
-def _whole(opened: Bench, workload: Resolved, label: str) -> RunRecord | PhasesRecord:
+def _whole(opened: LoadRunner, workload: ResolvedWorkload, label: str) -> RunRecord | PhasesRecord:
     """Run the whole trial; raises if it was cut short."""
     done = phases.whole(opened, workload, label)
     if done.stopped:

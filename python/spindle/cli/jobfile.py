@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from spindle.formats.fio_job import Finding
+    from spindle.formats.fio_job import JobFinding
 
 section_option = click.option(
     "--section",
@@ -20,7 +20,7 @@ section_option = click.option(
 )
 
 
-def print_findings(findings: Iterable[Finding]) -> None:
+def print_findings(findings: Iterable[JobFinding]) -> None:
     """Print each difference from fio on stderr, a line each."""
     from spindle.cli.failure import one_line
 

@@ -15,7 +15,7 @@ from spindle.cli.writing import OutputOption
 if TYPE_CHECKING:  # parsing options must not import what shows the result
     from spindle.cli.options.status import GrowingOutput
     from spindle.cli.options.storing import StoreOptions
-    from spindle.formats.fio_json import Shape
+    from spindle.formats.fio_json import ReportOptions
     from spindle.formats.fio_output import OutputFormats
     from spindle.host.outputs import Output
     from spindle.result.record import Record
@@ -28,7 +28,7 @@ def emit(
     strict: bool = False,
     keeping: StoreOptions | None = None,
     output_format: OutputFormats | None = None,
-    shape: Shape | None = None,
+    shape: ReportOptions | None = None,
     into: GrowingOutput | None = None,
     why: bool = False,
 ) -> Exit:
@@ -51,7 +51,7 @@ def put(
     data: bytes = b"",
     json: bool = False,
     output_format: OutputFormats | None = None,
-    shape: Shape | None = None,
+    shape: ReportOptions | None = None,
     into: GrowingOutput | None = None,
     why: bool = False,
     runs: Sequence[Record] | None = None,
@@ -82,7 +82,7 @@ def _printed(
     data: bytes,
     json: bool,
     wanted: OutputFormats | None,
-    shape: Shape | None,
+    shape: ReportOptions | None,
     why: bool,
     runs: Sequence[Record],
     *,

@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spindle.library.shown import Shown
+    from spindle.library.shown import Printable
 
 
-def show(found: Shown, json: bool) -> None:
+def show(found: Printable, json: bool) -> None:
     """Print a finding of the library to stdout."""
     from spindle.report.terminal.style import style_of
 

@@ -15,12 +15,12 @@ from spindle.result.record import Sample
 from .arrays import array_activity
 from .before import IdleCheck, idle_check
 from .during import Sampler
-from .finding import Finding
+from .finding import ConditionFinding
 from .own import OwnLoad
 from .processors import cpu_times, throttle_events
 
 __all__ = [
-    "Finding",
+    "ConditionFinding",
     "IdleCheck",
     "OwnLoad",
     "Sample",

@@ -8,7 +8,7 @@ from spindle.host.devices import HERE, Device, Machine, int_of, text_of
 from spindle.host.number import whole_number
 from spindle.host.stack import above
 
-from .finding import Finding
+from .finding import ConditionFinding
 
 WORKING = ("resync", "recover", "check", "repair", "reshape")
 """Values of `sync_action` with which an array reads and writes its members by itself."""
@@ -29,12 +29,12 @@ def action_of(array: Device) -> str | None:
     return text_of(array.sysfs / "md/sync_action") or None
 
 
-def array_activity(devices: Iterable[Device], machine: Machine = HERE) -> list[Finding]:
+def array_activity(devices: Iterable[Device], machine: Machine = HERE) -> list[ConditionFinding]:
     """Findings on these arrays and those built on them: resync, rebuild, check, missing members."""
     return [_activity(array) for array in arrays_of(devices, machine)]
 
 
-def _activity(array: Device) -> Finding:
+def _activity(array: Device) -> ConditionFinding:
     action = action_of(array)
     degraded = int_of(array.sysfs / "md/degraded") or 0
     evidence: dict[str, float] = {"degraded": degraded}
@@ -43,8 +43,8 @@ def _activity(array: Device) -> Finding:
         sectors, total = whole_number(done), whole_number(of)
         if sectors is not None and total:
             evidence["done"] = sectors / total
-        return Finding("array_sync", "invalid", f"{array.name} is busy with its {action}", evidence)
+        return ConditionFinding("array_sync", "invalid", f"{array.name} is busy with its {action}", evidence)
     if degraded:
         text = f"{array.name} is degraded: {degraded} member{'s' if degraded > 1 else ''} missing"
-        return Finding("array_sync", "warn", text, evidence)
-    return Finding("array_sync", "ok", f"{array.name} is complete and quiet", evidence)
+        return ConditionFinding("array_sync", "warn", text, evidence)
+    return ConditionFinding("array_sync", "ok", f"{array.name} is complete and quiet", evidence)

@@ -13,7 +13,7 @@ from spindle.host.memory import swapped_pages
 from . import jobs as programs
 from .arrays import array_activity
 from .disks import is_busy, other_io
-from .finding import Finding
+from .finding import ConditionFinding
 from .memory import dirty, swap
 from .own import OwnLoad
 from .processors import clock, cpu, cpu_times, heat, throttle_events
@@ -25,7 +25,7 @@ class IdleCheck:
     """The machine's activity during the window."""
 
     seconds: float
-    findings: list[Finding]
+    findings: list[ConditionFinding]
     devices: dict[str, DiskDelta]
     unchecked: list[str] = field(default_factory=list)
     """Checks that were not possible, each with its reason."""
@@ -38,7 +38,7 @@ class IdleCheck:
         return next((level for level in ("invalid", "warn") if level in levels), "ok")
 
     @property
-    def bad(self) -> list[Finding]:
+    def bad(self) -> list[ConditionFinding]:
         """Findings that are not ok."""
         return [finding for finding in self.findings if finding.level != "ok"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from spindle.host.diskstats import DiskDelta
 
-from .finding import Finding
+from .finding import ConditionFinding
 
 # About the least that changes a result of 1 % accuracy on one disk (some 100 requests or 100 MB a second).
 OTHER_REQUESTS_PER_S = 5.0
@@ -18,7 +18,7 @@ def is_busy(change: DiskDelta) -> bool:
     return _requests(change) > OTHER_REQUESTS_PER_S or _rate(change) > OTHER_BYTES_PER_S
 
 
-def other_io(changes: Mapping[str, DiskDelta], suspects: str) -> list[Finding]:
+def other_io(changes: Mapping[str, DiskDelta], suspects: str) -> list[ConditionFinding]:
     """One finding for each device; `suspects` names the programs that may have caused the I/O."""
     findings = []
     for name, change in changes.items():
@@ -26,7 +26,7 @@ def other_io(changes: Mapping[str, DiskDelta], suspects: str) -> list[Finding]:
         requests, rate, busy = _requests(change), _rate(change), is_busy(change)
         text = f"{name} is in use by others: {requests:.0f} requests/s, {rate / 1e6:.1f} MB/s, {util:.0f} % busy"
         findings.append(
-            Finding(
+            ConditionFinding(
                 "other_io",
                 "warn" if busy else "ok",
                 text + (f"; {suspects}" if suspects else "") if busy else f"{name} is idle",

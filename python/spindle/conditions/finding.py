@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConditionFinding:
     """One check: its level ('ok', 'warn', 'invalid'), a line for people, and the evidence in numbers."""
 
     check: str

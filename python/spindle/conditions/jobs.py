@@ -19,7 +19,7 @@ from spindle.host.number import whole_number
 from spindle.host.stack import above
 
 from .disks import OTHER_BYTES_PER_S
-from .finding import Finding
+from .finding import ConditionFinding
 
 _KNOWN: tuple[tuple[str, str], ...] = (
     (r"updatedb(\..*)?|locate", "reads every folder for an index of file names"),
@@ -214,15 +214,15 @@ def _has_open(folder: Path, numbers: set[DevNumber]) -> bool:
     return False
 
 
-def jobs(found: list[Job], when: str = "before the run", only_known: bool = False) -> Finding:
+def jobs(found: list[Job], when: str = "before the run", only_known: bool = False) -> ConditionFinding:
     """The finding. `only_known`: programs that only moved data are left to the finding on the devices' traffic."""
     loud = [job for job in found if job.does or (job.disturbs and not only_known)]
     evidence = {"jobs": float(len(loud)), "bytes_per_s": sum(job.bytes_per_s for job in loud)}
     if not loud:
-        return Finding("jobs", "ok", "no background job that disturbs disks was seen", evidence)
+        return ConditionFinding("jobs", "ok", "no background job that disturbs disks was seen", evidence)
     evidence["pid"] = float(loud[0].pid)
     verb = "was" if len(loud) == 1 else "were"
-    return Finding("jobs", "warn", f"{_listed(loud)} {verb} at work {when}", evidence)
+    return ConditionFinding("jobs", "warn", f"{_listed(loud)} {verb} at work {when}", evidence)
 
 
 def suspects(found: list[Job]) -> str:

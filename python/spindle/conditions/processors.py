@@ -9,7 +9,7 @@ from spindle.host.cputimes import CpuTimes, of_all
 from spindle.host.devices import HERE, Machine, int_of, text_of
 from spindle.host.settings import cpu_folders, governors
 
-from .finding import Finding
+from .finding import ConditionFinding
 
 CPU_BUSY = 0.20
 CPU_IOWAIT = 0.10
@@ -25,7 +25,7 @@ def cpu_times(machine: Machine = HERE) -> CpuTimes | None:
     return of_all(text_of(machine.proc / "stat") or "")
 
 
-def cpu(before: CpuTimes | None, after: CpuTimes | None, own_user_ticks: int | None = None) -> list[Finding]:
+def cpu(before: CpuTimes | None, after: CpuTimes | None, own_user_ticks: int | None = None) -> list[ConditionFinding]:
     """Check the CPUs between two moments. Beside a running load (`own_user_ticks`), only user time of others counts:
     kernel time and waiting may be the load's."""
     if before is None or after is None or (total := after.total - before.total) <= 0:
@@ -47,10 +47,10 @@ def cpu(before: CpuTimes | None, after: CpuTimes | None, own_user_ticks: int | N
     whose = "" if own_user_ticks is None else " with other programs"
     text = f"CPU {', '.join(loud)}{whose} before the run" if loud else f"CPU {busy * 100:.0f} % busy{whose}"
     evidence = {"busy": busy, "iowait": iowait, "steal": steal}
-    return [Finding("cpu", "warn" if loud else "ok", text, evidence)]
+    return [ConditionFinding("cpu", "warn" if loud else "ok", text, evidence)]
 
 
-def clock(machine: Machine = HERE) -> Finding | None:
+def clock(machine: Machine = HERE) -> ConditionFinding | None:
     """Check that the clock does not follow the load, as short requests would find a slow CPU. None where the kernel
     does not set the clock (most virtual machines)."""
     found = {cpu: governor for cpu, governor in governors(machine).items() if re.fullmatch(r"[a-z_]{1,32}", governor)}
@@ -64,8 +64,8 @@ def clock(machine: Machine = HERE) -> Finding | None:
     if slow:
         named = listed([f"{governor} on {count} of {len(found)} CPUs" for governor, count in sorted(slow.items())])
         text = f"the CPU clock follows the load (governor {named}): short requests find a slow CPU"
-        return Finding("governor", "warn", text, evidence)
-    return Finding("governor", "ok", f"governor {', '.join(sorted(set(found.values())))}", evidence)
+        return ConditionFinding("governor", "warn", text, evidence)
+    return ConditionFinding("governor", "ok", f"governor {', '.join(sorted(set(found.values())))}", evidence)
 
 
 def _chooses_eagerly(machine: Machine, cpu_name: str) -> bool:
@@ -96,7 +96,7 @@ def throttle_events(machine: Machine = HERE) -> int | None:
     return sum([*cores.values(), *packages.values()]) if cores or packages else None
 
 
-def heat(before: int | None, after: int | None) -> Finding | None:
+def heat(before: int | None, after: int | None) -> ConditionFinding | None:
     """Check if CPUs were slowed down for heat in between."""
     if before is None or after is None:
         return None
@@ -104,4 +104,4 @@ def heat(before: int | None, after: int | None) -> Finding | None:
     text = (
         f"CPUs were slowed down for heat {events} times before the run" if events else "no CPU was slowed down for heat"
     )
-    return Finding("throttling", "warn" if events else "ok", text, {"events": float(events)})
+    return ConditionFinding("throttling", "warn" if events else "ok", text, {"events": float(events)})

@@ -21,7 +21,7 @@ from spindle.host.mounts import Swap, swaps
 from spindle.knobs import swap
 from spindle.knobs.catalogue import SWAP_AREA, SYNC_ACTION, knob
 from spindle.knobs.files import Files
-from spindle.knobs.places import Place, every_cpu, of_device, of_swap
+from spindle.knobs.places import KnobFolder, every_cpu, of_device, of_swap
 from spindle.knobs.restore import QUIET
 from spindle.knobs.session import Outcome, Session, Setting
 from spindle.knobs.undo import Item, State
@@ -105,7 +105,7 @@ def _swap(found: QuietLog, machine: Machine) -> Iterator[Setting]:
         yield Setting(_place(one, machine), SWAP_AREA, swap.OFF)
 
 
-def _place(one: Swap, machine: Machine) -> Place:
+def _place(one: Swap, machine: Machine) -> KnobFolder:
     return of_swap(Path(one.path), machine)
 
 

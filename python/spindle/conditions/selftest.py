@@ -9,7 +9,7 @@ from spindle.host.devices import HERE, Device, Machine, whole
 from spindle.inspect.reading import Reading, dig, dig_int, dig_text
 from spindle.inspect.tree import Tool, Tree, running
 
-from .finding import Finding
+from .finding import ConditionFinding
 
 _IN_PROGRESS = 15
 """ATA (ACS-3, self-test execution status: high half) and SCSI (SPC-4, self-test results) alike."""
@@ -17,7 +17,7 @@ _IN_PROGRESS = 15
 
 def self_tests(
     devices: Iterable[Device], machine: Machine = HERE, tree: Tree | None = None
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[ConditionFinding], list[str]]:
     """Findings on self-tests, and the drives that could not be asked, each with the reason."""
     findings, unchecked = [], []
     for disk in {device.name: device for device in map(whole, devices)}.values():
@@ -34,9 +34,11 @@ def self_tests(
             unchecked.append(f"SMART self-test of {disk.name}: {why}")
         elif left > 0:
             text = f"{disk.name} is testing itself (SMART self-test, {left:.0f} % left)"
-            findings.append(Finding("self_test", "warn", text, {"left_percent": left}))
+            findings.append(ConditionFinding("self_test", "warn", text, {"left_percent": left}))
         else:
-            findings.append(Finding("self_test", "ok", f"{disk.name} is not testing itself", {"left_percent": 0.0}))
+            findings.append(
+                ConditionFinding("self_test", "ok", f"{disk.name} is not testing itself", {"left_percent": 0.0})
+            )
     return findings, unchecked
 
 

@@ -11,8 +11,8 @@ Public::
 """
 
 from .diagnose import diagnose, schema
-from .finding import Diagnosis, Finding, Severity, Step, Unjudged
+from .finding import Diagnosis, Finding, Severity, Step, UnjudgedPart
 from .plan import script
 from .rules import RULES
 
-__all__ = ["RULES", "Diagnosis", "Finding", "Severity", "Step", "Unjudged", "diagnose", "schema", "script"]
+__all__ = ["RULES", "Diagnosis", "Finding", "Severity", "Step", "UnjudgedPart", "diagnose", "schema", "script"]

@@ -10,7 +10,7 @@ import msgspec
 from spindle.inspect.model import Inventory
 
 from .finding import Diagnosis, Finding
-from .rule import Case, Rule, Workload
+from .rule import Rule, RuleInput, Workload
 from .rules import RULES
 from .stack import Stack
 from .states import decide
@@ -20,7 +20,7 @@ from .unjudged import unjudged
 def diagnose(inventory: Inventory, rules: Sequence[Rule] = RULES, workload: Workload | None = None) -> Diagnosis:
     """Findings by severity, then in the order of the rules; each step lists the states it must wait for."""
     stack = Stack(inventory)
-    case = Case(stack, workload)
+    case = RuleInput(stack, workload)
     diagnosis = Diagnosis(
         origin=inventory.origin, target=inventory.target, workload=workload, rules=[rule.name for rule in rules]
     )

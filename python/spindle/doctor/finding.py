@@ -56,7 +56,7 @@ class Needs(StrEnum):
     """A file must be edited first."""
 
 
-class Act(StrEnum):
+class StepEffect(StrEnum):
     """The effect of a step on a part. `states.FORBIDS` lists the states of the part in which it does harm."""
 
     LOOK = "look"
@@ -84,11 +84,11 @@ class Act(StrEnum):
 
 
 _USUAL_ACT = {
-    Phase.LOOK: Act.LOOK,
-    Phase.PROTECT: Act.SAFEGUARD,
-    Phase.TUNE: Act.SETTING,
-    Phase.KEEP: Act.SETTING,
-    Phase.REBUILD: Act.REWORK,
+    Phase.LOOK: StepEffect.LOOK,
+    Phase.PROTECT: StepEffect.SAFEGUARD,
+    Phase.TUNE: StepEffect.SETTING,
+    Phase.KEEP: StepEffect.SETTING,
+    Phase.REBUILD: StepEffect.REWORK,
 }
 
 
@@ -101,7 +101,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
     commands: list[str] = []
     """Commands for a shell, as root."""
     needs: list[Needs] = []
-    act: Act | None = None
+    act: StepEffect | None = None
     """The effect on the part; None: the usual effect of its phase."""
     on: list[str] = []
     """The parts it changes, if not the finding's part."""
@@ -109,7 +109,7 @@ class Step(msgspec.Struct, kw_only=True, frozen=True):
     """Current states in which it would do harm: wait until they have passed."""
 
     @property
-    def does(self) -> Act:
+    def does(self) -> StepEffect:
         """The effect on the part."""
         return self.act or _USUAL_ACT[self.phase]
 
@@ -136,7 +136,7 @@ class Finding(msgspec.Struct, kw_only=True):
         self.numbers = {name: float(number) for name, number in self.numbers.items()}
 
 
-class Unjudged(msgspec.Struct, kw_only=True):
+class UnjudgedPart(msgspec.Struct, kw_only=True):
     """A part that a rule could not judge, as values it needs are unknown."""
 
     rule: str
@@ -156,7 +156,7 @@ class Diagnosis(msgspec.Struct, kw_only=True):
     rules: list[str] = []
     """Names of the rules applied."""
     findings: list[Finding] = []
-    unjudged: list[Unjudged] = []
+    unjudged: list[UnjudgedPart] = []
 
     @property
     def worst(self) -> Severity | None:
@@ -183,7 +183,7 @@ def machine_knob(**values: object) -> list[Step]:
     ]
 
 
-def knob(device: str, act: Act = Act.SETTING, **values: object) -> list[Step]:
+def knob(device: str, act: StepEffect = StepEffect.SETTING, **values: object) -> list[Step]:
     """Steps that set values of a device: now, and at every boot."""
     words = " ".join(shlex.quote(f"{name.replace('__', '/')}={value}") for name, value in values.items())
     name = shlex.quote(device)

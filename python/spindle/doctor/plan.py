@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from spindle.base.commands import given, shell
 
-from .finding import Act, Diagnosis, Finding, Needs, Phase, Step
+from .finding import Diagnosis, Finding, Needs, Phase, Step, StepEffect
 
 HEADS = {
     Phase.LOOK: "Look: reads only",
@@ -71,7 +71,7 @@ def _undoing(steps: list[Step]) -> Iterator[str]:
 
 
 def _changes(step: Step) -> bool:
-    return step.does not in (Act.LOOK, Act.READ_ALL)
+    return step.does not in (StepEffect.LOOK, StepEffect.READ_ALL)
 
 
 def _is_not_undone(step: Step) -> bool:

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from .finding import Finding, Unjudged
+from .finding import Finding, UnjudgedPart
 from .stack import Stack
 
 Workload = Literal["random", "sequential"]
-Results = Iterator[Finding | Unjudged]
+Results = Iterator[Finding | UnjudgedPart]
 
 
 @dataclass(frozen=True)
-class Case:
+class RuleInput:
     """The input of a rule."""
 
     stack: Stack
@@ -28,6 +28,6 @@ class Rule:
 
     name: str
     about: str
-    check: Callable[[Case], Results]
+    check: Callable[[RuleInput], Results]
     inputs: tuple[str, ...] = ()
     """Values that it needs to judge a part, as `unjudged.PARTS` names them: 'md.degraded', 'drive.smart'."""

@@ -14,7 +14,7 @@ import msgspec
 
 from spindle.inspect.model import Device, DmRaid, Drive, Md, Pool, Smart
 
-from .finding import Act, Finding, Step
+from .finding import Finding, Step, StepEffect
 from .stack import Stack
 
 
@@ -52,22 +52,22 @@ _BUSY = {
     State.FROZEN,
 }
 
-FORBIDS: dict[Act, set[State]] = {
-    Act.LOOK: set(),
-    Act.MEND: set(),
-    Act.SAFEGUARD: {State.INACTIVE, State.FAILED, State.OFFLINE},
-    Act.PACE: _GONE | {State.FROZEN, State.JOURNAL_FAILED},
-    Act.SETTING: _GONE | _WEAK | _BUSY | _SICK,
-    Act.METADATA: _GONE | _WEAK | _BUSY | _SICK | {State.READ_ONLY},
+FORBIDS: dict[StepEffect, set[State]] = {
+    StepEffect.LOOK: set(),
+    StepEffect.MEND: set(),
+    StepEffect.SAFEGUARD: {State.INACTIVE, State.FAILED, State.OFFLINE},
+    StepEffect.PACE: _GONE | {State.FROZEN, State.JOURNAL_FAILED},
+    StepEffect.SETTING: _GONE | _WEAK | _BUSY | _SICK,
+    StepEffect.METADATA: _GONE | _WEAK | _BUSY | _SICK | {State.READ_ONLY},
     # A member that fails while every block is read destroys the redundancy; a self-test is disturbed by the load.
-    Act.READ_ALL: _GONE | _WEAK | _BUSY | {State.FAILING, State.READ_ONLY, State.TESTING},
+    StepEffect.READ_ALL: _GONE | _WEAK | _BUSY | {State.FAILING, State.READ_ONLY, State.TESTING},
     # A faulty member may have the only copy of data, once too many members are gone.
-    Act.DROP: _GONE | {State.JOURNAL_FAILED, State.FROZEN, State.RESHAPING},
+    StepEffect.DROP: _GONE | {State.JOURNAL_FAILED, State.FROZEN, State.RESHAPING},
     # A rebuild reads all other members completely: a failing one is copied first.
-    Act.ADD: _GONE | {State.JOURNAL_FAILED, State.FROZEN, State.RESHAPING, State.READ_ONLY, State.FAILING},
+    StepEffect.ADD: _GONE | {State.JOURNAL_FAILED, State.FROZEN, State.RESHAPING, State.READ_ONLY, State.FAILING},
     # A new member would fill the missing place instead.
-    Act.REPLACE: _GONE | _BUSY | {State.DEGRADED, State.JOURNAL_FAILED, State.READ_ONLY},
-    Act.REWORK: _GONE | _WEAK | _BUSY | {State.FAILING},
+    StepEffect.REPLACE: _GONE | _BUSY | {State.DEGRADED, State.JOURNAL_FAILED, State.READ_ONLY},
+    StepEffect.REWORK: _GONE | _WEAK | _BUSY | {State.FAILING},
 }
 """States in which each act is forbidden."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from spindle.inspect.model import Drive, Part
 
-from .finding import Unjudged
+from .finding import UnjudgedPart
 from .rule import Rule
 from .stack import Stack
 
@@ -14,7 +14,7 @@ NamedParts = Iterator[tuple[str, Part | None, str]]
 """A part's name, the record with the value, and the reason if there is no such record."""
 
 
-def unjudged(rule: Rule, stack: Stack, said: set[str]) -> Iterator[Unjudged]:
+def unjudged(rule: Rule, stack: Stack, said: set[str]) -> Iterator[UnjudgedPart]:
     """Parts with unknown values, each once. `said`: parts that the rule itself has reported."""
     said = set(said)
     for value in rule.inputs:
@@ -23,7 +23,7 @@ def unjudged(rule: Rule, stack: Stack, said: set[str]) -> Iterator[Unjudged]:
             why = absent if part is None else part.unknown.get(field) if getattr(part, field) in (None, []) else None
             if why and name not in said:
                 said.add(name)
-                yield Unjudged(rule=rule.name, object=name, why=why)
+                yield UnjudgedPart(rule=rule.name, object=name, why=why)
 
 
 def _arrays(stack: Stack) -> NamedParts:

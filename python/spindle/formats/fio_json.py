@@ -21,12 +21,12 @@ from spindle.result.imported import PartialLatency, PartialOp, PartialStream
 from spindle.result.record import Level, Verdict
 
 from .fio_snapshots import is_continued, series
-from .fio_writer import Shape, write
+from .fio_writer import ReportOptions, write
 from .found import Repetition, known, utc, writer_of
 from .numbers import amount, number, scaled, scaled_whole, whole
 from .text import Text, documents
 
-__all__ = ["Shape", "looks", "read", "write"]
+__all__ = ["ReportOptions", "looks", "read", "write"]
 
 DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spindle.result.record import Record
 
 from . import fio_terse_writer, fio_writer
-from .fio_writer import Shape
+from .fio_writer import ReportOptions
 
 NAMES = ("normal", "terse", "json", "json+")
 """Names in fio's HOWTO."""
@@ -43,9 +43,9 @@ def parse(text: str, terse_version: int = fio_terse_writer.VERSION) -> OutputFor
     )
 
 
-def write(records: Record | Sequence[Record], wanted: OutputFormats, shape: Shape | None = None) -> bytes:
+def write(records: Record | Sequence[Record], wanted: OutputFormats, shape: ReportOptions | None = None) -> bytes:
     """Write all formats but the page. Raises `Unreadable` for imported results."""
-    shape = shape or Shape()
+    shape = shape or ReportOptions()
     found = b""
     if wanted.terse:
         found += fio_terse_writer.write(records, shape, wanted.terse_version)

@@ -12,7 +12,7 @@ from typing import Any
 
 from spindle.result.record import Record
 
-from .fio_writer import Job, Shape, jobs_of
+from .fio_writer import Job, ReportOptions, jobs_of
 
 VERSION = 3
 """fio's default of `--terse-version`."""
@@ -29,7 +29,7 @@ _DISK = ("name", "read_ios", "write_ios", "read_merges", "write_merges", "read_t
 UNKNOWN = ""
 
 
-def write(records: Record | Sequence[Record], shape: Shape, version: int = VERSION) -> bytes:
+def write(records: Record | Sequence[Record], shape: ReportOptions, version: int = VERSION) -> bytes:
     """Write a line for each job. Raises `Unreadable` for imported results."""
     program, jobs = jobs_of(records, shape)
     return "".join(f"{_line(job, program, version)}\n" for job in jobs).encode()

@@ -65,7 +65,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReportOptions:
     """A job file's options about its report."""
 
     common: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class _Entry:
         return [self.run.workload.streams[at] for at in self.streams if at < len(self.run.workload.streams)]
 
 
-def write(records: Record | Sequence[Record], shape: Shape = Shape(), bins: bool = False) -> bytes:
+def write(records: Record | Sequence[Record], shape: ReportOptions = ReportOptions(), bins: bool = False) -> bytes:
     """Write one document with the jobs of all runs. `bins`: as `json+`. Raises `Unreadable` for imported results, which
     lack data."""
     runs = _runs(records)
@@ -139,7 +139,7 @@ def write(records: Record | Sequence[Record], shape: Shape = Shape(), bins: bool
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def jobs_of(records: Record | Sequence[Record], shape: Shape) -> tuple[str, list[Job]]:
+def jobs_of(records: Record | Sequence[Record], shape: ReportOptions) -> tuple[str, list[Job]]:
     """Return the version in the document, and its jobs. Raises `Unreadable`."""
     runs = _runs(records)
     return version_of(runs[0]), _jobs(runs, shape, bins=False)
@@ -163,7 +163,7 @@ def _runs(records: Record | Sequence[Record]) -> list[RunRecord]:
     return runs
 
 
-def _jobs(runs: Sequence[RunRecord], shape: Shape, bins: bool) -> list[Job]:
+def _jobs(runs: Sequence[RunRecord], shape: ReportOptions, bins: bool) -> list[Job]:
     return [
         Job(_job(entry), [_disk(device) for device in run.devices], entry.percentiles)
         for at, run in enumerate(runs)
@@ -178,7 +178,7 @@ def _start(run: RunRecord) -> int:
     return int(datetime.fromisoformat(run.started).timestamp())
 
 
-def _entries(run: RunRecord, at: int, shape: Shape, bins: bool) -> list[_Entry]:
+def _entries(run: RunRecord, at: int, shape: ReportOptions, bins: bool) -> list[_Entry]:
     streams = run.figures.streams
     origins = shape.origins[at] if at < len(shape.origins) else ()
     if len(origins) != len(streams):

@@ -13,15 +13,15 @@ from .devices import HERE, DevNumber, Machine, loops, text_of
 from .kernel import Node
 from .mounts import Mount, mount_of, own_mounts, swaps
 from .openers import mapped_files, others, tables
-from .patience import Busy, patiently
+from .patience import ResourceBusy, patiently
 
 _MOST = 3
 _PLACES = {"cwd": "works in it", "root": "has its root in it"}
 
 
 def unmount(point: str, called: str) -> None:
-    """Unmount, and retry while it is busy. `called`: its name for people. Raises Busy with the users; OSError for
-    another reason."""
+    """Unmount, and retry while it is busy. `called`: its name for people. Raises ResourceBusy with the users;
+    OSError for another reason."""
     patiently(lambda: _unmount(point, called))
 
 
@@ -31,7 +31,7 @@ def _unmount(point: str, called: str) -> None:
     except OSError as error:
         if error.errno != errno.EBUSY:
             raise
-        raise Busy(f"{called} on {point} is busy: {holders_of(point)}") from None
+        raise ResourceBusy(f"{called} on {point} is busy: {holders_of(point)}") from None
 
 
 def holders_of(point: str, machine: Machine = HERE) -> str:

@@ -31,7 +31,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Part:
+class FolderLimits:
     """Limits of the files that Spindle makes in a set or a tree. Further or larger files belong to somebody else."""
 
     files: int
@@ -41,7 +41,7 @@ class Part:
     """Size of each file, while the process that made them still runs."""
 
     @classmethod
-    def of(cls, sizes: Sequence[int]) -> Part:
+    def of(cls, sizes: Sequence[int]) -> FolderLimits:
         """The limits for files of these sizes."""
         return cls(len(sizes), max(sizes, default=0), sizes)
 
@@ -51,15 +51,15 @@ class Part:
             return False
         return size_bytes <= (self.most_bytes if self.sizes is None else self.sizes[number])
 
-    def and_also(self, other: Part) -> Part:
+    def and_also(self, other: FolderLimits) -> FolderLimits:
         """Limits that allow the files of either."""
-        return Part(max(self.files, other.files), max(self.most_bytes, other.most_bytes))
+        return FolderLimits(max(self.files, other.files), max(self.most_bytes, other.most_bytes))
 
 
-Parts = Mapping[str, Part]
+Parts = Mapping[str, FolderLimits]
 """Limits by folder name; `REST` is for folders without an entry."""
 REST = ""
-_NOTHING = Part(0, 0)
+_NOTHING = FolderLimits(0, 0)
 
 
 def set_folder(name: str) -> str:
@@ -74,7 +74,7 @@ def tree_folder(name: str) -> str:
 
 def parts_within(most_bytes: int) -> Parts:
     """Limits for a folder of which only the total size is known."""
-    return {REST: Part(sys.maxsize, most_bytes)}
+    return {REST: FolderLimits(sys.maxsize, most_bytes)}
 
 
 def make_set(folder: int, name: str) -> int:
@@ -127,7 +127,7 @@ def remove_folder(parent: int, name: str, folder: int) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def _remove_tree(folder: int, name: str, part: Part, on_progress: Progress | None) -> list[str]:
+def _remove_tree(folder: int, name: str, part: FolderLimits, on_progress: Progress | None) -> list[str]:
     """Remove the tree called `name` in `folder`; other files stay. Returns the paths that were left."""
     removal = _Removal(os.fstat(folder).st_dev, part, on_progress)
     with _opened(name, folder, removal.device) as top:
@@ -137,7 +137,7 @@ def _remove_tree(folder: int, name: str, part: Part, on_progress: Progress | Non
     return removal.left
 
 
-def _remove_set(folder: int, name: str, part: Part, on_progress: Progress | None) -> list[str]:
+def _remove_set(folder: int, name: str, part: FolderLimits, on_progress: Progress | None) -> list[str]:
     """Remove the files of the set called `name` in `folder`, and its folder. Returns the paths that were left."""
     removal = _Removal(os.fstat(folder).st_dev, part, on_progress)
     with _opened(name, folder, removal.device) as top:
@@ -157,7 +157,7 @@ def left_line(place: str, left: list[str]) -> str:
 class _Removal:
     """One walk over a set or a tree."""
 
-    def __init__(self, device: int, part: Part, on_progress: Progress | None) -> None:
+    def __init__(self, device: int, part: FolderLimits, on_progress: Progress | None) -> None:
         self.left: list[str] = []
         self.device = device
         self._part = part

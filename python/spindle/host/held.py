@@ -19,7 +19,7 @@ from .devices import HERE, Device, by_number
 from .errors import Refusal, TargetError, reason
 from .identity import Identity
 from .openers import SearchSet, openers
-from .patience import Busy, patiently
+from .patience import ResourceBusy, patiently
 
 PRIVATE = "/dev/.spindle-"
 """Prefix of these folders. Nodes elsewhere often cannot be opened (`nodev`)."""
@@ -84,7 +84,7 @@ class HeldDevice:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Claim the device, so that nobody can mount it meanwhile. Raises Busy after some retries."""
+        """Claim the device, so that nobody can mount it meanwhile. Raises ResourceBusy after some retries."""
         fd = patiently(self._claim)
         try:
             yield
@@ -96,14 +96,14 @@ class HeldDevice:
             return os.open(f"/proc/self/fd/{self.fd}", os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             if error.errno == errno.EBUSY:
-                raise Busy(f"{self.called}: {self.held_by()}") from None
+                raise ResourceBusy(f"{self.called}: {self.held_by()}") from None
             raise TargetError(f"{self.called}: {reason(error)}") from None
 
     def is_claimed(self) -> bool:
         """True if somebody holds it exclusively now."""
         try:
             os.close(self._claim())
-        except Busy:
+        except ResourceBusy:
             return True
         return False
 

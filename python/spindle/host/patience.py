@@ -15,18 +15,18 @@ PAUSES_S = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0)
 T = TypeVar("T")
 
 
-class Busy(Exception):
+class ResourceBusy(Exception):
     """Something is in use; the text names it and its users, as far as they can be seen."""
 
 
 def patiently(attempt: Callable[[], T], sleep: Callable[[float], None] = time.sleep) -> T:
-    """Call `attempt` until it no longer raises `Busy`. Raises the last `Busy`, with the time that was spent."""
+    """Call `attempt` until it no longer raises `ResourceBusy`. Raises the last one, with the spent time."""
     for pause in PAUSES_S:
         try:
             return attempt()
-        except Busy:
+        except ResourceBusy:
             sleep(pause)
     try:
         return attempt()
-    except Busy as busy:
-        raise Busy(f"{busy} (tried for {sum(PAUSES_S):.0f} s)") from None
+    except ResourceBusy as busy:
+        raise ResourceBusy(f"{busy} (tried for {sum(PAUSES_S):.0f} s)") from None

@@ -23,7 +23,7 @@ from spindle.base.units import si_size
 from . import register
 from .errors import Refusal, TargetError, WrongTarget, not_found, reason
 from .filling import Filler, Progress, fill_error
-from .folder import Part, Parts, empty_folder, left_line, parts_within, remove_folder
+from .folder import FolderLimits, Parts, empty_folder, left_line, parts_within, remove_folder
 from .mounts import mount_of
 from .own import OwnedPath
 from .paths import is_under_dev
@@ -333,7 +333,7 @@ def _sweep_folder(entry: Entry) -> Sweep | None:
 def _parts_of(entry: Entry) -> Parts:
     if entry.parts is None:
         return parts_within(entry.size_bytes)
-    return {name: Part(files, most_bytes) for name, (files, most_bytes) in entry.parts.items()}
+    return {name: FolderLimits(files, most_bytes) for name, (files, most_bytes) in entry.parts.items()}
 
 
 def _left_alone(entry: Entry) -> Sweep:

@@ -20,7 +20,7 @@ from spindle.base.units import si_size
 from . import kernel, register
 from .errors import TargetError, reason
 from .filling import Filler, Progress, fill_error
-from .folder import Part, Parts, file_name, make_set, set_folder, tree_folder
+from .folder import FolderLimits, Parts, file_name, make_set, set_folder, tree_folder
 from .folder import Progress as Removed
 from .testfolder import TestFolder
 
@@ -180,8 +180,8 @@ class TestFiles:
 
 def _parts(sets: Sequence[FileSetSpec], trees: Sequence[TreeSpec]) -> Parts:
     return {
-        **{set_folder(wanted.name): Part.of(wanted.sizes) for wanted in sets},
-        **{tree_folder(tree.name): Part(tree.files, tree.largest_bytes) for tree in trees},
+        **{set_folder(wanted.name): FolderLimits.of(wanted.sizes) for wanted in sets},
+        **{tree_folder(tree.name): FolderLimits(tree.files, tree.largest_bytes) for tree in trees},
     }
 
 

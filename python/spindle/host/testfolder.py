@@ -18,7 +18,7 @@ from spindle.base.units import si_size
 
 from . import register
 from .errors import Refusal, WrongTarget, reason
-from .folder import REST, Part, Parts, Progress, empty_folder, left_line, remove_folder
+from .folder import REST, FolderLimits, Parts, Progress, empty_folder, left_line, remove_folder
 from .own import OwnedPath
 from .register import Entry, Record
 from .signals import held_back
@@ -97,7 +97,7 @@ def _noted(parts: Parts) -> dict[str, tuple[int, int]]:
     noted = {name: (part.files, part.most_bytes) for name, part in parts.items()}
     if len(json.dumps(noted)) <= _PARTS_BYTES:
         return noted
-    together = reduce(Part.and_also, parts.values())
+    together = reduce(FolderLimits.and_also, parts.values())
     return {REST: (together.files, together.most_bytes)}
 
 

@@ -32,10 +32,10 @@ _MOST_DEEP = 64
 
 def inspect_stack(target: str | None, tree: Tree) -> Inventory:
     """Inspect the stack below a mount point, a file or a device, or all stacks. Raises `TargetError`."""
-    return _Gathering(tree).inventory(target)
+    return _Gatherer(tree).inventory(target)
 
 
-class _Gathering:
+class _Gatherer:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.nodes = Nodes(tree)

@@ -7,8 +7,8 @@ Only `files.write_kernel_file` writes to /sys and /proc. Public signatures::
     def knob(name) -> Knob             # KnobUsage with the nearest name
 
     # places.py
-    def named(name, machine=...) -> Place          # 'loop3', '/dev/sda1', 'vm', 'cpu0', 'irq35'
-    class Place: .knobs(files), .value(knob, files), .offered(knob, files)
+    def named(name, machine=...) -> KnobFolder          # 'loop3', '/dev/sda1', 'vm', 'cpu0', 'irq35'
+    class KnobFolder: .knobs(files), .value(knob, files), .offered(knob, files)
 
     # asking.py, profile.py
     def settings(device, words, machine=...) -> list[Setting]   # parses words NAME=VALUE

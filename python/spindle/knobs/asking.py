@@ -9,11 +9,11 @@ from spindle.host.devices import HERE, Machine
 
 from .catalogue import Knob, Scope, knob
 from .errors import KnobUsage
-from .places import Place, every_cpu, interrupts_of, named
+from .places import KnobFolder, every_cpu, interrupts_of, named
 from .session import Setting
 
 
-def settings(device: Place | None, words: Sequence[str], machine: Machine = HERE) -> list[Setting]:
+def settings(device: KnobFolder | None, words: Sequence[str], machine: Machine = HERE) -> list[Setting]:
     """Parse words NAME=VALUE."""
     found: list[Setting] = []
     for word in words:
@@ -36,7 +36,7 @@ def value_of(one: Knob, text: str, word: str) -> str:
     raise KnobUsage(f"{word}: not a value of {one.name}; it takes {one.values.range}{unit}")
 
 
-def meant(device: Place | None, name: str, machine: Machine = HERE) -> list[tuple[Place, Knob]]:
+def meant(device: KnobFolder | None, name: str, machine: Machine = HERE) -> list[tuple[KnobFolder, Knob]]:
     """The knob and the places it names: one, or each CPU, or each interrupt of the device."""
     name = name.removeprefix("dev.") if name.startswith("dev.raid.") else name
     prefix, dot, rest = name.partition(".")
@@ -54,7 +54,7 @@ def meant(device: Place | None, name: str, machine: Machine = HERE) -> list[tupl
     return [(named(prefix, machine), one)]
 
 
-def _places(device: Place | None, one: Knob, machine: Machine) -> list[Place]:
+def _places(device: KnobFolder | None, one: Knob, machine: Machine) -> list[KnobFolder]:
     match one.scope:
         case Scope.VM | Scope.RAID:
             return [named(one.scope, machine)]

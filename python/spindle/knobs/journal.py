@@ -35,7 +35,7 @@ from spindle.host.trusted import UntrustedFile, check_folder, new_own, open_own,
 from .catalogue import Scope
 from .errors import KnobRefusal
 from .locks import command_line, folder, made_folder
-from .places import Place
+from .places import KnobFolder
 
 VERSION = 1
 _NAME = re.compile(r"([0-9]{10})\.journal")
@@ -184,7 +184,7 @@ class Journal:
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")
 
-    def intent(self, place: Place, knob: str, wanted: str, before: dict[str, str | None]) -> Change:
+    def intent(self, place: KnobFolder, knob: str, wanted: str, before: dict[str, str | None]) -> Change:
         """Record a change that is about to be made. It is on the disk on return."""
         self._count += 1
         change = Change(self._count, place.to_dict(), place.key, knob, wanted, before)

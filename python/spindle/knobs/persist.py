@@ -20,7 +20,7 @@ from spindle.host.errors import TargetError, reason
 
 from .catalogue import Knob, Scope, known, movers_first
 from .errors import KnobRefusal, KnobUsage
-from .places import Place
+from .places import KnobFolder
 from .session import Setting
 
 _REMOVES = shell("spindle", "knobs", "persist", *given(remove=True))
@@ -85,7 +85,7 @@ def _knob_at(address: str) -> Knob | None:
     return known(Scope(found[1]) if found else Scope.DEVICE, name)
 
 
-def _rule(place: Place, wanted: Sequence[Setting], root: Path, machine: Machine) -> BootFile:
+def _rule(place: KnobFolder, wanted: Sequence[Setting], root: Path, machine: Machine) -> BootFile:
     path = root / _RULES / f"61-spindle-{re.sub(r'[^A-Za-z0-9_-]', '_', place.label)}.rules"
     sets = _merged(path, wanted)
     match, comment = _match(place, machine)
@@ -97,14 +97,14 @@ def _rule(place: Place, wanted: Sequence[Setting], root: Path, machine: Machine)
     return BootFile(path, f"# {comment}\n{', '.join(parts)}\n", sets)
 
 
-def _attribute(place: Place, address: str) -> str:
+def _attribute(place: KnobFolder, address: str) -> str:
     one = known(Scope.DEVICE, address.removeprefix(f"{place.label}."))
     if one is None:
         raise KnobUsage(f"{address}: not in the catalogue")
     return next((where for where in one.where if "*" not in where and (place.folder / where).exists()), one.where[0])
 
 
-def _match(place: Place, machine: Machine) -> tuple[str, str]:
+def _match(place: KnobFolder, machine: Machine) -> tuple[str, str]:
     """The udev match for a device: by an attribute that never changes, where there is one."""
     device = by_name(place.label, machine)
     for attribute in ("device/wwid", "wwid", "serial", "device/serial", "dm/uuid", "md/uuid"):

@@ -56,7 +56,7 @@ class MissingReason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class KnobFolder:
     """The files of one scope."""
 
     scope: Scope
@@ -168,10 +168,10 @@ _OFFERS = {
 # --- finding one -----------------------------------------------------------------------------------------------------
 
 
-def of_device(device: Device) -> Place:
+def of_device(device: Device) -> KnobFolder:
     """The place of a device: a disk, or the disk of a partition, which has the queue."""
     disk = whole(device)
-    return Place(Scope.DEVICE, disk.name, disk.sysfs, identity_of(disk))
+    return KnobFolder(Scope.DEVICE, disk.name, disk.sysfs, identity_of(disk))
 
 
 def identity_of(disk: Device) -> DeviceIdentity:
@@ -189,7 +189,7 @@ def identity_of(disk: Device) -> DeviceIdentity:
     )
 
 
-def named(name: str, machine: Machine = HERE) -> Place:
+def named(name: str, machine: Machine = HERE) -> KnobFolder:
     """The place with this name: 'loop3', '/dev/disk/by-id/...', 'vm', 'raid', 'cpu0', 'irq35'."""
     if name in (Scope.VM, Scope.RAID):
         return _machine_wide(Scope(name), machine)
@@ -208,10 +208,10 @@ def named(name: str, machine: Machine = HERE) -> Place:
 _SWAP = f"{Scope.SWAP}:"
 
 
-def of_swap(area: Path, machine: Machine = HERE) -> Place:
+def of_swap(area: Path, machine: Machine = HERE) -> KnobFolder:
     """The place of a swap area: a file, or a device, identified by number and not by name."""
     disk = _device(str(area), machine)
-    return Place(Scope.SWAP, f"{_SWAP}{area}", area, identity_of(whole(disk)) if disk is not None else None)
+    return KnobFolder(Scope.SWAP, f"{_SWAP}{area}", area, identity_of(whole(disk)) if disk is not None else None)
 
 
 def _device(name: str, machine: Machine) -> Device | None:
@@ -224,34 +224,34 @@ def _device(name: str, machine: Machine) -> Device | None:
     return by_number(DevNumber.of(status.st_rdev), machine) if stat.S_ISBLK(status.st_mode) else None
 
 
-def _machine_wide(scope: Scope, machine: Machine) -> Place:
+def _machine_wide(scope: Scope, machine: Machine) -> KnobFolder:
     folder = machine.proc / ("sys/vm" if scope is Scope.VM else "sys/dev/raid")
-    return Place(scope, str(scope), folder)
+    return KnobFolder(scope, str(scope), folder)
 
 
-def _cpu(number: int, machine: Machine) -> Place | None:
+def _cpu(number: int, machine: Machine) -> KnobFolder | None:
     """The frequency policy of a CPU, perhaps shared with others; named after its first CPU."""
     cpus = machine.sys / "devices/system/cpu"
     for folder in (cpus / f"cpufreq/policy{number}", (cpus / f"cpu{number}/cpufreq").resolve()):
         if folder.is_dir():
             first = folder.name.removeprefix("policy")
-            return Place(Scope.CPU, f"cpu{first if first.isdigit() else number}", folder)
+            return KnobFolder(Scope.CPU, f"cpu{first if first.isdigit() else number}", folder)
     return None
 
 
-def _irq(number: int, machine: Machine) -> Place | None:
+def _irq(number: int, machine: Machine) -> KnobFolder | None:
     folder = machine.proc / f"irq/{number}"
-    return Place(Scope.IRQ, f"irq{number}", folder) if folder.is_dir() else None
+    return KnobFolder(Scope.IRQ, f"irq{number}", folder) if folder.is_dir() else None
 
 
-def every_cpu(machine: Machine = HERE) -> list[Place]:
+def every_cpu(machine: Machine = HERE) -> list[KnobFolder]:
     """All frequency policies."""
     folders = (machine.sys / "devices/system/cpu/cpufreq").glob("policy[0-9]*")
     numbers = sorted(int(folder.name.removeprefix("policy")) for folder in folders if folder.name[6:].isdigit())
     return [place for number in numbers if (place := _cpu(number, machine)) is not None]
 
 
-def interrupts_of(place: Place, machine: Machine = HERE) -> list[Place]:
+def interrupts_of(place: KnobFolder, machine: Machine = HERE) -> list[KnobFolder]:
     """The interrupts of a device's controller."""
     for folder in (place.folder / "device").resolve().parents:
         if (folder / "msi_irqs").is_dir():
@@ -262,7 +262,7 @@ def interrupts_of(place: Place, machine: Machine = HERE) -> list[Place]:
     return []
 
 
-def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) -> Place | MissingReason:
+def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) -> KnobFolder | MissingReason:
     """Find the place that a journal names. Raises ValueError, KeyError or TypeError on malformed data."""
     scope, label = Scope(data["scope"]), str(data["label"])
     if scope is Scope.SWAP:
@@ -296,7 +296,9 @@ def found_again(data: dict[str, Any], same_boot: bool, machine: Machine = HERE) 
     return of_device(device) if same else MissingReason.REPLACED
 
 
-def _swap_again(label: str, device: dict[str, Any] | None, same_boot: bool, machine: Machine) -> Place | MissingReason:
+def _swap_again(
+    label: str, device: dict[str, Any] | None, same_boot: bool, machine: Machine
+) -> KnobFolder | MissingReason:
     area = Path(label.removeprefix(_SWAP))
     if not label.startswith(_SWAP) or not area.is_absolute() or not area.exists():
         return MissingReason.GONE

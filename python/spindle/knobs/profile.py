@@ -17,7 +17,7 @@ from spindle.host.trusted import read_chosen
 from .asking import value_of
 from .catalogue import Scope, known
 from .errors import KnobUsage
-from .places import Place, every_cpu, named
+from .places import KnobFolder, every_cpu, named
 from .session import Setting
 
 SECTIONS = (Scope.DEVICE, Scope.VM, Scope.RAID, Scope.CPU)
@@ -105,7 +105,7 @@ def load(name: str) -> Values:
     return found
 
 
-def settings(values: Values, device: Place | None, machine: Machine = HERE) -> list[Setting]:
+def settings(values: Values, device: KnobFolder | None, machine: Machine = HERE) -> list[Setting]:
     """The profile's settings for a device (and the machine)."""
     if Scope.DEVICE in values and device is None:
         raise KnobUsage("the profile has settings of a device; name one")
@@ -118,7 +118,7 @@ def settings(values: Values, device: Place | None, machine: Machine = HERE) -> l
     return found
 
 
-def _places(scope: Scope, device: Place | None, machine: Machine) -> Sequence[Place]:
+def _places(scope: Scope, device: KnobFolder | None, machine: Machine) -> Sequence[KnobFolder]:
     if scope is Scope.DEVICE:
         return [device] if device is not None else []
     if scope is Scope.CPU:

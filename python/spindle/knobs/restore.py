@@ -19,7 +19,7 @@ from .catalogue import known
 from .files import Files
 from .journal import Change, History, Journal, Plan
 from .locks import Locks, holder
-from .places import MissingReason, Place, found_again
+from .places import KnobFolder, MissingReason, found_again
 from .undo import Item, State, Undo, concerned
 
 WITH, QUIET, CAMPAIGN = "with", "quiet", "campaign"
@@ -99,7 +99,7 @@ def pending(
         for boot, key in _groups(kept):
             changes = _changes(kept, boot, key)
             place = _place(changes, boot, machine)
-            if isinstance(place, Place):
+            if isinstance(place, KnobFolder):
                 undoing = _undoing(place, changes, kept, boot, key, files, persisted or {})
                 report.items += [*undoing.items(), *_unknown(undoing, changes, _holding(kept, boot, key))]
             else:
@@ -107,7 +107,7 @@ def pending(
     return report
 
 
-def interrupted(places: list[Place] | None = None) -> list[str]:
+def interrupted(places: list[KnobFolder] | None = None) -> list[str]:
     """Lines about sessions that were killed before they could undo their changes: at these places, or anywhere."""
     report = Restoration()
     lines = []
@@ -202,7 +202,7 @@ def _changes(kept: list[_ClosedJournal], boot: str, key: str) -> list[Change]:
     return found
 
 
-def _place(changes: list[Change], boot: str, machine: Machine) -> Place | MissingReason:
+def _place(changes: list[Change], boot: str, machine: Machine) -> KnobFolder | MissingReason:
     try:
         return found_again(changes[-1].place, boot == boot_id(), machine)
     except (ValueError, KeyError, TypeError):
@@ -210,7 +210,7 @@ def _place(changes: list[Change], boot: str, machine: Machine) -> Place | Missin
 
 
 def _undoing(
-    place: Place,
+    place: KnobFolder,
     changes: list[Change],
     kept: list[_ClosedJournal],
     boot: str,
@@ -340,7 +340,7 @@ def _lost(changes: list[Change], lost: MissingReason, holding: list[_ClosedJourn
     ]
 
 
-def _busy(place: Place, changes: list[Change]) -> list[Item]:
+def _busy(place: KnobFolder, changes: list[Change]) -> list[Item]:
     who = f" ({holder(place.lock)})"
     return [
         Item(place.address(knob), start, left, None, State.BUSY, who)

@@ -20,7 +20,7 @@ from .errors import KnobRefusal, KnobUsage
 from .files import Files
 from .journal import Change, Journal
 from .locks import Locks
-from .places import Place
+from .places import KnobFolder
 from .undo import Item, Undo
 
 _ROUNDS = 2
@@ -33,7 +33,7 @@ _OF_MEMORY = 10
 class Setting:
     """A requested value of a knob."""
 
-    place: Place
+    place: KnobFolder
     knob: Knob
     value: str
 
@@ -120,7 +120,7 @@ class Session:
         self._locks = Locks()
         self._journal: Journal | None = None
         self._changes: list[Change] = []
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, KnobFolder] = {}
         self._kept = False
         self.undone: list[Item] = []
 
@@ -260,7 +260,7 @@ class Session:
         return said + (f" (it offers {', '.join(offered)})" if offered and wanted.value not in offered else "")
 
     def _snapshot(
-        self, place: Place, knob: Knob, earlier: dict[str, str | None] | None = None
+        self, place: KnobFolder, knob: Knob, earlier: dict[str, str | None] | None = None
     ) -> dict[str, str | None]:
         """Values of the knob and all others of its place, so that any side effect is seen and undone."""
         moved = [*place.knobs(self._files), *(one for one in TEMPORARY if one.id == knob.id)]

@@ -17,7 +17,7 @@ from spindle.host.errors import reason
 from .catalogue import IOSCHED, SCHEDULER, Knob, Scope, known, may_move, movers_first
 from .files import Files
 from .journal import Change, Plan
-from .places import Place
+from .places import KnobFolder
 
 _STEP = "1"
 """Intermediate value on the way of a pair to 0 and 0."""
@@ -151,7 +151,7 @@ class Undo:
 
     def __init__(
         self,
-        place: Place,
+        place: KnobFolder,
         changes: Sequence[Change],
         files: Files,
         *,

@@ -16,7 +16,7 @@ from spindle.host.signals import Stopped
 from spindle.library.arguments import public
 from spindle.library.options import consent_of, engine_of, preflight_of, text_of
 from spindle.library.session import Progress, watched
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.library.stores import Store, open_store
 from spindle.library.table import Table
 from spindle.run.consent import Consent
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Name = str | os.PathLike[str]
 
 
-class CampaignResult(Shown):
+class CampaignResult(Printable):
     """A campaign's cells, each with the mean of its trials. `spindle.compare(store["campaign:NAME"])` says more."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -57,7 +57,7 @@ class CampaignResult(Shown):
         return self.outcome.to_dict()
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.campaign import of_outcome
 
         return list(of_outcome(self.outcome, style))

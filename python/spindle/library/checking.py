@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from spindle.library.arguments import public
 from spindle.library.comparing import Alternative, believable, selected, sides_of, trouble
 from spindle.library.options import between, several, within
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.library.stores import Selection, Store
 from spindle.report.terminal.check import encode, page
 from spindle.report.terminal.style import Style
@@ -18,7 +18,7 @@ from spindle.stats.study import check_names
 from spindle.store.selection import parse
 
 
-class Regression(Shown):
+class Regression(Printable):
     """The test of new results against a baseline. It is true if one of them is significantly worse."""
 
     def __init__(self, gate: Gate) -> None:
@@ -39,11 +39,11 @@ class Regression(Shown):
         return self.outcome == "lost"
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         return page(self.gate, style)
 
     def to_json(self) -> bytes:
-        """As `Shown`."""
+        """As `Printable`."""
         return encode(self.gate).encode()
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spindle.library.arguments import public
 from spindle.library.options import between, several
 from spindle.library.result import Result, Sweep
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.library.stores import Selection, Store
 from spindle.library.table import Table, html_table
 from spindle.result.record import Level, Record
@@ -34,7 +34,7 @@ FEW = 3
 Alternative = str | os.PathLike[str] | Selection | Result | Sweep | Sequence[Result]
 
 
-class Comparison(Shown):
+class Comparison(Printable):
     """Differences between alternatives, with their intervals. A notebook shows it as a table."""
 
     def __init__(self, study: Study, selections: Sequence[Selection]) -> None:
@@ -63,7 +63,7 @@ class Comparison(Shown):
         return Table(columns)
 
     def to_json(self) -> bytes:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.compare import encode
 
         return encode(self.study).encode()
@@ -81,7 +81,7 @@ class Comparison(Shown):
         return plot(*self._selections)
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.compare import page
 
         return list(page(self.study, style))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from spindle.formats.fio_job import Conversion, Finding, JobFileRefused, as_json, toml_of
+from spindle.formats.fio_job import Conversion, JobFileRefused, JobFinding, as_json, toml_of
 from spindle.formats.fio_job import convert as converted
 from spindle.library.arguments import public
 from spindle.library.options import several
@@ -21,12 +21,12 @@ class ConvertedJob:
         """Its jobs, phases and files."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[JobFinding]:
         """Differences from fio; those of level `error` are why it cannot be run."""
         return self.conversion.findings
 
     @property
-    def remarks(self) -> list[Finding]:
+    def remarks(self) -> list[JobFinding]:
         """The findings with which it can still be run."""
         return [finding for finding in self.findings if not finding.is_error]
 

@@ -12,7 +12,7 @@ from spindle.host.paths import target_path
 from spindle.library.arguments import public
 from spindle.library.options import bytes_of, consent_of, within
 from spindle.library.session import Progress, watched
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.result.durability import DurabilityCheck, WriteTest
 from spindle.result.verification import StateCheck, fault_words
 from spindle.run.durability import aftercrash, receiver, writing
@@ -32,7 +32,7 @@ MOST_BATCH = 65_536
 """Writes before a sync."""
 
 
-class DurabilityRun(Shown):
+class DurabilityRun(Printable):
     """Writers that ended in good order, before any power cut."""
 
     def __init__(self, written: WriteTest) -> None:
@@ -45,7 +45,7 @@ class DurabilityRun(Shown):
         return self.written.journal
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.durability import written_page
 
         return list(written_page(self.written, style))
@@ -54,7 +54,7 @@ class DurabilityRun(Shown):
         return self.written
 
 
-class Verification(Shown, ABC):
+class Verification(Printable, ABC):
     """The content of a target, compared with what was written to it."""
 
     target: str
@@ -96,7 +96,7 @@ class StateVerification(Verification):
         return f"{'read' if self.sound else 'stopped after'} {back.found.blocks} of {back.expected} blocks"
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.verification import state_page
 
         return list(state_page(self.check, style))
@@ -126,7 +126,7 @@ class CrashVerification(Verification):
         return verdict_words(self.check.findings)
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.durability import page
 
         return list(page(self.check, style))
@@ -135,7 +135,7 @@ class CrashVerification(Verification):
         return self.check
 
 
-class Journals(Shown, Sequence[Any]):
+class Journals(Printable, Sequence[Any]):
     """Journals that were received from writers on other hosts, each with `path`, `ended` and `journal`."""
 
     def __init__(self, received: Sequence[ReceivedJournal], *, many: bool) -> None:
@@ -150,7 +150,7 @@ class Journals(Shown, Sequence[Any]):
         return self.received[at]
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.durability import received_page
 
         return [line for each in self.received for line in received_page(each, style)]

@@ -14,11 +14,11 @@ from spindle.host.several import PathSets
 from spindle.library.outputs import output_of
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.resolve import is_job_file
-from spindle.run.targets import Paths, parse
+from spindle.run.targets import PathTarget, parse
 
 if TYPE_CHECKING:  # what only job files need is imported for them
-    from spindle.formats.fio_job import Conversion, Finding
-    from spindle.formats.fio_json import Shape
+    from spindle.formats.fio_job import Conversion, JobFinding
+    from spindle.formats.fio_json import ReportOptions
     from spindle.host.outputs import Output
     from spindle.run.engine import EngineOptions
     from spindle.run.searching import Search
@@ -35,7 +35,7 @@ class PreparedRun:
     """None: the workload is not a job file."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[JobFinding]:
         """Differences from fio."""
         return self.conversion.findings if self.conversion is not None else ()
 
@@ -83,7 +83,7 @@ class PreparedRun:
         return FindTarget(wanted)
 
     @property
-    def shape(self) -> Shape | None:
+    def shape(self) -> ReportOptions | None:
         """The shape of fio's JSON; None: the usual one."""
         if self.conversion is None:
             return None
@@ -153,7 +153,7 @@ def _target(conversion: Conversion) -> Target:
     """A job's name of a file is never one of a device."""
     name = str(conversion.target)
     if conversion.listed:
-        return Paths(name, PathSets(conversion.listed))
+        return PathTarget(name, PathSets(conversion.listed))
     return parse(name, devices_by_name=False)
 
 
@@ -162,7 +162,7 @@ def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None
     from spindle.formats import fio_log
     from spindle.formats.fio_job import logged_jobs
     from spindle.result.completions import completions
-    from spindle.run.engine import Part
+    from spindle.run.engine import LoadPart
 
     several = len(conversion.phases) > 1
     with ExitStack() as stack:
@@ -170,7 +170,7 @@ def _write_logs(conversion: Conversion, log: Output, logs: list[Output]) -> None
         files = {name: io.TextIOWrapper(draft.file, "ascii") for name, draft in drafts.items()}
         try:
             for phase, jobs in zip(conversion.phases, logged_jobs(conversion), strict=True):
-                found = Part(name=str(phase.head["name"]) if several else None).file_of(log)
+                found = LoadPart(name=str(phase.head["name"]) if several else None).file_of(log)
                 if found is not None and found.path.exists():
                     fio_log.write(completions(found.path), jobs, files)
             for file in files.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spindle.formats.fio_json import Shape
+from spindle.formats.fio_json import ReportOptions
 from spindle.host.outputs import Output
 from spindle.library.jobfile import PreparedRun, prepared
 from spindle.library.outputs import keep_apart
@@ -32,7 +32,7 @@ class Measurement:
     varied: Sequence[Variation] = ()
 
     @property
-    def shape(self) -> Shape | None:
+    def shape(self) -> ReportOptions | None:
         """The shape of fio's JSON that its job file asks for; None: the usual one."""
         return self.prepared.shape
 

@@ -10,7 +10,7 @@ import msgspec
 from spindle import _core
 from spindle.library.arguments import public
 from spindle.library.options import bytes_of, within
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.report.terminal import array
 from spindle.report.terminal.drive import DriveView, page
 from spindle.report.terminal.style import Style
@@ -20,7 +20,7 @@ MOST_DRIVES = 1000
 """More than md takes (384): the core refuses it, without a list of a billion sizes being made first."""
 
 
-class ArrayMap(Shown):
+class ArrayMap(Printable):
     """A RAID array: its map, capacity, fault tolerance, the cost of small writes, and the commands that make it."""
 
     def __init__(
@@ -55,11 +55,11 @@ class ArrayMap(Shown):
         return f"<ArrayMap {self._found['config']['level']} of {len(self._found['config']['members'])} drives>"
 
 
-class Drive(DriveView, Shown, frozen=True):
+class Drive(DriveView, Printable, frozen=True):
     """A drive of the catalogue. `print` and a notebook show it with its curves."""
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         return page(self, style)
 
 

@@ -27,7 +27,7 @@ from spindle.library.session import Progress, watched
 from spindle.library.stores import Store, keeping
 from spindle.result.record import PhasesRecord, Record, Variation
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved, resolve
+from spindle.run.resolve import ResolvedWorkload, resolve
 from spindle.run.simulate import SimulatedRun, machine_text, read_figures
 from spindle.run.targets.kernel import NEWEST
 from spindle.run.trace import started
@@ -165,7 +165,7 @@ _LISTS = ("section", "latency_target", "cpus", "tags")
 
 @public
 def simulate(
-    workload: _core.Workload | Resolved | Name,
+    workload: _core.Workload | ResolvedWorkload | Name,
     machine: _core.Machine | Name,
     *,
     trace: Name | None = None,
@@ -186,7 +186,7 @@ def simulate(
         workload = resolve(os.fspath(workload), overrides_of(keys))
     elif keys:
         raise Usage("workload keys go with a workload that is given by name; this one is resolved already")
-    core = workload.core if isinstance(workload, Resolved) else workload
+    core = workload.core if isinstance(workload, ResolvedWorkload) else workload
     load = started(machine, core, _output(trace, "trace", False), interval_ns)
     try:
         while not load.wait(0.2):

@@ -11,7 +11,7 @@ from spindle import _core
 from spindle.host.signals import Stopped, held_back, unwinding
 from spindle.library.arguments import public
 from spindle.library.options import bytes_of, within
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.report.terminal.serve import page
 from spindle.report.terminal.style import Style
 from spindle.run.errors import Usage
@@ -24,11 +24,11 @@ SPIN = "50us"
 MOST_SPIN_NS = 1_000_000_000
 
 
-class ServeSummary(ServeFigures, Shown, frozen=True):
+class ServeSummary(ServeFigures, Printable, frozen=True):
     """Figures of a server that has ended: requests, and how late their completions were."""
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         return page(self, style)
 
 

@@ -12,7 +12,7 @@ from spindle.knobs import asking
 from spindle.knobs import profile as profiles
 from spindle.knobs.errors import KnobRefusal, KnobUsage
 from spindle.knobs.files import Files
-from spindle.knobs.places import Place, named
+from spindle.knobs.places import KnobFolder, named
 from spindle.knobs.restore import interrupted
 from spindle.knobs.session import IN_FORCE, ChangeResult, Session, Setting
 from spindle.knobs.undo import State
@@ -70,7 +70,7 @@ def wanted_of(words: Sequence[str], profile: str | None = None, machine: Machine
     return asked
 
 
-def _split(words: Sequence[str], machine: Machine) -> tuple[Place | None, Sequence[str]]:
+def _split(words: Sequence[str], machine: Machine) -> tuple[KnobFolder | None, Sequence[str]]:
     """The device in front, if there is one, and the rest."""
     if words and "=" not in words[0]:
         return named(words[0], machine), words[1:]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from spindle.report.terminal.style import Style
 
 
-class Shown:
+class Printable:
     """`print` and a notebook show it as text; `to_dict` and `to_json` are what the verb prints as JSON."""
 
     __slots__ = ()

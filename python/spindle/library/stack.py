@@ -19,7 +19,7 @@ from spindle.inspect.machine import machine_file
 from spindle.library.arguments import public
 from spindle.library.options import several
 from spindle.library.outputs import output_of
-from spindle.library.shown import Shown
+from spindle.library.shown import Printable
 from spindle.library.table import Table
 from spindle.run.errors import Usage
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Name = str | os.PathLike[str]
 
 
-class Stack(Shown):
+class Stack(Printable):
     """A block stack from mount point to controller, with its settings. `print` shows it as a tree."""
 
     def __init__(self, inventory: Inventory) -> None:
@@ -47,7 +47,7 @@ class Stack(Shown):
         return text
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.inspect import inventory_page
 
         return list(inventory_page(self.inventory, style))
@@ -84,7 +84,7 @@ def saved(output: Output, target: str | None, mask_serials: bool) -> Stack:
     return Stack(inspect_stack(target, taken.held) if mask_serials else taken.inventory)
 
 
-class Findings(Shown, Sequence[Finding]):
+class Findings(Printable, Sequence[Finding]):
     """The problems of a stack, each with its evidence, effect and remedy; none of the remedies was run."""
 
     def __init__(self, diagnosis: Diagnosis) -> None:
@@ -122,7 +122,7 @@ class Findings(Shown, Sequence[Finding]):
         return self.diagnosis
 
     def page(self, style: Style) -> list[str]:
-        """As `Shown`."""
+        """As `Printable`."""
         from spindle.report.terminal.doctor import diagnosis_page
 
         return list(diagnosis_page(self.diagnosis, style))

@@ -22,7 +22,7 @@ class UnknownDevice(TargetError):
 
 
 @dataclass(frozen=True)
-class _Given:
+class _GivenName:
     """A name as given. A kernel's name stays itself; a path is looked up again each time, as a link may change."""
 
     name: str
@@ -59,7 +59,7 @@ class Selection:
         # Empty card readers and loop devices without a file have no size; they are skipped until they get one.
         return os.path.isdir(place) and not os.path.exists(place / "partition") and number_in(place / "size") != 0
 
-    def _name_now(self, given: _Given) -> str:
+    def _name_now(self, given: _GivenName) -> str:
         if given.path is None:
             return given.name
         try:
@@ -75,13 +75,13 @@ class Selection:
         return UNREADABLE if os.path.isdir(folder(name, self.machine)) else None
 
 
-def _resolve(name: str, machine: Machine) -> _Given:
+def _resolve(name: str, machine: Machine) -> _GivenName:
     """Resolve a kernel's name, a device node or link under any path, a device-mapper or md name, a name in
     /dev/disk/by-*, or a file or directory, which stands for its device."""
     known = _by_name(name, machine) if "/" not in name else None
     here = known is not None and os.path.lexists(name)  # a file of this name here comes before a device, as everywhere
     if known is not None and not here:
-        return _Given(known, None)
+        return _GivenName(known, None)
     for path in [name] if here else _paths(name, machine):
         try:
             found = os.stat(path)
@@ -92,15 +92,15 @@ def _resolve(name: str, machine: Machine) -> _Given:
         except ValueError:
             break
         if stat.S_ISBLK(found.st_mode) and (known := _name_of(DevNumber.of(found.st_rdev), machine)):
-            return _Given(known, path)
+            return _GivenName(known, path)
         if stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
             below = device_of(path, machine)
             if below is None:
                 raise UnknownDevice(f"{name}: it is on no block device; name a device, or none to watch all")
-            return _Given(below.name.replace("!", "/"), None)
+            return _GivenName(below.name.replace("!", "/"), None)
         raise UnknownDevice(f"{name}: not a block device; name one, or none to watch all disks")
     if (labelled := _by_label(name, machine)) is not None:
-        return _Given(labelled, None)
+        return _GivenName(labelled, None)
     raise UnknownDevice(_nobody(name, machine))
 
 

@@ -14,9 +14,9 @@ from spindle import _core
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.search import Curve, CurvePoint
 from spindle.run import openloop
-from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5)
 """Shares of the closed loop's highest rate."""
@@ -56,8 +56,8 @@ def parse_rates(text: str) -> tuple[float, ...]:
 
 
 def curve(
-    bench: Bench,
-    resolved: Resolved,
+    runner: LoadRunner,
+    resolved: ResolvedWorkload,
     rates: Sequence[float] = (),
     *,
     spacing: str | None = None,
@@ -66,7 +66,7 @@ def curve(
     """Open-loop runs at these rates, or at shares of the closed loop's rate. Raises Usage."""
     openloop.refuse_paced(resolved, "curve", open_loop=True)
     runs: list[RunRecord] = []
-    shares = openloop.shares_of(bench, resolved, runs, measure=not rates, spacing=spacing)
+    shares = openloop.shares_of(runner, resolved, runs, measure=not rates, spacing=spacing)
     if shares is None:
         empty = Curve(points=[], sustained_iops=None, saturated_iops=None, max_outstanding=0)
         return CurveResult(empty, runs, stopped=bool(runs) and runs[-1].figures.is_partial)
@@ -80,7 +80,7 @@ def curve(
     stopped = False
     for rate in offered:
         step = openloop.at_rate(resolved, shares, rate)
-        measured = bench.measure(step, f"{resolved.spec.name} at {rate:.6g} requests/s")
+        measured = runner.measure(step, f"{resolved.spec.name} at {rate:.6g} requests/s")
         runs.append(measured.record)
         stopped = measured.stopped
         if measured.record.figures.is_partial:

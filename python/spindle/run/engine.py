@@ -30,7 +30,7 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class Part:
+class LoadPart:
     """One of the loads that a target was opened for."""
 
     first_stream: int = 0
@@ -49,5 +49,5 @@ class Part:
         return output.named(f"{output.path.stem}-{self.name}{output.path.suffix}")
 
 
-WHOLE = Part()
+WHOLE = LoadPart()
 AS_USUAL = EngineOptions()

@@ -21,7 +21,7 @@ from spindle.host.testfiles import FileSetSpec, TestFiles, TreeSpec, allow_open,
 from spindle.result.workload import AutoFileSize, Workload
 from spindle.run.errors import RunFailed
 from spindle.run.preparation import devices_under_place
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
 from spindle.run.watch import Watch
 
 _T = TypeVar("_T", TestFile, TestFiles)
@@ -94,7 +94,7 @@ def sized_file(place: Path, spec: Workload, limits: Limits, watch: Watch) -> Ite
 
 @contextmanager
 def own_files(
-    place: Path, resolved: Resolved, limits: Limits, watch: Watch
+    place: Path, resolved: ResolvedWorkload, limits: Limits, watch: Watch
 ) -> Iterator[tuple[TestFiles, ChosenSize | None]]:
     """The files of the workload's sets, in a folder of Spindle's own in the folder `place`; always removed at the
     end. Sets of `auto` size get the size that the caches require, as far as space and time permit.
@@ -117,7 +117,7 @@ def own_files(
 
 
 def _files_written(
-    place: Path, resolved: Resolved, sized: ChosenSize | None, fixed: int, budget_s: float | None, watch: Watch
+    place: Path, resolved: ResolvedWorkload, sized: ChosenSize | None, fixed: int, budget_s: float | None, watch: Watch
 ) -> TestFiles:
     autos = sum(each.files for each in resolved.spec.filesets if isinstance(each.filesize, AutoFileSize))
     share = max(0, sized.size_bytes - fixed) // max(1, autos) if sized is not None else 0
@@ -142,7 +142,7 @@ def _opened(spec: Workload) -> int:
     return sum(count[access[0]] for access in accesses)
 
 
-def _check_fit(resolved: Resolved, sizes: dict[str, Sequence[int]]) -> None:
+def _check_fit(resolved: ResolvedWorkload, sizes: dict[str, Sequence[int]]) -> None:
     """Check that the files suit the streams, before any is made. Raises `_core.ConfigError`."""
     for load in resolved.phases or [resolved]:
         block = 512 if any(stream.direct for stream in load.spec.streams) else 1

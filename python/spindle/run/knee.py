@@ -15,9 +15,9 @@ from itertools import pairwise
 from statistics import fmean
 
 from spindle.result.record import Knee, KneePoint, Level, RunRecord, Verdict
-from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 
 NEARLY_ALL = 0.95
 """Share of the highest throughput that the knee reaches."""
@@ -47,8 +47,8 @@ class Sweep:
 
 
 def sweep(
-    bench: Bench,
-    resolved: Resolved,
+    runner: LoadRunner,
+    resolved: ResolvedWorkload,
     *,
     largest: int = LARGEST,
     on_point: Callable[[KneePoint], None] = lambda point: None,
@@ -66,7 +66,7 @@ def sweep(
     while per_stream <= largest:
         step = resolved.with_overrides(concurrency(per_stream))
         total = step.spec.outstanding
-        measured = bench.measure(step, f"{resolved.spec.name} with {total} outstanding")
+        measured = runner.measure(step, f"{resolved.spec.name} with {total} outstanding")
         runs.append(measured.record)
         points.append(point_of(measured.record, total))
         on_point(points[-1])

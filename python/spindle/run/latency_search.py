@@ -16,10 +16,10 @@ from typing import Literal, Protocol
 from spindle.result.record import Level, RunRecord, Verdict
 from spindle.result.search import Bound, Capacity, Decision, TargetPoint, TargetSearch
 from spindle.run import knee, openloop
-from spindle.run.bench import Bench
 from spindle.run.bounds import needed, seen
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 
 RUNS = 5
 """Most runs of one point."""
@@ -75,8 +75,8 @@ def fio_latency_target(
 
 
 def search(
-    bench: Bench,
-    resolved: Resolved,
+    runner: LoadRunner,
+    resolved: ResolvedWorkload,
     wanted: LatencySearch,
     *,
     on_point: Callable[[TargetPoint], None] = lambda point: None,
@@ -89,16 +89,16 @@ def search(
     axis: _Axis | None = None
     if wanted.variable == "depth":
         axis = _Depth(resolved, wanted.largest)
-    elif (shares := openloop.shares_of(bench, resolved, runs, spacing=wanted.spacing)) is not None:
+    elif (shares := openloop.shares_of(runner, resolved, runs, spacing=wanted.spacing)) is not None:
         capacity = shares.capacity
         axis = _Rate(resolved, shares)
-    course = _Course(bench, wanted, axis, runs, on_point) if axis is not None else None
+    course = _Course(runner, wanted, axis, runs, on_point) if axis is not None else None
     if course is not None:
         course.run()
     return SearchResult(_found(wanted, course, capacity), runs)
 
 
-def _refuse_unasked(resolved: Resolved, bounds: Sequence[Bound]) -> None:
+def _refuse_unasked(resolved: ResolvedWorkload, bounds: Sequence[Bound]) -> None:
     streams = resolved.spec.streams
     there = {
         "all": True,
@@ -126,7 +126,7 @@ class _Axis(Protocol):
     def between(self, low: float, high: float) -> float | None:
         """None: they are near enough."""
 
-    def at(self, value: float) -> Resolved: ...
+    def at(self, value: float) -> ResolvedWorkload: ...
     def label(self, value: float) -> str: ...
 
 
@@ -134,7 +134,7 @@ class _Axis(Protocol):
 class _Depth:
     """Outstanding requests of each stream; values count all streams."""
 
-    resolved: Resolved
+    resolved: ResolvedWorkload
     largest: int
     open_loop: bool = False
 
@@ -158,7 +158,7 @@ class _Depth:
         middle = max(middle // grain * grain, below + 1)
         return self._all(middle) if below < middle < above else None
 
-    def at(self, value: float) -> Resolved:
+    def at(self, value: float) -> ResolvedWorkload:
         return self.resolved.with_overrides(_spread(self._each(value)))
 
     def label(self, value: float) -> str:
@@ -184,7 +184,7 @@ def _spread(outstanding: int) -> list[tuple[str, str]]:
 class _Rate:
     """Requests a second of all streams."""
 
-    resolved: Resolved
+    resolved: ResolvedWorkload
     shares: openloop.Shares
     open_loop: bool = True
 
@@ -207,7 +207,7 @@ class _Rate:
     def between(self, low: float, high: float) -> float | None:
         return (low * high) ** 0.5 if high > RESOLUTION * low else None
 
-    def at(self, value: float) -> Resolved:
+    def at(self, value: float) -> ResolvedWorkload:
         return openloop.at_rate(self.resolved, self.shares, value)
 
     def label(self, value: float) -> str:
@@ -218,7 +218,7 @@ class _Rate:
 class _Course:
     """The state of the search."""
 
-    bench: Bench
+    runner: LoadRunner
     wanted: LatencySearch
     axis: _Axis
     runs: list[RunRecord]
@@ -293,7 +293,7 @@ class _Course:
         for number in range(RUNS):
             step = asked.with_overrides([("seed", str(asked.spec.seed + number))]) if number else asked
             again = f", run {number + 1}" if number else ""
-            measured = self.bench.measure(step, self.axis.label(value) + again)
+            measured = self.runner.measure(step, self.axis.label(value) + again)
             self.stopped = measured.stopped
             self.runs.append(measured.record)
             if measured.stopped:

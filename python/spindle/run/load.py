@@ -33,7 +33,7 @@ class RunningLoad(Protocol):
     def figures(self) -> str: ...
 
 
-class Forwarding:
+class LoadWrapper:
     """Wraps a load; subclasses implement `figures`."""
 
     def __init__(self, load: RunningLoad) -> None:

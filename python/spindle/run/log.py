@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spindle.host.outputs import Output
-from spindle.run.load import Forwarding, RunningLoad
+from spindle.run.load import LoadWrapper, RunningLoad
 
 
-class LoggedLoad(Forwarding):
+class LoggedLoad(LoadWrapper):
     """A load whose completions go to a file; the core writes to its descriptor."""
 
     def __init__(self, output: Output, start: Callable[[int], RunningLoad]) -> None:

@@ -9,9 +9,9 @@ from spindle.result.record import RunRecord
 from spindle.result.search import Capacity
 from spindle.result.workload import Open
 from spindle.run import knee
-from spindle.run.bench import Bench
 from spindle.run.errors import Usage
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 
 LARGEST = 256
 """Largest number of outstanding requests in the closed loop."""
@@ -42,7 +42,7 @@ class Shares:
     """Spacing of the requests: `constant` or `poisson`; None: the workload's."""
 
 
-def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
+def refuse_paced(resolved: ResolvedWorkload, option: str, *, open_loop: bool) -> None:
     """Raise Usage for a stream with another bound on its rate: it cannot be searched."""
     for stream in resolved.spec.streams:
         bound = stream.rate_limit is not None or stream.think is not None
@@ -55,8 +55,8 @@ def refuse_paced(resolved: Resolved, option: str, *, open_loop: bool) -> None:
 
 
 def shares_of(
-    bench: Bench,
-    resolved: Resolved,
+    runner: LoadRunner,
+    resolved: ResolvedWorkload,
     runs: list[RunRecord],
     *,
     measure: bool = True,
@@ -79,7 +79,7 @@ def shares_of(
         even = 1 / len(spec.streams)
         slots = max(LEAST_SLOTS, spec.outstanding)
         return Shares(None, {stream.name: even for stream in spec.streams}, slots, spacing)
-    swept = knee.sweep(bench, resolved, largest=LARGEST)
+    swept = knee.sweep(runner, resolved, largest=LARGEST)
     runs.extend(swept.runs)
     best = max(swept.knee.points, key=lambda point: point.iops, default=None)
     if swept.stopped or best is None or best.iops <= 0:
@@ -90,7 +90,7 @@ def shares_of(
     return Shares(capacity, parts, min(MOST_SLOTS, max(LEAST_SLOTS, 2 * best.outstanding)), spacing)
 
 
-def at_rate(resolved: Resolved, shares: Shares, iops: float) -> Resolved:
+def at_rate(resolved: ResolvedWorkload, shares: Shares, iops: float) -> ResolvedWorkload:
     """The load in open loop at this rate, with room for as many requests as the target can take."""
     named = len(resolved.spec.streams) > 1
     per_stream = max(1, shares.slots // len(resolved.spec.streams))

@@ -14,14 +14,14 @@ from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
 from spindle.result.record import Record
 from spindle.run import phases, targets
-from spindle.run.bench import Bench
 from spindle.run.consent import Consent
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_RUN, ChosenSize, own_file, own_files, sized_file
 from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import AS_IT_IS, PreflightOptions, calm_machine, check_rights, look_at_place
-from spindle.run.resolve import Resolved, resolve, resolve_text
+from spindle.run.resolve import ResolvedWorkload, resolve, resolve_text
+from spindle.run.runner import LoadRunner
 from spindle.run.searching import Search, refuse, with_intervals, with_length
 from spindle.run.targets import Opening, Target
 from spindle.run.verification import keep_state
@@ -59,7 +59,7 @@ class Order:
     text: str | None = None
     """The workload as TOML, if it was converted; None: `workload` names it."""
 
-    def resolved(self, overrides: tuple[tuple[str, str], ...]) -> Resolved:
+    def resolved(self, overrides: tuple[tuple[str, str], ...]) -> ResolvedWorkload:
         """The workload with these options. Raises as `resolve`."""
         if self.text is not None:
             return resolve_text(self.text, self.workload, Path(self.workload).stem, overrides)
@@ -89,7 +89,7 @@ def carry_out(order: Order, watch: Watch) -> Record:
     return calm.outcome_in(record)
 
 
-def _measured(order: Order, resolved: Resolved, opened: Bench) -> Record:
+def _measured(order: Order, resolved: ResolvedWorkload, opened: LoadRunner) -> Record:
     if order.search is not None:
         return order.search.carry_out(opened, resolved)
     if order.engine_options.status is not None:
@@ -98,7 +98,7 @@ def _measured(order: Order, resolved: Resolved, opened: Bench) -> Record:
 
 
 def _made(
-    order: Order, resolved: Resolved, stack: ExitStack, watch: Watch
+    order: Order, resolved: ResolvedWorkload, stack: ExitStack, watch: Watch
 ) -> tuple[TestFile | TestFiles | None, ChosenSize | None]:
     """The files that are made for the run, and the choice of their size."""
     makes, place = _makes(order, resolved), order.target.place
@@ -112,7 +112,7 @@ def _made(
     return stack.enter_context(own_file(place, _size(makes), watch)), None
 
 
-def _makes(order: Order, resolved: Resolved) -> str | None:
+def _makes(order: Order, resolved: ResolvedWorkload) -> str | None:
     """The files to make: those of the workload's sets (`FILES`), or one test file of this size."""
     place = order.target.place
     if place is None or order.target.several is not None:
@@ -122,7 +122,7 @@ def _makes(order: Order, resolved: Resolved) -> str | None:
     return AUTO if order.create is None and os.path.isdir(place) else order.create
 
 
-def _given(order: Order, resolved: Resolved) -> Iterator[str]:
+def _given(order: Order, resolved: ResolvedWorkload) -> Iterator[str]:
     """Options that some targets refuse."""
     given = {
         "create": order.create is not None,
@@ -147,7 +147,7 @@ def _given(order: Order, resolved: Resolved) -> Iterator[str]:
     return (name for name, is_given in given.items() if is_given)
 
 
-def _check(order: Order, resolved: Resolved) -> None:
+def _check(order: Order, resolved: ResolvedWorkload) -> None:
     """Check that the options fit together. Raises `Usage`."""
     refused = targets.refusal(order.target, _given(order, resolved))
     if refused is not None:
@@ -162,7 +162,7 @@ def _check(order: Order, resolved: Resolved) -> None:
         raise Usage("`iopoll=`: polling needs direct I/O; leave `direct=False` out")
 
 
-def _check_outputs(order: Order, resolved: Resolved) -> None:
+def _check_outputs(order: Order, resolved: ResolvedWorkload) -> None:
     """Check the files that are written in addition to the record."""
     if order.trace is not None and (order.search is not None or resolved.spec.phases):
         raise Usage(f"`trace=`: {'phases are' if resolved.spec.phases else 'a search is'} many runs; trace one of them")
@@ -178,7 +178,7 @@ def _check_outputs(order: Order, resolved: Resolved) -> None:
         raise Usage("`verify_state=`: the test file is removed at the end; `keep=` keeps it")
 
 
-def _check_files(order: Order, resolved: Resolved) -> None:
+def _check_files(order: Order, resolved: ResolvedWorkload) -> None:
     """Check the files that the load uses."""
     target, name = order.target, resolved.spec.name
     if order.precondition is not None and resolved.spec.makes_files:
@@ -196,7 +196,7 @@ def _check_files(order: Order, resolved: Resolved) -> None:
         raise Usage("`keep=`: there is no test file to keep; use it with `create=` SIZE")
 
 
-def _verifies(resolved: Resolved) -> bool:
+def _verifies(resolved: ResolvedWorkload) -> bool:
     return any(stream.verify for stream in resolved.spec.all_streams)
 
 

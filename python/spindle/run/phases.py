@@ -14,10 +14,10 @@ from spindle.host.signals import Stopped
 from spindle.result.phases import all_carried_out, figures_of, partial
 from spindle.result.record import PhasesRecord, RunRecord, Tool, Verdict
 from spindle.result.workload import Workload
-from spindle.run.bench import Bench, LoadResult
-from spindle.run.engine import Part
+from spindle.run.engine import LoadPart
 from spindle.run.errors import RunFailed
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadResult, LoadRunner
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class PhasesResult:
     """True if a person stopped it."""
 
 
-def whole(opened: Bench, resolved: Resolved, label: str | None = None) -> LoadResult | PhasesResult:
+def whole(opened: LoadRunner, resolved: ResolvedWorkload, label: str | None = None) -> LoadResult | PhasesResult:
     """Run a load, or the phases that it consists of."""
     return carry_out(opened, resolved, label) if resolved.spec.phases else opened.measure(resolved, label)
 
 
-def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> PhasesResult:
+def carry_out(opened: LoadRunner, resolved: ResolvedWorkload, label: str | None = None) -> PhasesResult:
     """Run all phases, or those up to one that was stopped or failed. Raises as the first one."""
     run_id, started = opened.identity(resolved)
     stopped = False
@@ -75,13 +75,13 @@ def carry_out(opened: Bench, resolved: Resolved, label: str | None = None) -> Ph
     return PhasesResult(record, stopped)
 
 
-def parts_of(spec: Workload) -> Iterator[Part]:
+def parts_of(spec: Workload) -> Iterator[LoadPart]:
     """The files of each phase: the target was opened for the streams of all, in order."""
     first = 0
     verifying = [step for step, phase in enumerate(spec.phases) if any(stream.verify for stream in phase.load.streams)]
     for step, phase in enumerate(spec.phases):
         # All writes are read back once, after the last verified one.
-        yield Part(first, phase.drop_caches, phase.load.name, read_back=step in verifying[-1:])
+        yield LoadPart(first, phase.drop_caches, phase.load.name, read_back=step in verifying[-1:])
         first += len(phase.load.streams)
 
 

@@ -14,10 +14,10 @@ from spindle.base import units
 from spindle.result.record import Precondition
 from spindle.result.workload import Sequential, Workload, WorkloadStream
 from spindle.run import classes
-from spindle.run.bench import LocalBench, region_bytes
-from spindle.run.engine import Part
+from spindle.run.engine import LoadPart
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.resolve import Resolved, resolve_text
+from spindle.run.resolve import ResolvedWorkload, resolve_text
+from spindle.run.runner import LocalRunner, region_bytes
 
 if TYPE_CHECKING:
     from spindle.result.record import RunRecord
@@ -42,28 +42,31 @@ class Preconditioning:
     """Longest time of the random writes."""
 
 
-def streams(wanted: Preconditioning, resolved: Resolved) -> list[WorkloadStream]:
+def streams(wanted: Preconditioning, resolved: ResolvedWorkload) -> list[WorkloadStream]:
     """The streams that the target must be opened for, besides those of the workload. Raises ConfigError or Usage."""
     return [*_fill(resolved, 1 << 30).spec.streams, *_churn(wanted, resolved).spec.streams]
 
 
-def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -> Precondition:
+def carry_out(opened: LocalRunner, wanted: Preconditioning, resolved: ResolvedWorkload) -> Precondition:
     """Precondition a target that was opened for `streams` after those of the workload. Raises RunFailed if stopped."""
     device = opened.device
     if device is not None and classes.is_rotating(device) and not wanted.anyway:
         why = f"{device.name} is a rotating disk: its speed does not depend on earlier writes"
         opened.watch.say(f"spindle: not preconditioned: {why}; `precondition_anyway=` does it")
         return Precondition(skipped=why)
-    bench = replace(opened, engine_options=replace(opened.engine_options, log=None), written=None, _run=None)
+    runner = replace(opened, engine_options=replace(opened.engine_options, log=None), written=None, _run=None)
     region = _region(resolved, opened.size_bytes)
     first = len(resolved.spec.all_streams)
     filled = _run(
-        bench, _fill(resolved, region), Part(first, name="fill"), f"preconditioning: {PASSES} x {units.size(region)}"
+        runner,
+        _fill(resolved, region),
+        LoadPart(first, name="fill"),
+        f"preconditioning: {PASSES} x {units.size(region)}",
     )
     churn = _churn(wanted, resolved)
     what = "random writes of 4 KiB" if churn.spec.name == NAME else "the workload itself"
     label = f"preconditioning: {what} until steady, at most {wanted.limit}"
-    written = _run(bench, churn, Part(first + 1, name="churn"), label)
+    written = _run(runner, churn, LoadPart(first + 1, name="churn"), label)
     steady = written.figures.steady
     return Precondition(
         region_bytes=region,
@@ -82,8 +85,8 @@ def carry_out(opened: LocalBench, wanted: Preconditioning, resolved: Resolved) -
 NAME = "precondition"
 
 
-def _run(bench: LocalBench, step: Resolved, part: Part, label: str) -> RunRecord:
-    measured = bench.measure(step, label, part)
+def _run(runner: LocalRunner, step: ResolvedWorkload, part: LoadPart, label: str) -> RunRecord:
+    measured = runner.measure(step, label, part)
     if measured.stopped:
         raise RunFailed(f"stopped while preconditioning ({label}): nothing was measured")
     if measured.record.figures.is_partial:
@@ -92,7 +95,7 @@ def _run(bench: LocalBench, step: Resolved, part: Part, label: str) -> RunRecord
     return measured.record
 
 
-def _fill(resolved: Resolved, region: int) -> Resolved:
+def _fill(resolved: ResolvedWorkload, region: int) -> ResolvedWorkload:
     size = FILL_BYTES if region >= FILL_BYTES else SMALL_BYTES
     text = f"""
         bytes = "{PASSES * (region // size * size)}B"
@@ -105,7 +108,7 @@ def _fill(resolved: Resolved, region: int) -> Resolved:
     return resolve_text(text, "preconditioning", "precondition-fill")
 
 
-def _churn(wanted: Preconditioning, resolved: Resolved) -> Resolved:
+def _churn(wanted: Preconditioning, resolved: ResolvedWorkload) -> ResolvedWorkload:
     """The workload itself if it writes at random, else random writes of 4 KiB."""
     until = [
         ("until_steady", "true"),
@@ -145,7 +148,7 @@ def _writes_at_random(spec: Workload) -> bool:
     return any(stream.mix.write > 0 and not isinstance(stream.pattern, Sequential) for stream in spec.streams)
 
 
-def _region(resolved: Resolved, size: int) -> int:
+def _region(resolved: ResolvedWorkload, size: int) -> int:
     region = region_bytes(_fill(resolved, 1 << 30).spec.streams[0], size)
     if region < SMALL_BYTES:
         raise Usage(f"`precondition=`: the region is {units.size(region)}: there is nothing to fill")

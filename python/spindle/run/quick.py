@@ -27,15 +27,15 @@ from spindle.result.record import (
 )
 from spindle.result.target import Target
 from spindle.run import assess, knee, targets
-from spindle.run.bench import Bench
 from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.errors import Usage
 from spindle.run.files import OF_A_LOOK, ChosenSize, own_file, sized_file
 from spindle.run.preparation import AS_IT_IS, PreflightOptions, QuietMachine, calm_machine, check_rights, look_at_place
-from spindle.run.resolve import Overrides, Resolved, resolve
-from spindle.run.targets import Opening, Paths, parse
+from spindle.run.resolve import Overrides, ResolvedWorkload, resolve
+from spindle.run.runner import LoadRunner
+from spindle.run.targets import Opening, PathTarget, parse
+from spindle.run.total_time import TotalTimeWatch
 from spindle.run.watch import Watch
-from spindle.run.whole import Whole
 
 INTERVAL_NS = 250_000_000
 """Short intervals, so that short steps can be judged steady or not."""
@@ -69,11 +69,11 @@ _MIX: Overrides = (("direct", "true"),)
 
 
 @dataclass
-class _Look:
+class _QuickState:
     """The results so far."""
 
     lengths: Lengths
-    whole: Whole
+    whole: TotalTimeWatch
     steps: list[Step] = field(default_factory=list)
     runs: list[RunRecord] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -110,8 +110,8 @@ def quick(
         raise Usage(f"{asked}: a quick look needs real storage; use `spindle run` for a modelled machine")
     mode = _mode_of(on.place) if on.place is not None else 0
     made = stat.S_ISDIR(mode)
-    whole = Whole(watch, _loads(lengths, made, stat.S_ISBLK(mode)))
-    look, watch = _Look(lengths, whole), whole
+    whole = TotalTimeWatch(watch, _loads(lengths, made, stat.S_ISBLK(mode)))
+    look, watch = _QuickState(lengths, whole), whole
     engine_options = replace(engine_options, interval_ns=INTERVAL_NS)
     with ExitStack() as stack:
         calm = stack.enter_context(calm_machine(on.place, preflight_options, watch))
@@ -123,7 +123,7 @@ def quick(
                 file, sized = stack.enter_context(sized_file(folder, _random().spec, OF_A_LOOK, watch))
             else:
                 file = stack.enter_context(own_file(folder, lengths.file_bytes, watch))
-            on = Paths(str(file.path))
+            on = PathTarget(str(file.path))
         at = _Place(on, file, sized, engine_options, calm)
         target, idle = _reads(at, watch, look)
         if not look.stopped:
@@ -167,16 +167,16 @@ class _Place:
     engine_options: EngineOptions
     calm: QuietMachine
 
-    def open(self, resolved: Resolved, watch: Watch) -> AbstractContextManager[Bench]:
+    def open(self, resolved: ResolvedWorkload, watch: Watch) -> AbstractContextManager[LoadRunner]:
         how = Opening(engine_options=self.engine_options, calm=self.calm, file=self.file, sized=self.sized)
         return self.on.open(resolved, watch, how)
 
 
-def _random() -> Resolved:
+def _random() -> ResolvedWorkload:
     return resolve("randomio", _RANDOM)
 
 
-def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, object]]:
+def _reads(at: _Place, watch: Watch, look: _QuickState) -> tuple[Target, dict[str, object]]:
     """All read steps, with one claim on the target."""
     sequential = resolve("sdd-read", _SEQUENTIAL).with_overrides(_seconds(look.lengths.step_s))
     random = _random()
@@ -207,7 +207,7 @@ def _reads(at: _Place, watch: Watch, look: _Look) -> tuple[Target, dict[str, obj
     return target, idle
 
 
-def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
+def _zones(opened: LoadRunner, sequential: ResolvedWorkload, look: _QuickState) -> None:
     device = opened.device
     if device is None or not opened.target().traits.is_device:
         look.skipped.append("first against last part: the place of a file on the device is unknown; name the device")
@@ -222,7 +222,7 @@ def _zones(opened: Bench, sequential: Resolved, look: _Look) -> None:
             return
 
 
-def _mix(at: _Place, watch: Watch, look: _Look) -> None:
+def _mix(at: _Place, watch: Watch, look: _QuickState) -> None:
     if at.file is None:
         look.skipped.append("read/write mix: only a file made for the test is written; name a directory for one")
         return
@@ -236,7 +236,7 @@ def _seconds(length: float) -> Overrides:
     return [("seconds", f"{length:g}")]
 
 
-def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) -> bool:
+def _one(opened: LoadRunner, name: str, about: str, resolved: ResolvedWorkload, look: _QuickState) -> bool:
     """Measure one step; True if the look should stop."""
     look.whole.begins(name)
     measured = opened.measure(resolved, about)
@@ -245,7 +245,7 @@ def _one(opened: Bench, name: str, about: str, resolved: Resolved, look: _Look) 
     return measured.stopped
 
 
-def _verdicts(look: _Look) -> list[Verdict]:
+def _verdicts(look: _QuickState) -> list[Verdict]:
     found = knee.verdicts(look.sweep, stopped=False) if look.sweep is not None else []
     if look.stopped:
         found.insert(

@@ -25,7 +25,7 @@ Overrides = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedWorkload:
     """A workload in both forms: the core's, which runs, and the record's, which is readable."""
 
     text: str
@@ -36,7 +36,7 @@ class Resolved:
     spec: Workload
 
     @property
-    def phases(self) -> list[Resolved]:
+    def phases(self) -> list[ResolvedWorkload]:
         """The loads that run one after another, each an ordinary workload; empty for an ordinary one. Their options
         are those of the whole.
         """
@@ -50,12 +50,12 @@ class Resolved:
 
         return WorkloadRequest(source=self.source, toml=self.text, options=list(self.overrides))
 
-    def with_overrides(self, more: Overrides) -> Resolved:
+    def with_overrides(self, more: Overrides) -> ResolvedWorkload:
         """The same workload with further options; the last one wins."""
         return resolve_text(self.text, self.source, self.name, (*self.overrides, *more))
 
 
-def resolve(workload: str, overrides: Overrides = (), target: str | None = None) -> Resolved:
+def resolve(workload: str, overrides: Overrides = (), target: str | None = None) -> ResolvedWorkload:
     """Resolve a preset's name, the path of a TOML file, or of a fio job file, which needs `target`. Raises
     `_core.ConfigError`, `Usage` or `JobFileRefused`.
     """
@@ -73,16 +73,16 @@ def is_job_file(workload: str) -> bool:
     return workload.endswith(JOB_FILE) or workload == STDIN
 
 
-def _resolve_job_file(path: str, overrides: Overrides, target: str | None) -> Resolved:
+def _resolve_job_file(path: str, overrides: Overrides, target: str | None) -> ResolvedWorkload:
     from spindle.formats.fio_job import convert, toml_of
 
     return resolve_text(toml_of(convert(path, target).runnable()), path, Path(path).stem, overrides)
 
 
-def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -> Resolved:
+def resolve_text(text: str, source: str, name: str, overrides: Overrides = ()) -> ResolvedWorkload:
     """A workload given as TOML text."""
     core = _core.Workload.parse(text, source, name, list(overrides))
-    return Resolved(text, source, name, tuple(overrides), core, workload_from_json(core.to_json()))
+    return ResolvedWorkload(text, source, name, tuple(overrides), core, workload_from_json(core.to_json()))
 
 
 def read_text(path: Path, kind: str, instead: str) -> str:

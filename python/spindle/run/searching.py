@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from spindle import _core
 from spindle.result.record import CurveRecord, KneeRecord, TargetRecord, Tool
 from spindle.run import curve, knee, latency_search
-from spindle.run.bench import Bench
 from spindle.run.engine import EngineOptions
 from spindle.run.errors import Usage
-from spindle.run.resolve import Overrides, Resolved
+from spindle.run.resolve import Overrides, ResolvedWorkload
+from spindle.run.runner import LoadRunner
 
 BATCHES = 10
 """Intervals of a run for estimating how latencies vary over time."""
@@ -30,7 +30,7 @@ class FindKnee:
         """Default length of a run."""
         return knee.STEP_SECONDS
 
-    def carry_out(self, opened: Bench, resolved: Resolved) -> KneeRecord:
+    def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> KneeRecord:
         """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         swept = knee.sweep(opened, resolved)
@@ -56,7 +56,7 @@ class FindTarget:
         """Default length of a run."""
         return self.wanted.step_seconds
 
-    def carry_out(self, opened: Bench, resolved: Resolved) -> TargetRecord:
+    def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> TargetRecord:
         """Search. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = latency_search.search(opened, _with_ramp(resolved), self.wanted)
@@ -88,7 +88,7 @@ class DrawCurve:
         """Default length of a run."""
         return curve.STEP_SECONDS
 
-    def carry_out(self, opened: Bench, resolved: Resolved) -> CurveRecord:
+    def carry_out(self, opened: LoadRunner, resolved: ResolvedWorkload) -> CurveRecord:
         """Draw the curve. Raises Usage."""
         run_id, started = opened.identity(resolved, repr(self))
         found = curve.curve(opened, _with_ramp(resolved), self.rates, spacing=self.spacing)
@@ -108,7 +108,7 @@ class DrawCurve:
 Search = FindKnee | FindTarget | DrawCurve
 
 
-def refuse(search: Search, resolved: Resolved) -> None:
+def refuse(search: Search, resolved: ResolvedWorkload) -> None:
     """Raise Usage unless the workload is one load that ends by time."""
     if resolved.spec.phases:
         raise Usage(f"`{search.option}=`: {resolved.name} is made of phases; give a workload of one load")
@@ -116,14 +116,14 @@ def refuse(search: Search, resolved: Resolved) -> None:
         raise Usage(f"`{search.option}=`: every run of a search is as long as the others; leave `until_steady=` out")
 
 
-def with_length(search: Search, resolved: Resolved, given: Overrides) -> Resolved:
+def with_length(search: Search, resolved: ResolvedWorkload, given: Overrides) -> ResolvedWorkload:
     """The workload with the search's length of a run, unless a length was given."""
     if any(name.rpartition(".")[2] == "seconds" for name, _ in given):
         return resolved
     return resolved.with_overrides([("seconds", f"{search.step_seconds:g}")])
 
 
-def with_intervals(search: Search, resolved: Resolved, engine_options: EngineOptions) -> EngineOptions:
+def with_intervals(search: Search, resolved: ResolvedWorkload, engine_options: EngineOptions) -> EngineOptions:
     """Options with intervals so short that a run has several."""
     if resolved.spec.end.time_ns is None:
         return engine_options
@@ -131,7 +131,7 @@ def with_intervals(search: Search, resolved: Resolved, engine_options: EngineOpt
     return replace(engine_options, interval_ns=min(engine_options.interval_ns, short))
 
 
-def _with_ramp(resolved: Resolved) -> Resolved:
+def _with_ramp(resolved: ResolvedWorkload) -> ResolvedWorkload:
     spec = resolved.spec
     if spec.ramp_ns or not spec.end.time_ns:
         return resolved

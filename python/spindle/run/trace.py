@@ -6,14 +6,14 @@ import threading
 
 from spindle import _core
 from spindle.host.outputs import Kind, Output, begins
-from spindle.run.load import Forwarding
+from spindle.run.load import LoadWrapper
 
 KIND = Kind("a trace of Spindle", begins(b"finish_ns,drive,op,lbn,blocks,thread,arrive_ns,"))
 PIECE_S = 0.2
 """Longest wait for a piece."""
 
 
-class TracedLoad(Forwarding):
+class TracedLoad(LoadWrapper):
     """A simulation whose trace goes to a file; the file gets its name when it is complete."""
 
     def __init__(self, load: _core.Simulation, output: Output) -> None:

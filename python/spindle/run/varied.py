@@ -35,7 +35,7 @@ from spindle.result.target import Target
 from spindle.run import order
 from spindle.run.errors import RunFailed, Usage
 from spindle.run.order import Order
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
 from spindle.run.watch import Watch
 
 MOST = 1000
@@ -164,7 +164,7 @@ def _order(asked: Order, cell: dict[str, str], first: bool) -> Order:
 class _Results:
     """The results so far."""
 
-    resolved: Resolved
+    resolved: ResolvedWorkload
     varied: list[Variation]
     combinations: int
     id: str = field(default_factory=new_id)

@@ -24,7 +24,7 @@ File = tuple[int, int, int, int]
 """A file in `_core.Run`'s form."""
 
 
-def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None = None) -> ReadBack:
+def read_back(written: _core.ExpectedContent, watch: Watch, files: Sequence[File] | None = None) -> ReadBack:
     """Read everything back; on request it stops regularly, with the findings up to then."""
     reading = written.read_back(files)
     try:
@@ -40,7 +40,7 @@ def read_back(written: _core.Written, watch: Watch, files: Sequence[File] | None
     return read_back_from_json(reading.figures())
 
 
-def keep_state(written: _core.Written, place: str, output: Output) -> None:
+def keep_state(written: _core.ExpectedContent, place: str, output: Output) -> None:
     """Save the expected state of the file or device `place`, or of the files in that folder: complete or not at all,
     as a new file gets its name when complete.
     """
@@ -54,7 +54,7 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
     several files, their folder). Raises Usage, TargetError or `_core.RunError`.
     """
     try:
-        written = _core.Written.from_state(path.read_bytes())
+        written = _core.ExpectedContent.from_state(path.read_bytes())
     except OSError as error:
         raise Usage(f"`state=` {path}: {error.strerror}; give a file that `verify_state=` saved") from None
     except _core.ConfigError as error:
@@ -83,7 +83,7 @@ def check_state(path: Path, asked: str | None, watch: Watch) -> StateCheck:
     )
 
 
-def _places(written: _core.Written, asked: str | None) -> list[str]:
+def _places(written: _core.ExpectedContent, asked: str | None) -> list[str]:
     then = [path for path, _ in written.files]
     if asked is None:
         return then

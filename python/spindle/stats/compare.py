@@ -23,7 +23,7 @@ from spindle.stats.words import Sentence, sentence
 
 
 @dataclass(frozen=True)
-class Planning:
+class PowerAnalysis:
     """The effect of more trials."""
 
     apart: float
@@ -42,7 +42,7 @@ class DescribedDifference:
     difference: Difference
     words: str
     outcome: Sentence
-    planning: Planning
+    planning: PowerAnalysis
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ def _whole_noise(tested: TestedDifference) -> float:
 
 def _planning(
     found: Difference, whole: float, apart: float, power: float, confidence: float, comparisons: int
-) -> Planning:
+) -> PowerAnalysis:
     if found.noise is None or not found.relative or found.basis == "one-run":
-        return Planning(apart, None, None, power)
+        return PowerAnalysis(apart, None, None, power)
     noise = math.log1p(found.noise)
     few = min(found.trials_a, found.trials_b)
     blocks = found.basis == "blocks"
@@ -168,7 +168,7 @@ def _planning(
     least = needed(noise)
     if whole > noise and least is not None and least < ENOUGH_BLOCKS:  # few blocks must be equal, many need not
         least = max(least, min(needed(whole) or ENOUGH_BLOCKS, ENOUGH_BLOCKS))
-    return Planning(apart, least, finds, power)
+    return PowerAnalysis(apart, least, finds, power)
 
 
 def _notes(sides: Sequence[Side], found: Sequence[Difference]) -> list[str]:

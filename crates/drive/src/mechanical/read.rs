@@ -9,7 +9,7 @@ use crate::mechanics::{Mechanics, Run};
 use crate::params::ReadAhead;
 use crate::segments::{Content, Hit};
 use crate::stream::Stream;
-use crate::transfer::Sending;
+use crate::transfer::HostTransfer;
 
 impl Mechanical {
     pub(super) fn serve_read(&mut self, now_ns: u64, wait: &Waiting, at_once: bool) {
@@ -103,7 +103,7 @@ impl Mechanical {
             self.segments.get(segment).content = Content::Reading;
             self.stream = Some(stream);
         }
-        let sending = Sending {
+        let sending = HostTransfer {
             blocks,
             first: lbn,
             block_q16: self.bus.read_block_q16,

@@ -16,7 +16,7 @@ use super::findings::{
 use super::journal::{JournalError, JournalSummary, read_through};
 use super::open::{Aligned, duplicate};
 use super::plan::Plan;
-use super::replay::{Seen, due};
+use super::replay::{FoundBlock, due};
 use crate::StreamFile;
 
 /// Read in one piece, bytes.
@@ -35,7 +35,7 @@ pub fn check(journal: RawFd, target: StreamFile) -> Result<Findings, JournalErro
             before.extend(sums);
         }
     })?;
-    let mut reading = Reading {
+    let mut reading = TargetReader {
         file: File::from(duplicate(target.fd)?),
         memory: Aligned::new(
             PIECE.next_multiple_of(summary.header.plan.block_bytes as usize),
@@ -53,14 +53,14 @@ pub fn check(journal: RawFd, target: StreamFile) -> Result<Findings, JournalErro
 }
 
 /// The target.
-struct Reading {
+struct TargetReader {
     file: File,
     memory: Aligned,
 }
 
-impl Reading {
+impl TargetReader {
     /// The content of the blocks of a worker's region.
-    fn region(&mut self, plan: &Plan, run: u64, worker: u32, before: &[u32]) -> Vec<Seen> {
+    fn region(&mut self, plan: &Plan, run: u64, worker: u32, before: &[u32]) -> Vec<FoundBlock> {
         let block_bytes = plan.block_bytes as usize;
         let per_piece = (PIECE / block_bytes).max(1) as u64;
         let mut seen = Vec::with_capacity(plan.region_blocks as usize);
@@ -118,8 +118,8 @@ impl Reading {
     }
 }
 
-fn none(found: BlockContent) -> Seen {
-    Seen {
+fn none(found: BlockContent) -> FoundBlock {
+    FoundBlock {
         found,
         oldest: 0,
         newest: 0,
@@ -127,7 +127,7 @@ fn none(found: BlockContent) -> Seen {
 }
 
 /// The content of a block.
-fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>) -> Seen {
+fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>) -> FoundBlock {
     let (sectors, _) = bytes.as_chunks::<SECTOR>();
     let (mut oldest, mut newest) = (u64::MAX, 0);
     let (mut here, mut elsewhere, mut damaged, mut zero) = (0, 0, 0, 0);
@@ -160,7 +160,7 @@ fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>
     } else {
         BlockContent::Other
     };
-    Seen {
+    FoundBlock {
         found,
         oldest: if whole { oldest as u32 } else { 0 },
         newest: newest as u32,
@@ -168,7 +168,7 @@ fn seen_in(bytes: &[u8], run: u64, worker: u32, offset: u64, before: Option<u32>
 }
 
 /// A block whose stamp names a write that the plan has elsewhere is corrupt.
-fn as_planned(seen: Seen, plan: &Plan, worker: u32, block: u64) -> Seen {
+fn as_planned(seen: FoundBlock, plan: &Plan, worker: u32, block: u64) -> FoundBlock {
     let fits = |number: u32| number == 0 || plan.block(worker, u64::from(number)) == block;
     if fits(seen.oldest) && fits(seen.newest) {
         seen
@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Adds the content of the blocks of the next worker's region.
-    fn add(&mut self, worker: u32, seen: &[Seen]) {
+    fn add(&mut self, worker: u32, seen: &[FoundBlock]) {
         let plan = &self.summary.header.plan;
         let acknowledged = self.summary.acknowledged[worker as usize];
         let newest = seen.iter().map(|block| block.newest).max().unwrap_or(0);
@@ -257,7 +257,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The count for a block that lacks nothing acknowledged.
-    fn place(&mut self, seen: Seen, acknowledged: u64) -> &mut u64 {
+    fn place(&mut self, seen: FoundBlock, acknowledged: u64) -> &mut u64 {
         match seen.found {
             BlockContent::Write if u64::from(seen.newest) > acknowledged => &mut self.blocks.newer,
             BlockContent::Write => &mut self.blocks.kept,

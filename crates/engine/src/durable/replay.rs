@@ -6,7 +6,7 @@ use super::plan::Plan;
 
 /// The content of one block of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct FoundBlock {
     pub(crate) found: BlockContent,
     /// The oldest write among its sectors; 0 if any sector has other content.
     pub(crate) oldest: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Seen {
 
 /// The required content of one block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct RequiredBlock {
     /// The last write to it that the journal knows as durable; 0: none.
     pub(crate) acknowledged: u32,
     /// The last write to it of an earlier batch than the newest write on the target; 0: none.
@@ -25,13 +25,13 @@ pub(crate) struct Due {
 
 /// The required content of each block of a worker's region, when its first `acknowledged` writes are durable and the write
 /// `newest` is on the target.
-pub(crate) fn due(plan: &Plan, worker: u32, acknowledged: u64, newest: u64) -> Vec<Due> {
+pub(crate) fn due(plan: &Plan, worker: u32, acknowledged: u64, newest: u64) -> Vec<RequiredBlock> {
     let ordered = if plan.sync.promises() {
         barrier_before(plan, worker, newest)
     } else {
         0
     };
-    let mut due = vec![Due::default(); plan.region_blocks as usize];
+    let mut due = vec![RequiredBlock::default(); plan.region_blocks as usize];
     let acknowledged = acknowledged.min(NUMBER_MAX);
     for number in 1..=acknowledged.max(ordered) {
         let block = &mut due[plan.block(worker, number) as usize];

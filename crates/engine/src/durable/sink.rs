@@ -22,20 +22,20 @@ pub enum SinkKind {
 /// on this process.
 #[derive(Debug)]
 pub(crate) struct Sink {
-    out: Out,
+    out: SinkEnd,
     written: u64,
 }
 
 #[derive(Debug)]
-enum Out {
+enum SinkEnd {
     File(File),
     Receiver(TcpStream),
 }
 
 /// The other half: makes written entries durable.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    end: Out,
+pub(crate) struct SinkSyncer {
+    end: SinkEnd,
     answer: Vec<u8>,
     stored: u64,
 }
@@ -46,18 +46,18 @@ const LINE_MAX: usize = 1000;
 
 impl Sink {
     /// Both ends of a journal on a descriptor of the caller's.
-    pub(crate) fn new(fd: RawFd, kind: SinkKind) -> io::Result<(Sink, Keeper)> {
+    pub(crate) fn new(fd: RawFd, kind: SinkKind) -> io::Result<(Sink, SinkSyncer)> {
         let open = || {
-            Ok::<Out, io::Error>(match kind {
-                SinkKind::File => Out::File(File::from(duplicate(fd)?)),
-                SinkKind::Receiver => Out::Receiver(TcpStream::from(duplicate(fd)?)),
+            Ok::<SinkEnd, io::Error>(match kind {
+                SinkKind::File => SinkEnd::File(File::from(duplicate(fd)?)),
+                SinkKind::Receiver => SinkEnd::Receiver(TcpStream::from(duplicate(fd)?)),
             })
         };
         let sink = Sink {
             out: open()?,
             written: 0,
         };
-        let keeper = Keeper {
+        let keeper = SinkSyncer {
             end: open()?,
             answer: Vec::new(),
             stored: 0,
@@ -68,8 +68,8 @@ impl Sink {
     /// Sends whole entries.
     pub(crate) fn write(&mut self, entries: &[u8]) -> io::Result<()> {
         match &mut self.out {
-            Out::File(file) => file.write_all(entries)?,
-            Out::Receiver(stream) => stream.write_all(entries)?,
+            SinkEnd::File(file) => file.write_all(entries)?,
+            SinkEnd::Receiver(stream) => stream.write_all(entries)?,
         }
         self.written += entries.len() as u64;
         Ok(())
@@ -81,22 +81,22 @@ impl Sink {
     }
 }
 
-impl Keeper {
+impl SinkSyncer {
     /// To be called now and then: flushes a file, reads a receiver's answers; for `pause` at most.
     pub(crate) fn keep(&mut self, pause: Duration) -> io::Result<()> {
         match &mut self.end {
-            Out::File(file) => {
+            SinkEnd::File(file) => {
                 file.sync_data()?;
                 std::thread::sleep(pause);
                 Ok(())
             }
-            Out::Receiver(_) => self.listen(pause),
+            SinkEnd::Receiver(_) => self.listen(pause),
         }
     }
 
     /// Waits until the first `written` bytes are stored.
     pub(crate) fn settle(&mut self, written: u64, patience: Duration) -> io::Result<()> {
-        if let Out::File(file) = &mut self.end {
+        if let SinkEnd::File(file) = &mut self.end {
             return file.sync_all();
         }
         let until = Instant::now() + patience;
@@ -111,7 +111,7 @@ impl Keeper {
     }
 
     fn listen(&mut self, pause: Duration) -> io::Result<()> {
-        let Out::Receiver(stream) = &mut self.end else {
+        let SinkEnd::Receiver(stream) = &mut self.end else {
             return Ok(());
         };
         stream.set_read_timeout(Some(pause.max(Duration::from_millis(1))))?;

@@ -16,7 +16,7 @@ use super::content::{NUMBER_MAX, crc32c, fill, stamp};
 use super::entry::{BEFORE_MAX, End, Entry, Header, MAGIC};
 use super::open::{Aligned, duplicate, write_durably};
 use super::plan::{Plan, SyncKind};
-use super::sink::{Keeper, Sink, SinkKind};
+use super::sink::{Sink, SinkKind, SinkSyncer};
 use crate::StreamFile;
 use crate::clock::monotonic_ns;
 use crate::error::EngineError;
@@ -336,7 +336,7 @@ struct Supervisor {
     /// One for each worker.
     files: Vec<File>,
     align: usize,
-    keeper: Keeper,
+    keeper: SinkSyncer,
     time: Option<Duration>,
 }
 

@@ -13,7 +13,7 @@ use spindle_verify::Stamp;
 
 use super::entry::Entry;
 use super::findings::Tally;
-use super::written::{Judgement, Verify, Written, place_of};
+use super::written::{ExpectedContent, Judgement, Verify, place_of};
 use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::Buffers;
 use crate::clock::{Clock, sleep_ns};
@@ -48,15 +48,15 @@ pub(crate) trait Memory {
 }
 
 /// The back end.
-pub(crate) struct Checked<'a, B: Backend + Memory> {
+pub(crate) struct CheckingBackend<'a, B: Backend + Memory> {
     inner: B,
     verify: &'a Verify,
-    written: &'a Written,
+    written: &'a ExpectedContent,
     shared: &'a Shared,
     /// Numbers of the stream's files.
     files: &'a [u32],
     /// For each slot.
-    places: Vec<Place>,
+    places: Vec<SlotRequest>,
     /// For each place to read into: those of the slots, then the spare ones.
     reads: Vec<Read>,
     /// The table's entries for each read, as they were before and are afterwards: `per_read` for each.
@@ -78,7 +78,7 @@ pub(crate) struct Checked<'a, B: Backend + Memory> {
 
 /// The request of a slot.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SlotRequest {
     call: Call,
     /// The slot's number for the back end: that of the memory it uses.
     memory: u32,
@@ -99,7 +99,7 @@ struct Read {
     unchecked: bool,
 }
 
-impl<'a, B: Backend + Memory> Checked<'a, B> {
+impl<'a, B: Backend + Memory> CheckingBackend<'a, B> {
     /// `max_len`: the largest request, bytes.
     pub(crate) fn new(
         mut inner: B,
@@ -108,12 +108,12 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
         stream: usize,
         depth: usize,
         max_len: usize,
-    ) -> Checked<'a, B> {
+    ) -> CheckingBackend<'a, B> {
         inner.buffers().prepare_seals();
         let reads = inner.buffers().read_places();
         let written = &*verify.written;
         let per_read = max_len / written.unit() as usize;
-        let idle = Place {
+        let idle = SlotRequest {
             call: Call {
                 kind: OpKind::Read,
                 file: 0,
@@ -126,7 +126,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
             first: 0,
             claimed: false,
         };
-        Checked {
+        CheckingBackend {
             aside: reads > depth && inner.works_aside(),
             inner,
             verify,
@@ -240,7 +240,7 @@ impl<'a, B: Backend + Memory> Checked<'a, B> {
 
     /// A slot's read is done: copies the table's entries; true if there is anything to check.
     fn take_down(&mut self, slot: u32) {
-        let Place {
+        let SlotRequest {
             call,
             memory,
             file,
@@ -351,12 +351,12 @@ fn is_known([before, after]: [Entry; 2]) -> bool {
 
 /// Name of a file, if the stream has several.
 #[cold]
-fn path_of(files: &[u32], written: &Written, file: u32) -> Option<String> {
+fn path_of(files: &[u32], written: &ExpectedContent, file: u32) -> Option<String> {
     let known = written.known_files().get(file as usize)?;
     (files.len() > 1).then(|| known.file.path.clone())
 }
 
-impl<B: Backend + Memory> Backend for Checked<'_, B> {
+impl<B: Backend + Memory> Backend for CheckingBackend<'_, B> {
     const MAY_HANG: bool = B::MAY_HANG;
 
     fn begin(&mut self, clock: Clock) {

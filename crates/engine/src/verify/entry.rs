@@ -12,7 +12,7 @@ pub(crate) enum State {
     /// The content from before the run.
     Untouched = 0,
     /// The write of the entry's generation.
-    Written = 1,
+    ExpectedContent = 1,
     /// Zeroes.
     Zeroed = 2,
     /// Content that cannot be known: trimmed, or a write of it failed.
@@ -32,7 +32,7 @@ impl Entry {
     pub(crate) fn state(self) -> State {
         match self.0 >> GENERATION_BITS & 3 {
             0 => State::Untouched,
-            1 => State::Written,
+            1 => State::ExpectedContent,
             2 => State::Zeroed,
             _ => State::Unknown,
         }
@@ -73,7 +73,7 @@ impl Entry {
     /// After the next write.
     #[inline(always)]
     pub(crate) fn written(self) -> Entry {
-        Entry::new(State::Written, self.next_generation())
+        Entry::new(State::ExpectedContent, self.next_generation())
     }
 
     /// After it was zeroed.
@@ -88,7 +88,7 @@ impl Entry {
 
     /// True if the content of the block is known.
     pub(crate) fn is_known(self) -> bool {
-        !self.is_busy() && matches!(self.state(), State::Written | State::Zeroed)
+        !self.is_busy() && matches!(self.state(), State::ExpectedContent | State::Zeroed)
     }
 }
 
@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn a_block_goes_from_write_to_write() {
         let first = Entry::default().written();
-        assert_eq!((first.state(), first.generation()), (State::Written, 1));
+        assert_eq!(
+            (first.state(), first.generation()),
+            (State::ExpectedContent, 1)
+        );
         let zeroed = first.zeroed();
         assert_eq!((zeroed.state(), zeroed.generation()), (State::Zeroed, 1));
         let busy = zeroed.busy();
@@ -109,6 +112,9 @@ mod tests {
             (first.unknown().state(), first.unknown().generation()),
             (State::Unknown, 2)
         );
-        assert_eq!(Entry::new(State::Written, GENERATION).next_generation(), 2);
+        assert_eq!(
+            Entry::new(State::ExpectedContent, GENERATION).next_generation(),
+            2
+        );
     }
 }

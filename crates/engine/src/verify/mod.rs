@@ -12,9 +12,9 @@ mod table;
 mod tests;
 mod written;
 
-pub(crate) use checked::{Checked, Memory, Ready};
+pub(crate) use checked::{CheckingBackend, Memory, Ready};
 pub(crate) use plan::plan;
 pub use read_back::{ReadBack, ReadBackProgress};
 pub use state::StateError;
 pub(crate) use written::Verify;
-pub use written::{Written, WrittenFile};
+pub use written::{ExpectedContent, WrittenFile};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spindle_workload::{RequestStream, Workload};
 
 use super::findings::Findings;
-use super::written::{NewFile, Verify, Written, WrittenFile, gcd, run_number};
+use super::written::{ExpectedContent, NewFile, Verify, WrittenFile, gcd, run_number};
 use crate::EngineError;
 use crate::target::{OpenFile, Target};
 
@@ -17,7 +17,7 @@ const SECTOR: u64 = spindle_verify::SECTOR as u64;
 pub(crate) fn plan(
     workload: &Workload,
     targets: &[Target],
-    written: Option<Arc<Written>>,
+    written: Option<Arc<ExpectedContent>>,
 ) -> Result<Option<Arc<Verify>>, EngineError> {
     let asking = || {
         workload
@@ -32,7 +32,7 @@ pub(crate) fn plan(
             why: "its target stores no data that could be verified; leave `verify` out".to_owned(),
         });
     }
-    let files = Known::of(asking().map(|pair| pair.1), targets);
+    let files = VerifiedFiles::of(asking().map(|pair| pair.1), targets);
     if files.order.is_empty() {
         return Ok(None);
     }
@@ -54,7 +54,7 @@ pub(crate) fn plan(
         .collect();
     let written = match written {
         Some(written) => written.go_on(unit, further),
-        None => Written::new(unit, run_number(), further).map(Arc::new),
+        None => ExpectedContent::new(unit, run_number(), further).map(Arc::new),
     };
     let written = written
         .map_err(|error| EngineError::system("cannot get memory for what is verified", &error))?;
@@ -89,16 +89,16 @@ fn opened(target: &Target) -> &[OpenFile] {
 }
 
 /// Files that are verified, each once though several streams may have it open.
-struct Known<'a> {
+struct VerifiedFiles<'a> {
     /// Device and inode, in the order of the streams.
     order: Vec<(u64, u64)>,
     /// The descriptor of the stream that bypasses the page cache, if there is one: the read-back uses it.
     best: HashMap<(u64, u64), &'a OpenFile>,
 }
 
-impl<'a> Known<'a> {
-    fn of(asking: impl Iterator<Item = &'a Target>, all: &'a [Target]) -> Known<'a> {
-        let mut known = Known {
+impl<'a> VerifiedFiles<'a> {
+    fn of(asking: impl Iterator<Item = &'a Target>, all: &'a [Target]) -> VerifiedFiles<'a> {
+        let mut known = VerifiedFiles {
             order: Vec::new(),
             best: HashMap::new(),
         };

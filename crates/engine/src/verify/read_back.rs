@@ -11,7 +11,7 @@ use serde::Serialize;
 use spindle_measure::{CheckFigures, ReadBackFigures};
 
 use super::findings::{Findings, Tally};
-use super::written::{Extent, Judgement, Written, place_of, unreadable};
+use super::written::{ExpectedContent, Extent, Judgement, place_of, unreadable};
 use crate::kernel::drop_cache;
 use crate::shared::lock;
 use crate::target::OpenFile;
@@ -44,7 +44,7 @@ pub struct ReadBackProgress {
 
 #[derive(Debug)]
 struct Task {
-    written: Arc<Written>,
+    written: Arc<ExpectedContent>,
     sources: Vec<Source>,
     /// First entry that no thread has taken.
     next: Mutex<usize>,
@@ -77,7 +77,7 @@ impl ReadBack {
     /// # Errors
     /// If the files do not suit, or no thread can be started.
     pub fn start(
-        written: Arc<Written>,
+        written: Arc<ExpectedContent>,
         files: Option<&[StreamFile]>,
     ) -> Result<ReadBack, EngineError> {
         let sources = sources(&written, files)?;
@@ -103,7 +103,7 @@ impl ReadBack {
         let coordinator = Builder::new()
             .name("spindle-verify".to_owned())
             .spawn(move || {
-                let _guard = Announce(&own);
+                let _guard = EndNotifier(&own);
                 std::thread::scope(|scope| {
                     for _ in 1..THREADS {
                         // With fewer threads it takes longer, that is all.
@@ -175,9 +175,9 @@ impl Drop for ReadBack {
 }
 
 /// Wakes waiters when it is over, also after a panic of the coordinator.
-struct Announce<'a>(&'a Task);
+struct EndNotifier<'a>(&'a Task);
 
-impl Drop for Announce<'_> {
+impl Drop for EndNotifier<'_> {
     fn drop(&mut self) {
         *lock(&self.0.over) = Some(self.0.started.elapsed());
         self.0.ended.notify_all();
@@ -268,7 +268,10 @@ impl Task {
     }
 }
 
-fn sources(written: &Written, files: Option<&[StreamFile]>) -> Result<Vec<Source>, EngineError> {
+fn sources(
+    written: &ExpectedContent,
+    files: Option<&[StreamFile]>,
+) -> Result<Vec<Source>, EngineError> {
     let known = written.known_files();
     let files: Vec<StreamFile> = match files {
         Some(files) => files.to_vec(),

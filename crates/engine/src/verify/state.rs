@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use spindle_verify::crc32c;
 
 use super::entry::Entry;
-use super::written::{Written, WrittenFile};
+use super::written::{ExpectedContent, WrittenFile};
 
 const FORMAT: &[u8] = b"spindle verify-state 1\n";
 /// Entries of a piece.
@@ -49,7 +49,7 @@ struct Head {
     pieces: usize,
 }
 
-impl Written {
+impl ExpectedContent {
     /// The state as bytes. A block that is being written is saved as unknown. `paths`: paths of the files, if their names are not
     /// those under which the kernel knows their descriptors.
     #[must_use]
@@ -109,7 +109,7 @@ impl Written {
     ///
     /// # Errors
     /// If they are not a whole state.
-    pub fn from_state(state: &[u8]) -> Result<Written, StateError> {
+    pub fn from_state(state: &[u8]) -> Result<ExpectedContent, StateError> {
         let rest = state.strip_prefix(FORMAT).ok_or(StateError::Foreign)?;
         let mut at = FORMAT.len();
         let damaged = |at: usize, what: &'static str| StateError::Damaged { at, what };
@@ -131,7 +131,7 @@ impl Written {
             return Err(damaged(at, "its head makes no sense"));
         }
         let files = head.files.into_iter().map(|file| (file, None)).collect();
-        let written = Written::new(head.block_bytes, head.run, files)?;
+        let written = ExpectedContent::new(head.block_bytes, head.run, files)?;
         for _ in 0..head.pieces {
             at = read_piece(&written, state, at)?;
         }
@@ -143,7 +143,7 @@ impl Written {
 }
 
 /// Takes one piece into the table; returns the offset of the next one.
-fn read_piece(written: &Written, state: &[u8], at: usize) -> Result<usize, StateError> {
+fn read_piece(written: &ExpectedContent, state: &[u8], at: usize) -> Result<usize, StateError> {
     let damaged = |what: &'static str| StateError::Damaged { at, what };
     let cut = || damaged("it is cut off");
     let head: &[u8; 16] = state[at..].first_chunk().ok_or_else(cut)?;
@@ -186,7 +186,7 @@ fn read_piece(written: &Written, state: &[u8], at: usize) -> Result<usize, State
 mod tests {
     use super::*;
 
-    fn written(bytes: u64) -> Written {
+    fn written(bytes: u64) -> ExpectedContent {
         let file = |path: &str, bytes| {
             (
                 WrittenFile {
@@ -196,7 +196,7 @@ mod tests {
                 None,
             )
         };
-        let written = Written::new(512, 77, vec![file("a", bytes), file("b", 1 << 20)]);
+        let written = ExpectedContent::new(512, 77, vec![file("a", bytes), file("b", 1 << 20)]);
         let written = written.expect("memory");
         let end = bytes as usize / 512;
         for block in [0, 1, 5, end - 1, end + 3] {
@@ -212,7 +212,7 @@ mod tests {
         let before = written(1 << 29);
         let state = before.to_state(&[]);
         assert!(state.len() < 10_000, "{}", state.len());
-        let after = Written::from_state(&state).expect("a whole state");
+        let after = ExpectedContent::from_state(&state).expect("a whole state");
         assert_eq!((after.run(), after.unit()), (77, 512));
         assert!(after.files().eq(before.files()));
         for block in (0..before.table().len()).filter(|block| *block != 7) {
@@ -229,15 +229,18 @@ mod tests {
     fn a_state_that_is_cut_off_or_changed_is_refused() {
         let state = written(1 << 20).to_state(&[]);
         for length in 0..state.len() {
-            assert!(Written::from_state(&state[..length]).is_err(), "{length}");
+            assert!(
+                ExpectedContent::from_state(&state[..length]).is_err(),
+                "{length}"
+            );
         }
         for at in FORMAT.len()..state.len() {
             let mut changed = state.clone();
             changed[at] ^= 0x11;
-            assert!(Written::from_state(&changed).is_err(), "{at}");
+            assert!(ExpectedContent::from_state(&changed).is_err(), "{at}");
         }
         assert!(matches!(
-            Written::from_state(b"{}"),
+            ExpectedContent::from_state(b"{}"),
             Err(StateError::Foreign)
         ));
     }

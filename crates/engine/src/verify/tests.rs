@@ -9,10 +9,10 @@ use spindle_measure::{CheckFigures, OpKind};
 use spindle_verify::{Stamp, seal};
 use spindle_workload::{Content, ContentFiller, Workload};
 
-use super::checked::{Checked, Memory, Ready};
+use super::checked::{CheckingBackend, Memory, Ready};
 use super::entry::Entry;
 use super::findings::Findings;
-use super::written::{Verify, Written, WrittenFile};
+use super::written::{ExpectedContent, Verify, WrittenFile};
 use crate::backend::{Backend, Call, Errno, Wait};
 use crate::buffers::{BufferNeed, Buffers};
 use crate::clock::Clock;
@@ -99,13 +99,13 @@ fn wrong(figures: &CheckFigures) -> u64 {
 /// A disk of which all was written once, and every block in `wrong` has another content.
 fn with_disk(
     wrong: impl Fn(u64) -> bool,
-    act: impl FnOnce(&mut Checked<'_, Disk>, &RefCell<Script>, &Verify),
+    act: impl FnOnce(&mut CheckingBackend<'_, Disk>, &RefCell<Script>, &Verify),
 ) -> CheckFigures {
     let file = WrittenFile {
         path: "disk".to_owned(),
         bytes: BLOCKS * BLOCK,
     };
-    let written = Arc::new(Written::new(BLOCK, 5, vec![(file, None)]).expect("memory"));
+    let written = Arc::new(ExpectedContent::new(BLOCK, 5, vec![(file, None)]).expect("memory"));
     let mut content = vec![7; (BLOCKS * BLOCK) as usize];
     for (block, bytes) in content.chunks_exact_mut(BLOCK as usize).enumerate() {
         written.table().set(block, Entry::default().written());
@@ -148,7 +148,8 @@ fn with_disk(
     };
     let workload = Workload::parse("seconds = 1", "test", "test", &[]).expect("a workload");
     let shared = Shared::new(&workload, &[1], &[0]);
-    let mut checked = Checked::new(disk, &verify, &shared, 0, DEPTH as usize, BLOCK as usize);
+    let mut checked =
+        CheckingBackend::new(disk, &verify, &shared, 0, DEPTH as usize, BLOCK as usize);
     act(&mut checked, &script, &verify);
     drop(checked);
     verify.findings.figures()
@@ -165,7 +166,7 @@ fn read(block: u64) -> Call {
 }
 
 /// Reads one block after the other, `ends` of them ending together; returns the number of reads.
-fn read_on(checked: &mut Checked<'_, Disk>, requests: u64) -> u64 {
+fn read_on(checked: &mut CheckingBackend<'_, Disk>, requests: u64) -> u64 {
     let mut free: Vec<u32> = (0..DEPTH).collect();
     let (mut issued, mut ended) = (0, 0);
     while ended < requests {

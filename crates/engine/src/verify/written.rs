@@ -17,7 +17,7 @@ use crate::StreamFile;
 
 /// The expected content of the target. Loads on the same files may share it, one after another.
 #[derive(Debug)]
-pub struct Written {
+pub struct ExpectedContent {
     /// The run's number in every stamp.
     run: u64,
     /// Length of a block, bytes.
@@ -69,9 +69,13 @@ pub(crate) enum Judgement {
     Wrong(Fault),
 }
 
-impl Written {
+impl ExpectedContent {
     /// A table without writes. Each file with its identity and an open descriptor.
-    pub(crate) fn new(unit: u64, run: u64, files: Vec<NewFile>) -> std::io::Result<Written> {
+    pub(crate) fn new(
+        unit: u64,
+        run: u64,
+        files: Vec<NewFile>,
+    ) -> std::io::Result<ExpectedContent> {
         let mut first = 0;
         let mut known = Vec::new();
         let mut numbers = HashMap::new();
@@ -83,7 +87,7 @@ impl Written {
             known.push(KnownFile { file, open, first });
             first = blocks.saturating_add(first);
         }
-        Ok(Written {
+        Ok(ExpectedContent {
             run,
             unit,
             files: known,
@@ -98,7 +102,7 @@ impl Written {
         self: Arc<Self>,
         unit: u64,
         further: Vec<NewFile>,
-    ) -> std::io::Result<Arc<Written>> {
+    ) -> std::io::Result<Arc<ExpectedContent>> {
         let unit = gcd(unit, self.unit);
         if unit == self.unit && further.is_empty() {
             return Ok(self);
@@ -107,7 +111,7 @@ impl Written {
             .files
             .iter()
             .map(|known| (known.file.clone(), known.open));
-        let finer = Written::new(unit, self.run, own.chain(further).collect())?;
+        let finer = ExpectedContent::new(unit, self.run, own.chain(further).collect())?;
         let parts = (self.unit / unit) as usize;
         for (old, new) in self.files.iter().zip(&finer.files) {
             for block in 0..(old.file.bytes / self.unit) as usize {
@@ -212,7 +216,7 @@ impl Written {
         before: Entry,
         after: Entry,
     ) -> Judgement {
-        if before == after && before.state() == State::Written && !before.is_busy() {
+        if before == after && before.state() == State::ExpectedContent && !before.is_busy() {
             let stamp = Stamp {
                 run: self.run,
                 file,
@@ -243,7 +247,7 @@ impl Written {
         };
         let still = before == after && !before.is_busy();
         match (before.state(), after.state()) {
-            (State::Written, State::Written) if still => {
+            (State::ExpectedContent, State::ExpectedContent) if still => {
                 let generation = before.generation();
                 match classify(bytes, &expected(generation..=generation)) {
                     Ok(_) => Judgement::Right,
@@ -258,7 +262,7 @@ impl Written {
                 }
             }
             // It was being written meanwhile, maybe more than once.
-            (State::Written, State::Written) => {
+            (State::ExpectedContent, State::ExpectedContent) => {
                 let newest = if after.is_busy() {
                     after.next_generation()
                 } else {
@@ -278,7 +282,7 @@ impl Written {
 /// The verification of one load.
 #[derive(Debug)]
 pub(crate) struct Verify {
-    pub(crate) written: Arc<Written>,
+    pub(crate) written: Arc<ExpectedContent>,
     /// For each stream the numbers of its files; empty: the stream takes no part.
     pub(crate) streams: Vec<Vec<u32>>,
     /// The first fault ends the run.
@@ -349,12 +353,12 @@ mod tests {
     use super::*;
     use spindle_verify::seal;
 
-    fn written(files: &[u64]) -> Written {
+    fn written(files: &[u64]) -> ExpectedContent {
         let files = files.iter().map(|&bytes| {
             let path = "x".to_owned();
             (WrittenFile { path, bytes }, None)
         });
-        Written::new(4096, 5, files.collect()).expect("memory")
+        ExpectedContent::new(4096, 5, files.collect()).expect("memory")
     }
 
     fn block(generation: u32, offset: u64) -> Vec<u8> {

@@ -72,13 +72,16 @@ impl Place {
     pub(super) fn each(series: &[f64]) -> Vec<Place> {
         let n = series.len();
         let edge = ((EDGE * n as f64) as usize).max(1);
-        let whitened: Vec<Plain> = RHOS.iter().map(|&rho| Plain::of(series, rho)).collect();
+        let whitened: Vec<ConstantLevel> = RHOS
+            .iter()
+            .map(|&rho| ConstantLevel::of(series, rho))
+            .collect();
         (edge..=n - edge)
             .map(|at| Place::of(&whitened, at))
             .collect()
     }
 
-    fn of(whitened: &[Plain], at: usize) -> Place {
+    fn of(whitened: &[ConstantLevel], at: usize) -> Place {
         let fits: Vec<(f64, Levels)> = whitened.iter().map(|plain| plain.levels(at)).collect();
         let most = fits
             .iter()
@@ -109,7 +112,7 @@ impl Place {
 }
 
 /// A whitened series that keeps its level.
-struct Plain {
+struct ConstantLevel {
     rho: f64,
     rest: f64,
     first: f64,
@@ -118,13 +121,13 @@ struct Plain {
     squares: f64,
 }
 
-impl Plain {
+impl ConstantLevel {
     fn of(series: &[f64], rho: f64) -> Self {
         let first = (1.0 - rho * rho).sqrt();
         let values: Vec<f64> = std::iter::once(first * series[0])
             .chain(series.windows(2).map(|pair| pair[1] - rho * pair[0]))
             .collect();
-        Plain {
+        ConstantLevel {
             rho,
             rest: 1.0 - rho,
             first,

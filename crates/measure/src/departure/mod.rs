@@ -21,7 +21,7 @@ use self::excluded::Place;
 use self::numbers::mean;
 use self::shapes::Fit;
 use self::waves::Waves;
-use self::whitened::Whitened;
+use self::whitened::WhitenedSeries;
 
 /// The shape of a departure from a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -283,7 +283,7 @@ fn fitted(values: &[f64]) -> Option<([Fit; 6], [f64; 6])> {
     let mut level = f64::NEG_INFINITY;
     let mut fits: [Fit; 6] = Default::default();
     for rho in RHOS {
-        let white = Whitened::of(&scaled, rho);
+        let white = WhitenedSeries::of(&scaled, rho);
         level = level.max(white.likelihood(white.squares));
         let [drift, step, pulse, wave, levels, _] = &mut fits;
         white.fit_drift(drift);
@@ -327,11 +327,14 @@ fn described(kind: Kind, strength: f64, fit: &Fit, values: &[f64], group: usize)
         }
         Kind::Levels if fit.drifting => {
             found.kind = Kind::Sawtooth;
-            found.places = Whitened::of(&scaled(values), fit.rho).pruned(fit);
+            found.places = WhitenedSeries::of(&scaled(values), fit.rho).pruned(fit);
             found.levels = numbers::extremes(values, &found.places).to_vec();
         }
         Kind::Levels => {
-            found.places = merged(values, Whitened::of(&scaled(values), fit.rho).pruned(fit));
+            found.places = merged(
+                values,
+                WhitenedSeries::of(&scaled(values), fit.rho).pruned(fit),
+            );
             found.levels = numbers::means(values, &found.places);
             if found.places.len() == 1 {
                 found.kind = Kind::Step;

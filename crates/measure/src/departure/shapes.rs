@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::numbers::{better, dot, sums, unit};
 use super::waves::Waves;
-use super::whitened::Whitened;
+use super::whitened::WhitenedSeries;
 
 /// Most changes of level that are followed.
 const MOST_CHANGES: usize = 24;
@@ -48,7 +48,7 @@ impl Fit {
     }
 }
 
-impl Whitened {
+impl WhitenedSeries {
     pub(super) fn fit_drift(&self, best: &mut Fit) {
         let line = self.line();
         let with_constant = self.first * line[0] + self.rest * line[1..].iter().sum::<f64>();
@@ -174,7 +174,7 @@ fn each_change(length: usize) -> f64 {
 
 /// Steps taken out of a whitened series one by one.
 struct Pursuit<'a> {
-    white: &'a Whitened,
+    white: &'a WhitenedSeries,
     /// Orthonormal; the parts taken out are in their span.
     basis: Vec<Vec<f64>>,
     /// Their sums.
@@ -186,7 +186,7 @@ struct Pursuit<'a> {
 }
 
 impl<'a> Pursuit<'a> {
-    fn of(white: &'a Whitened, drifting: bool) -> Self {
+    fn of(white: &'a WhitenedSeries, drifting: bool) -> Self {
         let mut constant = vec![white.rest; white.len()];
         constant[0] = white.first;
         let basis = vec![unit(constant)];

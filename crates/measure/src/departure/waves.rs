@@ -1,6 +1,6 @@
 //! Waves of every period, against a series.
 
-use super::whitened::Whitened;
+use super::whitened::WhitenedSeries;
 
 /// Sine and cosine of each frequency from two periods in the series up to one in two values, against the series.
 pub(super) struct Waves {
@@ -69,7 +69,7 @@ impl Wave {
     }
 
     /// The amount by which the wave lowers the squares of the series.
-    pub(super) fn gain(&self, white: &Whitened) -> f64 {
+    pub(super) fn gain(&self, white: &WhitenedSeries) -> f64 {
         let (rho, rest) = (white.rho, white.rest);
         let weight = white.first * white.first;
         let (sine, cosine) = (0.0, 1.0);

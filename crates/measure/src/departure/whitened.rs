@@ -6,7 +6,7 @@ use super::numbers::{dot, sums};
 pub(super) const LEAST_NOISE: f64 = 0.001;
 
 /// The series without its mean, with the correlation of neighbours taken out: independent values of equal variance.
-pub(super) struct Whitened {
+pub(super) struct WhitenedSeries {
     pub(super) rho: f64,
     /// 1 - rho: what is left of a constant.
     pub(super) rest: f64,
@@ -23,7 +23,7 @@ pub(super) struct Whitened {
     pub(super) level: f64,
 }
 
-impl Whitened {
+impl WhitenedSeries {
     pub(super) fn of(series: &[f64], rho: f64) -> Self {
         let n = series.len();
         let (first, rest) = ((1.0 - rho * rho).sqrt(), 1.0 - rho);
@@ -36,7 +36,7 @@ impl Whitened {
         values[1..]
             .iter_mut()
             .for_each(|value| *value -= level * rest);
-        Whitened {
+        WhitenedSeries {
             rho,
             rest,
             first,

@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from types import FrameType
 
-    from spindle.formats.fio_json import Shape
+    from spindle.formats.fio_json import ReportOptions
     from spindle.formats.fio_output import OutputFormats
     from spindle.host.outputs import Output
     from spindle.result.record import PhasesRecord, RunRecord
@@ -74,7 +74,9 @@ class GrowingOutput:
 class Status:
     """The format and the output of status reports."""
 
-    def __init__(self, wanted: OutputFormats | None, shape: Shape | None, into: GrowingOutput | None = None) -> None:
+    def __init__(
+        self, wanted: OutputFormats | None, shape: ReportOptions | None, into: GrowingOutput | None = None
+    ) -> None:
         self._wanted, self._shape, self._into = wanted, shape, into
 
     @contextmanager

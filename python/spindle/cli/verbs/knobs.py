@@ -15,7 +15,7 @@ from spindle.cli.writing import WritingCommand, forced
 
 if TYPE_CHECKING:
     from spindle.host.signals import Stopped
-    from spindle.knobs.places import Place
+    from spindle.knobs.places import KnobFolder
     from spindle.knobs.session import ChangeResult, Session, Setting
 
 
@@ -80,7 +80,7 @@ def get(words: tuple[str, ...], json: bool) -> Exit:
     from spindle.knobs.places import named
     from spindle.report.terminal.knobs import values
 
-    device: Place | None = None
+    device: KnobFolder | None = None
     try:
         device, words = named(words[0]), words[1:]
     except KnobUsage as error:
@@ -234,7 +234,7 @@ def profile_save(name: str, words: tuple[str, ...], json: bool) -> Exit:
 
     files = Files()
     try:
-        device: Place | None = named(words[0]) if "=" not in words[0] else None
+        device: KnobFolder | None = named(words[0]) if "=" not in words[0] else None
         rest = words[1:] if device is not None else words
     except KnobUsage:
         asking.meant(None, words[0])  # then it is a knob, or this raises

@@ -5,13 +5,13 @@ from __future__ import annotations
 from shlex import quote
 
 from ..finding import Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 WITHOUT = ("vfat", "msdos", "exfat", "ntfs", "ntfs3", "iso9660", "udf", "squashfs", "erofs", "swap")
 """File systems without access times, with times to the day, or that are never written."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         options = {*found.options, *found.super_options}
         if found.atime != "strictatime" or found.type in WITHOUT or options & {"ro", "lazytime"}:

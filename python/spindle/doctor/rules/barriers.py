@@ -8,12 +8,12 @@ import msgspec
 
 from spindle.inspect.model import Device, Drive, FileSystem
 
-from ..finding import Act, Finding, Phase, Severity, Step, Unjudged, knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, StepEffect, UnjudgedPart, knob
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         if found.barriers is False and "ro" not in found.options:
             yield from _unflushed(case.stack, found)
@@ -37,7 +37,7 @@ def _unflushed(stack: Stack, found: FileSystem) -> Results:
     if not volatile:
         if unsure:
             why = f"mounted without barriers; not known whether {', '.join(unsure)} loses its cache at a power failure"
-            yield Unjudged(rule=RULE.name, object=found.id, why=why)
+            yield UnjudgedPart(rule=RULE.name, object=found.id, why=why)
         return
     option = next((word for word in found.super_options if word in ("nobarrier", "barrier=0")), "nobarrier")
     yield Finding(
@@ -90,7 +90,7 @@ def _unknown_to_the_kernel(device: Device) -> Finding:
         effect="A power failure can damage any file system on it and lose data that fsync had confirmed.",
         steps=[
             msgspec.structs.replace(step, phase=step.phase if step.phase is Phase.KEEP else Phase.PROTECT)
-            for step in knob(device.id, Act.SAFEGUARD, write_cache="write back")
+            for step in knob(device.id, StepEffect.SAFEGUARD, write_cache="write back")
         ],
     )
 

@@ -8,15 +8,15 @@ from shlex import quote
 from spindle.base.commands import shell
 from spindle.inspect.model import Device
 
-from ..finding import Act, Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 ORIGIN, CACHE = {"cache": 2, "writecache": 0}, {"cache": 1, "writecache": 1}
 """Index of each device in a table (Documentation/admin-guide/device-mapper/cache.rst, writecache.rst)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device in case.stack.inventory.devices:
         for cache, origin, words, step in (*_bcache(case.stack, device), *_dm(case.stack, device)):
             if case.stack.redundant(cache):
@@ -78,13 +78,13 @@ def _lvm(device: Device, target: str) -> Step:
     dm = device.dm
     if dm is None or dm.volume_group is None or dm.logical_volume is None:
         about = f"mirror the cache of {device.id}, or set it up as write through"
-        return Step(phase=Phase.PROTECT, act=Act.MEND, about=about)
+        return Step(phase=Phase.PROTECT, act=StepEffect.MEND, about=about)
     name = f"{dm.volume_group}/{dm.logical_volume}"
     if target == "writecache":
         about, words = "remove the cache: its content is written back first", ["lvconvert", "--splitcache", name]
     else:
         about, words = "write through until the cache is a mirror", ["lvchange", "--cachemode", "writethrough", name]
-    return Step(phase=Phase.PROTECT, act=Act.METADATA, about=f"{about} ({device.id})", commands=[shell(*words)])
+    return Step(phase=Phase.PROTECT, act=StepEffect.METADATA, about=f"{about} ({device.id})", commands=[shell(*words)])
 
 
 RULE = Rule(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spindle.inspect.model import Inventory
 
-from ..finding import Finding, Phase, Severity, Step, Unjudged, machine_knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, UnjudgedPart, machine_knob
+from ..rule import Results, Rule, RuleInput
 
 DEEP_US = 100
 """Time of a flash page read: a CPU that takes this long to wake doubles a request."""
@@ -16,7 +16,7 @@ OWN_CHOICE = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 """Drivers whose `powersave` is the usual dynamic governor (intel_pstate.rst)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     inventory = case.stack.inventory
     if not any(drive.transport == "nvme" for _, drive in case.stack.drives()):
         return
@@ -29,7 +29,9 @@ def _check(case: Case) -> Results:
         yield _sleep(names, max(state.latency_us for state in deep))
     for field, known in (("governors", inventory.governors), ("idle_states", inventory.idle_states)):
         if not known and not slow and not deep:
-            yield Unjudged(rule=RULE.name, object="machine", why=inventory.unknown.get(field, f"{field} are not known"))
+            yield UnjudgedPart(
+                rule=RULE.name, object="machine", why=inventory.unknown.get(field, f"{field} are not known")
+            )
             return
 
 

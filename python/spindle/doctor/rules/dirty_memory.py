@@ -5,8 +5,8 @@ from __future__ import annotations
 from spindle.base.units import si_size
 from spindle.inspect.model import Device, FileSystem
 
-from ..finding import Finding, Severity, Unjudged, machine_knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Severity, UnjudgedPart, machine_knob
+from ..rule import Results, Rule, RuleInput
 from ..stack import PARITY, Stack, rotates
 
 MOST_SECONDS = 60
@@ -18,10 +18,10 @@ LEAST_BYTES = 256 << 20
 """Smallest value that the remedy advises."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     limit = _limit(case.stack)
     if limit is None:
-        yield Unjudged(rule=RULE.name, object="machine", why="memory size or vm.dirty_ratio is not known")
+        yield UnjudgedPart(rule=RULE.name, object="machine", why="memory size or vm.dirty_ratio is not known")
         return
     paces = [(pace, found) for found in case.stack.inventory.file_systems if (pace := _pace(case.stack, found))]
     if not paces:

@@ -7,13 +7,13 @@ from shlex import quote
 from spindle.inspect.model import Device
 
 from ..crypt import refresh
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import PARITY, Stack, rotates
 from . import luks_queues
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device in case.stack.inventory.devices:
         if (held := _held_back(device)) and _below_takes_it(case.stack, device):
             yield _not_handed_on(device, held)
@@ -79,7 +79,7 @@ def _not_handed_on(device: Device, word: str) -> Finding:
         steps=[
             Step(
                 phase=Phase.TUNE,
-                act=Act.METADATA,
+                act=StepEffect.METADATA,
                 about="pass them on; then run fstrim weekly",
                 commands=[f"lvchange --discards passdown {quote(name.removesuffix('-tpool'))}"] if name else [],
             )

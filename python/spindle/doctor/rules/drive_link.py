@@ -6,7 +6,7 @@ from spindle.inspect.model import Controller, Device, Drive
 
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import gigatransfers, rotates
 
 PLATTERS_ENOUGH_GBPS = 3.0
@@ -14,7 +14,7 @@ PLATTERS_ENOUGH_GBPS = 3.0
 SAME = 0.99
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         now, most = drive.link_gbps, drive.link_max_gbps
         if now is None or most is None or not 0 < now < most:

@@ -7,8 +7,8 @@ import re
 from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
-from ..finding import Finding, Phase, Severity, Step, Unjudged, knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, UnjudgedPart, knob
+from ..rule import Results, Rule, RuleInput
 
 PATIENT_SECONDS = 180
 """Drives without a limit give up after two to three minutes (Linux RAID wiki, Timeout Mismatch)."""
@@ -16,7 +16,7 @@ WANTED_DECISECONDS = 70
 """Setting of drives made for RAID: 7 s."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         teams = [team.name for team in case.stack.teams_of(device) if team.redundant]
         waits = drive.command_timeout_seconds
@@ -25,7 +25,7 @@ def _check(case: Case) -> Results:
         limit = drive.error_recovery_deciseconds
         if limit is None and drive.error_recovery_supported is not False:
             why = drive.unknown.get("smart", "smartctl does not report its SCT ERC setting")
-            yield Unjudged(rule=RULE.name, object=device.id, why=why)
+            yield UnjudgedPart(rule=RULE.name, object=device.id, why=why)
             continue
         if limit is None and drive.error_recovery_supported is False:
             limit = 0

@@ -8,12 +8,12 @@ from shlex import quote
 from spindle.inspect.model import FileSystem
 
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 JOURNALLED = ("ext3", "ext4")
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         if found.type not in JOURNALLED or "ro" in found.options:
             continue

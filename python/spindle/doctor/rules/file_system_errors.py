@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from shlex import quote
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         if not found.errors or found.errors < 0:
             continue
@@ -19,7 +19,7 @@ def _check(case: Case) -> Results:
         if btrfs:
             about = f"read all of {found.mount_point}, to find damaged files"
             scrub = [f"btrfs scrub start -B -r {point}"]
-            steps.append(Step(phase=Phase.PROTECT, act=Act.READ_ALL, about=about, commands=scrub))
+            steps.append(Step(phase=Phase.PROTECT, act=StepEffect.READ_ALL, about=about, commands=scrub))
         else:
             about = f"repair {found.mount_point}; take a backup first, damaged parts may go to lost+found"
             check = [f"umount {point}", f"e2fsck -f {quote(found.source)}"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 KNOWN = Path(__file__).parents[1] / "data" / "firmware.toml"
@@ -33,7 +33,7 @@ class _Fault:
         return bool(known) and (self.before is None or firmware < self.before)
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for name, model, firmware, hours in _drives(case.stack):
         for fault in _known():
             if fault.fits(model, firmware):
@@ -66,7 +66,7 @@ def _found(name: str, model: str, firmware: str, hours: int | None, fault: _Faul
         steps=[
             Step(
                 phase=Phase.PROTECT,
-                act=Act.REWORK,
+                act=StepEffect.REWORK,
                 about=f"back up {name}, then update its firmware ({fault.fixed}) with its maker's tool, in an array "
                 "one member at a time",
                 needs=[Needs.BACKUP, Needs.OFFLINE],

@@ -6,14 +6,14 @@ from spindle.inspect.model import Device
 
 from ..crypt import refresh
 from ..finding import Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import kernel_version, rotates
 
 WANTED = ("no_read_workqueue", "no_write_workqueue")
 SINCE = (5, 9)
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device in case.stack.inventory.devices:
         lacking = missing(case, device)
         if not lacking:
@@ -39,7 +39,7 @@ def _check(case: Case) -> Results:
         )
 
 
-def missing(case: Case, device: Device) -> list[str]:
+def missing(case: RuleInput, device: Device) -> list[str]:
     """Flags that a mapping over flash lacks."""
     version = kernel_version(case.stack.inventory)
     segments = device.dm.segments if device.dm is not None else []

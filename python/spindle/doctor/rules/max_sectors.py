@@ -6,7 +6,7 @@ from spindle.base.units import kib
 from spindle.inspect.model import Device
 
 from ..finding import Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, Stripe
 
 OLD_DEFAULT_KB = 512
@@ -15,7 +15,7 @@ DEFAULT_KB = 1280
 """Default since Linux 4.3: splitting longer requests costs nothing."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     chunks = _chunks(case.stack)
     for device, _ in case.stack.drives():
         queue = device.queue

@@ -5,15 +5,15 @@ from __future__ import annotations
 from spindle.base.commands import shell
 from spindle.base.units import kib
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 TINY_BYTES = 8 << 20
 """An eighth of mdadm(8)'s default; smaller ones were set by hand or are very old."""
 DEFAULT_BYTES = 64 << 20
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         chunk = md.bitmap_chunk_bytes
         if not chunk or chunk < 0 or chunk >= TINY_BYTES or md.bitmap == "none":
@@ -34,7 +34,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.TUNE,
-                    act=Act.METADATA,
+                    act=StepEffect.METADATA,
                     about=f"recreate the bitmap of {device.id} with larger chunks; a crash between the two commands "
                     "means a whole resync",
                     commands=[

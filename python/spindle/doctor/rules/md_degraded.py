@@ -5,8 +5,8 @@ from __future__ import annotations
 from spindle.base.commands import shell
 from spindle.inspect.model import Device, DmRaid, Md
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import PARITY
 from ..states import container, lost
 
@@ -14,7 +14,7 @@ DEAD = "D-"
 """Letters in dm-raid's status for a failed or missing member (dm-raid.rst)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         if container(md):
             continue
@@ -81,11 +81,11 @@ def _steps(device: Device, faulty: list[str], rebuilding: bool) -> list[Step]:
     steps = [_look(device)]
     if remove:
         about = f"remove the faulty members from {device.id}"
-        steps.append(Step(phase=Phase.PROTECT, act=Act.DROP, about=about, commands=remove))
+        steps.append(Step(phase=Phase.PROTECT, act=StepEffect.DROP, about=about, commands=remove))
     if not rebuilding:
         about = f"install a new drive and add it to {device.id} (in place of NEW)"
         add = shell("mdadm", device.path, "--add", "/dev/NEW")
-        steps.append(Step(phase=Phase.PROTECT, act=Act.ADD, about=about, commands=[add], needs=[Needs.HARDWARE]))
+        steps.append(Step(phase=Phase.PROTECT, act=StepEffect.ADD, about=about, commands=[add], needs=[Needs.HARDWARE]))
     return steps
 
 
@@ -119,7 +119,7 @@ def _down(device: Device, md: Md) -> Finding:
             ),
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about=f"copy every member of {device.id} to a new drive first (ddrescue), and work on the copies: "
                 "assemble those with the newest events by force, read-only",
                 commands=[
@@ -154,7 +154,7 @@ def _of_lvm(device: Device, raid: DmRaid) -> Finding:
             ),
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about=f"add a new physical volume (NEW) to the group, and let LVM rebuild {device.id} onto it",
                 commands=[
                     shell("vgextend", name.partition("/")[0], "/dev/NEW"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from spindle.base.commands import shell
 from spindle.inspect.model import Device, MdMember
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         for member in md.members:
             if "journal" in member.state and "faulty" in member.state:
@@ -45,7 +45,7 @@ def _found(array: Device, member: MdMember) -> Finding:
             ),
             Step(
                 phase=Phase.PROTECT,
-                act=Act.REPLACE,
+                act=StepEffect.REPLACE,
                 on=[array.id],
                 about=f"replace {member.device} (NEW in its place), keeping it until the new one is ready",
                 commands=[
@@ -77,7 +77,7 @@ def _journal(array: Device, member: MdMember) -> Finding:
             ),
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about=f"stop all writers to {array.id}, then add a new journal (NEW); mdadm(8), --add-journal",
                 commands=[shell(*words) for words in anew],
                 needs=[Needs.OFFLINE, Needs.HARDWARE],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from spindle.base.commands import shell
 
-from ..finding import Act, Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import PARITY
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         count = md.mismatches
         if not count or count < 0 or md.sync_action in ("resync", "recover", "repair"):
@@ -33,7 +33,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.PROTECT,
-                    act=Act.READ_ALL,
+                    act=StepEffect.READ_ALL,
                     about=f"check {device.id} again: a count that stays does not come from writes in flight",
                     commands=[f"echo check > {shell(f'/sys/block/{device.id}/md/sync_action')}"],
                 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from spindle.base.commands import shell
 from spindle.base.units import si_size
 
-from ..finding import Act, Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 LARGE_BYTES = 100e9
 """mdadm makes a bitmap by default from this size of a member on (mdadm(8), --bitmap)."""
@@ -16,7 +16,7 @@ WITHOUT_NEED = ("journal", "ppl")
 """Policies that need no resync after a crash."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         whole = md.component_bytes
         if md.level in ("raid0", "linear", None) or md.bitmap != "none" or whole is None or whole < LARGE_BYTES:
@@ -40,7 +40,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.PROTECT,
-                    act=Act.METADATA,
+                    act=StepEffect.METADATA,
                     about=f"add one to {device.id}; it costs a small write for each newly written place",
                     commands=[shell("mdadm", "--grow", device.path, "--bitmap=internal", "--bitmap-chunk=64M")],
                 )

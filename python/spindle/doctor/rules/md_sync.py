@@ -5,7 +5,7 @@ from __future__ import annotations
 from spindle.inspect.model import Device, Md
 
 from ..finding import Finding, Severity
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 WORDS = {
     "resync": ("is being resynced", Severity.WARN),
@@ -17,7 +17,7 @@ WORDS = {
 """sync_action (Documentation/admin-guide/md.rst) -> description and severity."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         if md.sync_action is not None and md.sync_action in WORDS:
             yield _found(device, md, *WORDS[md.sync_action])

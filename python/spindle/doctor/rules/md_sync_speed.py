@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spindle.inspect.model import Device, Md
 
-from ..finding import Act, Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Severity, StepEffect, knob
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, rotates
 
 AT_THE_LIMIT = 0.9
@@ -21,7 +21,7 @@ FLOOR_KB = 50_000
 HELD_BACK = ("resync", "recover", "reshape", "repair", "check")
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, md in case.stack.arrays():
         limit, floor, speed = md.sync_speed_max_kb, md.sync_speed_min_kb, md.sync_speed_kb
         if limit is None or limit <= 0 or md.level in ("raid0", "linear"):
@@ -66,7 +66,7 @@ def _found(stack: Stack, device: Device, md: Md, seen: str, pace: int, which: st
         + "; until it has finished, redundancy may be incomplete."
         + (" Flash could do several times the kernel's default limit." if flash and all(flash) else ""),
         numbers={"pace_kb": pace, **({"hours_left": hours} if hours is not None else {})},
-        steps=knob(device.id, Act.PACE, **{f"sync_speed_{which}": wanted}),
+        steps=knob(device.id, StepEffect.PACE, **{f"sync_speed_{which}": wanted}),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from spindle.base.commands import shell
 from spindle.inspect.model import Device, Dm, Drive
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 NVME_DOWN = ("resetting", "connecting", "deleting", "deleting (no IO)", "dead")
@@ -17,7 +17,7 @@ SCSI_DOWN = ("offline", "transport-offline", "deleted")
 """From sdev_states in drivers/scsi/scsi_sysfs.c."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device in case.stack.inventory.devices:
         if device.dm is not None and device.dm.paths:
             yield from _of_dm(case.stack, device, device.dm)
@@ -72,7 +72,7 @@ def _found(device: Device, failed: list[str], ways: int, check: list[str]) -> Fi
             Step(phase=Phase.LOOK, about=f"see the paths to {device.id}", commands=check),
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about="repair the cable, switch port or adapter; a path that works again is used automatically",
                 needs=[Needs.HARDWARE],
             ),

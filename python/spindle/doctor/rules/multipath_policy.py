@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from spindle.base.commands import shell
 from spindle.inspect.model import Device, Dm, PathGroup
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 BEST = "active/optimized"
@@ -18,7 +18,7 @@ BLIND = "round-robin"
 """Selector that gives each path the same number of requests, even if requests already wait there."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device in case.stack.inventory.devices:
         if device.dm is not None and device.dm.owner == "mpath":
             for severity, summary, evidence, why, effect, key, value in _faults(case.stack, device, device.dm):
@@ -124,7 +124,7 @@ def _steps(device: Device, dm: Dm, setting: str) -> list[Step]:
         ),
         Step(
             phase=Phase.REBUILD,
-            act=Act.SETTING,
+            act=StepEffect.SETTING,
             about=f"write `{setting}` to the device's section of /etc/multipath.conf, unless the storage array's maker "
             "advises otherwise, then reload it; every map follows at once",
             commands=["multipathd reconfigure"],

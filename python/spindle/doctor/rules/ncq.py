@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..finding import Finding, Severity, Unjudged, knob
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Severity, UnjudgedPart, knob
+from ..rule import Results, Rule, RuleInput
 from ..stack import rotates
 
 MOST_TAGS = 31
@@ -13,13 +13,13 @@ MODELLED_GAIN = 1.30
 compared with 1, 147.7 and 113.5 per second. docs/reference/doctor/ncq.md has the commands."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         if drive.transport != "sata" or drive.queue_depth != 1:
             continue
         if drive.ncq_supported is None:
             why = drive.unknown.get("ncq_supported", "not known whether the drive has NCQ")
-            yield Unjudged(rule=RULE.name, object=device.id, why=why)
+            yield UnjudgedPart(rule=RULE.name, object=device.id, why=why)
             continue
         if not drive.ncq_supported:
             continue

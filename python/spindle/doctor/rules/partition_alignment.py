@@ -13,7 +13,7 @@ from spindle.inspect.model import Device
 
 from ..arithmetic import SIZES, crossing_share, turn_ms
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, Stripe, rotates
 
 PAGE_BYTES = 4096
@@ -35,7 +35,7 @@ class _Start:
     words: str
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for place in _places(case.stack):
         stripe = case.stack.stripe_below(place.on)
         if stripe is not None:

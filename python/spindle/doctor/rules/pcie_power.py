@@ -6,15 +6,15 @@ from shlex import quote
 
 from spindle.inspect.model import Controller
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, Unjudged
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect, UnjudgedPart
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 SAVING = ("powersave", "powersupersave")
 """Policies that enable states which firmware left off (drivers/pci/pcie/aspm.c)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     policy = case.stack.inventory.link_power_policy
     for controller in case.stack.inventory.controllers:
         if not _carries_nvme(case.stack, controller):
@@ -22,7 +22,7 @@ def _check(case: Case) -> Results:
         deep = [name for name in controller.link_power_states if name.startswith("l1")]
         if not deep and policy not in SAVING:
             if why := controller.unknown.get("link_power_states"):
-                yield Unjudged(rule=RULE.name, object=controller.id, why=why)
+                yield UnjudgedPart(rule=RULE.name, object=controller.id, why=why)
             continue
         yield Finding(
             rule=RULE.name,
@@ -36,7 +36,7 @@ def _check(case: Case) -> Results:
                 *(_awake(controller, name) for name in deep),
                 Step(
                     phase=Phase.REBUILD,
-                    act=Act.SETTING,
+                    act=StepEffect.SETTING,
                     about="keep all links awake: add this to the kernel's command line",
                     commands=["pcie_aspm.policy=performance"],
                     needs=[Needs.OFFLINE],

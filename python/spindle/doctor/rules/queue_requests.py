@@ -5,7 +5,7 @@ from __future__ import annotations
 from spindle.inspect.model import Device, Drive, Queue
 
 from ..finding import Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 KERNEL_DEFAULT_REQUESTS = 128
@@ -16,7 +16,7 @@ BELOW_IT = 2
 """To sort, a scheduler needs requests that are not yet in the device: the same number again."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         queue = device.queue
         if queue is None or queue.nr_requests is None:

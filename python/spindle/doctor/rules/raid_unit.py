@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from spindle.inspect.model import Controller, HardwareRaid
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..states import UNIT_BUSY, UNIT_WELL
 
 EMPTY = ("NOT-PRESENT", "-")
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for controller, raid in case.stack.raids():
         for name, state, kind in _parts(raid):
             word = state.upper()
@@ -59,7 +59,7 @@ def _found(
                 else [
                     Step(
                         phase=Phase.PROTECT,
-                        act=Act.MEND,
+                        act=StepEffect.MEND,
                         about=f"replace the failed parts of {name}",
                         needs=[Needs.HARDWARE],
                     )

@@ -8,7 +8,7 @@ from spindle.base.units import kib
 from spindle.inspect.model import Device, FileSystem
 
 from ..finding import Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stripe, rotates
 
 KERNEL_DEFAULT_BYTES = 128 << 10
@@ -27,7 +27,7 @@ DATABASE = re.compile(
 """Mount points that name their use; the usual data folders of these packages."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for file_system, device in case.stack.entries():
         if file_system is not None and file_system.type == "btrfs":
             continue
@@ -49,7 +49,7 @@ def _check(case: Case) -> Results:
             yield _too_small(target, ahead, stripe)
 
 
-def _random(case: Case, file_system: FileSystem | None) -> tuple[bool, str]:
+def _random(case: RuleInput, file_system: FileSystem | None) -> tuple[bool, str]:
     if case.workload is not None:
         return case.workload == "random", "the load is random, as given"
     if file_system is not None and (name := DATABASE.search(file_system.mount_point.lower())):
@@ -82,7 +82,7 @@ def _too_small(device: Device, ahead: int, stripe: Stripe) -> Finding:
     )
 
 
-def _too_large(case: Case, device: Device, ahead: int, usual: int, why: str) -> Finding:
+def _too_large(case: RuleInput, device: Device, ahead: int, usual: int, why: str) -> Finding:
     turning = [found for found, _ in case.stack.bottoms(device) if rotates(found)]
     slow = " and keeps a rotating drive from serving other requests meanwhile" if turning else ""
     return Finding(

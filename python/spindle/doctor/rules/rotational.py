@@ -5,11 +5,11 @@ from __future__ import annotations
 from spindle.inspect.model import Device, Drive
 
 from ..finding import Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, named_flash
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         flag = device.queue.rotational if device.queue is not None else None
         turns, words = _truth(case.stack, device, drive)

@@ -7,14 +7,14 @@ from shlex import quote
 from spindle.inspect.model import Device, Drive
 
 from ..finding import Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 DEEP = ("min_power", "min_power_with_partial")
 LIGHT = ("medium_power", "med_power_with_dipm")
 """Names from ata_lpm_policy_names in drivers/ata/libata-sata.c."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         policy = drive.link_power_policy
         team = bool(case.stack.teams_of(device))

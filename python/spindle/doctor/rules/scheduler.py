@@ -5,7 +5,7 @@ from __future__ import annotations
 from spindle.inspect.model import Device, Drive, Queue
 
 from ..finding import Finding, Phase, Severity, Step, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import STORAGE, kernel_version, rotates
 
 SORTING = ("mq-deadline", "deadline", "bfq", "cfq", "anticipatory")
@@ -19,7 +19,7 @@ ZONE_PLUGGING = (6, 10)
 """Since this kernel the block layer itself keeps writes to a zone in order."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         queue = device.queue
         if queue is None or queue.scheduler is None:

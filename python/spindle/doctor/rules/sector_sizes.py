@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import DriveGroup
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for team in case.stack.teams():
         logical = _sizes(team, "logical_block_size")
         physical = _sizes(team, "physical_block_size")
@@ -44,7 +44,7 @@ def _found(team: DriveGroup, which: str, sizes: dict[str, int], severity: Severi
         steps=[
             Step(
                 phase=Phase.REBUILD,
-                act=Act.REPLACE,
+                act=StepEffect.REPLACE,
                 about=f"give {team.name} members of one kind; many drives can be formatted to the other size, which "
                 "erases them (sg_format, hdparm --set-sector-size, nvme format)",
                 needs=[Needs.BACKUP, Needs.HARDWARE],

@@ -9,8 +9,8 @@ from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
 from ..arithmetic import link_bytes_per_s, pcie_bytes_per_s
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, gigatransfers, rotates
 
 PLATTERS_BYTES_PER_S = 100e6
@@ -27,7 +27,7 @@ class _Link:
     one_at_a_time: bool = False
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for array, md in case.stack.arrays():
         members = [found for _, device in case.stack.active(md) if (found := case.stack.drive_of(device)) is not None]
         names = [device.id for device, _ in members]
@@ -122,7 +122,7 @@ def _one_drive(array: Device, name: str, members: list[str]) -> Finding:
         steps=[
             Step(
                 phase=Phase.REBUILD,
-                act=Act.REPLACE,
+                act=StepEffect.REPLACE,
                 about=f"move all but one of the members of {array.id} on {name} to drives of their own (NEW)",
                 commands=[
                     shell("mdadm", array.path, "--add", "/dev/NEW"),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from spindle.inspect.model import Device, Drive
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import rotates
 
 KNOWN = Path(__file__).parents[1] / "data" / "shingled.toml"
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         words = _shingled(device, drive)
         teams = case.stack.teams_of(device) if words else []
@@ -36,7 +36,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.REBUILD,
-                    act=Act.REPLACE,
+                    act=StepEffect.REPLACE,
                     about=f"replace {device.id} by a conventional (CMR) drive, one member at a time",
                     needs=[Needs.HARDWARE],
                 )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from spindle.base.commands import shell
 from spindle.inspect.model import Smart
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack
 
 GROWN_DEFECTS = 10
@@ -19,7 +19,7 @@ CABLE_ERRORS = 10
 """CRC errors are never reset: a few from a cable that was once moved mean nothing."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for name, command, smart in _drives(case.stack):
         signs = list(_signs(smart))
         if signs:
@@ -98,15 +98,15 @@ def _found(name: str, command: str, signs: list[Sign]) -> Finding:
 
 def _another_cable(name: str) -> list[Step]:
     about = f"change the cable of {name}, with the machine off or {name} out of use"
-    return [Step(phase=Phase.PROTECT, act=Act.REWORK, about=about, needs=[Needs.HARDWARE])]
+    return [Step(phase=Phase.PROTECT, act=StepEffect.REWORK, about=about, needs=[Needs.HARDWARE])]
 
 
 def _another_drive(name: str) -> list[Step]:
     copy = f"copy data of {name} that exists nowhere else, before anything reads the whole drive"
     swap = f"replace {name}; in an array while the old one still runs (its rule has the command)"
     return [
-        Step(phase=Phase.PROTECT, act=Act.MEND, about=copy, needs=[Needs.HARDWARE]),
-        Step(phase=Phase.PROTECT, act=Act.REPLACE, about=swap, needs=[Needs.HARDWARE]),
+        Step(phase=Phase.PROTECT, act=StepEffect.MEND, about=copy, needs=[Needs.HARDWARE]),
+        Step(phase=Phase.PROTECT, act=StepEffect.REPLACE, about=swap, needs=[Needs.HARDWARE]),
     ]
 
 

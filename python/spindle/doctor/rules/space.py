@@ -7,7 +7,7 @@ from shlex import quote
 from spindle.base.units import si_size
 
 from ..finding import Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 LEAST_SHARE = 0.05
 """Share that mke2fs(8) reserves by default, to limit fragmentation."""
@@ -15,7 +15,7 @@ SMALLEST_BYTES = 1 << 30
 """Smaller file systems (boot, EFI) are filled on purpose."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         whole, free = found.size_bytes, found.available_bytes
         if whole is None or free is None or whole < SMALLEST_BYTES or free < 0 or "ro" in found.options:

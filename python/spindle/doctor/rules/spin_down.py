@@ -6,7 +6,7 @@ from spindle.base.commands import shell
 from spindle.inspect.model import Device, Drive
 
 from ..finding import Finding, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import rotates
 
 MOST_WITH_STANDBY = 127
@@ -19,7 +19,7 @@ LEAST_HOURS = 100
 NO_STANDBY = 254
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         if rotates(device) is False:
             continue

@@ -6,7 +6,7 @@ from spindle.base.units import kib
 from spindle.inspect.model import Device, Md
 
 from ..finding import Finding, Severity, knob
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import PARITY, kernel_version
 
 DEFAULT_PAGES = 256
@@ -20,7 +20,7 @@ MEMORY_SHARE = 0.05
 """Largest share of the machine's memory that the remedy uses."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     version = kernel_version(case.stack.inventory)
     for device, md in case.stack.arrays():
         pages = md.stripe_cache_size
@@ -30,7 +30,7 @@ def _check(case: Case) -> Results:
             yield _found(case, device, md, pages, version)
 
 
-def _found(case: Case, device: Device, md: Md, pages: int, version: tuple[int, int] | None) -> Finding:
+def _found(case: RuleInput, device: Device, md: Md, pages: int, version: tuple[int, int] | None) -> Finding:
     disks = md.raid_disks if md.raid_disks and md.raid_disks > 0 else 1
     wanted, memory = WANTED_PAGES, case.stack.inventory.memory_bytes
     while memory and wanted > 2 * DEFAULT_PAGES and wanted * PAGE_BYTES * disks > MEMORY_SHARE * memory:

@@ -7,8 +7,8 @@ from shlex import quote
 from spindle.base.units import kib
 from spindle.inspect.model import FileSystem
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, Unjudged
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect, UnjudgedPart
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stripe
 
 KNOWN = ("xfs", "ext4", "ext3")
@@ -17,7 +17,7 @@ BLOCK_TO_SECTOR = 8
 """Blocks of 4 KiB compared with sectors of 512 bytes: the factor of a mixed-up unit."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for found in case.stack.inventory.file_systems:
         device = case.stack.data_device(found)
         if found.type not in KNOWN or device is None:
@@ -30,7 +30,7 @@ def _check(case: Case) -> Results:
             continue
         if unit is None or width is None:
             why = found.unknown.get("stripe_unit_bytes") or found.unknown.get("stripe_width_bytes") or "not known"
-            yield Unjudged(rule=RULE.name, object=found.id, why=why)
+            yield UnjudgedPart(rule=RULE.name, object=found.id, why=why)
         elif not _fits(unit, width, stripe):
             yield _mismatch(found, unit, width, stripe)
 
@@ -128,7 +128,7 @@ def _steps(found: FileSystem, stripe: Stripe) -> list[Step]:
         return [
             Step(
                 phase=Phase.TUNE,
-                act=Act.METADATA,
+                act=StepEffect.METADATA,
                 about=f"write the geometry to the superblock; new files of {found.mount_point} use it from the next "
                 "mount on, old ones stay where they are",
                 commands=[f"tune2fs -E {geometry} {quote(found.source)}"],
@@ -168,7 +168,7 @@ def _uneven(found: FileSystem, unit: int, width: int) -> Finding:
         steps=[
             Step(
                 phase=Phase.TUNE,
-                act=Act.METADATA,
+                act=StepEffect.METADATA,
                 about=f"remove the geometry of {found.mount_point}; nothing below is striped",
                 commands=[f"tune2fs -E stride=0,stripe_width=0 {quote(found.source)}"],
             )

@@ -6,14 +6,14 @@ from spindle.base.units import si_size
 from spindle.inspect.model import Device, Swap
 
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, rotates
 
 USED_SHARE = 0.1
 """Share of swap in use that counts as a load."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for swap in case.stack.inventory.swaps:
         drives = _drives(case.stack, swap)
         others = _data_on(case.stack, swap, {device.id for device in drives})

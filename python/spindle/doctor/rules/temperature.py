@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, rotates
 
 PLATTERS_CELSIUS = 55
@@ -14,7 +14,7 @@ FLASH_CELSIUS = 70
 """Data sheets allow 70; from about there on flash slows itself down."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for name, celsius, limit in _drives(case.stack):
         if celsius < limit:
             continue
@@ -36,7 +36,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.PROTECT,
-                    act=Act.MEND,
+                    act=StepEffect.MEND,
                     about=f"improve the cooling of {name}",
                     needs=[Needs.HARDWARE],
                 )

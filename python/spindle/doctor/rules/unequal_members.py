@@ -7,8 +7,8 @@ from spindle.base.units import si_size
 from spindle.inspect.model import Device, Drive, Md, MdMember
 
 from ..arithmetic import pcie_bytes_per_s
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, gigatransfers, rotates
 
 SIZE_SPREAD = 0.05
@@ -19,7 +19,7 @@ SIZED = ("raid1", "raid4", "raid5", "raid6", "raid10")
 """Levels that use only the size of the smallest member on each; raid0 makes zones, linear joins."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for array, md in case.stack.arrays():
         members = case.stack.active(md)
         drives = [(member, *found) for member, device in members if (found := case.stack.drive_of(device)) is not None]
@@ -94,7 +94,7 @@ def _slow(array: Device, unequal: list[tuple[str, float]]) -> Finding:
         steps=[
             Step(
                 phase=Phase.REBUILD,
-                act=Act.REPLACE,
+                act=StepEffect.REPLACE,
                 about=f"give {array.id} members of one kind: replace the slow ones (OLD by NEW), one at a time",
                 commands=[
                     shell("mdadm", array.path, "--add", "/dev/NEW"),

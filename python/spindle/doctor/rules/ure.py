@@ -10,8 +10,8 @@ from spindle.base.units import si_size
 from spindle.inspect.model import Device, Drive
 
 from ..arithmetic import unreadable_probability
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, binary_size, rotates
 
 DESKTOP, NEARLINE, ENTERPRISE = 1e-14, 1e-15, 1e-16
@@ -46,7 +46,7 @@ class _Rebuild:
     path: str
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for read in (*_arrays(case.stack), *_units(case.stack)):
         bits = (read.drives - 1) * read.drive_bytes * 8
         chance = unreadable_probability(bits, read.rate)
@@ -138,7 +138,7 @@ def _steps(read: _Rebuild) -> list[Step]:
     return [
         Step(
             phase=Phase.PROTECT,
-            act=Act.READ_ALL,
+            act=StepEffect.READ_ALL,
             about=f"read all of {read.object} now, and every month: unreadable sectors are repaired while it can be",
             commands=[f"echo check > {shell(f'/sys/block/{read.object}/md/sync_action')}"],
         ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from spindle.base.commands import shell
 
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for device, drive in case.stack.drives():
         teams = case.stack.teams_of(device) if drive.transport == "usb" else []
         if not teams:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from spindle.inspect.model import Smart
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step, Unjudged
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect, UnjudgedPart
+from ..rule import Results, Rule, RuleInput
 from ..stack import Stack, rotates
 
 WORN_PERCENT = 80
@@ -16,11 +16,11 @@ USED_UP_PERCENT = 100
 """The endurance that its maker guarantees is used up (NVMe, Percentage Used; it may go on)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for name, smart, why in _flash(case.stack):
         used = smart.used_percent if smart is not None else None
         if smart is None or used is None:
-            yield Unjudged(rule=RULE.name, object=name, why=why)
+            yield UnjudgedPart(rule=RULE.name, object=name, why=why)
             continue
         if used < WORN_PERCENT:
             continue
@@ -41,7 +41,7 @@ def _check(case: Case) -> Results:
             steps=[
                 Step(
                     phase=Phase.PROTECT,
-                    act=Act.REPLACE,
+                    act=StepEffect.REPLACE,
                     about=f"plan the replacement of {name}, in an array one member at a time",
                     needs=[Needs.HARDWARE],
                 )

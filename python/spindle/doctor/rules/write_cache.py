@@ -7,14 +7,14 @@ from shlex import quote
 
 from spindle.inspect.model import Controller, HardwareRaid, RaidUnit
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 FORCED = ("AWB", "FWB")
 """storcli: always write back, regardless of the battery."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for controller, raid in case.stack.raids():
         number = case.stack.raid_number(controller)
         for unit in raid.units:
@@ -58,7 +58,7 @@ def _unprotected(name: str, number: int, controller: Controller, raid: HardwareR
         steps=[
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about=f"replace or learn the battery of {controller.id}",
                 needs=[Needs.HARDWARE],
             ),

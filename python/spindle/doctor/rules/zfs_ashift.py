@@ -5,14 +5,14 @@ from __future__ import annotations
 from spindle.base.commands import shell
 
 from ..finding import Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..rule import Results, Rule, RuleInput
 from ..stack import rotates
 
 LEAST_SHIFT = 12
 """4 KiB: the sector inside nearly all drives, whatever they report."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     teams = {team.name: team for team in case.stack.teams()}
     for pool in case.stack.inventory.pools:
         team = teams.get(pool.id)

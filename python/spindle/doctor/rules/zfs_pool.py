@@ -6,15 +6,15 @@ from spindle.base.commands import shell
 from spindle.base.units import si_size
 from spindle.inspect.model import Pool
 
-from ..finding import Act, Finding, Needs, Phase, Severity, Step
-from ..rule import Case, Results, Rule
+from ..finding import Finding, Needs, Phase, Severity, Step, StepEffect
+from ..rule import Results, Rule, RuleInput
 
 DOWN = ("FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED")
 FULL_SHARE = 0.1
 """Below this free space comes in pieces too small for a record (zpoolconcepts(7); OpenZFS workload tuning)."""
 
 
-def _check(case: Case) -> Results:
+def _check(case: RuleInput) -> Results:
     for pool in case.stack.inventory.pools:
         bad = [f"{one.path} {one.state}" for one in pool.members if one.state not in ("ONLINE", "AVAIL", "INUSE")]
         errors = [f"{one.path} {one.errors} errors" for one in pool.members if one.errors]
@@ -39,7 +39,7 @@ def _unwell(pool: Pool, bad: list[str], errors: list[str]) -> Finding:
         steps.append(
             Step(
                 phase=Phase.PROTECT,
-                act=Act.MEND,
+                act=StepEffect.MEND,
                 about=f"replace the failed parts of {pool.name} (OLD by NEW); a drive that was only unplugged comes "
                 "back by `zpool online`",
                 commands=[shell("zpool", "replace", pool.name, "OLD", "NEW")],
@@ -50,7 +50,7 @@ def _unwell(pool: Pool, bad: list[str], errors: list[str]) -> Finding:
         steps.append(
             Step(
                 phase=Phase.PROTECT,
-                act=Act.READ_ALL,
+                act=StepEffect.READ_ALL,
                 about=f"read all of {pool.name}: this repairs what it can, and the counts show which drive has "
                 "errors again",
                 commands=[shell("zpool", "scrub", pool.name)],

@@ -10,16 +10,16 @@ Source of truth: fio's HOWTO and the behaviour of fio 3.33. `options.OPTIONS` de
 
 from .convert import Conversion, Phase, convert, convert_sections, convert_text
 from .document import as_json, body_of, command_line, toml_of
-from .finding import Finding, JobFileRefused, Level, Place
+from .finding import JobFileRefused, JobFinding, Level, SourceLine
 from .report import logged_jobs, shape_of
 
 __all__ = [
     "Conversion",
-    "Finding",
     "JobFileRefused",
+    "JobFinding",
     "Level",
     "Phase",
-    "Place",
+    "SourceLine",
     "as_json",
     "body_of",
     "command_line",

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from spindle.formats import fio_output, fio_terse_writer
 
-from .finding import Finding, JobFileRefused, Level, Place
-from .numbers import Wrong, microseconds
+from .finding import JobFileRefused, JobFinding, Level, SourceLine
+from .numbers import InvalidValue, microseconds
 from .options import known_names, option_of, unknown
 from .source import STDIN, STDIN_NAME, Reader, Section, Setting
 
 SOURCE = "command line"
-_PLACE = Place(SOURCE, 0)
+_PLACE = SourceLine(SOURCE, 0)
 
 OUTPUT, FORMAT, SECTION, READ_ONLY = "output", "output-format", "section", "readonly"
 PARSE_ONLY, SHOW = "parse-only", "showcmd"
@@ -204,7 +204,7 @@ def status_interval(text: str) -> float:
     """Return the seconds between two reports. Raises ValueError."""
     try:
         interval_us = microseconds(text)
-    except Wrong:
+    except InvalidValue:
         raise ValueError(f"`{text[:40]}` is not a time; write for example 10 or 500ms") from None
     if interval_us < SHORTEST_STATUS_US:
         raise ValueError(f"`{text[:40]}` is less than 1 ms; write for example 10 or 500ms")
@@ -234,4 +234,4 @@ def _next(words: Iterator[str], name: str) -> str:
 
 
 def _refused(option: str, text: str) -> JobFileRefused:
-    return JobFileRefused([Finding(Level.ERROR, _PLACE, option, text)])
+    return JobFileRefused([JobFinding(Level.ERROR, _PLACE, option, text)])

@@ -12,8 +12,8 @@ from spindle.result.workload_properties import stream_name
 
 from .concurrency import ENGINES, MAPPING
 from .document import body_of
-from .filesets import FileSets, Place, place_of
-from .finding import Finding, JobFileRefused, Level
+from .filesets import FileSets, JobTarget, place_of
+from .finding import JobFileRefused, JobFinding, Level
 from .job import TypedJob, typed
 from .names import check_together, names_of
 from .phases import ends_of, phases_of, run_before_an_end
@@ -21,7 +21,7 @@ from .quantity import Keys, duration
 from .search import LatencyTarget, search_of
 from .source import STDIN, STDIN_NAME, Section, read_sections, sections_of
 from .steady import steady_of
-from .streams import MOST_STREAMS, Converted, Ground, own_bytes, own_files, streams_of
+from .streams import MOST_STREAMS, JobStreams, StreamPlacement, own_bytes, own_files, streams_of
 from .verification import check_readers
 
 MOST_JOBS = 1000
@@ -48,7 +48,7 @@ class Conversion:
 
     file: str
     jobs: list[TypedJob]
-    place: Place
+    place: JobTarget
     engine: str
     """The engine: io_uring, pread, or auto if the jobs differ."""
     phases: list[Phase]
@@ -56,7 +56,7 @@ class Conversion:
     """Sets of files that are made for it."""
     needs_bytes: int
     """The target must be as large as this; 0: not known, or files are made."""
-    findings: list[Finding]
+    findings: list[JobFinding]
     cpus: tuple[int, ...] = ()
     iopoll: bool = False
     sqpoll: bool = False
@@ -111,7 +111,7 @@ def convert_sections(sections: list[Section], path: str, target: str | None = No
     """Convert jobs; `path` is for messages."""
     if len(sections) > MOST_JOBS:
         text = f"more than {MOST_JOBS} jobs"
-        raise JobFileRefused([Finding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
+        raise JobFileRefused([JobFinding(Level.ERROR, sections[MOST_JOBS].place, "", text)])
     jobs = [typed(section) for section in sections]
     groups = run_before_an_end(phases_of(jobs))
     check_readers(groups)
@@ -195,16 +195,16 @@ def _laid_out(jobs: list[TypedJob]) -> dict[int, int]:
 
 
 def _phase(
-    jobs: list[TypedJob], place: Place, sets: FileSets, path: str, laid_out: dict[int, int]
+    jobs: list[TypedJob], place: JobTarget, sets: FileSets, path: str, laid_out: dict[int, int]
 ) -> tuple[Phase, int]:
     base = 0
-    done: list[Converted] = []
+    done: list[JobStreams] = []
     fits = sum(each.job.numjobs for each in jobs) <= MOST_STREAMS
     for each in jobs:
         shared = place.folder or place.null or not own_files(each.job) or (len(jobs) == 1 and each.job.numjobs == 1)
         # Workers share an amount, and one may get nothing of it: the log of each clone must have all of its part.
         apart = fits and (not each.job.grouped or bool(each.job.logs) or each.job.exitall)
-        ground = Ground(place, sets, None if shared else base, apart, laid_out[id(each)])
+        ground = StreamPlacement(place, sets, None if shared else base, apart, laid_out[id(each)])
         done.append(names_of(each, ground) if each.job.operation else streams_of(each, ground))
         if not shared:
             base += own_bytes(each.job)
@@ -225,7 +225,7 @@ def _phase(
     return Phase(jobs, head, streams, sources, clones), max(one.needs_bytes for one in done)
 
 
-def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
+def _head(jobs: list[TypedJob], done: list[JobStreams], path: str) -> Keys:
     """Return the keys of the load; streams that end before it get their own end."""
     about = next((each.job.about for each in jobs if each.job.about), "")
     head: Keys = {"about": _printable(about) or f"from {_printable(os.path.basename(path))}"}
@@ -256,7 +256,7 @@ def _head(jobs: list[TypedJob], done: list[Converted], path: str) -> Keys:
     return head
 
 
-def _end(done: list[Converted], ends: set[int]) -> Keys:
+def _end(done: list[JobStreams], ends: set[int]) -> Keys:
     """Return the end of the load; if all its streams have one, an end that is never reached before."""
     if 0 not in ends:
         return {"seconds": duration(max(ends))}
@@ -290,10 +290,10 @@ def _named(things: list[Keys]) -> list[Keys]:
     return things
 
 
-def _once(jobs: list[TypedJob]) -> list[Finding]:
+def _once(jobs: list[TypedJob]) -> list[JobFinding]:
     """Report findings about globals, or without a place, only once."""
     seen: set[tuple[object, ...]] = set()
-    found: list[Finding] = []
+    found: list[JobFinding] = []
     for each in jobs:
         for finding in each.findings:
             nowhere = finding.place == each.job.place

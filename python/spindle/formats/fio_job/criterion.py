@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .numbers import Wrong
+from .numbers import InvalidValue
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Criterion:
 
 
 def criterion(text: str) -> Criterion:
-    """Parse `iops:10%`, `bw_slope:0.1%`. Raises Wrong."""
+    """Parse `iops:10%`, `bw_slope:0.1%`. Raises InvalidValue."""
     found = re.fullmatch(r"\s*(iops|bw)(_slope)?:([0-9]{1,3}(?:\.[0-9]{1,6})?)%\s*", text)
     if found is None:
-        raise Wrong(f"`{text[:40]}` is not a bound in % of the mean such as iops:10%")
+        raise InvalidValue(f"`{text[:40]}` is not a bound in % of the mean such as iops:10%")
     return Criterion(found[1], found[2] is not None, float(found[3]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .numbers import Scale, Wrong, natural
+from .numbers import InvalidValue, Scale, natural
 
 Zones = tuple[tuple[int, int], ...]
 """(share of the requests in %, length: % of the region, or bytes)."""
@@ -34,13 +34,13 @@ UNIFORM = Distribution()
 
 
 def distribution(text: str, scale: Scale) -> Distribution:
-    """Parse `zipf:1.2:0.25`, `zoned:60/10:40/90` and so on. Raises Wrong."""
+    """Parse `zipf:1.2:0.25`, `zoned:60/10:40/90` and so on. Raises InvalidValue."""
     kind, colon, behind = text.strip().partition(":")
     if kind not in KINDS:
-        raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
+        raise InvalidValue(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
     if kind == "random":
         if colon:
-            raise Wrong("random has no parameters")
+            raise InvalidValue("random has no parameters")
         return UNIFORM
     if kind in ZONED:
         return _zoned(kind, behind, scale)
@@ -53,14 +53,14 @@ def distribution(text: str, scale: Scale) -> Distribution:
 
 def _number(text: str, what: str, low: float, high: float) -> float:
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not low <= float(text) <= high:
-        raise Wrong(f"{what}: `{text[:40]}` is outside {low:g} to {high:g}")
+        raise InvalidValue(f"{what}: `{text[:40]}` is outside {low:g} to {high:g}")
     return float(text)
 
 
 def _zoned(kind: str, text: str, scale: Scale) -> Distribution:
     parts = text.split(",")
     if len(parts) > 3:
-        raise Wrong("more than three lists of zones; they are for reads, writes and trims")
+        raise InvalidValue("more than three lists of zones; they are for reads, writes and trims")
     found = [_zones(part, kind == "zoned_abs", scale) for part in parts]
     return Distribution(kind, zones=(found[0], found[min(1, len(found) - 1)]))
 
@@ -70,18 +70,18 @@ def _zones(text: str, absolute: bool, scale: Scale) -> Zones:
     for part in text.split(":"):
         share, _, length = part.partition("/")
         if not share.strip() or (absolute and not length.strip()):
-            raise Wrong(
+            raise InvalidValue(
                 f"`{part[:40]}` is not a share of the requests and a length such as 60/{'1g' if absolute else 10}"
             )
         given = natural(length, scale if absolute else Scale()) if length.strip() else None
         entries.append((natural(share), given))
     zones = _filled(entries)
     if len(zones) > MOST_ZONES:
-        raise Wrong(f"more than {MOST_ZONES} zones")
+        raise InvalidValue(f"more than {MOST_ZONES} zones")
     if (shares := sum(share for share, _ in zones)) != 100:
-        raise Wrong(f"the shares of the requests add up to {shares}, not to 100")
+        raise InvalidValue(f"the shares of the requests add up to {shares}, not to 100")
     if not absolute and (lengths := sum(length for _, length in zones)) > 100:
-        raise Wrong(f"the zones add up to {lengths} %, more than 100")
+        raise InvalidValue(f"the zones add up to {lengths} %, more than 100")
     return tuple(zones)
 
 

@@ -20,7 +20,7 @@ MOST_SETS = 64
 
 
 @dataclass(frozen=True)
-class Place:
+class JobTarget:
     """Target of the whole job file."""
 
     target: str | None
@@ -160,7 +160,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(name)).strip("-")[:28] or "files"
 
 
-def place_of(jobs: list[TypedJob], target: str | None) -> Place:
+def place_of(jobs: list[TypedJob], target: str | None) -> JobTarget:
     """Return one target for the whole job file, or several; obstacles are reported."""
     for each in jobs:
         _say_first_directory(each)
@@ -168,24 +168,24 @@ def place_of(jobs: list[TypedJob], target: str | None) -> Place:
         folder = os.path.isdir(target)
         if not folder:
             _one_file(jobs, f"give a directory as TARGET, not {target}")
-        return Place(target, folder)
+        return JobTarget(target, folder)
     if all(ENGINES.get(each.job.engine) == NULL for each in jobs):
         most = max((each.job.offset.bytes + (each.job.filesizes[1] or each.job.size.bytes) for each in jobs), default=0)
-        return Place(f"{NULL_PREFIX}{exact_size(most or 1 << 30)}", False)
+        return JobTarget(f"{NULL_PREFIX}{exact_size(most or 1 << 30)}", False)
     lists = {each.job.filenames for each in jobs}
     grows = any(each.job.fill_device or each.job.append for each in jobs)
     if grows and not any(name.startswith("/dev/") for names in lists for name in names):
-        return Place(_folder(jobs), True)
+        return JobTarget(_folder(jobs), True)
     if len(lists) == 1 and len(names := next(iter(lists))) == 1:
-        return Place(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else Place(None, False)
+        return JobTarget(_joined(jobs[0], names[0]), False) if _one_folder(jobs) else JobTarget(None, False)
     named = list(dict.fromkeys(path for each in jobs for path in paths_of(each.job)))
     if any(_is_device(path) for path in named) or (named and all(os.path.isfile(path) for path in named)):
         without = next((each for each in jobs if not each.job.filenames), None)
         if without is not None:
             text = "files of its own beside devices or files that are there; give each job filename"
             without.say(Level.ERROR, "filename", text)
-        return Place(_colons(named), False, several=True)
-    return Place(_folder(jobs), True)
+        return JobTarget(_colons(named), False, several=True)
+    return JobTarget(_folder(jobs), True)
 
 
 def paths_of(job: Job) -> tuple[str, ...]:

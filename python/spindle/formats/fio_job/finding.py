@@ -20,7 +20,7 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """Its line in the job file."""
 
     file: str
@@ -32,11 +32,11 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Finding:
+class JobFinding:
     """One line."""
 
     level: Level
-    place: Place
+    place: SourceLine
     option: str
     """The option's own name, whatever alias was written; empty: the file or the job as a whole."""
     text: str
@@ -55,7 +55,7 @@ class JobFileRefused(SpindleError, ValueError):
 
     exit_code = 2
 
-    def __init__(self, findings: list[Finding]) -> None:
+    def __init__(self, findings: list[JobFinding]) -> None:
         super().__init__("; ".join(map(str, findings)))
         self.findings = findings
 

@@ -13,9 +13,9 @@ from spindle.formats.fio_log import FILES, HISTOGRAM, LogOrder
 from . import values
 from .criterion import Criterion, criterion
 from .distribution import UNIFORM, Distribution, distribution
-from .finding import Finding, Level, Place
-from .numbers import NOTHING, Amount, Scale, Wrong, amount, microseconds, natural, span, whole
-from .options import Fate, option_of, unknown
+from .finding import JobFinding, Level, SourceLine
+from .numbers import NOTHING, Amount, InvalidValue, Scale, amount, microseconds, natural, span, whole
+from .options import Treatment, option_of, unknown
 from .source import Section, Setting
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Job:
     """One section, typed. Sizes in bytes, times in microseconds."""
 
     name: str
-    place: Place
+    place: SourceLine
     about: str = ""
     filenames: tuple[str, ...] = ()
     """Empty: the job has its own files."""
@@ -225,15 +225,15 @@ class TypedJob:
 
     job: Job
     section: Section
-    places: dict[str, Place]
+    places: dict[str, SourceLine]
     """Place of each given option."""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[JobFinding] = field(default_factory=list)
 
     def say(self, level: Level, option: str, text: str) -> None:
         refused = {finding.option for finding in self.findings if finding.level is Level.ERROR}
         if option in refused or ("rw" in refused and level is not Level.ERROR):
             return  # only a consequence of a value that could not be read
-        self.findings.append(Finding(level, self.places.get(option, self.job.place), option, text))
+        self.findings.append(JobFinding(level, self.places.get(option, self.job.place), option, text))
 
 
 def typed(section: Section) -> TypedJob:
@@ -244,7 +244,7 @@ def typed(section: Section) -> TypedJob:
 class _Typing:
     def __init__(self, section: Section) -> None:
         self.section = section
-        self.findings: list[Finding] = []
+        self.findings: list[JobFinding] = []
         self.given: dict[str, Setting] = {}
         for setting in section.settings:
             self._take(setting)
@@ -259,17 +259,17 @@ class _Typing:
         value = setting.value
         if value is None and not option.bare:
             self._say(Level.ERROR, setting, option.name, "needs a value")
-        elif option.fate is Fate.TAKEN:
+        elif option.treatment is Treatment.TAKEN:
             # The last one wins, also among options with the same meaning.
             for other in _SAME.get(option.name, ()):
                 self.given.pop(other, None)
             self.given.pop(option.name, None)
             self.given[option.name] = setting
         elif (value if value is not None else "1") not in option.neutral:
-            self._say(Level(option.fate.value), setting, option.name, option.text)
+            self._say(Level(option.treatment.value), setting, option.name, option.text)
 
     def _say(self, level: Level, setting: Setting, option: str, text: str) -> None:
-        self.findings.append(Finding(level, setting.place, option, text))
+        self.findings.append(JobFinding(level, setting.place, option, text))
 
     def get(self, name: str, default: T, read: Callable[[str], T]) -> T:
         setting = self.given.get(name)
@@ -277,7 +277,7 @@ class _Typing:
             return default
         try:
             return read(setting.value if setting.value is not None else "1")
-        except Wrong as error:
+        except InvalidValue as error:
             self._say(Level.ERROR, setting, name, str(error))
             return default
 
@@ -436,7 +436,7 @@ class _Typing:
         """Return the kind, the distance to the next request, and the length of runs."""
         kind, colon, behind = text.strip().partition(":")
         if kind not in KINDS:
-            raise Wrong(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
+            raise InvalidValue(f"`{kind[:40]}` is none of {', '.join(KINDS)}")
         if not colon:
             return kind, 0, 1
         if kind.startswith("rand"):
@@ -468,7 +468,7 @@ class _Typing:
         """Parse `8k,32k,` for reads, writes and trims; None: the default. Without a final comma the last repeats."""
         parts = text.split(",")
         if len(parts) > 3:
-            raise Wrong(f"`{text[:40]}`: more than three values; they are for reads, writes and trims")
+            raise InvalidValue(f"`{text[:40]}`: more than three values; they are for reads, writes and trims")
         found = [read(part) if part.strip() else None for part in parts]
         return found + [found[-1]] * (3 - len(found))
 
@@ -511,11 +511,11 @@ class _Typing:
             weight = natural(percent) if percent.strip() else None
             entries.append((values.request(self._size(size)), weight))
         if len(entries) > 64:
-            raise Wrong("more than 64 sizes")
+            raise InvalidValue("more than 64 sizes")
         total = sum(weight for _, weight in entries if weight is not None)
         blank = sum(weight is None for _, weight in entries)
         if total > 100 or (total < 100 and not blank):
-            raise Wrong(f"the percentages add up to {total}, not to 100")
+            raise InvalidValue(f"the percentages add up to {total}, not to 100")
         # In units of 1/blank percent, so that the rest is shared evenly and stays whole.
         unit = blank or 1
         split = tuple((size, (100 - total) if weight is None else weight * unit) for size, weight in entries)

@@ -16,7 +16,7 @@ from .job import Job, TypedJob
 from .numbers import NOTHING
 from .quantity import Keys
 from .sizes import one_size
-from .streams import Converted, Ground, delay_of, end_of
+from .streams import JobStreams, StreamPlacement, delay_of, end_of
 from .verification import NONE, PRETENCE
 
 _TIMED = {
@@ -41,7 +41,7 @@ class _Round:
     """Names it takes before it ends; 0: all of its files, once per loop."""
 
 
-def names_of(typed: TypedJob, ground: Ground) -> Converted:
+def names_of(typed: TypedJob, ground: StreamPlacement) -> JobStreams:
     """Return the stream of such a job. Obstacles are reported."""
     job = typed.job
     operation = job.operation or ""
@@ -61,7 +61,7 @@ def names_of(typed: TypedJob, ground: Ground) -> Converted:
     if job.service[0] == "random":
         keys["order"] = "random"
     keys |= _ends(typed, takes) | arrival_of(typed, job.direction, clones, ONE_BY_ONE) | priority_of(job)
-    return Converted([keys | delay_of(typed, job.name)], end_of(job), 0, 0, [], [0])
+    return JobStreams([keys | delay_of(typed, job.name)], end_of(job), 0, 0, [], [0])
 
 
 def check_together(jobs: list[TypedJob]) -> None:
@@ -72,7 +72,7 @@ def check_together(jobs: list[TypedJob]) -> None:
         together[1].say(Level.DIFFERS, "directory", text)
 
 
-def _check(typed: TypedJob, ground: Ground) -> None:
+def _check(typed: TypedJob, ground: StreamPlacement) -> None:
     job = typed.job
     if not ground.place.folder:
         text = "names are made in a directory: give one as TARGET, or directory and nrfiles instead of one file"

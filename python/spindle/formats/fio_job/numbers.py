@@ -22,7 +22,7 @@ _US_PER = {
 _PREFIXES = "kmgtp"
 
 
-class Wrong(ValueError):
+class InvalidValue(ValueError):
     """A value that cannot be read; the text says what was found and what is allowed."""
 
 
@@ -68,13 +68,13 @@ def whole(text: str, scale: Scale = Scale()) -> int:
     found = re.fullmatch(r"([+-]?)(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,19})\s*([a-zA-Z]*)", text)
     if found is None:
         if re.fullmatch(r"[0-9]+\.[0-9]+[a-zA-Z]*", text):
-            raise Wrong(f"`{text[:40]}` is not a whole number, and fio takes only the part before the point")
-        raise Wrong(f"`{text[:40]}` is not a number; write for example {'10s' if scale.time else '4k'}")
+            raise InvalidValue(f"`{text[:40]}` is not a whole number, and fio takes only the part before the point")
+        raise InvalidValue(f"`{text[:40]}` is not a number; write for example {'10s' if scale.time else '4k'}")
     factor = scale.factor(found[3])
     if factor is None and not found[3]:
         factor = 1
     if factor is None:
-        raise Wrong(f"`{text[:40]}`: no unit `{found[3]}`; {_units(scale)}")
+        raise InvalidValue(f"`{text[:40]}`: no unit `{found[3]}`; {_units(scale)}")
     return _bounded(int(found[1] + found[2], 0 if "x" in found[2].lower() else 10) * factor)
 
 
@@ -93,10 +93,10 @@ def amount(text: str, scale: Scale) -> Amount:
     found = re.fullmatch(r"([0-9]{1,3})%", text.strip())
     if found is None:
         if re.fullmatch(r"[0-9]+z", text.strip()):
-            raise Wrong(f"`{text[:40]}` counts zones, which are not known here; give bytes or %")
+            raise InvalidValue(f"`{text[:40]}` counts zones, which are not known here; give bytes or %")
         return Amount(natural(text, scale))
     if int(found[1]) > 100:
-        raise Wrong(f"`{text}` is more than 100%")
+        raise InvalidValue(f"`{text}` is more than 100%")
     return Amount(percent=int(found[1]))
 
 
@@ -104,7 +104,7 @@ def natural(text: str, scale: Scale = Scale()) -> int:
     """Parse a number that is not negative."""
     value = whole(text, scale)
     if value < 0:
-        raise Wrong(f"`{text[:40]}` is negative")
+        raise InvalidValue(f"`{text[:40]}` is negative")
     return value
 
 
@@ -112,7 +112,7 @@ def span(text: str, scale: Scale) -> tuple[int, int]:
     """Parse `1k-4k` or `1k:4k`; return it in ascending order."""
     parts = re.split("[-:]", text)
     if len(parts) != 2:
-        raise Wrong(f"`{text[:40]}` is not a range; write for example 4k-64k")
+        raise InvalidValue(f"`{text[:40]}` is not a range; write for example 4k-64k")
     low, high = sorted(natural(part, scale) for part in parts)
     return low, high
 
@@ -122,13 +122,13 @@ def arithmetic(text: str, scale: Scale) -> int:
     parser = _Parser(text, scale)
     value = parser.sum(0)
     if parser.tokens:
-        raise Wrong(f"`{text[:40]}`: `{parser.tokens[0][:20]}` does not belong there")
+        raise InvalidValue(f"`{text[:40]}`: `{parser.tokens[0][:20]}` does not belong there")
     return int(value)
 
 
 def _bounded(value: int) -> int:
     if abs(value) >= LARGEST:
-        raise Wrong("larger than 8 EiB")
+        raise InvalidValue("larger than 8 EiB")
     return value
 
 
@@ -142,7 +142,7 @@ class _Parser:
 
     def sum(self, depth: int) -> Fraction:
         if depth > 50:
-            raise Wrong(f"`{self.text}`: too many parentheses")
+            raise InvalidValue(f"`{self.text}`: too many parentheses")
         value = self.product(depth)
         while self._next("+", "-"):
             value = value + self.product(depth) if self._took == "+" else value - self.product(depth)
@@ -153,7 +153,7 @@ class _Parser:
         while self._next("*", "/", "%"):
             operator, right = self._took, self.power(depth)
             if operator != "*" and right == 0:
-                raise Wrong(f"`{self.text}`: division by zero")
+                raise InvalidValue(f"`{self.text}`: division by zero")
             value = self._held(_MEANING[operator](value, right))
         return value
 
@@ -162,22 +162,22 @@ class _Parser:
         if self._next("^"):
             exponent = self.power(depth + 1)
             if exponent.denominator != 1 or not 0 <= exponent <= 63:
-                raise Wrong(f"`{self.text}`: the exponent is not a whole number from 0 to 63")
+                raise InvalidValue(f"`{self.text}`: the exponent is not a whole number from 0 to 63")
             value = self._held(value ** int(exponent))
         return value
 
     def factor(self, depth: int) -> Fraction:
         if depth > 50:
-            raise Wrong(f"`{self.text}`: too many parentheses")
+            raise InvalidValue(f"`{self.text}`: too many parentheses")
         if self._next("-"):
             return -self.factor(depth + 1)
         if self._next("("):
             value = self.sum(depth + 1)
             if not self._next(")"):
-                raise Wrong(f"`{self.text}`: a parenthesis is not closed")
+                raise InvalidValue(f"`{self.text}`: a parenthesis is not closed")
             return value
         if not self.tokens:
-            raise Wrong(f"`{self.text}`: ends too early")
+            raise InvalidValue(f"`{self.text}`: ends too early")
         return self._number(self.tokens.pop(0))
 
     def _number(self, token: str) -> Fraction:
@@ -186,7 +186,7 @@ class _Parser:
             return Fraction(whole(token, self.scale))
         factor = self.scale.factor(found[2]) if found[2] else 1
         if factor is None:
-            raise Wrong(f"`{self.text}`: no unit `{found[2]}`; {_units(self.scale)}")
+            raise InvalidValue(f"`{self.text}`: no unit `{found[2]}`; {_units(self.scale)}")
         return Fraction(found[1]) * factor
 
     def _next(self, *operators: str) -> bool:
@@ -197,5 +197,5 @@ class _Parser:
 
     def _held(self, value: Fraction) -> Fraction:
         if abs(value) >= LARGEST or value.denominator >= LARGEST:
-            raise Wrong(f"`{self.text}`: larger than 8 EiB")
+            raise InvalidValue(f"`{self.text}`: larger than 8 EiB")
         return value

@@ -12,7 +12,7 @@ FIO = "3.33"
 """The version whose options these are."""
 
 
-class Fate(StrEnum):
+class Treatment(StrEnum):
     """Treatment of an option."""
 
     TAKEN = "taken"
@@ -27,7 +27,7 @@ class Option:
     """An option of fio 3.33."""
 
     name: str
-    fate: Fate
+    treatment: Treatment
     text: str
     """Its effect, or the alternative."""
     aliases: tuple[str, ...] = ()
@@ -41,16 +41,16 @@ class Option:
 
 def _taken(names: str, text: str, bare: bool = False) -> Option:
     name, *aliases = names.split("/")
-    return Option(name, Fate.TAKEN, text, tuple(aliases), (), bare)
+    return Option(name, Treatment.TAKEN, text, tuple(aliases), (), bare)
 
 
-def _rest(fate: Fate, *rows: tuple[str, str, str]) -> list[Option]:
+def _rest(treatment: Treatment, *rows: tuple[str, str, str]) -> list[Option]:
     """Make options from rows of names, neutral values, text; `*` before a name: the value is optional."""
     found = []
     for names, neutral, text in rows:
         for group in names.split():
             name, *aliases = group.removeprefix("*").split("/")
-            found.append(Option(name, fate, text, tuple(aliases), tuple(neutral.split()), group.startswith("*")))
+            found.append(Option(name, treatment, text, tuple(aliases), tuple(neutral.split()), group.startswith("*")))
     return found
 
 
@@ -299,7 +299,7 @@ _TAKEN = [
 ]
 
 _DIFFER = _rest(
-    Fate.DIFFERS,
+    Treatment.DIFFERS,
     (
         """
             iodepth_batch/iodepth_batch_submit iodepth_batch_complete_min/iodepth_batch_complete
@@ -349,7 +349,7 @@ _DIFFER = _rest(
 _MADE = "files that are not there before the run are made for it, by filecreate in it, and removed after it"
 
 _NOTES = _rest(
-    Fate.NOTE,
+    Treatment.NOTE,
     (
         "lat_percentiles slat_percentiles",
         "0",
@@ -468,7 +468,7 @@ _NOTES = _rest(
 )
 
 _ERRORS = _rest(
-    Fate.ERROR,
+    Treatment.ERROR,
     ("numa_mem_policy numa_cpu_nodes", "", "remove it and start spindle with numactl"),
     ("rate_ignore_thinktime", "0", "a bound on the rate and a pause are kept independently"),
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spindle.formats.fio_log import Job as LoggedJob
-from spindle.formats.fio_writer import Origin, Shape
+from spindle.formats.fio_writer import Origin, ReportOptions
 
 from .job import DIRECTIONS
 from .source import Setting
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .job import TypedJob
 
 
-def shape_of(conversion: Conversion) -> Shape:
+def shape_of(conversion: Conversion) -> ReportOptions:
     """Return the shape for `fio_writer.write`."""
     common = _options(conversion.jobs[0].section.settings[: conversion.jobs[0].section.inherited])
     group = -1
@@ -27,7 +27,7 @@ def shape_of(conversion: Conversion) -> Shape:
             group += bool(at and (each.job.new_group or each.job.stonewall))
             groups.append(group)
         origins.append([_origin(phase, stream, groups, first) for stream in range(len(phase.streams))])
-    return Shape(common, origins)
+    return ReportOptions(common, origins)
 
 
 def logged_jobs(conversion: Conversion) -> list[dict[tuple[str, int], LoggedJob]]:

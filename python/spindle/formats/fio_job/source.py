@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .finding import Finding, JobFileRefused, Level, Place
+from .finding import JobFileRefused, JobFinding, Level, SourceLine
 
 MOST_BYTES = 1 << 20
 MOST_LINES = 20_000
@@ -29,7 +29,7 @@ class Setting:
 
     name: str
     value: str | None
-    place: Place
+    place: SourceLine
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Section:
     """`[name]` and its settings; for a job, the globals above it come first."""
 
     name: str
-    place: Place
+    place: SourceLine
     settings: list[Setting] = field(default_factory=list)
     inherited: int = 0
     """Number of settings from [global]."""
@@ -77,7 +77,7 @@ class Reader:
         if path == STDIN:
             self.text(_standard_input(), STDIN_NAME)
         else:
-            self.text(_text(path, Place(path, 0)), path)
+            self.text(_text(path, SourceLine(path, 0)), path)
 
     def text(self, text: str, path: str) -> None:
         """Read a text."""
@@ -86,7 +86,7 @@ class Reader:
         self.into = None
         self._file(text, path, 0)
 
-    def option(self, name: str, value: str | None, place: Place) -> None:
+    def option(self, name: str, value: str | None, place: SourceLine) -> None:
         """Add an option of a command line: `name` begins a job, options before the first one apply to all."""
         if name == "name":
             self._section(value or "", place)
@@ -100,23 +100,23 @@ class Reader:
         if missing := [name for name in self.only if name not in {job.name for job in self.jobs}]:
             there = ", ".join(dict.fromkeys([*(job.name for job in self.jobs), *self.left_out])) or "none"
             raise _refused(
-                Place(source, 0), f"`section=`: there is no job `{missing[0][:40]}`; its jobs are: {there[:200]}"
+                SourceLine(source, 0), f"`section=`: there is no job `{missing[0][:40]}`; its jobs are: {there[:200]}"
             )
         if not self.jobs:
-            raise _refused(Place(source, 1), "no job in it: a job begins with its [name]")
+            raise _refused(SourceLine(source, 1), "no job in it: a job begins with its [name]")
         return self.jobs
 
     def _file(self, text: str, path: str, depth: int) -> None:
         for number, raw in enumerate(text.splitlines(), 1):
             self.lines += 1
             if self.lines > MOST_LINES:
-                raise _refused(Place(path, number), f"more than {MOST_LINES} lines")
+                raise _refused(SourceLine(path, number), f"more than {MOST_LINES} lines")
             # As in fio, a comment may follow a value.
             line = re.split("[;#]", raw, maxsplit=1)[0].strip()
             if line:
-                self._line(line, Place(path, number), depth)
+                self._line(line, SourceLine(path, number), depth)
 
-    def _line(self, line: str, place: Place, depth: int) -> None:
+    def _line(self, line: str, place: SourceLine, depth: int) -> None:
         if line.startswith("["):
             if depth:
                 raise _refused(place, "an included file may not contain [sections]")
@@ -130,13 +130,13 @@ class Reader:
             given = self._expanded(value.strip(), place) if equals else None
             self.into.append(Setting(name.strip().lower(), given, place))
 
-    def _begin(self, line: str, place: Place) -> None:
+    def _begin(self, line: str, place: SourceLine) -> None:
         name = line[1:].partition("]")[0].strip()
         if "]" not in line or not name:
             raise _refused(place, "a section is written [name]")
         self._section(name, place)
 
-    def _section(self, name: str, place: Place) -> None:
+    def _section(self, name: str, place: SourceLine) -> None:
         if name.startswith(GLOBAL):  # fio compares no more than these letters
             self.into = self.common
             return
@@ -150,13 +150,13 @@ class Reader:
             self._waits = False
         self.jobs.append(job)
 
-    def _include(self, name: str, place: Place, depth: int) -> None:
+    def _include(self, name: str, place: SourceLine, depth: int) -> None:
         if depth >= MOST_INCLUDES:
             raise _refused(place, f"includes nest deeper than {MOST_INCLUDES}; does a file include itself?")
         path = os.path.join(os.path.dirname(place.file), name)
         self._file(_text(path, place), path, depth + 1)
 
-    def _expanded(self, value: str, place: Place) -> str:
+    def _expanded(self, value: str, place: SourceLine) -> str:
         value = re.sub(r"\$\{([^}]*)\}", lambda found: self.environment.get(found[1], ""), value)
         for word, number in KEYWORDS.items():
             if word in value:
@@ -177,15 +177,15 @@ KEYWORDS: dict[str, Callable[[], int]] = {
 }
 
 
-def _calculated(value: str, place: Place) -> str:
+def _calculated(value: str, place: SourceLine) -> str:
     """Evaluate simple arithmetic with a keyword, which needs no parentheses: `8*$mb_memory`."""
     if not re.search(r"[-+*/]", value) or not re.fullmatch(r"[0-9+*/ ().-]+", value):
         return value
-    from .numbers import Scale, Wrong, arithmetic
+    from .numbers import InvalidValue, Scale, arithmetic
 
     try:
         return str(arithmetic(value, Scale()))
-    except Wrong as error:
+    except InvalidValue as error:
         raise _refused(place, str(error)) from None
 
 
@@ -193,11 +193,11 @@ def _standard_input() -> str:
     try:
         data = sys.stdin.buffer.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise _refused(Place(STDIN_NAME, 0), f"cannot be read ({error})") from None
-    return _decoded(data, Place(STDIN_NAME, 0), "")
+        raise _refused(SourceLine(STDIN_NAME, 0), f"cannot be read ({error})") from None
+    return _decoded(data, SourceLine(STDIN_NAME, 0), "")
 
 
-def _text(path: str, place: Place) -> str:
+def _text(path: str, place: SourceLine) -> str:
     what = f"{path}: " if place.line else ""
     try:
         if not Path(path).is_file():
@@ -212,7 +212,7 @@ def _text(path: str, place: Place) -> str:
     return _decoded(data, place, what)
 
 
-def _decoded(data: bytes, place: Place, what: str) -> str:
+def _decoded(data: bytes, place: SourceLine, what: str) -> str:
     if len(data) > MOST_BYTES:
         raise _refused(place, f"{what}larger than 1 MiB; this is not a job file")
     try:
@@ -221,5 +221,5 @@ def _decoded(data: bytes, place: Place, what: str) -> str:
         raise _refused(place, f"{what}not UTF-8 text at byte {error.start}") from None
 
 
-def _refused(place: Place, text: str) -> JobFileRefused:
-    return JobFileRefused([Finding(Level.ERROR, place, "", text)])
+def _refused(place: SourceLine, text: str) -> JobFileRefused:
+    return JobFileRefused([JobFinding(Level.ERROR, place, "", text)])

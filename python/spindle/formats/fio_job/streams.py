@@ -12,7 +12,7 @@ from . import strides
 from .amounts import Rounds
 from .arrival import arrival_of, rated_directions
 from .concurrency import ENGINES, MAPPING, data_of, depth_of, queues, say_shared
-from .filesets import FileSets, Place, paths_of, sizes_of_files
+from .filesets import FileSets, JobTarget, paths_of, sizes_of_files
 from .finding import Level
 from .job import Job, TypedJob
 from .numbers import NOTHING
@@ -27,7 +27,7 @@ LEFT_FREE = 6
 
 
 @dataclass(frozen=True)
-class Converted:
+class JobStreams:
     """Streams of one job."""
 
     streams: list[Keys]
@@ -44,10 +44,10 @@ class Converted:
 
 
 @dataclass(frozen=True)
-class Ground:
+class StreamPlacement:
     """Position of a job's streams."""
 
-    place: Place
+    place: JobTarget
     sets: FileSets
     base: int | None
     """Offset of the job's own files on the target; None: the target is the job's file itself."""
@@ -57,7 +57,7 @@ class Ground:
     """Length of each of its files, made by earlier jobs, when fio examines it for this one; bytes."""
 
 
-def streams_of(typed: TypedJob, ground: Ground) -> Converted:
+def streams_of(typed: TypedJob, ground: StreamPlacement) -> JobStreams:
     """Convert a job. Obstacles are reported in `typed.findings`."""
     job = typed.job
     keys = places_of(typed) | sizes_of(typed)
@@ -93,7 +93,7 @@ def _check_offset(typed: TypedJob) -> None:
         typed.say(Level.DIFFERS, "offset", text)
 
 
-def _check_growth(typed: TypedJob, ground: Ground) -> None:
+def _check_growth(typed: TypedJob, ground: StreamPlacement) -> None:
     """Report findings about jobs that fill a device, append, or trim their own writes."""
     job = typed.job
     if job.fill_device and not ground.place.on_device and not ground.place.folder:
@@ -163,7 +163,7 @@ _OF_WRITES = ("own_writes", "write_size", "write_align", "write_zones")
 _SYNCS = ("dsync", "osync", "fsync_every", "fdatasync_every", "fsync_between", "end_fsync", "content")
 
 
-def _apart(typed: TypedJob, ground: Ground) -> bool:
+def _apart(typed: TypedJob, ground: StreamPlacement) -> bool:
     """True if each clone is a separate stream: workers of one stream share its region and its popular places."""
     job = typed.job
     if job.numjobs == 1:
@@ -193,7 +193,7 @@ def _uneven(job: Job) -> bool:
     return job.offset != NOTHING or (not job.random and bool(job.size.bytes % job.sizes[job.direction].smallest))
 
 
-def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]], apart: bool) -> Converted:
+def _clones(typed: TypedJob, ground: StreamPlacement, kinds: list[tuple[Keys, str, float]], apart: bool) -> JobStreams:
     job = typed.job
     count = job.numjobs
     sharing = 1 if apart else count
@@ -225,7 +225,7 @@ def _clones(typed: TypedJob, ground: Ground, kinds: list[tuple[Keys, str, float]
     if sharing > 1 and ends:
         say_shared(typed, count)
     runtime = end_of(job)
-    return Converted(streams, runtime, needs, moves if not runtime else 0, used, clones)
+    return JobStreams(streams, runtime, needs, moves if not runtime else 0, used, clones)
 
 
 def _clone(typed: TypedJob, number: int) -> TypedJob:
@@ -271,7 +271,7 @@ def delay_of(typed: TypedJob, name: str) -> Keys:
     return {"start_delay": duration(drawn)}
 
 
-def _ends(typed: TypedJob, ground: Ground, sharing: int) -> tuple[Limits, int]:
+def _ends(typed: TypedJob, ground: StreamPlacement, sharing: int) -> tuple[Limits, int]:
     """Return the keys that end a stream by its amount, and the bytes of a clone if only they do, exactly."""
     job = typed.job
     own = ground.place.folder and not job.filenames
@@ -349,7 +349,7 @@ def _plain(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def _amount(typed: TypedJob, ground: Ground) -> int:
+def _amount(typed: TypedJob, ground: StreamPlacement) -> int:
     """Return the bytes that each clone moves; 0: unknown."""
     job = typed.job
     if job.fill_device or job.filesizes[0] != job.filesizes[1] or job.io_size.percent is not None:
@@ -389,7 +389,7 @@ def _length(job: Job, files: int) -> int:
     return max(job.filesizes[1] - job.offset.bytes, 0) or job.size.bytes // files
 
 
-def _capacity(typed: TypedJob, ground: Ground, files: int, length: int) -> int | None:
+def _capacity(typed: TypedJob, ground: StreamPlacement, files: int, length: int) -> int | None:
     """Return the requests of one round of fio up to the end of its files; None: it ends by its amount."""
     job = typed.job
     size = job.sizes[job.direction].low
@@ -454,7 +454,7 @@ _ONE_END = "once, at the end of the job; fio at the end of each round"
 _BOTH_BEGIN = "reads and writes each begin again when they are through; in fio both do when one of them is"
 
 
-def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
+def _is_whole_file(job: Job, ground: StreamPlacement, length: int) -> bool:
     """True if a region of this length extends to the end of its file, as fio finds or makes it."""
     place = ground.place
     if place.null or own_files(job) or (place.folder and not job.filenames):
@@ -470,7 +470,9 @@ def _is_whole_file(job: Job, ground: Ground, length: int) -> bool:
     return max(there, ground.laid_out) <= job.offset.bytes + length
 
 
-def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+def _where(
+    typed: TypedJob, ground: StreamPlacement, name: str, number: int, sharing: int
+) -> tuple[Keys, int, list[Keys]]:
     """Return the region of a clone or its files, the end of the region in bytes if known, and the set of files."""
     if ground.place.folder:
         return _in_folder(typed, ground, name, number, sharing)
@@ -481,7 +483,7 @@ def _where(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int
     return region, end, []
 
 
-def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> Keys:
+def _on_several(typed: TypedJob, ground: StreamPlacement, number: int, sharing: int) -> Keys:
     """Return the region on several devices or files: each has its part of the size."""
     job = typed.job
     if not job.filenames:
@@ -495,7 +497,7 @@ def _on_several(typed: TypedJob, ground: Ground, number: int, sharing: int) -> K
     return keys | _region(part, ground, number, None, sharing)[0]
 
 
-def _fills(typed: TypedJob, ground: Ground, files: int) -> int:
+def _fills(typed: TypedJob, ground: StreamPlacement, files: int) -> int:
     """Return the bytes of each file that fill a file system, without the reserve."""
     job = typed.job
     place = ground.place.target or "."
@@ -517,7 +519,9 @@ def _fills(typed: TypedJob, ground: Ground, files: int) -> int:
     return each
 
 
-def _in_folder(typed: TypedJob, ground: Ground, name: str, number: int, sharing: int) -> tuple[Keys, int, list[Keys]]:
+def _in_folder(
+    typed: TypedJob, ground: StreamPlacement, name: str, number: int, sharing: int
+) -> tuple[Keys, int, list[Keys]]:
     job, sets = typed.job, ground.sets
     files = len(job.filenames) or job.nrfiles
     if job.offset.percent is not None or job.size.percent is not None or job.offset_increment.percent is not None:
@@ -598,7 +602,7 @@ def _service(typed: TypedJob) -> Keys:
     return keys | ({"file_requests": requests} if requests > 1 and kind != "sequential" else {})
 
 
-def _region(typed: TypedJob, ground: Ground, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
+def _region(typed: TypedJob, ground: StreamPlacement, number: int, base: int | None, sharing: int) -> tuple[Keys, int]:
     """Return the region of a clone, and its end in bytes if known."""
     job = typed.job
     filesize = job.filesizes[1]

@@ -1,17 +1,17 @@
-"""Parsers of option values. Each raises `Wrong` with the allowed values."""
+"""Parsers of option values. Each raises `InvalidValue` with the allowed values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from .numbers import Wrong, microseconds, natural, whole
+from .numbers import InvalidValue, microseconds, natural, whole
 
 
 def truth(text: str) -> bool:
     """Parse `0` or `1`."""
     if text not in ("0", "1"):
-        raise Wrong(f"`{text[:40]}` is neither 0 nor 1")
+        raise InvalidValue(f"`{text[:40]}` is neither 0 nor 1")
     return text == "1"
 
 
@@ -20,7 +20,7 @@ def one_of(*allowed: str) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in allowed:
-            raise Wrong(f"`{text[:40]}` is not one of {', '.join(allowed)}")
+            raise InvalidValue(f"`{text[:40]}` is not one of {', '.join(allowed)}")
         return text
 
     return read
@@ -32,7 +32,7 @@ def within(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         value = whole(text)
         if not low <= value <= high:
-            raise Wrong(f"`{text[:40]}` is outside {low} to {high}")
+            raise InvalidValue(f"`{text[:40]}` is outside {low} to {high}")
         return value
 
     return read
@@ -41,7 +41,7 @@ def within(low: int, high: int) -> Callable[[str], int]:
 def positive(value: int) -> int:
     """Refuse a number below 0."""
     if value < 0:
-        raise Wrong("is negative")
+        raise InvalidValue("is negative")
     return value
 
 
@@ -54,7 +54,7 @@ def times(text: str) -> tuple[int, int]:
     """Parse `5s`, or the ends of a range such as `1-5` or `1:5`."""
     parts = re.split("[-:]", text)
     if len(parts) > 2:
-        raise Wrong(f"`{text[:40]}` is neither a time nor a range; write for example 1-5")
+        raise InvalidValue(f"`{text[:40]}` is neither a time nor a range; write for example 1-5")
     low, *rest = sorted(time(part) for part in parts)
     return (low, rest[0]) if rest else (low, low)
 
@@ -68,14 +68,14 @@ def percentiles(text: str) -> tuple[float, ...]:
     """Parse `50:99.9`; sorted, each once."""
     parts = text.split(":")
     if len(parts) > 20:
-        raise Wrong("more than 20 percentiles")
+        raise InvalidValue("more than 20 percentiles")
     return tuple(sorted({percent(part) for part in parts}))
 
 
 def request(size: int) -> int:
     """Refuse a size of a request, bytes, that no run can have."""
     if not 0 < size <= 1 << 30:
-        raise Wrong(f"requests of {size} bytes; 1 byte to 1 GiB")
+        raise InvalidValue(f"requests of {size} bytes; 1 byte to 1 GiB")
     return size
 
 
@@ -89,9 +89,9 @@ def names(text: str) -> tuple[str, ...]:
     parts = [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text)]
     found = tuple(dict.fromkeys(part for part in parts if part))
     if len(found) > 1024:
-        raise Wrong("more than 1024 files; use nrfiles")
+        raise InvalidValue("more than 1024 files; use nrfiles")
     if "-" in found:
-        raise Wrong("`-`, the standard streams, are not a file")
+        raise InvalidValue("`-`, the standard streams, are not a file")
     return found
 
 
@@ -99,7 +99,7 @@ def service(text: str) -> tuple[str, int]:
     """Parse `random:8`: the order of files, and the requests to one before the next."""
     kind, colon, requests = text.strip().partition(":")
     if kind not in ("roundrobin", "random", "sequential"):
-        raise Wrong(f"`{kind[:40]}` is not there; use roundrobin, random or sequential")
+        raise InvalidValue(f"`{kind[:40]}` is not there; use roundrobin, random or sequential")
     return kind, max(within(0, 1 << 31)(requests), 1) if colon else 1
 
 
@@ -125,7 +125,7 @@ def cpus(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         ends = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         if ends is None:
-            raise Wrong(f"`{text[:40]}` is not a list of CPUs; write for example 0-3,5")
+            raise InvalidValue(f"`{text[:40]}` is not a list of CPUs; write for example 0-3,5")
         found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
     return tuple(sorted(found))
 
@@ -139,5 +139,5 @@ def mask(text: str) -> tuple[int, ...]:
 def percent(text: str) -> float:
     """Parse `99.9`."""
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", text.strip()) or not 0 < float(text) <= 100:
-        raise Wrong(f"`{text[:40]}` is not a percentile above 0 up to 100")
+        raise InvalidValue(f"`{text[:40]}` is not a percentile above 0 up to 100")
     return float(text)

@@ -9,7 +9,7 @@ from typing import Any
 from spindle.base import units
 from spindle.base.commands import given, shell
 from spindle.report.document.entry import Entry, Plan
-from spindle.report.document.model import Block, Code, Sheet, Words
+from spindle.report.document.model import Block, Code, Paragraph, Sheet
 from spindle.report.document.recipe import USUAL_SEED, recipe_of
 from spindle.report.document.trial import Case, runs_of
 from spindle.report.terminal.table import Column
@@ -69,10 +69,10 @@ def verdicts(entries: Sequence[Entry], names: Mapping[str, str]) -> list[Block]:
             blocks.append(Sheet("Invalid figures and warnings, with the evidence of the first run", columns, rows))
             blocks.append(Sheet("Each of them", columns, every, folded=True))
     else:
-        blocks.append(Words("No check found anything against these figures.", Level.OK))
+        blocks.append(Paragraph("No check found anything against these figures.", Level.OK))
     everywhere = [name for name, count in passed.items() if count == checked]
     if everywhere:
-        blocks.append(Words(f"Checked without a problem in every run: {', '.join(sorted(everywhere))}."))
+        blocks.append(Paragraph(f"Checked without a problem in every run: {', '.join(sorted(everywhere))}."))
     return blocks
 
 
@@ -215,7 +215,7 @@ def commands(entries: Sequence[Entry], names: Mapping[str, str], plans: Sequence
         script = "\n".join(f"cat > {name} <<'END'\n{text.rstrip()}\nEND" for name, text in files)
         blocks.append(Code(f"The {len(files)} files that the commands name, as commands that make them", script, True))
     if unknown and not plans:
-        blocks.append(Words(f"{unknown} record{'s do' if unknown > 1 else ' does'} not say how to repeat it."))
+        blocks.append(Paragraph(f"{unknown} record{'s do' if unknown > 1 else ' does'} not say how to repeat it."))
     return blocks
 
 

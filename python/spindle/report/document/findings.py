@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spindle.base import units
 from spindle.report.document.alike import alike
-from spindle.report.document.model import Words
+from spindle.report.document.model import Paragraph
 from spindle.report.document.trial import Case, bytes_per_s_of, iops_of, is_names, is_streaming, unit_of
 from spindle.result.record import Level
 from spindle.stats.compare import common_metrics, compare
@@ -67,7 +67,7 @@ def groups_of(cases: Sequence[Case]) -> list[Group]:
     return [Group(name, members) for name, members in alike(cases) if len(members) > 1]
 
 
-def unlike(cases: Sequence[Case]) -> Iterator[Words]:
+def unlike(cases: Sequence[Case]) -> Iterator[Paragraph]:
     """Say which cases are not compared with each other, and how they differ."""
     sets = alike(cases)
     if len(sets) > 1:
@@ -76,10 +76,10 @@ def unlike(cases: Sequence[Case]) -> Iterator[Words]:
             for name, members in sets[:MOST_SETS]
         )
         more = f"; and {len(sets) - MOST_SETS} more" if len(sets) > MOST_SETS else ""
-        yield Words(f"Not compared with each other, because their requests differ: {listed}{more}.")
+        yield Paragraph(f"Not compared with each other, because their requests differ: {listed}{more}.")
 
 
-def words(groups: Sequence[Group]) -> Iterator[Words]:
+def words(groups: Sequence[Group]) -> Iterator[Paragraph]:
     """Yield a sentence for each metric of each group."""
     for group in groups:
         sides = group.sides
@@ -90,7 +90,7 @@ def words(groups: Sequence[Group]) -> Iterator[Words]:
             found = list(_of(group, sides))
         except Incomparable:
             continue
-        yield from (Words(f"{before}{text}") for text in found)
+        yield from (Paragraph(f"{before}{text}") for text in found)
 
 
 def _of(group: Group, sides: list[Side]) -> Iterator[str]:
@@ -144,7 +144,7 @@ def _rate_words(case: Case, streaming: bool) -> str:
     return f"{units.count(rate(case, streaming))} {unit_of(case)}"
 
 
-def single(case: Case) -> Words:
+def single(case: Case) -> Paragraph:
     """Describe the only case."""
     run = case.trials[0].run
     latencies = [mean for trial in case.trials if (mean := trial.run.figures.mean_latency_ns()) is not None]
@@ -155,7 +155,7 @@ def single(case: Case) -> Words:
         text += f", {units.duration(mean_of_trials(latencies))} mean latency"
     if len(case.trials) > 1:
         text += f" (geometric mean of {len(case.trials)} runs)"
-    return Words(text + ".")
+    return Paragraph(text + ".")
 
 
 def explained(known: Effects) -> str:

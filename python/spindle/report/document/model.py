@@ -11,7 +11,7 @@ from spindle.result.record import Level
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph; its level marks a warning."""
 
     text: str
@@ -52,7 +52,7 @@ class Code:
     folded: bool = False
 
 
-Block = Words | Sheet | Chart | Code
+Block = Paragraph | Sheet | Chart | Code
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _respelled(section: Section, spelled: Callable[[str], str]) -> Section:
     blocks: list[Block] = []
     for block in section.blocks:
         match block:
-            case Words():
+            case Paragraph():
                 blocks.append(replace(block, text=spelled(block.text)))
             case Sheet():
                 rows = [[cell if isinstance(cell, Level) else spelled(cell) for cell in row] for row in block.rows]

@@ -11,7 +11,7 @@ from html import escape
 from importlib import resources
 
 from spindle.report.charts import theme
-from spindle.report.document.model import Block, Chart, Code, Document, Section, Sheet, Words
+from spindle.report.document.model import Block, Chart, Code, Document, Paragraph, Section, Sheet
 from spindle.report.render import drawing
 from spindle.result.record import Level
 
@@ -74,7 +74,7 @@ def _section(section: Section) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Words(text=text, level=level):
+        case Paragraph(text=text, level=level):
             if level is None:
                 return f"<p>{escape(text)}</p>"
             return f'<p class="note {level}">{_badge(level)} {escape(text)}</p>'

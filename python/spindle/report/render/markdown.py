@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from spindle.report.document.model import Block, Chart, Code, Document, Sheet, Words
+from spindle.report.document.model import Block, Chart, Code, Document, Paragraph, Sheet
 from spindle.result.record import Level
 
 _SPECIAL = re.compile(r"(`[^`|]+`)|([\\`*_\[\]<>|#~&])")
@@ -31,7 +31,7 @@ def _lines(document: Document) -> Iterator[str]:
 
 def _block(block: Block) -> Iterator[str]:
     match block:
-        case Words(text=text, level=level):
+        case Paragraph(text=text, level=level):
             yield _plain(text) if level in (None, Level.OK) else f"{_level(level)}: {_plain(text)}"
         case Sheet():
             yield f"{_plain(block.title)}:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spindle.report.document.model import Block, Chart, Code, Document, Sheet, Words
+from spindle.report.document.model import Block, Chart, Code, Document, Paragraph, Sheet
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import table
 
@@ -27,7 +27,7 @@ def _section(title: str, blocks: object, style: Style) -> Iterator[str]:
 
 def _block(block: Block, style: Style) -> Iterator[str]:
     match block:
-        case Words(text=words, level=level):
+        case Paragraph(text=words, level=level):
             yield from style.wrap(words, first="" if level is None else f"{level}: ", rest="")
         case Sheet():
             yield ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from spindle.base.words import listed
-from spindle.doctor.finding import Diagnosis, Finding, Needs, Severity, Step, Unjudged
+from spindle.doctor.finding import Diagnosis, Finding, Needs, Severity, Step, UnjudgedPart
 from spindle.doctor.rule import Rule
 from spindle.report.terminal.style import Style
 from spindle.report.terminal.table import Column, table
@@ -122,7 +122,7 @@ def _step(head: str, step: Step, style: Style) -> Iterator[str]:
         yield f"  {' ' * _HEAD}   {_plain(command)}"  # not wrapped, to be copied
 
 
-def _unjudged(unjudged: Sequence[Unjudged]) -> list[tuple[str, str, list[str]]]:
+def _unjudged(unjudged: Sequence[UnjudgedPart]) -> list[tuple[str, str, list[str]]]:
     """Group by rule, and rules without data about the same objects together; of several reasons the first is shown."""
     grouped: dict[str, tuple[str, list[str]]] = {}
     for one in unjudged:

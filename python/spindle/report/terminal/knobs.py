@@ -10,7 +10,7 @@ from pathlib import Path
 from spindle.knobs.catalogue import KNOBS, Knob
 from spindle.knobs.files import Files
 from spindle.knobs.persist import BootFile
-from spindle.knobs.places import Place
+from spindle.knobs.places import KnobFolder
 from spindle.knobs.restore import Restoration
 from spindle.knobs.session import ChangeResult
 from spindle.knobs.undo import Item, State
@@ -60,7 +60,7 @@ def catalogue(as_json: bool) -> Iterator[str]:
     yield from table(columns, rows, style_of(sys.stdout))
 
 
-def at_places(places: Iterable[Place], as_json: bool) -> Iterator[str]:
+def at_places(places: Iterable[KnobFolder], as_json: bool) -> Iterator[str]:
     """Yield the knobs of places, with their values."""
     files = Files()
     found = [(place, knob) for place in places for knob in place.knobs(files)]
@@ -93,7 +93,7 @@ def at_places(places: Iterable[Place], as_json: bool) -> Iterator[str]:
     yield from table(columns, rows, style_of(sys.stdout))
 
 
-def values(found: Sequence[tuple[Place, Knob]], as_json: bool) -> Iterator[str]:
+def values(found: Sequence[tuple[KnobFolder, Knob]], as_json: bool) -> Iterator[str]:
     """Yield values in the form that `set` takes."""
     files = Files()
     read = {place.address(knob): place.value(knob, files) for place, knob in found}

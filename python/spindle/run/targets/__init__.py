@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from spindle.host.paths import target_path
 
 from .kernel import OnKernel, on_kernel
-from .modelled import Modelled
-from .null import Null
-from .paths import Paths
+from .modelled import MachineTarget
+from .null import NullTarget
+from .paths import PathTarget
 from .target import AS_IT_IS, Opening, Target
 
-KINDS = (Null, Modelled, Paths)
+KINDS = (NullTarget, MachineTarget, PathTarget)
 """In order of parsing; every name is valid for `Paths`."""
 
 
@@ -36,11 +36,11 @@ def refusal(target: Target, given: Iterable[str]) -> tuple[str, str] | None:
 __all__ = [
     "AS_IT_IS",
     "KINDS",
-    "Modelled",
-    "Null",
+    "MachineTarget",
+    "NullTarget",
     "OnKernel",
     "Opening",
-    "Paths",
+    "PathTarget",
     "Target",
     "on_kernel",
     "parse",

@@ -23,14 +23,14 @@ from spindle.result import target as record
 from spindle.result.record import MODELLED_START, MachineActivity, PhasesRecord, RunRecord, Tool, model_id
 from spindle.result.rules import judged
 from spindle.result.workload import Workload
-from spindle.run.bench import LoadResult, region_bytes
-from spindle.run.engine import WHOLE, EngineOptions, Part
+from spindle.run.engine import WHOLE, EngineOptions, LoadPart
 from spindle.run.errors import RunFailed, Usage
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadResult, region_bytes
 from spindle.run.simulate import MachineDescription, describe
 from spindle.run.watch import Watch
 
-from .modelled import Modelled
+from .modelled import MachineTarget
 from .target import AS_IT_IS, Opening, Target
 
 NEWEST = "newest"
@@ -52,7 +52,7 @@ _REFUSALS = {
 class OnKernel:
     """A machine of the catalogue, or a machine file, under a real kernel."""
 
-    machine: Modelled
+    machine: MachineTarget
     version: str | None = None
     """`6.1`; None: the newest that is built."""
     is_modelled = True
@@ -76,7 +76,7 @@ class OnKernel:
         lab.find_agent()
 
     @contextmanager
-    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[KernelBench]:
+    def open(self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[KernelRunner]:
         """See `Target`."""
         spec = resolved.spec
         if spec.makes_files or spec.works_on_names:
@@ -84,7 +84,7 @@ class OnKernel:
         text = self.machine.read()
         machine = _core.Machine.parse(text, self.asked)
         self.check(machine)
-        yield KernelBench(
+        yield KernelRunner(
             self.asked,
             watch,
             self.version,
@@ -102,13 +102,13 @@ def on_kernel(target: Target, version: str | None, where: str = "`kernel=`") -> 
     """The machine under the kernel of this version (`6.1`; `newest`). Raises Usage, which begins with `where`, if it is
     not a modelled one.
     """
-    if not isinstance(target, Modelled):
+    if not isinstance(target, MachineTarget):
         raise Usage(f"{where}: {target.asked} is not a modelled machine; give a machine file, or leave it out")
     return OnKernel(target, None if version == NEWEST else version)
 
 
 @dataclass
-class KernelBench:
+class KernelRunner:
     """A machine that is booted for each load, or once for all phases of a workload."""
 
     asked: str
@@ -116,12 +116,12 @@ class KernelBench:
     version: str | None
     engine_options: EngineOptions
     trace: Output | None
-    _whole: Resolved
+    _whole: ResolvedWorkload
     _machine: _core.Machine
     _text: str
     _described: MachineDescription
     _setup: Setup
-    written: _core.Written | None = None
+    written: _core.ExpectedContent | None = None
     _phases: dict[str | None, RunRecord] = field(default_factory=dict)
     """The runs of the phases, which one boot has made."""
     _target: record.Target | None = None
@@ -129,31 +129,31 @@ class KernelBench:
 
     @property
     def place(self) -> str:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return self.asked
 
     @property
     def device(self) -> None:
-        """See `Bench`: never a device of this machine."""
+        """See `LoadRunner`: never a device of this machine."""
 
     def idle(self) -> dict[str, Any]:
-        """See `Bench`: nothing else runs there."""
+        """See `LoadRunner`: nothing else runs there."""
         return {}
 
     def target(self, spec: Workload | None = None) -> record.Target:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         if self._target is not None:
             return self._target
         return record.Target(
             asked=self.asked, kind=record.KERNEL, size_bytes=self._described.capacity, detail=self._detail()
         )
 
-    def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
+    def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
         """Id and start of a record: equal if and only if machine, kernel, workload and search are equal."""
         kernel = lab.identity(self.version)
         return model_id(self._text, kernel, resolved.core.to_json(), search), MODELLED_START
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None, part: LoadPart = WHOLE) -> LoadResult:
         """Boot and run one load; the first phase of several runs all of them."""
         if part.name is None:
             found = self._booted(resolved, label or resolved.spec.name)
@@ -167,7 +167,7 @@ class KernelBench:
             raise RunFailed("an earlier phase ended with an error")
         return LoadResult(self._phases[part.name], stopped=False)
 
-    def _booted(self, resolved: Resolved, label: str) -> RunRecord | PhasesRecord:
+    def _booted(self, resolved: ResolvedWorkload, label: str) -> RunRecord | PhasesRecord:
         self.watch.step(f"{label}: on the real kernel")
         options = self.engine_options
         task = lab.Task(
@@ -191,7 +191,7 @@ class KernelBench:
         loads = {load.spec.name: load for load in resolved.phases}
         return replace(found, runs=[self._complete(run, loads[run.workload.name], done) for run in found.runs])
 
-    def _complete(self, run: RunRecord, resolved: Resolved, done: lab.Loaded) -> RunRecord:
+    def _complete(self, run: RunRecord, resolved: ResolvedWorkload, done: lab.Loaded) -> RunRecord:
         """The run as one of this machine; the agent knows only the device."""
         run_id, started = self.identity(resolved)
         kernel = run.environment.get("kernel", {}).get("release")

@@ -19,10 +19,10 @@ from spindle.result.record import MODELLED_START, DeviceCounters, MachineActivit
 from spindle.result.rules import judged
 from spindle.result.target import MODEL, Target
 from spindle.result.workload import Workload
-from spindle.run.bench import LoadResult, region_bytes
-from spindle.run.engine import WHOLE, Part
+from spindle.run.engine import WHOLE, LoadPart
 from spindle.run.load import CounterSnapshot, carry_out
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadResult, region_bytes
 from spindle.run.simulate import DriveCounters, MachineDescription, SimulatedRun, describe, machine_text, read_figures
 from spindle.run.trace import started
 from spindle.run.watch import Watch
@@ -31,7 +31,7 @@ from .target import AS_IT_IS, Opening
 
 
 @dataclass(frozen=True)
-class Modelled:
+class MachineTarget:
     """A machine of the catalogue, or a machine file."""
 
     asked: str
@@ -47,7 +47,7 @@ class Modelled:
         return _REFUSALS
 
     @classmethod
-    def parse(cls, name: str) -> Modelled | None:
+    def parse(cls, name: str) -> MachineTarget | None:
         """None: the name is of another kind. An existing file has precedence over the catalogue."""
         known = name.endswith(".toml") or (name in _core.machine_names() and not Path(name).exists())
         return cls(name) if known else None
@@ -57,11 +57,11 @@ class Modelled:
         return machine_text(self.asked) if self.text is None else self.text
 
     @contextmanager
-    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[ModelledBench]:
+    def open(self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[MachineRunner]:
         """See `Target`."""
         text = self.read()
         machine = _core.Machine.parse(text, self.asked)
-        yield ModelledBench(
+        yield MachineRunner(
             self.asked, watch, how.trace, how.engine_options.interval_ns, machine, text, describe(machine)
         )
 
@@ -80,7 +80,7 @@ _REFUSALS = {
 
 
 @dataclass
-class ModelledBench:
+class MachineRunner:
     """A machine that runs loads, each from its initial state."""
 
     asked: str
@@ -90,23 +90,23 @@ class ModelledBench:
     _machine: _core.Machine
     _text: str
     _described: MachineDescription
-    written: _core.Written | None = None
+    written: _core.ExpectedContent | None = None
 
     @property
     def place(self) -> str:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return self.asked
 
     @property
     def device(self) -> None:
-        """See `Bench`: never a device of this machine."""
+        """See `LoadRunner`: never a device of this machine."""
 
     def idle(self) -> dict[str, Any]:
-        """See `Bench`: nothing else runs there."""
+        """See `LoadRunner`: nothing else runs there."""
         return {}
 
     def target(self, spec: Workload | None = None) -> Target:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         known = self._described
         detail: dict[str, Any] = {
             "machine": self._text,
@@ -123,7 +123,7 @@ class ModelledBench:
             detail["region_bytes"] = max(region_bytes(stream, known.capacity) for stream in spec.all_streams)
         return Target(asked=self.asked, kind=MODEL, size_bytes=known.capacity, has_device=False, detail=detail)
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None, part: LoadPart = WHOLE) -> LoadResult:
         """Run one load; it always begins with empty caches."""
         spec = resolved.spec
         nothing = CounterSnapshot(diskstats.Snapshot(0, {}), None)
@@ -156,7 +156,7 @@ class ModelledBench:
         )
         return LoadResult(judged(record), finished.stopped)
 
-    def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
+    def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
         """Id and start of a record: equal if and only if machine, workload and search are equal."""
         return model_id(self._text, resolved.core.to_json(), search), MODELLED_START
 

@@ -10,12 +10,12 @@ from spindle import _core
 from spindle.host import groups
 from spindle.result import target as record
 from spindle.result.workload import Workload
-from spindle.run.bench import LocalBench
-from spindle.run.engine import Part
+from spindle.run.engine import LoadPart
 from spindle.run.errors import Usage
 from spindle.run.load import RunningLoad
 from spindle.run.log import logged
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LocalRunner
 from spindle.run.watch import Watch
 
 from .target import AS_IT_IS, Opening
@@ -34,7 +34,7 @@ _REFUSALS = {
 
 
 @dataclass(frozen=True)
-class Null:
+class NullTarget:
     """The null target."""
 
     asked: str
@@ -49,7 +49,7 @@ class Null:
         return _REFUSALS | {"load.command": uncounted}
 
     @classmethod
-    def parse(cls, name: str) -> Null | None:
+    def parse(cls, name: str) -> NullTarget | None:
         """None: the name is of another kind."""
         return cls(name) if name.startswith(PREFIX) else None
 
@@ -65,13 +65,13 @@ class Null:
         return size
 
     @contextmanager
-    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[NullBench]:
+    def open(self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[NullRunner]:
         """See `Target`."""
-        yield NullBench(self.asked, how.engine_options, watch, self.size_bytes)
+        yield NullRunner(self.asked, how.engine_options, watch, self.size_bytes)
 
 
 @dataclass
-class NullBench(LocalBench):
+class NullRunner(LocalRunner):
     """The null target, open."""
 
     _is_on_storage = False
@@ -79,10 +79,10 @@ class NullBench(LocalBench):
     def target(
         self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
     ) -> record.Target:
-        """As `Bench`."""
+        """As `LoadRunner`."""
         return record.Target(asked=self.asked, kind=record.NULL, size_bytes=self.size_bytes, has_device=False)
 
-    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
+    def _start(self, resolved: ResolvedWorkload, part: LoadPart) -> Callable[[], RunningLoad]:
         log_file = part.file_of(self.engine_options.log)
 
         def start(log: int | None) -> RunningLoad:

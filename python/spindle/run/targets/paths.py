@@ -23,13 +23,13 @@ from spindle.result.record import Precondition, Preparation
 from spindle.result.target import Target
 from spindle.result.workload import Workload, WorkloadStream
 from spindle.run import classes, precondition, preparation
-from spindle.run.bench import LocalBench, region_bytes
-from spindle.run.engine import Part
+from spindle.run.engine import LoadPart
 from spindle.run.files import ChosenSize
 from spindle.run.load import RunningLoad
 from spindle.run.log import logged
 from spindle.run.preparation import Preflight, QuietMachine
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LocalRunner, region_bytes
 from spindle.run.trees import Trees
 from spindle.run.watch import Watch
 
@@ -45,7 +45,7 @@ _ONE_ONLY = {
 
 
 @dataclass(frozen=True)
-class Paths:
+class PathTarget:
     """A path, or several."""
 
     asked: str
@@ -54,7 +54,7 @@ class Paths:
     is_modelled = False
 
     @classmethod
-    def parse(cls, name: str) -> Paths:
+    def parse(cls, name: str) -> PathTarget:
         """Any other name: `/dev/sdb`, `t.bin`, `/mnt/x`, `/dev/sdb:/dev/sdc`."""
         paths = split(name)
         return cls(name, PathSets({SET: tuple(paths)}) if len(paths) > 1 else None)
@@ -70,12 +70,12 @@ class Paths:
         return _MODELS_ONLY if self.several is None else _MODELS_ONLY | _ONE_ONLY
 
     @contextmanager
-    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[PathBench]:
+    def open(self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS) -> Iterator[PathRunner]:
         """See `Target`."""
         also = [] if how.precondition is None else precondition.streams(how.precondition, resolved)
         access = [_access(stream) for stream in (*resolved.spec.all_streams, *also)]
         with how.consent.opened(how.file or self.several or self.asked, access) as target:
-            opened = PathBench(
+            opened = PathRunner(
                 self.asked,
                 how.engine_options,
                 watch,
@@ -108,7 +108,7 @@ def _access(stream: WorkloadStream) -> StreamAccess:
 
 
 @dataclass(kw_only=True)
-class PathBench(LocalBench):
+class PathRunner(LocalRunner):
     """An open device, file or set of files."""
 
     opened: OpenTarget
@@ -127,16 +127,16 @@ class PathBench(LocalBench):
 
     @property
     def place(self) -> str:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return self.opened.path
 
     @property
     def device(self) -> Device | None:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return self.opened.device
 
     def idle(self) -> dict[str, Any]:
-        """See `Bench`; checked once."""
+        """See `LoadRunner`; checked once."""
         if self._looked is None:
             self._write_out()  # earlier dirty pages would be written during the check, and during the run
             self._looked = preparation.look(self._devices, self.calm.preflight_options, self.watch)
@@ -146,7 +146,7 @@ class PathBench(LocalBench):
         self.watch.step("syncing")
         return preparation.write_out(self.opened, self._devices, self.calm.preflight_options)
 
-    def _prepare(self, part: Part) -> Preparation:
+    def _prepare(self, part: LoadPart) -> Preparation:
         synced = self._write_out()
         if part.drop_caches:
             self.opened.drop_cache()
@@ -184,7 +184,7 @@ class PathBench(LocalBench):
     def target(
         self, spec: Workload | None = None, trouble: str | None = None, limits: groups.Limits | None = None
     ) -> Target:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         detail = dict(self.opened.to_dict())
         layers = stack.stack_of(self.opened.files[0].fd)
         detail["stack"] = [layer.to_dict() for layer in layers]
@@ -227,7 +227,7 @@ class PathBench(LocalBench):
 
         return max(sum(region_bytes(stream, size) for size in sizes(stream)) for stream in spec.all_streams)
 
-    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]:
+    def _start(self, resolved: ResolvedWorkload, part: LoadPart) -> Callable[[], RunningLoad]:
         engine_options = self.engine_options
         files = self.opened.engine_files()[part.first_stream :][: len(resolved.spec.streams)]
         if self.trees is not None:

@@ -12,13 +12,13 @@ from spindle.host.outputs import Output
 from spindle.host.several import PathSets
 from spindle.host.testfile import TestFile
 from spindle.host.testfiles import TestFiles
-from spindle.run.bench import Bench
 from spindle.run.consent import NO_CONSENT, Consent
 from spindle.run.engine import AS_USUAL, EngineOptions
 from spindle.run.files import ChosenSize
 from spindle.run.precondition import Preconditioning
 from spindle.run.preparation import QuietMachine
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
+from spindle.run.runner import LoadRunner
 from spindle.run.watch import Watch
 
 
@@ -65,7 +65,9 @@ class Target(Protocol):
     def refusals(self) -> Mapping[str, str]:
         """Refused options and keys of plans -> the reason and the remedy."""
 
-    def open(self, resolved: Resolved, watch: Watch, how: Opening = AS_IT_IS) -> AbstractContextManager[Bench]:
+    def open(
+        self, resolved: ResolvedWorkload, watch: Watch, how: Opening = AS_IT_IS
+    ) -> AbstractContextManager[LoadRunner]:
         """Open it for the streams of a workload and all its phases. Everything is closed at the end. Raises `Usage`,
         `RunFailed`, `_core.ConfigError` or `host.errors.TargetError`, one line each.
         """

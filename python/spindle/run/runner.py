@@ -30,10 +30,10 @@ from spindle.result.record import (
 from spindle.result.rules import judged
 from spindle.result.target import Target
 from spindle.result.workload import Place, Workload, WorkloadStream
-from spindle.run.engine import WHOLE, EngineOptions, Part
+from spindle.run.engine import WHOLE, EngineOptions, LoadPart
 from spindle.run.load import CounterSnapshot, RunningLoad, carry_out
 from spindle.run.machine_state import MachineState
-from spindle.run.resolve import Resolved
+from spindle.run.resolve import ResolvedWorkload
 from spindle.run.trees import Trees
 from spindle.run.verification import read_back
 from spindle.run.watch import Watch
@@ -48,11 +48,11 @@ class LoadResult:
     """True if a person stopped it."""
 
 
-class Bench(Protocol):
+class LoadRunner(Protocol):
     """An open target. Its loads share one claim, so no other process can use it in between."""
 
     watch: Watch
-    written: _core.Written | None
+    written: _core.ExpectedContent | None
     """Blocks written by the loads so far, if they verify."""
 
     @property
@@ -69,24 +69,24 @@ class Bench(Protocol):
     def idle(self) -> dict[str, Any]:
         """The check of device and machine before the first load. Raises `NotQuiet` if they must be quiet."""
 
-    def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
+    def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
         """Id and start time of a record that begins now."""
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None, part: LoadPart = WHOLE) -> LoadResult:
         """Run one load, `part` of those that the target was opened for. Its streams must not need more access than
         these.
         """
 
 
 @dataclass
-class LocalBench(ABC):
+class LocalRunner(ABC):
     """A target on this machine, with loads from its CPUs. By default without devices and preparation."""
 
     asked: str
     engine_options: EngineOptions
     watch: Watch
     size_bytes: int
-    written: _core.Written | None = None
+    written: _core.ExpectedContent | None = None
     trees: Trees | None = None
     """The trees for metadata operations."""
     _devices: list[Device] = field(default_factory=list)
@@ -100,12 +100,12 @@ class LocalBench(ABC):
 
     @property
     def place(self) -> str:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return self.asked
 
     @property
     def device(self) -> Device | None:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return None
 
     @abstractmethod
@@ -115,13 +115,13 @@ class LocalBench(ABC):
         """The target for the record; `trouble`: problems with it during the run; `limits`: from before the run."""
 
     @abstractmethod
-    def _start(self, resolved: Resolved, part: Part) -> Callable[[], RunningLoad]: ...
+    def _start(self, resolved: ResolvedWorkload, part: LoadPart) -> Callable[[], RunningLoad]: ...
 
     def idle(self) -> dict[str, Any]:
-        """See `Bench`."""
+        """See `LoadRunner`."""
         return {}
 
-    def _prepare(self, part: Part) -> Preparation:
+    def _prepare(self, part: LoadPart) -> Preparation:
         """Prepare the target right before a load."""
         return Preparation(sync="none")
 
@@ -135,12 +135,12 @@ class LocalBench(ABC):
         """A change of the target since it was opened."""
         return None
 
-    def identity(self, resolved: Resolved, search: str = "") -> tuple[str, str]:
-        """See `Bench`; different each time."""
+    def identity(self, resolved: ResolvedWorkload, search: str = "") -> tuple[str, str]:
+        """See `LoadRunner`; different each time."""
         return new_id(), utc_now()
 
-    def measure(self, resolved: Resolved, label: str | None = None, part: Part = WHOLE) -> LoadResult:
-        """See `Bench`."""
+    def measure(self, resolved: ResolvedWorkload, label: str | None = None, part: LoadPart = WHOLE) -> LoadResult:
+        """See `LoadRunner`."""
         spec = resolved.spec
         idle = self.idle()
         if self.trees is not None:
@@ -184,7 +184,7 @@ class LocalBench(ABC):
         self,
         run_id: str,
         started: str,
-        resolved: Resolved,
+        resolved: ResolvedWorkload,
         settings: Settings,
         idle: dict[str, Any],
         prepared: Preparation,
@@ -233,7 +233,7 @@ class LocalBench(ABC):
 
         return look
 
-    def _verified(self, figures: Figures, part: Part, stopped: bool) -> Figures:
+    def _verified(self, figures: Figures, part: LoadPart, stopped: bool) -> Figures:
         """Add the result of reading back: after everything measured, so that no figure includes it."""
         seen = figures.verification
         if seen is None or self._run is None:

@@ -9,7 +9,7 @@ from spindle.base import units
 from spindle.run.watch import Moment, Watch
 
 
-class Whole:
+class TotalTimeWatch:
     """A watch of several loads: puts an estimate of the total time left in front of each line, where a narrow
     terminal does not cut it off.
     """
